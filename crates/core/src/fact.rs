@@ -1,0 +1,247 @@
+//! Facts: what the journal holds, and how a stored line is read back.
+//!
+//! A [`Record`] is a line of the journal, kept to the byte; a [`Fact`] is what it means to this
+//! version of the program. A record that means nothing here ([`Odd`]) is kept and reported, and
+//! stops nobody.
+
+use crate::id::MessageId;
+use crate::message::{Envelope, Message};
+use crate::name::AgentName;
+use crate::receipt::{Receipt, Step};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+pub const MESSAGE_KIND: &str = "message";
+
+/// A line of the journal, verbatim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    pub seq: u64,
+    pub origin: String,
+    pub id: String,
+    pub at: String,
+    pub agent: String,
+    pub kind: String,
+    pub data: String,
+}
+
+/// What happened, before it has a place in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fact {
+    pub id: Uuid,
+    pub at: Timestamp,
+    /// Whose inbox it concerns.
+    pub agent: AgentName,
+    pub event: Event,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// A message was stored; its id is the fact's.
+    Message(Envelope),
+    /// A message came a step further.
+    Progress(Progress),
+}
+
+/// The data of every fact about a message that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    pub message: MessageId,
+    /// The fact's kind, not part of its data.
+    #[serde(skip, default = "unread_kind")]
+    pub step: Step,
+    /// Who did it, where somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<AgentName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub route: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Stands in while the data is read; [`Record::read`] puts the kind's own step in its place.
+fn unread_kind() -> Step {
+    Step::Shown
+}
+
+impl Progress {
+    pub fn of(message: MessageId, step: Step) -> Self {
+        Self { message, step, by: None, route: None, attempt: None, evidence: None, reason: None }
+    }
+}
+
+/// Why a record means nothing to this version.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Odd {
+    #[error("unknown kind '{}'", crate::text::one_line(.0, 40))]
+    UnknownKind(String),
+    #[error("malformed {what}: {}", crate::text::one_line(.why, 200))]
+    Malformed { what: &'static str, why: String },
+}
+
+impl Event {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Message(_) => MESSAGE_KIND,
+            Self::Progress(progress) => progress.step.as_str(),
+        }
+    }
+
+    pub fn data(&self) -> String {
+        let json = match self {
+            Self::Message(envelope) => serde_json::to_string(envelope),
+            Self::Progress(progress) => serde_json::to_string(progress),
+        };
+        json.expect("strings, numbers and times always have a JSON form")
+    }
+}
+
+impl Fact {
+    /// The message that this fact stores, if it does.
+    pub fn message(&self) -> Option<Message> {
+        match &self.event {
+            Event::Message(envelope) => Some(Message {
+                id: MessageId(self.id),
+                to: self.agent.clone(),
+                created_at: self.at,
+                envelope: envelope.clone(),
+            }),
+            Event::Progress(_) => None,
+        }
+    }
+
+    /// The line of the journey that this fact adds, if it does.
+    pub fn receipt(&self) -> Receipt {
+        let blank = Receipt {
+            state: "stored".to_owned(),
+            at: self.at,
+            by: None,
+            route: None,
+            evidence: None,
+            reason: None,
+        };
+        match &self.event {
+            Event::Message(_) => blank,
+            Event::Progress(progress) => Receipt {
+                state: progress.step.as_str().to_owned(),
+                by: progress.by.clone(),
+                route: progress.route.clone(),
+                evidence: progress.evidence.clone(),
+                reason: progress.reason.clone(),
+                ..blank
+            },
+        }
+    }
+}
+
+impl Record {
+    pub fn read(&self) -> Result<Fact, Odd> {
+        let step = Step::from_kind(&self.kind);
+        if step.is_none() && self.kind != MESSAGE_KIND {
+            return Err(Odd::UnknownKind(self.kind.clone()));
+        }
+        let id = Uuid::parse_str(&self.id).map_err(|e| malformed("id", &e))?;
+        if id.hyphenated().to_string() != self.id {
+            return Err(malformed("id", &"not in its usual spelling"));
+        }
+        let at = self.at.parse().map_err(|e: jiff::Error| malformed("time", &e))?;
+        let agent = AgentName::parse(&self.agent).map_err(|e| malformed("agent", &e))?;
+        let event = match step {
+            None => Event::Message(serde_json::from_str(&self.data).map_err(|e| malformed("message", &e))?),
+            Some(step) => {
+                let said: Progress = serde_json::from_str(&self.data).map_err(|e| malformed("step", &e))?;
+                Event::Progress(Progress { step, ..said })
+            }
+        };
+        Ok(Fact { id, at, agent, event })
+    }
+}
+
+fn malformed(what: &'static str, why: &dyn ToString) -> Odd {
+    Odd::Malformed { what, why: why.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::{message, name};
+    use crate::message::Body;
+
+    fn stored(fact: &Fact) -> Record {
+        Record {
+            seq: 1,
+            origin: Uuid::nil().to_string(),
+            id: fact.id.to_string(),
+            at: fact.at.to_string(),
+            agent: fact.agent.to_string(),
+            kind: fact.event.kind().to_owned(),
+            data: fact.event.data(),
+        }
+    }
+
+    #[test]
+    fn a_fact_reads_back_as_itself() {
+        let letter = message(7, "alice", "bob");
+        let mut envelope = letter.envelope.clone();
+        let check = |event: Event| {
+            let fact = Fact { id: letter.id.0, at: letter.created_at, agent: name("bob"), event };
+            assert_eq!(stored(&fact).read(), Ok(fact));
+        };
+        check(Event::Message(envelope.clone()));
+        let every_control: String = (0u32..0xa0).filter_map(char::from_u32).collect();
+        envelope.body = Body::Inline(every_control);
+        check(Event::Message(envelope.clone()));
+        envelope.body = Body::Filed { bytes: 3, blake3: "abc".into() };
+        envelope.subject = Some("s".into());
+        envelope.key = Some("k".into());
+        envelope.expires_at = Some(letter.created_at);
+        check(Event::Message(envelope));
+        for step in Step::ALL {
+            check(Event::Progress(Progress { by: Some(name("bob")), ..Progress::of(letter.id, step) }));
+        }
+    }
+
+    #[test]
+    fn what_means_nothing_says_why() {
+        let letter = message(0xabc, "alice", "bob");
+        let fact = Fact {
+            id: letter.id.0,
+            at: letter.created_at,
+            agent: name("bob"),
+            event: Event::Message(letter.envelope),
+        };
+        let check = |spoil: fn(&mut Record), want: &str| {
+            let mut record = stored(&fact);
+            spoil(&mut record);
+            let got = record.read().expect_err("spoilt").to_string();
+            assert!(got.starts_with(want), "{got} should start with {want}");
+        };
+        check(|r| r.kind = "iteration".into(), "unknown kind 'iteration'");
+        check(|r| r.data = "{".into(), "malformed message");
+        check(|r| r.data = "{}".into(), "malformed message");
+        check(|r| r.at = "yesterday".into(), "malformed time");
+        check(|r| r.agent = "../x".into(), "malformed agent");
+        check(|r| r.id = "1".into(), "malformed id");
+        check(|r| r.id = r.id.to_uppercase(), "malformed id");
+        check(|r| r.kind = "read".into(), "malformed step");
+    }
+
+    #[test]
+    fn fields_of_a_later_version_are_passed_over() {
+        let letter = message(7, "alice", "bob");
+        let fact = Fact {
+            id: letter.id.0,
+            at: letter.created_at,
+            agent: name("bob"),
+            event: Event::Message(letter.envelope),
+        };
+        let mut record = stored(&fact);
+        record.data.insert_str(1, r#""colour":"blue","#);
+        assert_eq!(record.read(), Ok(fact));
+    }
+}

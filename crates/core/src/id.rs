@@ -1,0 +1,151 @@
+//! Message ids and their prefixes.
+//!
+//! Ids are random, so their first eight digits tell messages apart and no clock step matters.
+//! A prefix is only ever a question; which message it means is answered by whoever has them all,
+//! and one that fits two is an error, never a guess.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use uuid::Uuid;
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct MessageId(pub Uuid);
+
+impl MessageId {
+    /// The first eight digits: how a message is named to people and agents.
+    pub fn id8(self) -> String {
+        let mut text = self.0.simple().to_string();
+        text.truncate(8);
+        text
+    }
+}
+
+impl fmt::Display for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0.hyphenated(), f)
+    }
+}
+
+impl fmt::Debug for MessageId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "MessageId({self})")
+    }
+}
+
+impl FromStr for MessageId {
+    type Err = uuid::Error;
+    fn from_str(text: &str) -> Result<Self, uuid::Error> {
+        Uuid::parse_str(text).map(Self)
+    }
+}
+
+/// The beginning of an id, in the spelling of a full one: lower case, hyphens in place.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct IdPrefix(String);
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PrefixError {
+    #[error("a message id cannot be empty")]
+    Empty,
+    #[error("a message id is made of 0-9, a-f and '-'")]
+    NotHex,
+    #[error("a message id has 32 digits; this has more")]
+    TooLong,
+}
+
+/// After how many digits a written id has a hyphen.
+const HYPHENS_AFTER: [usize; 4] = [8, 12, 16, 20];
+
+impl IdPrefix {
+    pub fn parse(text: &str) -> Result<Self, PrefixError> {
+        let digits: String = text.trim().chars().filter(|c| *c != '-').collect();
+        if digits.is_empty() {
+            return Err(if text.trim().is_empty() { PrefixError::Empty } else { PrefixError::NotHex });
+        }
+        if !digits.chars().all(|c| c.is_ascii_hexdigit()) {
+            return Err(PrefixError::NotHex);
+        }
+        if digits.len() > 32 {
+            return Err(PrefixError::TooLong);
+        }
+        let mut spelled = String::with_capacity(36);
+        for (index, digit) in digits.chars().enumerate() {
+            if HYPHENS_AFTER.contains(&index) {
+                spelled.push('-');
+            }
+            spelled.push(digit.to_ascii_lowercase());
+        }
+        Ok(Self(spelled))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    pub fn fits(&self, id: MessageId) -> bool {
+        id.to_string().starts_with(&self.0)
+    }
+
+    /// The first string, in byte order, that is past every id with this prefix.
+    pub fn upper_bound(&self) -> String {
+        // Every character of an id sorts below 'g'.
+        format!("{}g", self.0)
+    }
+}
+
+impl fmt::Display for IdPrefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<MessageId> for IdPrefix {
+    fn from(id: MessageId) -> Self {
+        Self(id.to_string())
+    }
+}
+
+impl FromStr for IdPrefix {
+    type Err = PrefixError;
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        Self::parse(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: &str = "3fa8c1d2-0b1c-4d2e-8f3a-4b5c6d7e8f90";
+
+    #[test]
+    fn prefixes_are_spelled_like_ids() {
+        let check = |text: &str, want: Result<&str, PrefixError>| {
+            assert_eq!(IdPrefix::parse(text).as_ref().map(IdPrefix::as_str), want.as_ref().map(|s| *s), "{text:?}");
+        };
+        check("3fa8", Ok("3fa8"));
+        check("3FA8C1D2", Ok("3fa8c1d2"));
+        check("3fa8c1d20b", Ok("3fa8c1d2-0b"));
+        check("3fa8c1d2-0b", Ok("3fa8c1d2-0b"));
+        check(ID, Ok(ID));
+        check("  3fa8 ", Ok("3fa8"));
+        check("", Err(PrefixError::Empty));
+        check("-", Err(PrefixError::NotHex));
+        check("--force", Err(PrefixError::NotHex));
+        check("xyz", Err(PrefixError::NotHex));
+        check("é", Err(PrefixError::NotHex));
+        check(&"a".repeat(33), Err(PrefixError::TooLong));
+    }
+
+    #[test]
+    fn a_prefix_fits_what_it_begins() {
+        let id: MessageId = ID.parse().unwrap();
+        assert_eq!(id.id8(), "3fa8c1d2");
+        assert!(IdPrefix::parse("3fa8c1d2").unwrap().fits(id));
+        assert!(IdPrefix::parse(ID).unwrap().fits(id));
+        assert!(!IdPrefix::parse("3fa9").unwrap().fits(id));
+        assert!(IdPrefix::parse("3fa8").unwrap().upper_bound().as_str() > ID);
+    }
+}

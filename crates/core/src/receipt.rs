@@ -1,0 +1,430 @@
+//! How far a message is proven to have come, and which orders may move it.
+//!
+//! [`Standing`] is the whole state of one message in a few bytes. [`Standing::apply`] is the only
+//! place that changes it; [`decide`] is the only place that says whether an order may be carried
+//! out. Neither claims more than a step that stands in the journal.
+
+use crate::fact::{Event, Progress};
+use crate::message::Message;
+use crate::name::AgentName;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One step on a message's way; each is a kind of fact.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// About to be shown, by the route that the fact names.
+    Offering,
+    /// Completely written to a live child, or handed to its hook.
+    Offered,
+    /// The agent's own hook or transcript shows the id.
+    Accepted,
+    /// An offer was cut off; nobody knows whether it was seen.
+    Uncertain,
+    /// Put before an agent by `check --inject`. No receipt: it moves nothing.
+    Shown,
+    Read,
+    Unread,
+    Archived,
+    Deleted,
+    Cancelled,
+    Expired,
+    Failed,
+}
+
+impl Step {
+    pub const ALL: [Self; 12] = [
+        Self::Offering,
+        Self::Offered,
+        Self::Accepted,
+        Self::Uncertain,
+        Self::Shown,
+        Self::Read,
+        Self::Unread,
+        Self::Archived,
+        Self::Deleted,
+        Self::Cancelled,
+        Self::Expired,
+        Self::Failed,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Offering => "offering",
+            Self::Offered => "offered",
+            Self::Accepted => "accepted",
+            Self::Uncertain => "uncertain",
+            Self::Shown => "shown",
+            Self::Read => "read",
+            Self::Unread => "unread",
+            Self::Archived => "archived",
+            Self::Deleted => "deleted",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Failed => "failed",
+        }
+    }
+
+    pub fn from_kind(kind: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|step| step.as_str() == kind)
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What is proven of a message's delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Proven {
+    #[default]
+    Stored,
+    Offering,
+    Uncertain,
+    Offered,
+    Accepted,
+}
+
+/// How a message left the inbox for good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum End {
+    Archived,
+    Deleted,
+    Cancelled,
+    Expired,
+    Failed,
+}
+
+/// Where a message stands: everything that its steps add up to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Standing {
+    pub proven: Proven,
+    pub read: bool,
+    pub shown: bool,
+    pub end: Option<End>,
+}
+
+/// A standing in the one word that people and programs see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReceiptState {
+    Stored,
+    Offering,
+    Offered,
+    Accepted,
+    Uncertain,
+    Read,
+    Archived,
+    Deleted,
+    Cancelled,
+    Expired,
+    Failed,
+}
+
+impl ReceiptState {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Stored => "stored",
+            Self::Offering => "offering",
+            Self::Offered => "offered",
+            Self::Accepted => "accepted",
+            Self::Uncertain => "uncertain",
+            Self::Read => "read",
+            Self::Archived => "archived",
+            Self::Deleted => "deleted",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl fmt::Display for ReceiptState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// One line of a message's journey, as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receipt {
+    pub state: String,
+    pub at: Timestamp,
+    pub by: Option<AgentName>,
+    pub route: Option<String>,
+    pub evidence: Option<String>,
+    pub reason: Option<String>,
+}
+
+impl Standing {
+    pub fn apply(&mut self, step: Step) {
+        match step {
+            Step::Offering => {
+                if matches!(self.proven, Proven::Stored | Proven::Uncertain) {
+                    self.proven = Proven::Offering;
+                }
+            }
+            Step::Offered => {
+                if self.proven != Proven::Accepted {
+                    self.proven = Proven::Offered;
+                }
+            }
+            Step::Accepted => self.proven = Proven::Accepted,
+            Step::Uncertain => {
+                if self.proven == Proven::Offering {
+                    self.proven = Proven::Uncertain;
+                }
+            }
+            Step::Shown => self.shown = true,
+            Step::Read => self.read = true,
+            Step::Unread => self.read = false,
+            // Deleting is the one end that can follow another.
+            Step::Deleted => self.end = Some(End::Deleted),
+            Step::Archived => self.end = self.end.or(Some(End::Archived)),
+            Step::Cancelled => self.end = self.end.or(Some(End::Cancelled)),
+            Step::Expired => self.end = self.end.or(Some(End::Expired)),
+            Step::Failed => self.end = self.end.or(Some(End::Failed)),
+        }
+    }
+
+    pub fn receipt(self) -> ReceiptState {
+        match (self.end, self.read, self.proven) {
+            (Some(End::Archived), _, _) => ReceiptState::Archived,
+            (Some(End::Deleted), _, _) => ReceiptState::Deleted,
+            (Some(End::Cancelled), _, _) => ReceiptState::Cancelled,
+            (Some(End::Expired), _, _) => ReceiptState::Expired,
+            (Some(End::Failed), _, _) => ReceiptState::Failed,
+            (None, true, _) => ReceiptState::Read,
+            (None, false, Proven::Stored) => ReceiptState::Stored,
+            (None, false, Proven::Offering) => ReceiptState::Offering,
+            (None, false, Proven::Uncertain) => ReceiptState::Uncertain,
+            (None, false, Proven::Offered) => ReceiptState::Offered,
+            (None, false, Proven::Accepted) => ReceiptState::Accepted,
+        }
+    }
+
+    /// Whether it lies in the inbox, read or not. Says nothing of its times.
+    pub fn in_inbox(self) -> bool {
+        self.end.is_none()
+    }
+
+    pub fn is_unread(self) -> bool {
+        self.in_inbox() && !self.read
+    }
+
+    /// Whether an agent may already have seen it, so that it can be neither recalled nor expire.
+    pub fn may_have_been_seen(self) -> bool {
+        match self.proven {
+            Proven::Stored | Proven::Uncertain => self.read,
+            Proven::Offering | Proven::Offered | Proven::Accepted => true,
+        }
+    }
+
+    /// The standing that holds at `now`: a message whose time ran out has expired, whether or
+    /// not somebody has come by to record it.
+    pub fn at(mut self, message: &Message, now: Timestamp) -> Self {
+        if self.end.is_none() && message.has_run_out(now) && !self.may_have_been_seen() {
+            self.end = Some(End::Expired);
+        }
+        self
+    }
+}
+
+/// What somebody wants done with a message that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    MarkRead,
+    MarkUnread,
+    Archive,
+    Delete,
+    Cancel,
+    /// Record that `check --inject` put it before its agent.
+    Show,
+    /// Record that its time ran out.
+    Expire,
+}
+
+impl Order {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::MarkRead => "mark",
+            Self::MarkUnread => "mark",
+            Self::Archive => "archive",
+            Self::Delete => "delete",
+            Self::Cancel => "cancel",
+            Self::Show => "show",
+            Self::Expire => "expire",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("{who} cannot {verb} a message that belongs to {owner}")]
+    NotYours { who: AgentName, owner: AgentName, verb: &'static str },
+    #[error("already archived")]
+    AlreadyArchived,
+    #[error("it has ended already: {0}")]
+    Ended(ReceiptState),
+    #[error("it cannot be called back any more: {0}")]
+    OutOfReach(ReceiptState),
+    #[error("{0} would be writing to itself")]
+    ToSelf(AgentName),
+    #[error("the same id already stands in the journal with other content")]
+    IdTaken,
+}
+
+/// Decides an order about one message. An empty answer means that there is nothing to do.
+pub fn decide(
+    now: Timestamp,
+    order: Order,
+    who: &AgentName,
+    message: &Message,
+    standing: Standing,
+) -> Result<Vec<Event>, Refusal> {
+    let present = standing.at(message, now);
+    let owner = match order {
+        Order::Cancel => &message.envelope.from,
+        Order::MarkRead | Order::MarkUnread | Order::Archive | Order::Delete | Order::Show | Order::Expire => {
+            &message.to
+        }
+    };
+    if who != owner && !who.is_human() {
+        return Err(Refusal::NotYours { who: who.clone(), owner: owner.clone(), verb: order.verb() });
+    }
+    let step = match (order, present.end) {
+        (Order::Delete, Some(End::Deleted)) => None,
+        (Order::Delete, _) => Some(Step::Deleted),
+        (Order::Archive, Some(End::Archived)) => return Err(Refusal::AlreadyArchived),
+        (Order::Cancel, Some(End::Cancelled)) => None,
+        // Expired by the clock, but not yet in the journal.
+        (Order::Expire, Some(End::Expired)) if standing.end.is_none() => Some(Step::Expired),
+        (Order::Expire | Order::Show, Some(_)) => None,
+        (_, Some(_)) => return Err(Refusal::Ended(present.receipt())),
+        (Order::Archive, None) => Some(Step::Archived),
+        (Order::MarkRead, None) => (!present.read).then_some(Step::Read),
+        (Order::MarkUnread, None) => present.read.then_some(Step::Unread),
+        (Order::Cancel, None) if present.may_have_been_seen() => {
+            return Err(Refusal::OutOfReach(present.receipt()));
+        }
+        (Order::Cancel, None) => Some(Step::Cancelled),
+        (Order::Show, None) => (!present.shown).then_some(Step::Shown),
+        (Order::Expire, None) => None,
+    };
+    Ok(step
+        .map(|step| Event::Progress(Progress { by: Some(who.clone()), ..Progress::of(message.id, step) }))
+        .into_iter()
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::{message, name};
+
+    fn after(steps: &[Step]) -> Standing {
+        let mut standing = Standing::default();
+        for step in steps {
+            standing.apply(*step);
+        }
+        standing
+    }
+
+    #[test]
+    fn steps_add_up_to_what_is_proven() {
+        use Step::*;
+        let check = |steps: &[Step], want: ReceiptState| {
+            assert_eq!(after(steps).receipt(), want, "{steps:?}");
+        };
+        check(&[], ReceiptState::Stored);
+        check(&[Offering], ReceiptState::Offering);
+        check(&[Offering, Offered], ReceiptState::Offered);
+        check(&[Offering, Offered, Accepted], ReceiptState::Accepted);
+        // Out of order: what is proven is never taken back.
+        check(&[Accepted, Offered, Offering], ReceiptState::Accepted);
+        check(&[Offered, Offering], ReceiptState::Offered);
+        check(&[Offering, Uncertain], ReceiptState::Uncertain);
+        check(&[Offering, Uncertain, Offering], ReceiptState::Offering);
+        check(&[Offering, Offered, Uncertain], ReceiptState::Offered);
+        check(&[Shown], ReceiptState::Stored);
+        check(&[Read], ReceiptState::Read);
+        check(&[Offered, Read, Unread], ReceiptState::Offered);
+        check(&[Read, Archived], ReceiptState::Archived);
+        check(&[Archived, Read], ReceiptState::Archived);
+        check(&[Cancelled, Archived], ReceiptState::Cancelled);
+        check(&[Expired, Deleted], ReceiptState::Deleted);
+        check(&[Failed, Expired], ReceiptState::Failed);
+    }
+
+    #[test]
+    fn every_step_is_a_kind() {
+        for step in Step::ALL {
+            assert_eq!(Step::from_kind(step.as_str()), Some(step));
+        }
+        assert_eq!(Step::from_kind("message"), None);
+    }
+
+    #[test]
+    fn orders_by_whom_and_when() {
+        use Step::*;
+        let now = Timestamp::from_second(1_000).unwrap();
+        let letter = message(1, "alice", "bob");
+        let check = |order: Order, who: &str, before: &[Step], want: Result<Option<Step>, &str>| {
+            let got = decide(now, order, &name(who), &letter, after(before));
+            let got = got.map_err(|r| r.to_string()).map(|events| {
+                assert!(events.len() <= 1);
+                events.into_iter().next().map(|event| match event {
+                    Event::Progress(p) => p.step,
+                    Event::Message(_) => panic!("an order never writes a message"),
+                })
+            });
+            assert_eq!(got, want.map_err(str::to_owned), "{order:?} by {who} after {before:?}");
+        };
+        check(Order::MarkRead, "bob", &[], Ok(Some(Read)));
+        check(Order::MarkRead, "human", &[], Ok(Some(Read)));
+        check(Order::MarkRead, "bob", &[Read], Ok(None));
+        check(Order::MarkRead, "alice", &[], Err("alice cannot mark a message that belongs to bob"));
+        check(Order::MarkRead, "bob", &[Archived], Err("it has ended already: archived"));
+        check(Order::MarkUnread, "bob", &[Read], Ok(Some(Unread)));
+        check(Order::MarkUnread, "bob", &[], Ok(None));
+        check(Order::Archive, "bob", &[], Ok(Some(Archived)));
+        check(Order::Archive, "bob", &[Read, Archived], Err("already archived"));
+        check(Order::Archive, "bob", &[Cancelled], Err("it has ended already: cancelled"));
+        check(Order::Delete, "bob", &[Archived], Ok(Some(Deleted)));
+        check(Order::Delete, "alice", &[], Err("alice cannot delete a message that belongs to bob"));
+        check(Order::Cancel, "alice", &[], Ok(Some(Cancelled)));
+        check(Order::Cancel, "human", &[], Ok(Some(Cancelled)));
+        check(Order::Cancel, "bob", &[], Err("bob cannot cancel a message that belongs to alice"));
+        check(Order::Cancel, "alice", &[Cancelled], Ok(None));
+        check(Order::Cancel, "alice", &[Offering], Err("it cannot be called back any more: offering"));
+        check(Order::Cancel, "alice", &[Read], Err("it cannot be called back any more: read"));
+        check(Order::Show, "bob", &[], Ok(Some(Shown)));
+        check(Order::Show, "bob", &[Shown], Ok(None));
+        check(Order::Show, "bob", &[Archived], Ok(None));
+        check(Order::Expire, "bob", &[], Ok(None));
+    }
+
+    #[test]
+    fn time_runs_out_only_for_what_nobody_saw() {
+        let end = Timestamp::from_second(2_000).unwrap();
+        let mut letter = message(1, "alice", "bob");
+        letter.envelope.expires_at = Some(end);
+        let check = |now: i64, before: &[Step], want: ReceiptState| {
+            let now = Timestamp::from_second(now).unwrap();
+            assert_eq!(after(before).at(&letter, now).receipt(), want, "{now} {before:?}");
+        };
+        check(1_999, &[], ReceiptState::Stored);
+        check(2_000, &[], ReceiptState::Expired);
+        check(2_000, &[Step::Offering, Step::Uncertain], ReceiptState::Expired);
+        check(2_000, &[Step::Offering], ReceiptState::Offering);
+        check(2_000, &[Step::Read], ReceiptState::Read);
+        check(2_000, &[Step::Archived], ReceiptState::Archived);
+        let record = decide(end, Order::Expire, &name("bob"), &letter, Standing::default()).unwrap();
+        assert_eq!(record.len(), 1);
+        assert_eq!(decide(end, Order::Expire, &name("bob"), &letter, after(&[Step::Expired])), Ok(vec![]));
+    }
+}

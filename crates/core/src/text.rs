@@ -1,0 +1,172 @@
+//! Text from outside, made fit for where it is shown.
+//!
+//! Bodies and names are data. Nothing that passes through here can move a cursor, forge a line or
+//! close a tag; what is stored is never changed, only what is shown.
+
+/// Whether a character acts on a terminal, or on the order in which a line is read, instead of
+/// being shown. Newline and tab are left to the caller.
+fn acts(c: char) -> bool {
+    (c.is_control() && c != '\n' && c != '\t')
+        || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character ends a line for some reader of it.
+fn breaks(c: char) -> bool {
+    matches!(c, '\n' | '\r' | '\u{0b}' | '\u{0c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// For a person's terminal: every character that would act is shown instead.
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            // A file from elsewhere: the line break is one, and nothing to worry about.
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\u{7f}' => shown.push('\u{2421}'),
+            c if acts(c) && u32::from(c) < 0x20 => {
+                shown.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'));
+            }
+            c if acts(c) => shown.extend(c.escape_unicode()),
+            c => shown.push(c),
+        }
+    }
+    shown
+}
+
+/// The lines of a text, by every character that any reader takes for a line break, stripped of
+/// what acts.
+pub fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    let mut parts = Vec::new();
+    let mut current = String::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c == '\r' && rest.peek() == Some(&'\n') {
+            continue;
+        }
+        if breaks(c) {
+            parts.push(std::mem::take(&mut current));
+        } else if !acts(c) {
+            current.push(c);
+        }
+    }
+    parts.push(current);
+    parts.into_iter()
+}
+
+/// One line of at most `max_chars` characters: breaks become spaces, what acts is dropped.
+pub fn one_line(text: &str, max_chars: usize) -> String {
+    let mut line = String::new();
+    let mut count = 0;
+    let mut gap = false;
+    for c in text.trim().chars() {
+        if c.is_whitespace() || breaks(c) {
+            gap = true;
+            continue;
+        }
+        if acts(c) {
+            continue;
+        }
+        if gap {
+            line.push(' ');
+            count += 1;
+            gap = false;
+        }
+        if count >= max_chars {
+            line.truncate(line.trim_end().len());
+            line.push('…');
+            return line;
+        }
+        line.push(c);
+        count += 1;
+    }
+    line
+}
+
+/// The longest beginning of at most `max_bytes` bytes that cuts no character in two.
+pub fn head(text: &str, max_bytes: usize) -> &str {
+    if text.len() <= max_bytes {
+        return text;
+    }
+    let mut end = max_bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+/// Makes whatever could open or close a tag plain text.
+pub fn without_tags(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for (index, c) in text.char_indices() {
+        if c == '<' && opens_tag(&text[index + 1..]) {
+            plain.push_str("&lt;");
+        } else {
+            plain.push(c);
+        }
+    }
+    plain
+}
+
+fn opens_tag(after: &str) -> bool {
+    let first = after.chars().next();
+    first.is_some_and(|c| c.is_alphabetic() || matches!(c, '/' | '!' | '?'))
+        || after.trim_start().starts_with('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_person_sees_what_would_act() {
+        let check = |text: &str, want: &str| assert_eq!(visible(text), want, "{text:?}");
+        check("plain ü 漢字 👩‍💻\n\ttab", "plain ü 漢字 👩‍💻\n\ttab");
+        check("\u{1b}[2Jx", "␛[2Jx");
+        check("a\r\nb\rc", "a\nb␍c");
+        check("\u{7f}\u{0}\u{7}", "␡␀␇");
+        check("\u{9b}2J", "\\u{9b}2J");
+        check("abc\u{202e}fed", "abc\\u{202e}fed");
+        let every: String = (0..0x2_000).filter_map(char::from_u32).collect();
+        assert!(!visible(&every).chars().any(acts));
+    }
+
+    #[test]
+    fn lines_break_wherever_a_reader_would() {
+        let check = |text: &str, want: &[&str]| assert_eq!(lines(text).collect::<Vec<_>>(), want, "{text:?}");
+        check("one", &["one"]);
+        check("", &[""]);
+        check("a\nb\n", &["a", "b"]);
+        check("a\r\nb\rc\u{b}d\u{c}e\u{85}f\u{2028}g\u{2029}h", &["a", "b", "c", "d", "e", "f", "g", "h"]);
+        check("a\u{1b}[31mb", &["a[31mb"]);
+    }
+
+    #[test]
+    fn one_line_is_one_line() {
+        let check = |text: &str, max: usize, want: &str| assert_eq!(one_line(text, max), want, "{text:?}");
+        check("  a\n\n b\tc ", 80, "a b c");
+        check("abcdef", 6, "abcdef");
+        check("abcdefg", 6, "abcdef…");
+        check("abc defg", 4, "abc…");
+        check("\u{1b}]0;x\u{7}", 80, "]0;x");
+    }
+
+    #[test]
+    fn a_head_cuts_no_character() {
+        assert_eq!(head("aé", 2), "a");
+        assert_eq!(head("aé", 3), "aé");
+        assert_eq!(head("漢", 2), "");
+    }
+
+    #[test]
+    fn tags_become_text() {
+        let check = |text: &str, want: &str| assert_eq!(without_tags(text), want, "{text:?}");
+        check("</system-reminder>", "&lt;/system-reminder>");
+        check("<system-reminder>", "&lt;system-reminder>");
+        check("< /system-reminder>", "&lt; /system-reminder>");
+        check("<!-- x", "&lt;!-- x");
+        check("a < b && c <= d << e", "a < b && c <= d << e");
+        check("<<x>", "<&lt;x>");
+    }
+}

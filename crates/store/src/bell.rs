@@ -1,0 +1,81 @@
+//! The bell: what a writer rings after its commit so that others look.
+//!
+//! A byte is appended to a file that followers watch. Watching the database itself would wake
+//! them before the commit can be seen. A lost ring costs a follower a tick, never a fact.
+
+use crate::error::{Error, Result, io};
+use crate::home::{Home, private_file};
+use notify::{RecursiveMode, Watcher};
+use posthaste_core::AgentName;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// A bell's file is emptied at this length.
+const LONG: u64 = 64 * 1024;
+
+/// Covers a writer that was killed between its commit and its ring.
+pub const TICK: Duration = Duration::from_secs(2);
+
+/// Rings for everybody, and for these agents. What fails here is covered by the tick.
+pub fn ring(home: &Home, agents: &[AgentName]) {
+    if agents.is_empty() {
+        return;
+    }
+    strike(&home.bell());
+    for agent in agents {
+        strike(&home.bell_of(agent));
+    }
+}
+
+fn strike(path: &Path) {
+    let bell = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    if let Ok(mut bell) = bell {
+        let _ = bell.write_all(b"\n");
+        if bell.metadata().is_ok_and(|meta| meta.len() > LONG) {
+            let _ = bell.set_len(0);
+        }
+    }
+}
+
+/// Hears one bell.
+#[derive(Debug)]
+pub struct Ear {
+    _watcher: notify::RecommendedWatcher,
+    rings: Receiver<()>,
+}
+
+impl Ear {
+    /// Listens to all facts of a home, or to one agent's.
+    pub fn on(home: &Home, agent: Option<&AgentName>) -> Result<Self> {
+        let path = agent.map_or_else(|| home.bell(), |agent| home.bell_of(agent));
+        private_file(&path)?;
+        // One ring not yet heard is as good as many: when the channel is full, a ring is dropped.
+        let (ringer, rings) = mpsc::sync_channel(1);
+        let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            // An error too is a reason to look.
+            if event.is_err() || event.is_ok_and(|e| !e.kind.is_access()) {
+                let _ = ringer.try_send(());
+            }
+        })
+        .map_err(|error| unwatched(&path, error))?;
+        watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|error| unwatched(&path, error))?;
+        Ok(Self { _watcher: watcher, rings })
+    }
+
+    /// Waits for a ring, at most for `patience`.
+    pub fn wait(&self, patience: Duration) {
+        match self.rings.recv_timeout(patience) {
+            Ok(()) | Err(RecvTimeoutError::Timeout) => {}
+            // The watcher is gone and nothing will ring: fall back to the tick.
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(patience.min(TICK)),
+        }
+    }
+}
+
+fn unwatched(path: &Path, error: notify::Error) -> Error {
+    io("watch", path)(std::io::Error::other(error))
+}

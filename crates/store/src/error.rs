@@ -1,0 +1,133 @@
+//! What can go wrong with storage, in words that a person can act on.
+
+use posthaste_core::{IdPrefix, MessageId};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot {what} {}: {source}", path.display())]
+    Io { what: &'static str, path: PathBuf, source: io::Error },
+    #[error("the disk that holds {} is full", .0.display())]
+    Full(PathBuf),
+    #[error("the journal in {} cannot be written: it is read-only", .0.display())]
+    ReadOnly(PathBuf),
+    #[error("the journal in {} is damaged: {why}", path.display())]
+    Corrupt { path: PathBuf, why: String },
+    #[error("{} is on a {kind} file system, where a journal is not safe", path.display())]
+    SharedFileSystem { path: PathBuf, kind: String },
+    #[error("{} is in use from another machine ({host})", path.display())]
+    OtherMachine { path: PathBuf, host: String },
+    #[error("the journal is busy: waited {} for {holder}", seconds(*.waited))]
+    Busy { waited: Duration, holder: String },
+    #[error("no message {0}")]
+    NotFound(IdPrefix),
+    #[error("{prefix} fits more than one message: {}", list(.fits))]
+    Ambiguous { prefix: IdPrefix, fits: Vec<MessageId> },
+    #[error("the body of message {} is not what was stored: {why} ({})", id.id8(), path.display())]
+    BodyLost { id: MessageId, path: PathBuf, why: String },
+    #[error("line {line}: {why}")]
+    BadImport { line: u64, why: String },
+    #[error("the writer of this journal has stopped")]
+    WriterGone,
+    #[error("SQLite: {0}")]
+    Sqlite(rusqlite::Error),
+    /// An error that hit several at once.
+    #[error("{0}")]
+    Shared(std::sync::Arc<Error>),
+}
+
+/// What to do about an error.
+pub trait Hint {
+    fn hint(&self) -> Option<String>;
+}
+
+impl Hint for Error {
+    fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                "check who owns the home, or choose another with --home or PH_HOME".to_owned()
+            }
+            Self::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory => {
+                "a home is a directory; choose another with --home or PH_HOME".to_owned()
+            }
+            Self::Full(_) => "nothing was stored; free some space and send again".to_owned(),
+            Self::ReadOnly(_) => "check the permissions of the home and the mount it is on".to_owned(),
+            Self::Corrupt { .. } => {
+                "'ph doctor' says what is damaged; 'ph import' brings an export into a new home".to_owned()
+            }
+            Self::SharedFileSystem { .. } => {
+                "choose a home on a local disk with --home or PH_HOME".to_owned()
+            }
+            Self::OtherMachine { .. } => {
+                "stop what runs there, or give each machine a home of its own".to_owned()
+            }
+            Self::Busy { .. } => "look at that process; the journal is free again when it ends".to_owned(),
+            Self::NotFound(_) => "'ph inbox --all' lists ids; 'ph search' finds text".to_owned(),
+            Self::Ambiguous { .. } => "give more digits".to_owned(),
+            Self::Shared(inner) => return inner.hint(),
+            Self::Io { .. }
+            | Self::BodyLost { .. }
+            | Self::BadImport { .. }
+            | Self::WriterGone
+            | Self::Sqlite(_) => return None,
+        };
+        Some(hint)
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        format!("{} ms", time.as_millis())
+    } else {
+        format!("{} s", time.as_secs())
+    }
+}
+
+fn list(ids: &[MessageId]) -> String {
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// Names what was being done, and to which file, when an I/O call failed.
+pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
+    move |source| match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full(path.to_owned()),
+        io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly(path.to_owned()),
+        _ => Error::Io { what, path: path.to_owned(), source },
+    }
+}
+
+/// Turns SQLite's codes into what they mean for the journal at `path`.
+pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
+    move |error| {
+        use rusqlite::ErrorCode;
+        let Some(code) = error.sqlite_error_code() else { return Error::Sqlite(error) };
+        match code {
+            ErrorCode::DiskFull => Error::Full(path.to_owned()),
+            // SQLite reports a full disk as an I/O failure where it grows its shared memory.
+            ErrorCode::SystemIoFailure if is_full(path) => Error::Full(path.to_owned()),
+            ErrorCode::ReadOnly => Error::ReadOnly(path.to_owned()),
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
+                Error::Corrupt { path: path.to_owned(), why: error.to_string() }
+            }
+            ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy {
+                waited: crate::journal::Patience::DEFAULT.0,
+                holder: "a program that is not ph".to_owned(),
+            },
+            ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Error::Io {
+                what: "open",
+                path: path.to_owned(),
+                source: io::Error::new(io::ErrorKind::PermissionDenied, error.to_string()),
+            },
+            _ => Error::Sqlite(error),
+        }
+    }
+}
+
+fn is_full(path: &Path) -> bool {
+    const ROOM_FOR_A_COMMIT: u64 = 128 * 1024;
+    rustix::fs::statvfs(path).is_ok_and(|fs| fs.f_bavail * fs.f_frsize < ROOM_FOR_A_COMMIT)
+}

@@ -1,0 +1,112 @@
+//! Group commit: many senders in one process, one synced transaction for all that came together.
+//!
+//! One thread owns the connection. Senders wait for their own answer; each writes its own message
+//! file, so that the thread does nothing but commit.
+
+use crate::error::{Error, Result};
+use crate::home::Home;
+use crate::journal::{Journal, Patience, touched};
+use crate::work::{Denied, Done, Job};
+use crate::{bell, files};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// How many pieces of work may wait. Who comes when it is full waits for room.
+const QUEUE: usize = 1_024;
+/// How many are committed at once.
+const GROUP: usize = 256;
+/// While a process writes, nobody has to read the WAL anew, so more may gather in it.
+const WAL_LIMIT: u64 = 8 << 20;
+/// After this long without work it is quiet enough to fill the search index.
+const QUIET: Duration = Duration::from_millis(500);
+
+type Answer = std::result::Result<Done, Denied>;
+
+struct Request {
+    job: Job,
+    answer: SyncSender<Result<(Job, Answer)>>,
+}
+
+/// The way in for the senders of one process; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Writer {
+    home: Home,
+    requests: SyncSender<Request>,
+}
+
+/// The thread behind a [`Writer`]. It ends when the last writer is dropped.
+#[derive(Debug)]
+pub struct WriterThread {
+    thread: JoinHandle<()>,
+}
+
+impl WriterThread {
+    /// Waits until everything that was accepted is committed and answered.
+    pub fn join(self) {
+        // A panic there has already answered every sender with an error.
+        let _ = self.thread.join();
+    }
+}
+
+impl Writer {
+    pub fn start(home: Home, patience: Patience) -> Result<(Self, WriterThread)> {
+        let journal = Journal::open(home.clone(), patience)?;
+        let (requests, queue) = mpsc::sync_channel(QUEUE);
+        let thread = std::thread::Builder::new()
+            .name("journal-writer".to_owned())
+            .spawn(move || serve(journal, &queue))
+            .map_err(crate::error::io("start a writer for", home.path()))?;
+        Ok((Self { home, requests }, WriterThread { thread }))
+    }
+
+    /// Does one piece of work and waits until it is committed, synced and filed.
+    pub fn commit(&self, mut job: Job) -> Result<Answer> {
+        files::put_large_bodies(&self.home, &mut job)?;
+        let (answer, answered) = mpsc::sync_channel(1);
+        self.requests.send(Request { job, answer }).map_err(|_| Error::WriterGone)?;
+        let (job, answer) = answered.recv().map_err(|_| Error::WriterGone)??;
+        files::settle(&self.home, &job, &answer)?;
+        bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
+        Ok(answer)
+    }
+}
+
+fn serve(mut journal: Journal, queue: &Receiver<Request>) {
+    let mut indexed = false;
+    loop {
+        let first = match queue.recv_timeout(QUIET) {
+            Ok(request) => request,
+            Err(RecvTimeoutError::Timeout) => {
+                if !indexed {
+                    // Search catches up by itself; filling it here only saves it the time.
+                    indexed = crate::search::fill_some(&mut journal).map_or(true, |more| !more);
+                }
+                continue;
+            }
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        indexed = false;
+        let group: Vec<_> = std::iter::once(first).chain(queue.try_iter().take(GROUP - 1)).collect();
+        let (jobs, senders): (Vec<_>, Vec<_>) = group.into_iter().map(|r| (r.job, r.answer)).unzip();
+        match journal.commit_all(&jobs) {
+            Ok(answers) => {
+                for ((job, answer), sender) in jobs.into_iter().zip(answers).zip(senders) {
+                    // A sender that no longer waits has its message stored all the same.
+                    let _ = sender.send(Ok((job, answer)));
+                }
+            }
+            Err(error) => {
+                let error = Arc::new(error);
+                for (job, sender) in jobs.iter().zip(senders) {
+                    files::drop_large_bodies(journal.home(), job);
+                    let _ = sender.send(Err(Error::Shared(error.clone())));
+                }
+            }
+        }
+        // A full WAL costs time, not facts; the next commit reports a disk that is really broken.
+        let _ = journal.tidy_beyond(WAL_LIMIT);
+    }
+    let _ = journal.tidy();
+}

@@ -1,0 +1,109 @@
+//! A home: the directory that one journal and all its files live in.
+//!
+//! Knows the layout and creates it, private to its user. Which directory is the home is not
+//! decided here.
+
+use crate::error::{Result, io};
+use crate::host::HostHold;
+use crate::mount;
+use posthaste_core::AgentName;
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+pub const PROJECT_DIR: &str = ".posthaste";
+
+/// What of a project's home belongs into nobody's repository: everything but its settings.
+const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    root: PathBuf,
+}
+
+impl Home {
+    pub fn at(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.root
+    }
+
+    pub fn journal(&self) -> PathBuf {
+        self.root.join("journal.db")
+    }
+
+    pub fn lock(&self) -> PathBuf {
+        self.root.join("journal.lock")
+    }
+
+    pub fn host(&self) -> PathBuf {
+        self.root.join("host")
+    }
+
+    pub fn search(&self) -> PathBuf {
+        self.root.join("search-1.db")
+    }
+
+    pub fn config(&self) -> PathBuf {
+        self.root.join("config.toml")
+    }
+
+    pub fn messages(&self, agent: &AgentName) -> PathBuf {
+        self.root.join("messages").join(agent.as_str())
+    }
+
+    /// What rings for every fact.
+    pub fn bell(&self) -> PathBuf {
+        self.root.join("bell").join("all")
+    }
+
+    /// What rings for one agent's facts.
+    pub fn bell_of(&self, agent: &AgentName) -> PathBuf {
+        self.root.join("bell").join("agents").join(agent.as_str())
+    }
+
+    /// Whether anything was ever stored here.
+    pub fn has_journal(&self) -> Result<bool> {
+        let path = self.journal();
+        path.try_exists().map_err(io("look at", &path))
+    }
+
+    /// Makes the home's directories, if they are not there, and claims it for this machine.
+    pub(crate) fn prepare(&self) -> Result<HostHold> {
+        mount::refuse_shared(&self.root)?;
+        if !self.root.join("bell").join("agents").is_dir() {
+            for dir in [self.root.join("bell").join("agents"), self.root.join("messages")] {
+                private_dir(&dir)?;
+            }
+            if self.root.file_name().is_some_and(|name| name == PROJECT_DIR) {
+                let path = self.root.join(".gitignore");
+                match OpenOptions::new().write(true).create_new(true).open(&path) {
+                    Ok(mut file) => file.write_all(GITIGNORE.as_bytes()).map_err(io("write", &path))?,
+                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(io("create", &path)(error)),
+                }
+            }
+        }
+        HostHold::claim(self)
+    }
+}
+
+/// Creates a directory and its parents for this user alone; one that is there is left as it is.
+pub(crate) fn private_dir(path: &Path) -> Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("create", path))
+}
+
+/// Opens a file that this user alone may read, creating it if it is not there.
+pub(crate) fn private_file(path: &Path) -> Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(path)
+        .map_err(io("open", path))
+}

@@ -1,0 +1,33 @@
+//! The journal: an append-only log of facts in SQLite, and the views derived from it.
+//!
+//! Owns every file under a home: the database, the writers' lock, the bells, the message files
+//! and the search index. Knows the core's rules and never decides one itself; knows nothing of
+//! sessions, sockets or terminals.
+//!
+//! Only [`Journal::commit`] and [`portable::import`] write facts, both under the writers' lock,
+//! and views change in the same transaction.
+
+pub mod bell;
+pub mod error;
+pub mod files;
+pub mod follow;
+pub mod group;
+pub mod home;
+mod host;
+pub mod inspect;
+mod journal;
+mod lock;
+mod mount;
+pub mod portable;
+mod query;
+mod schema;
+pub mod search;
+mod views;
+mod work;
+
+pub use error::{Error, Hint};
+pub use group::Writer;
+pub use home::Home;
+pub use journal::{Journal, Patience};
+pub use query::{Count, Listing};
+pub use work::{Denied, Done, Injection, Job, Ordered, Outcome, Posted};

@@ -1,0 +1,123 @@
+//! The writers' lock: a kernel lock on a file beside the journal.
+//!
+//! Writers of all processes queue on it in line, so that SQLite's own lock, which polls, is never
+//! contended. A waiter sleeps in the kernel; a deadline ends the wait, naming the holder.
+
+use crate::error::{Error, Result, io};
+use crate::home::{Home, private_file};
+use std::fs::{File, TryLockError};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// The holder's record is always this long, so that a shorter one leaves nothing of the last.
+const RECORD: usize = 64;
+
+#[derive(Debug)]
+pub(crate) struct WritersLock {
+    path: PathBuf,
+}
+
+/// The lock, held; dropping it lets the next in line.
+#[derive(Debug)]
+pub(crate) struct Held {
+    // Closing the file releases the lock.
+    _file: File,
+}
+
+impl WritersLock {
+    pub(crate) fn of(home: &Home) -> Self {
+        Self { path: home.lock() }
+    }
+
+    pub(crate) fn acquire(&self, patience: Duration) -> Result<Held> {
+        let file = private_file(&self.path)?;
+        let file = match file.try_lock() {
+            Ok(()) => file,
+            Err(TryLockError::WouldBlock) => self.wait(file, patience)?,
+            Err(TryLockError::Error(error)) => return Err(io("lock", &self.path)(error)),
+        };
+        // For a waiter's error message only; not worth failing for.
+        let _ = file.write_all_at(&record(), 0);
+        Ok(Held { _file: file })
+    }
+
+    /// Takes the lock only if nobody has it.
+    pub(crate) fn try_acquire(&self) -> Result<Option<Held>> {
+        let file = private_file(&self.path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Held { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(io("lock", &self.path)(error)),
+        }
+    }
+
+    /// Waits in a thread of its own, because the kernel's wait has no deadline. A thread whose
+    /// waiter gave up gets the lock late and drops it at once.
+    fn wait(&self, file: File, patience: Duration) -> Result<File> {
+        let (hand_over, handed) = mpsc::sync_channel(1);
+        let waiter = std::thread::Builder::new().name("journal-lock".to_owned());
+        waiter
+            .spawn(move || {
+                let locked = file.lock().map(|()| file);
+                // Nobody waits any more: dropping the file gives the lock back.
+                let _ = hand_over.send(locked);
+            })
+            .map_err(io("wait for", &self.path))?;
+        match handed.recv_timeout(patience) {
+            Ok(locked) => locked.map_err(io("lock", &self.path)),
+            Err(_) => Err(Error::Busy { waited: patience, holder: self.holder() }),
+        }
+    }
+
+    fn holder(&self) -> String {
+        let read = || {
+            let mut bytes = [0; RECORD];
+            let file = File::open(&self.path).ok()?;
+            let count = file.read_at(&mut bytes, 0).ok()?;
+            let text = String::from_utf8_lossy(&bytes[..count]);
+            let line = posthaste_core::text::one_line(text.lines().next()?, RECORD);
+            (!line.is_empty()).then_some(line)
+        };
+        read().unwrap_or_else(|| "another process".to_owned())
+    }
+}
+
+fn record() -> [u8; RECORD] {
+    let verb = std::env::args_os().nth(1).unwrap_or_default();
+    let verb: String = verb.to_string_lossy().chars().filter(|c| c.is_ascii_graphic()).take(32).collect();
+    let mut bytes = [b'\n'; RECORD];
+    let text = format!("process {} (ph {verb})", std::process::id());
+    let count = text.len().min(RECORD - 1);
+    bytes[..count].copy_from_slice(&text.as_bytes()[..count]);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_waiter_gives_up_at_its_deadline_and_names_the_holder() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = WritersLock::of(&Home::at(dir.path()));
+        let held = lock.acquire(Duration::from_secs(10)).unwrap();
+        let error = lock.acquire(Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(error, Error::Busy { .. }), "{error}");
+        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        drop(held);
+        // The thread that gave up may still get it for a moment; a patient waiter gets it after.
+        drop(lock.acquire(Duration::from_secs(10)).unwrap());
+    }
+
+    #[test]
+    fn a_waiter_gets_the_lock_when_it_is_let_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        let held = WritersLock::of(&home).acquire(Duration::from_secs(10)).unwrap();
+        let waiter = std::thread::spawn(move || WritersLock::of(&home).acquire(Duration::from_secs(10)).map(drop));
+        drop(held);
+        waiter.join().unwrap().unwrap();
+    }
+}

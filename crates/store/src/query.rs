@@ -1,0 +1,250 @@
+//! Reading the views: index look-ups, whatever the size of the journal.
+//!
+//! Rows come in stretches of at most a thousand, each a read transaction of its own, so that no
+//! reader holds the WAL back for long.
+
+use crate::error::{Error, Result, sqlite};
+use crate::journal::Journal;
+use crate::views::{DELETED, STORED, UNCERTAIN, Views, record_of, standing_at};
+use jiff::Timestamp;
+use posthaste_core::{AgentName, Event, Fact, IdPrefix, Letter, MessageId, Record};
+use rusqlite::{Connection, OptionalExtension, params};
+
+/// How many rows one read transaction may take.
+const PAGE: u32 = 1_000;
+/// How many messages an ambiguous prefix names.
+const NAMED: u32 = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Count {
+    pub total: u64,
+    pub unread: u64,
+}
+
+/// Which part of an inbox.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    Unread,
+    All,
+}
+
+impl Journal {
+    /// The message that a prefix means; deleted ones are not found.
+    pub fn find(&mut self, prefix: &IdPrefix) -> Result<Letter> {
+        self.catch_up()?;
+        let path = self.home.journal();
+        let fits = find(&self.conn, self.views, prefix).map_err(sqlite(&path))?;
+        match fits.as_slice() {
+            [] => Err(Error::NotFound(prefix.clone())),
+            [id] => letter(&self.conn, self.views, *id)
+                .map_err(sqlite(&path))?
+                .ok_or_else(|| Error::NotFound(prefix.clone())),
+            several => Err(Error::Ambiguous { prefix: prefix.clone(), fits: several.to_vec() }),
+        }
+    }
+
+    pub fn letter(&mut self, id: MessageId) -> Result<Option<Letter>> {
+        self.catch_up()?;
+        letter(&self.conn, self.views, id).map_err(sqlite(&self.home.journal()))
+    }
+
+    /// The mail of one agent, in the order in which it came.
+    pub fn inbox(&mut self, agent: &AgentName, listing: Listing, now: Timestamp) -> Result<Vec<Letter>> {
+        self.catch_up()?;
+        let path = self.home.journal();
+        let mut seqs = Vec::new();
+        for read in match listing {
+            Listing::Unread => &[false][..],
+            Listing::All => &[false, true][..],
+        } {
+            seqs.extend(mailbox(&self.conn, self.views, agent, *read).map_err(sqlite(&path))?);
+        }
+        seqs.sort_unstable();
+        let letters = self.letters(&seqs)?;
+        Ok(match listing {
+            Listing::Unread => letters.into_iter().filter(|l| l.is_waiting(now)).collect(),
+            Listing::All => letters.into_iter().filter(|l| l.is_in_inbox(now)).collect(),
+        })
+    }
+
+    /// All messages of a thread, archived ones too, in the order in which they came.
+    pub fn thread(&mut self, thread: MessageId) -> Result<Vec<Letter>> {
+        self.catch_up()?;
+        let seqs = self
+            .views
+            .prepare(&self.conn, &format!("SELECT seq FROM v#_letters WHERE thread = ?1 AND ended != {DELETED} ORDER BY seq"))
+            .and_then(|mut look| look.query_map([thread.to_string()], |row| row.get(0))?.collect())
+            .map_err(sqlite(&self.home.journal()))?;
+        let seqs: Vec<u64> = seqs;
+        self.letters(&seqs)
+    }
+
+    pub(crate) fn letters(&self, seqs: &[u64]) -> Result<Vec<Letter>> {
+        let path = self.home.journal();
+        let mut letters = Vec::with_capacity(seqs.len());
+        for seq in seqs {
+            letters.extend(letter_at(&self.conn, self.views, *seq).map_err(sqlite(&path))?);
+        }
+        Ok(letters)
+    }
+
+    pub fn count(&mut self, agent: &AgentName, now: Timestamp) -> Result<Count> {
+        self.catch_up()?;
+        count(&self.conn, self.views, agent, now).map_err(sqlite(&self.home.journal()))
+    }
+
+    /// Whether `check --inject` would have anything to show.
+    pub fn has_not_shown(&mut self, agent: &AgentName, now: Timestamp) -> Result<bool> {
+        self.catch_up()?;
+        let found = not_shown(&self.conn, self.views, agent, now, 1);
+        Ok(!found.map_err(sqlite(&self.home.journal()))?.is_empty())
+    }
+
+    /// Every agent that ever had mail.
+    pub fn agents(&mut self) -> Result<Vec<AgentName>> {
+        self.catch_up()?;
+        let names: Vec<String> = self
+            .views
+            .prepare(&self.conn, "SELECT name FROM v#_agents ORDER BY name")
+            .and_then(|mut look| look.query_map([], |row| row.get(0))?.collect())
+            .map_err(sqlite(&self.home.journal()))?;
+        Ok(names.iter().filter_map(|name| AgentName::parse(name).ok()).collect())
+    }
+
+    /// The facts after `seq`, at most a page of them.
+    pub fn facts_after(&self, seq: u64) -> Result<Vec<Record>> {
+        crate::views::records_after(&self.conn, seq, PAGE).map_err(sqlite(&self.home.journal()))
+    }
+
+    /// The number of the last fact.
+    pub fn head(&self) -> Result<u64> {
+        self.conn
+            .prepare_cached("SELECT coalesce(max(seq), 0) FROM facts")
+            .and_then(|mut look| look.query_row([], |row| row.get(0)))
+            .map_err(sqlite(&self.home.journal()))
+    }
+}
+
+fn find(conn: &Connection, views: Views, prefix: &IdPrefix) -> rusqlite::Result<Vec<MessageId>> {
+    let mut look = views.prepare(
+        conn,
+        &format!(
+            "SELECT f.id FROM facts f JOIN v#_letters l ON l.seq = f.seq
+             WHERE f.id >= ?1 AND f.id < ?2 AND l.ended != {DELETED} ORDER BY f.id LIMIT {NAMED}"
+        ),
+    )?;
+    let ids = look.query_map([prefix.as_str(), &prefix.upper_bound()], |row| row.get::<_, String>(0))?;
+    ids.filter_map(|id| id.map(|id| id.parse().ok()).transpose()).collect()
+}
+
+pub(crate) fn letter(conn: &Connection, views: Views, id: MessageId) -> rusqlite::Result<Option<Letter>> {
+    match views.letter_of(conn, id)? {
+        Some(seq) => letter_at(conn, views, seq),
+        None => Ok(None),
+    }
+}
+
+fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Option<Letter>> {
+    let found = views
+        .prepare(
+            conn,
+            "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.ended
+             FROM v#_letters l JOIN facts f ON f.seq = l.seq WHERE l.seq = ?1",
+        )?
+        .query_row([seq], |row| Ok((record_of(row)?, standing_at(row, 7)?)))
+        .optional()?;
+    let Some((record, standing)) = found else { return Ok(None) };
+    let Ok(fact) = record.read() else { return Ok(None) };
+    let Some(message) = fact.message() else { return Ok(None) };
+    let mut receipts = vec![fact.receipt()];
+    let mut look = views.prepare(
+        conn,
+        "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data
+         FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.letter = ?1 ORDER BY s.seq",
+    )?;
+    for step in look.query_map([seq], record_of)? {
+        if let Ok(step @ Fact { event: Event::Progress(_), .. }) = step?.read() {
+            receipts.push(step.receipt());
+        }
+    }
+    Ok(Some(Letter { message, standing, receipts }))
+}
+
+/// The seqs of an inbox's read or unread half, stretch by stretch.
+fn mailbox(conn: &Connection, views: Views, agent: &AgentName, read: bool) -> rusqlite::Result<Vec<u64>> {
+    let mut seqs = Vec::new();
+    let mut last = (0, 0, 0);
+    loop {
+        let mut look = views.prepare(
+            conn,
+            &format!(
+                "SELECT shown, priority, seq FROM v#_letters
+                 WHERE recipient = ?1 AND read = ?2 AND ended = 0 AND (shown, priority, seq) > (?3, ?4, ?5)
+                 ORDER BY shown, priority, seq LIMIT {PAGE}"
+            ),
+        )?;
+        let page = look
+            .query_map(params![agent.as_str(), read, last.0, last.1, last.2], |row| {
+                Ok((row.get::<_, u8>(0)?, row.get::<_, u8>(1)?, row.get::<_, u64>(2)?))
+            })?
+            .collect::<rusqlite::Result<Vec<_>>>()?;
+        seqs.extend(page.iter().map(|(_, _, seq)| *seq));
+        match page.last() {
+            Some(end) if page.len() == PAGE as usize => last = *end,
+            _ => return Ok(seqs),
+        }
+    }
+}
+
+/// The most urgent messages that wait and were not shown yet.
+pub(crate) fn not_shown(
+    conn: &Connection,
+    views: Views,
+    agent: &AgentName,
+    now: Timestamp,
+    limit: usize,
+) -> rusqlite::Result<Vec<Letter>> {
+    let mut look = views.prepare(
+        conn,
+        "SELECT seq FROM v#_letters
+         WHERE recipient = ?1 AND read = 0 AND ended = 0 AND shown = 0
+           AND (not_before IS NULL OR not_before <= ?2) AND (expires_at IS NULL OR expires_at > ?2)
+         ORDER BY priority, seq LIMIT ?3",
+    )?;
+    let seqs: Vec<u64> = look
+        .query_map(params![agent.as_str(), now.as_microsecond(), limit as u64], |row| row.get(0))?
+        .collect::<rusqlite::Result<_>>()?;
+    let letters = seqs.into_iter().map(|seq| letter_at(conn, views, seq));
+    letters.filter_map(Result::transpose).collect()
+}
+
+/// The kept counters, less what its own times keep out of the inbox at `now`.
+pub(crate) fn count(conn: &Connection, views: Views, agent: &AgentName, now: Timestamp) -> rusqlite::Result<Count> {
+    let (total, unread): (u64, u64) = views
+        .prepare(conn, "SELECT total, unread FROM v#_agents WHERE name = ?1")?
+        .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?
+        .unwrap_or((0, 0));
+    let at = now.as_microsecond();
+    let expired: u64 = views
+        .prepare(
+            conn,
+            &format!(
+                "SELECT count(*) FROM v#_letters
+                 WHERE recipient = ?1 AND expires_at IS NOT NULL AND expires_at <= ?2 AND ended = 0 AND read = 0
+                   AND proven IN ({STORED}, {UNCERTAIN}) AND (not_before IS NULL OR not_before <= ?2)"
+            ),
+        )?
+        .query_row(params![agent.as_str(), at], |row| row.get(0))?;
+    let (waiting, waiting_unread): (u64, u64) = views
+        .prepare(
+            conn,
+            "SELECT count(*), coalesce(sum(read = 0), 0) FROM v#_letters
+             WHERE recipient = ?1 AND not_before IS NOT NULL AND not_before > ?2 AND ended = 0",
+        )?
+        .query_row(params![agent.as_str(), at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(Count {
+        total: total.saturating_sub(expired + waiting),
+        unread: unread.saturating_sub(expired + waiting_unread),
+    })
+}

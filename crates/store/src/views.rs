@@ -1,0 +1,248 @@
+//! Keeping the views: folding facts into tables, by the core's own rules.
+//!
+//! Runs only inside a writer's transaction. What a step does to a message is the core's to say
+//! ([`Standing::apply`]); here it is only kept where an index finds it.
+
+use crate::schema::versioned;
+use posthaste_core::receipt::{End, Proven};
+use posthaste_core::{Event, Fact, MessageId, Record, Standing};
+use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row, params};
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Views {
+    pub(crate) version: u32,
+}
+
+impl Views {
+    pub(crate) fn prepare<'c>(self, conn: &'c Connection, sql: &str) -> Result<CachedStatement<'c>> {
+        conn.prepare_cached(&versioned(sql, self.version))
+    }
+
+    /// How many facts these views have not seen.
+    pub(crate) fn lag(self, conn: &Connection) -> Result<u64> {
+        let mut look = self.prepare(
+            conn,
+            "SELECT (SELECT coalesce(max(seq), 0) FROM facts) - (SELECT applied_seq FROM v#_state)",
+        )?;
+        look.query_row([], |row| row.get(0))
+    }
+
+    /// Folds in up to `limit` facts that these views have not seen; says how many there were.
+    pub(crate) fn catch_up(self, conn: &Connection, limit: u32) -> Result<usize> {
+        let applied: u64 = self.prepare(conn, "SELECT applied_seq FROM v#_state")?.query_row([], |r| r.get(0))?;
+        let records = records_after(conn, applied, limit)?;
+        for record in &records {
+            self.apply(conn, record)?;
+        }
+        if let Some(last) = records.last() {
+            self.applied(conn, last.seq)?;
+        }
+        Ok(records.len())
+    }
+
+    /// Says that everything up to `seq` is folded in.
+    pub(crate) fn applied(self, conn: &Connection, seq: u64) -> Result<()> {
+        self.prepare(conn, "UPDATE v#_state SET applied_seq = ?1")?.execute([seq])?;
+        Ok(())
+    }
+
+    pub(crate) fn apply(self, conn: &Connection, record: &Record) -> Result<()> {
+        match record.read() {
+            Ok(fact) => self.apply_fact(conn, record.seq, &fact),
+            Err(odd) => {
+                self.prepare(conn, "INSERT OR REPLACE INTO v#_odd VALUES (?1, ?2)")?
+                    .execute(params![record.seq, odd.to_string()])?;
+                Ok(())
+            }
+        }
+    }
+
+    pub(crate) fn apply_fact(self, conn: &Connection, seq: u64, fact: &Fact) -> Result<()> {
+        match &fact.event {
+            Event::Message(_) => self.add_letter(conn, seq, fact),
+            Event::Progress(progress) => match self.letter_of(conn, progress.message)? {
+                Some(letter) => {
+                    let before = self.standing(conn, letter)?;
+                    let mut after = before;
+                    after.apply(progress.step);
+                    self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?
+                        .execute(params![letter, seq])?;
+                    self.move_letter(conn, letter, before, after)
+                }
+                None => {
+                    self.prepare(conn, "INSERT OR IGNORE INTO v#_early VALUES (?1, ?2)")?
+                        .execute(params![progress.message.to_string(), seq])?;
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    fn add_letter(self, conn: &Connection, seq: u64, fact: &Fact) -> Result<()> {
+        let Some(message) = fact.message() else { return Ok(()) };
+        let standing = self.take_early(conn, seq, message.id)?;
+        let envelope = &message.envelope;
+        self.prepare(conn, "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")?
+            .execute(params![
+                seq,
+                message.to.as_str(),
+                envelope.from.as_str(),
+                envelope.thread_id.to_string(),
+                envelope.priority.rank(),
+                proven_code(standing.proven),
+                standing.read,
+                standing.shown,
+                end_code(standing.end),
+                envelope.key,
+                envelope.not_before.map(jiff::Timestamp::as_microsecond),
+                envelope.expires_at.map(jiff::Timestamp::as_microsecond),
+            ])?;
+        self.count(conn, message.to.as_str(), i64::from(standing.in_inbox()), i64::from(standing.is_unread()))
+    }
+
+    /// What steps that came before their message add up to.
+    fn take_early(self, conn: &Connection, letter: u64, id: MessageId) -> Result<Standing> {
+        let mut standing = Standing::default();
+        let id = id.to_string();
+        let early = {
+            let mut look = self.prepare(conn, "SELECT seq FROM v#_early WHERE message = ?1 ORDER BY seq")?;
+            look.query_map([&id], |row| row.get::<_, u64>(0))?.collect::<Result<Vec<_>>>()?
+        };
+        for seq in &early {
+            if let Some(Ok(Fact { event: Event::Progress(progress), .. })) =
+                record_at(conn, *seq)?.map(|record| record.read())
+            {
+                standing.apply(progress.step);
+            }
+            self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?.execute([letter, *seq])?;
+        }
+        if !early.is_empty() {
+            self.prepare(conn, "DELETE FROM v#_early WHERE message = ?1")?.execute([&id])?;
+        }
+        Ok(standing)
+    }
+
+    fn move_letter(self, conn: &Connection, letter: u64, before: Standing, after: Standing) -> Result<()> {
+        if before == after {
+            return Ok(());
+        }
+        let recipient: String = self
+            .prepare(
+                conn,
+                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, ended = ?5 WHERE seq = ?1 RETURNING recipient",
+            )?
+            .query_row(
+                params![letter, proven_code(after.proven), after.read, after.shown, end_code(after.end)],
+                |row| row.get(0),
+            )?;
+        let total = i64::from(after.in_inbox()) - i64::from(before.in_inbox());
+        let unread = i64::from(after.is_unread()) - i64::from(before.is_unread());
+        self.count(conn, &recipient, total, unread)
+    }
+
+    fn count(self, conn: &Connection, agent: &str, total: i64, unread: i64) -> Result<()> {
+        self.prepare(
+            conn,
+            "INSERT INTO v#_agents VALUES (?1, ?2, ?3)
+             ON CONFLICT(name) DO UPDATE SET total = total + excluded.total, unread = unread + excluded.unread",
+        )?
+        .execute(params![agent, total, unread])?;
+        Ok(())
+    }
+
+    /// The seq of the message with this id.
+    pub(crate) fn letter_of(self, conn: &Connection, id: MessageId) -> Result<Option<u64>> {
+        self.prepare(conn, "SELECT l.seq FROM facts f JOIN v#_letters l ON l.seq = f.seq WHERE f.id = ?1")?
+            .query_row([id.to_string()], |row| row.get(0))
+            .optional()
+    }
+
+    pub(crate) fn standing(self, conn: &Connection, letter: u64) -> Result<Standing> {
+        self.prepare(conn, "SELECT proven, read, shown, ended FROM v#_letters WHERE seq = ?1")?
+            .query_row([letter], |row| standing_at(row, 0))
+    }
+}
+
+/// Reads `proven, read, shown, ended` from a row, beginning at one of its columns.
+pub(crate) fn standing_at(row: &Row<'_>, first: usize) -> Result<Standing> {
+    Ok(Standing {
+        proven: proven_of(row.get(first)?),
+        read: row.get(first + 1)?,
+        shown: row.get(first + 2)?,
+        end: end_of(row.get(first + 3)?),
+    })
+}
+
+pub(crate) fn record_of(row: &Row<'_>) -> Result<Record> {
+    Ok(Record {
+        seq: row.get(0)?,
+        origin: row.get(1)?,
+        id: row.get(2)?,
+        at: row.get(3)?,
+        agent: row.get(4)?,
+        kind: row.get(5)?,
+        data: row.get(6)?,
+    })
+}
+
+pub(crate) fn records_after(conn: &Connection, seq: u64, limit: u32) -> Result<Vec<Record>> {
+    conn.prepare_cached(
+        "SELECT seq, origin, id, at, agent, kind, data FROM facts WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+    )?
+    .query_map(params![seq, limit], record_of)?
+    .collect()
+}
+
+pub(crate) fn record_at(conn: &Connection, seq: u64) -> Result<Option<Record>> {
+    conn.prepare_cached("SELECT seq, origin, id, at, agent, kind, data FROM facts WHERE seq = ?1")?
+        .query_row([seq], record_of)
+        .optional()
+}
+
+pub(crate) const STORED: u8 = 0;
+pub(crate) const UNCERTAIN: u8 = 2;
+pub(crate) const DELETED: u8 = 2;
+
+fn proven_code(proven: Proven) -> u8 {
+    match proven {
+        Proven::Stored => STORED,
+        Proven::Offering => 1,
+        Proven::Uncertain => UNCERTAIN,
+        Proven::Offered => 3,
+        Proven::Accepted => 4,
+    }
+}
+
+fn proven_of(code: u8) -> Proven {
+    match code {
+        1 => Proven::Offering,
+        UNCERTAIN => Proven::Uncertain,
+        3 => Proven::Offered,
+        4 => Proven::Accepted,
+        // Only `proven_code` writes this column.
+        _ => Proven::Stored,
+    }
+}
+
+fn end_code(end: Option<End>) -> u8 {
+    match end {
+        None => 0,
+        Some(End::Archived) => 1,
+        Some(End::Deleted) => DELETED,
+        Some(End::Cancelled) => 3,
+        Some(End::Expired) => 4,
+        Some(End::Failed) => 5,
+    }
+}
+
+fn end_of(code: u8) -> Option<End> {
+    match code {
+        1 => Some(End::Archived),
+        DELETED => Some(End::Deleted),
+        3 => Some(End::Cancelled),
+        4 => Some(End::Expired),
+        5 => Some(End::Failed),
+        // Only `end_code` writes this column.
+        _ => None,
+    }
+}

@@ -1,0 +1,269 @@
+//! The pieces of work that a writer carries out inside one transaction: the core decides on views
+//! at head, what it decides is appended as facts, and the views follow.
+
+use crate::query;
+use crate::views::{STORED, UNCERTAIN, Views};
+use jiff::Timestamp;
+use posthaste_core::post::{self, Correspondence};
+use posthaste_core::receipt::{self, Order};
+use posthaste_core::{
+    AgentName, Draft, Event, Fact, Letter, Message, MessageId, Posting, Refusal, Standing, inject,
+};
+use rusqlite::{Connection, OptionalExtension, Result, params};
+use uuid::Uuid;
+
+/// How many messages whose time ran out one send records on the way.
+const SWEEP: u32 = 100;
+
+#[derive(Debug, Clone)]
+pub enum Job {
+    /// Store messages, all or none.
+    Post { now: Timestamp, drafts: Vec<Draft> },
+    /// Do one thing with messages that are there, all or none.
+    Order { now: Timestamp, who: AgentName, order: Order, ids: Vec<MessageId> },
+    /// Pick the most urgent unread messages that were not shown yet, and record them as shown.
+    Inject { now: Timestamp, agent: AgentName },
+}
+
+#[derive(Debug, Clone)]
+pub enum Done {
+    Posted(Vec<Posted>),
+    Ordered(Vec<Ordered>),
+    Injected(Injection),
+}
+
+#[derive(Debug, Clone)]
+pub struct Posted {
+    pub letter: Letter,
+    /// False where the same message stood in the journal already.
+    pub is_new: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Ordered {
+    pub message: Message,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Changed,
+    /// It was so already.
+    Unchanged,
+    AlreadyArchived,
+}
+
+#[derive(Debug, Clone)]
+pub struct Injection {
+    pub letters: Vec<Letter>,
+    /// How many are unread in all.
+    pub unread: u64,
+}
+
+/// Why a piece of work was not done. Nothing of it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    #[error("{refusal}")]
+    Refused { id: Option<MessageId>, refusal: Refusal },
+    #[error("no message {0}")]
+    NotFound(MessageId),
+}
+
+impl Done {
+    /// Whose inboxes it touched.
+    pub(crate) fn agents(&self) -> Vec<AgentName> {
+        match self {
+            Self::Posted(posted) => {
+                posted.iter().filter(|p| p.is_new).map(|p| p.letter.message.to.clone()).collect()
+            }
+            Self::Ordered(ordered) => {
+                let changed = ordered.iter().filter(|o| o.outcome == Outcome::Changed);
+                changed.map(|o| o.message.to.clone()).collect()
+            }
+            Self::Injected(injection) => injection.letters.iter().map(|l| l.message.to.clone()).collect(),
+        }
+    }
+}
+
+type Answer = std::result::Result<Done, Denied>;
+
+pub(crate) fn carry_out(conn: &Connection, views: Views, origin: &str, job: &Job) -> Result<Answer> {
+    let mut log = Log { conn, views, origin };
+    match job {
+        Job::Post { now, drafts } => log.post(*now, drafts),
+        Job::Order { now, who, order, ids } => log.order(*now, who, *order, ids),
+        Job::Inject { now, agent } => log.inject(*now, agent),
+    }
+}
+
+struct Log<'a> {
+    conn: &'a Connection,
+    views: Views,
+    origin: &'a str,
+}
+
+impl Log<'_> {
+    fn post(&mut self, now: Timestamp, drafts: &[Draft]) -> Result<Answer> {
+        let mut decided = Vec::with_capacity(drafts.len());
+        for draft in drafts {
+            let known = match self.correspondence(draft)? {
+                Ok(known) => known,
+                Err(denied) => return Ok(Err(denied)),
+            };
+            match post::decide(now, draft, &known) {
+                Ok(posting) => decided.push(posting),
+                Err(refusal) => return Ok(Err(Denied::Refused { id: None, refusal })),
+            }
+        }
+        let mut posted = Vec::with_capacity(drafts.len());
+        for (draft, posting) in drafts.iter().zip(decided) {
+            match posting {
+                Posting::New(event) => {
+                    self.sweep(now, &draft.to)?;
+                    let fact = Fact { id: draft.id.0, at: now, agent: draft.to.clone(), event };
+                    self.append(&fact)?;
+                    if let Some(message) = fact.message() {
+                        let receipts = vec![fact.receipt()];
+                        let letter = Letter { message, standing: Standing::default(), receipts };
+                        posted.push(Posted { letter, is_new: true });
+                    }
+                }
+                Posting::Already(id) => {
+                    if let Some(letter) = query::letter(self.conn, self.views, id)? {
+                        posted.push(Posted { letter, is_new: false });
+                    }
+                }
+            }
+        }
+        Ok(Ok(Done::Posted(posted)))
+    }
+
+    fn correspondence(&self, draft: &Draft) -> Result<std::result::Result<Correspondence, Denied>> {
+        let mut known = Correspondence::default();
+        if let Some(id) = draft.reply_to {
+            match query::letter(self.conn, self.views, id)? {
+                Some(letter) => known.parent = Some(letter.message),
+                None => return Ok(Err(Denied::NotFound(id))),
+            }
+        }
+        if let Some(key) = &draft.key {
+            let mut look = self.views.prepare(
+                self.conn,
+                "SELECT f.id FROM v#_letters l JOIN facts f ON f.seq = l.seq
+                 WHERE l.sender = ?1 AND l.recipient = ?2 AND l.key = ?3 ORDER BY l.seq LIMIT 1",
+            )?;
+            let found: Option<String> = look
+                .query_row(params![draft.from.as_str(), draft.to.as_str(), key], |row| row.get(0))
+                .optional()?;
+            known.same_key = found.and_then(|id| id.parse().ok());
+        }
+        known.same_id = query::letter(self.conn, self.views, draft.id)?.map(|letter| letter.message);
+        Ok(Ok(known))
+    }
+
+    fn order(&mut self, now: Timestamp, who: &AgentName, order: Order, ids: &[MessageId]) -> Result<Answer> {
+        let mut decided = Vec::with_capacity(ids.len());
+        for id in ids {
+            let Some(letter) = query::letter(self.conn, self.views, *id)? else {
+                return Ok(Err(Denied::NotFound(*id)));
+            };
+            match receipt::decide(now, order, who, &letter.message, letter.standing) {
+                Ok(events) => decided.push((letter.message, Ok(events))),
+                Err(Refusal::AlreadyArchived) => decided.push((letter.message, Err(Outcome::AlreadyArchived))),
+                Err(refusal) => return Ok(Err(Denied::Refused { id: Some(*id), refusal })),
+            }
+        }
+        let mut ordered = Vec::with_capacity(ids.len());
+        for (message, decision) in decided {
+            let outcome = match decision {
+                Ok(events) if events.is_empty() => Outcome::Unchanged,
+                Ok(events) => {
+                    self.append_events(now, &message.to, events)?;
+                    Outcome::Changed
+                }
+                Err(outcome) => outcome,
+            };
+            ordered.push(Ordered { message, outcome });
+        }
+        Ok(Ok(Done::Ordered(ordered)))
+    }
+
+    fn inject(&mut self, now: Timestamp, agent: &AgentName) -> Result<Answer> {
+        self.sweep(now, agent)?;
+        let letters = query::not_shown(self.conn, self.views, agent, now, inject::MAX_MESSAGES)?;
+        for letter in &letters {
+            // Refused only for what has ended, and that is not in the list.
+            let events = receipt::decide(now, Order::Show, agent, &letter.message, letter.standing);
+            self.append_events(now, agent, events.unwrap_or_default())?;
+        }
+        let unread = query::count(self.conn, self.views, agent, now)?.unread;
+        Ok(Ok(Done::Injected(Injection { letters, unread })))
+    }
+
+    /// Records what ran out of time in this inbox, so that its end stands in the journal.
+    fn sweep(&mut self, now: Timestamp, agent: &AgentName) -> Result<()> {
+        let expired = {
+            let mut look = self.views.prepare(
+                self.conn,
+                &format!(
+                    "SELECT f.id FROM v#_letters l JOIN facts f ON f.seq = l.seq
+                     WHERE l.recipient = ?1 AND l.expires_at IS NOT NULL AND l.expires_at <= ?2
+                       AND l.ended = 0 AND l.read = 0 AND l.proven IN ({STORED}, {UNCERTAIN}) LIMIT {SWEEP}"
+                ),
+            )?;
+            look.query_map(params![agent.as_str(), now.as_microsecond()], |row| row.get::<_, String>(0))?
+                .collect::<Result<Vec<_>>>()?
+        };
+        for id in expired.iter().filter_map(|id| id.parse::<MessageId>().ok()) {
+            if let Some(letter) = query::letter(self.conn, self.views, id)? {
+                let events = receipt::decide(now, Order::Expire, agent, &letter.message, letter.standing);
+                self.append_events(now, agent, events.unwrap_or_default())?;
+            }
+        }
+        Ok(())
+    }
+
+    fn append_events(&mut self, now: Timestamp, agent: &AgentName, events: Vec<Event>) -> Result<()> {
+        for event in events {
+            self.append(&Fact { id: Uuid::new_v4(), at: now, agent: agent.clone(), event })?;
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, fact: &Fact) -> Result<()> {
+        let seq = append(
+            self.conn,
+            &NewRecord {
+                origin: self.origin,
+                id: &fact.id.hyphenated().to_string(),
+                at: &fact.at.to_string(),
+                agent: fact.agent.as_str(),
+                kind: fact.event.kind(),
+                data: &fact.event.data(),
+            },
+        )?;
+        self.views.apply_fact(self.conn, seq, fact)?;
+        self.views.applied(self.conn, seq)
+    }
+}
+
+/// A record that has no place in the journal yet.
+pub(crate) struct NewRecord<'a> {
+    pub(crate) origin: &'a str,
+    pub(crate) id: &'a str,
+    pub(crate) at: &'a str,
+    pub(crate) agent: &'a str,
+    pub(crate) kind: &'a str,
+    pub(crate) data: &'a str,
+}
+
+/// Puts a record at the end; only under the writers' lock, so that no number is left out.
+pub(crate) fn append(conn: &Connection, record: &NewRecord<'_>) -> Result<u64> {
+    conn.prepare_cached(
+        "INSERT INTO facts SELECT coalesce(max(seq), 0) + 1, ?1, ?2, ?3, ?4, ?5, ?6 FROM facts RETURNING seq",
+    )?
+    .query_row(
+        params![record.origin, record.id, record.at, record.agent, record.kind, record.data],
+        |row| row.get(0),
+    )
+}

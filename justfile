@@ -1,0 +1,36 @@
+# List the recipes
+default:
+    @just --list
+
+# Run every test
+test:
+    cargo test --workspace
+
+# Check formatting and lints
+lint:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Build the documentation, with warnings as errors
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# Measure sending, reading and searching mail
+bench:
+    cargo bench -p posthaste-lab --bench mail
+
+# Show what it does, in a temporary home
+demo:
+    cargo run --release -- demo
+
+# Check licences, duplicates and sources of the dependencies
+deny:
+    cargo deny check licenses bans sources
+
+# Everything a change must pass
+ci:
+    bash .ci/run
+
+# Install ph from this checkout
+install:
+    cargo install --path crates/ph --profile dist --locked
