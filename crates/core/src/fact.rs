@@ -71,7 +71,15 @@ fn unread_kind() -> Step {
 
 impl Progress {
     pub fn of(message: MessageId, step: Step) -> Self {
-        Self { message, step, by: None, route: None, attempt: None, evidence: None, reason: None }
+        Self {
+            message,
+            step,
+            by: None,
+            route: None,
+            attempt: None,
+            evidence: None,
+            reason: None,
+        }
     }
 }
 
@@ -149,21 +157,35 @@ impl Record {
         if id.hyphenated().to_string() != self.id {
             return Err(malformed("id", &"not in its usual spelling"));
         }
-        let at = self.at.parse().map_err(|e: jiff::Error| malformed("time", &e))?;
+        let at = self
+            .at
+            .parse()
+            .map_err(|e: jiff::Error| malformed("time", &e))?;
         let agent = AgentName::parse(&self.agent).map_err(|e| malformed("agent", &e))?;
         let event = match step {
-            None => Event::Message(serde_json::from_str(&self.data).map_err(|e| malformed("message", &e))?),
+            None => Event::Message(
+                serde_json::from_str(&self.data).map_err(|e| malformed("message", &e))?,
+            ),
             Some(step) => {
-                let said: Progress = serde_json::from_str(&self.data).map_err(|e| malformed("step", &e))?;
+                let said: Progress =
+                    serde_json::from_str(&self.data).map_err(|e| malformed("step", &e))?;
                 Event::Progress(Progress { step, ..said })
             }
         };
-        Ok(Fact { id, at, agent, event })
+        Ok(Fact {
+            id,
+            at,
+            agent,
+            event,
+        })
     }
 }
 
 fn malformed(what: &'static str, why: &dyn ToString) -> Odd {
-    Odd::Malformed { what, why: why.to_string() }
+    Odd::Malformed {
+        what,
+        why: why.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -189,20 +211,31 @@ mod tests {
         let letter = message(7, "alice", "bob");
         let mut envelope = letter.envelope.clone();
         let check = |event: Event| {
-            let fact = Fact { id: letter.id.0, at: letter.created_at, agent: name("bob"), event };
+            let fact = Fact {
+                id: letter.id.0,
+                at: letter.created_at,
+                agent: name("bob"),
+                event,
+            };
             assert_eq!(stored(&fact).read(), Ok(fact));
         };
         check(Event::Message(envelope.clone()));
         let every_control: String = (0u32..0xa0).filter_map(char::from_u32).collect();
         envelope.body = Body::Inline(every_control);
         check(Event::Message(envelope.clone()));
-        envelope.body = Body::Filed { bytes: 3, blake3: "abc".into() };
+        envelope.body = Body::Filed {
+            bytes: 3,
+            blake3: "abc".into(),
+        };
         envelope.subject = Some("s".into());
         envelope.key = Some("k".into());
         envelope.expires_at = Some(letter.created_at);
         check(Event::Message(envelope));
         for step in Step::ALL {
-            check(Event::Progress(Progress { by: Some(name("bob")), ..Progress::of(letter.id, step) }));
+            check(Event::Progress(Progress {
+                by: Some(name("bob")),
+                ..Progress::of(letter.id, step)
+            }));
         }
     }
 

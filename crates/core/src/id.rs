@@ -62,7 +62,11 @@ impl IdPrefix {
     pub fn parse(text: &str) -> Result<Self, PrefixError> {
         let digits: String = text.trim().chars().filter(|c| *c != '-').collect();
         if digits.is_empty() {
-            return Err(if text.trim().is_empty() { PrefixError::Empty } else { PrefixError::NotHex });
+            return Err(if text.trim().is_empty() {
+                PrefixError::Empty
+            } else {
+                PrefixError::NotHex
+            });
         }
         if !digits.chars().all(|c| c.is_ascii_hexdigit()) {
             return Err(PrefixError::NotHex);
@@ -123,7 +127,11 @@ mod tests {
     #[test]
     fn prefixes_are_spelled_like_ids() {
         let check = |text: &str, want: Result<&str, PrefixError>| {
-            assert_eq!(IdPrefix::parse(text).as_ref().map(IdPrefix::as_str), want.as_ref().map(|s| *s), "{text:?}");
+            assert_eq!(
+                IdPrefix::parse(text).as_ref().map(IdPrefix::as_str),
+                want.as_ref().map(|s| *s),
+                "{text:?}"
+            );
         };
         check("3fa8", Ok("3fa8"));
         check("3FA8C1D2", Ok("3fa8c1d2"));

@@ -21,6 +21,8 @@ pub mod receipt;
 pub mod text;
 pub mod why;
 
+pub use jiff::Timestamp;
+
 pub use fact::{Event, Fact, Odd, Progress, Record};
 pub use id::{IdPrefix, MessageId, PrefixError};
 pub use mail::{Letter, Mail};

@@ -57,12 +57,18 @@ impl Mail {
     pub fn apply(&mut self, fact: &Fact) {
         match &fact.event {
             Event::Message(_) => {
-                let Some(message) = fact.message() else { return };
+                let Some(message) = fact.message() else {
+                    return;
+                };
                 let id = message.id;
                 if self.letters.contains_key(&id) {
                     return;
                 }
-                let letter = Letter { message, standing: Standing::default(), receipts: vec![fact.receipt()] };
+                let letter = Letter {
+                    message,
+                    standing: Standing::default(),
+                    receipts: vec![fact.receipt()],
+                };
                 self.letters.insert(id, letter);
                 self.order.push(id);
                 for step in self.early.remove(&id).unwrap_or_default() {
@@ -74,7 +80,11 @@ impl Mail {
                     letter.standing.apply(progress.step);
                     letter.receipts.push(fact.receipt());
                 }
-                None => self.early.entry(progress.message).or_default().push(fact.clone()),
+                None => self
+                    .early
+                    .entry(progress.message)
+                    .or_default()
+                    .push(fact.clone()),
             },
         }
     }
@@ -96,15 +106,18 @@ impl Mail {
     }
 
     pub fn unread(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
-        self.all().filter(move |l| l.message.to == *agent && l.is_waiting(now))
+        self.all()
+            .filter(move |l| l.message.to == *agent && l.is_waiting(now))
     }
 
     pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
-        self.all().filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
+        self.all()
+            .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
     }
 
     pub fn thread(&self, thread: MessageId) -> impl Iterator<Item = &Letter> {
-        self.all().filter(move |l| l.message.envelope.thread_id == thread)
+        self.all()
+            .filter(move |l| l.message.envelope.thread_id == thread)
     }
 
     pub fn odd(&self) -> &[u64] {
@@ -168,8 +181,16 @@ pub(crate) mod tests {
     #[test]
     fn a_receipt_may_come_before_its_message() {
         let letter = message(1, "alice", "bob");
-        let in_order = [stored(&letter), step(2, &letter, Step::Offered), step(3, &letter, Step::Read)];
-        let early = [in_order[1].clone(), in_order[2].clone(), in_order[0].clone()];
+        let in_order = [
+            stored(&letter),
+            step(2, &letter, Step::Offered),
+            step(3, &letter, Step::Read),
+        ];
+        let early = [
+            in_order[1].clone(),
+            in_order[2].clone(),
+            in_order[0].clone(),
+        ];
         let fold = |facts: &[Fact]| {
             let mut mail = Mail::default();
             facts.iter().for_each(|fact| mail.apply(fact));
@@ -198,9 +219,15 @@ pub(crate) mod tests {
         mail.apply(&step(11, &archived, Step::Archived));
         let ids = |letters: Vec<&Letter>| letters.iter().map(|l| l.message.id).collect::<Vec<_>>();
         assert_eq!(ids(mail.unread(&name("bob"), now).collect()), [plain.id]);
-        assert_eq!(ids(mail.inbox(&name("bob"), now).collect()), [read.id, plain.id]);
+        assert_eq!(
+            ids(mail.inbox(&name("bob"), now).collect()),
+            [read.id, plain.id]
+        );
         let then = Timestamp::from_second(2_000).unwrap();
-        assert_eq!(ids(mail.unread(&name("bob"), then).collect()), [later.id, plain.id]);
+        assert_eq!(
+            ids(mail.unread(&name("bob"), then).collect()),
+            [later.id, plain.id]
+        );
     }
 
     #[test]

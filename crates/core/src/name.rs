@@ -149,7 +149,11 @@ mod tests {
     #[test]
     fn suggestions_are_names() {
         let check = |text: &str, want: Option<&str>| {
-            assert_eq!(AgentName::suggestion(text).as_ref().map(AgentName::as_str), want, "{text:?}");
+            assert_eq!(
+                AgentName::suggestion(text).as_ref().map(AgentName::as_str),
+                want,
+                "{text:?}"
+            );
         };
         check("My Bot", Some("my-bot"));
         check("../etc/passwd", Some("etc-passwd"));

@@ -67,8 +67,14 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     if draft.from == draft.to && !draft.allow_self {
         return Err(Refusal::ToSelf(draft.from.clone()));
     }
-    let thread_id = known.parent.as_ref().map_or(draft.id, |parent| parent.envelope.thread_id);
-    let hops = known.parent.as_ref().map_or(0, |parent| parent.envelope.hops.saturating_add(1));
+    let thread_id = known
+        .parent
+        .as_ref()
+        .map_or(draft.id, |parent| parent.envelope.thread_id);
+    let hops = known
+        .parent
+        .as_ref()
+        .map_or(0, |parent| parent.envelope.hops.saturating_add(1));
     let due = draft.not_before.map_or(now, |t| t.max(now));
     let envelope = Envelope {
         from: draft.from.clone(),
@@ -90,7 +96,11 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
             && there.envelope.from == envelope.from
             && there.envelope.body == envelope.body
             && there.envelope.subject == envelope.subject;
-        return if same { Ok(Posting::Already(there.id)) } else { Err(Refusal::IdTaken) };
+        return if same {
+            Ok(Posting::Already(there.id))
+        } else {
+            Err(Refusal::IdTaken)
+        };
     }
     match known.same_key {
         Some(id) => Ok(Posting::Already(id)),
@@ -105,7 +115,12 @@ mod tests {
     use uuid::Uuid;
 
     fn draft() -> Draft {
-        Draft::new(MessageId(Uuid::from_u128(9)), name("alice"), name("bob"), "hi")
+        Draft::new(
+            MessageId(Uuid::from_u128(9)),
+            name("alice"),
+            name("bob"),
+            "hi",
+        )
     }
 
     fn now() -> Timestamp {
@@ -123,7 +138,10 @@ mod tests {
     fn a_first_message_starts_its_own_thread() {
         let draft = draft();
         let envelope = envelope(&draft, &Correspondence::default());
-        assert_eq!((envelope.thread_id, envelope.reply_to, envelope.hops), (draft.id, None, 0));
+        assert_eq!(
+            (envelope.thread_id, envelope.reply_to, envelope.hops),
+            (draft.id, None, 0)
+        );
     }
 
     #[test]
@@ -131,19 +149,43 @@ mod tests {
         let parent = message(3, "bob", "alice");
         let mut draft = draft();
         draft.reply_to = Some(parent.id);
-        let envelope = envelope(&draft, &Correspondence { parent: Some(parent.clone()), ..Default::default() });
-        assert_eq!((envelope.thread_id, envelope.reply_to, envelope.hops), (parent.id, Some(parent.id), 1));
+        let envelope = envelope(
+            &draft,
+            &Correspondence {
+                parent: Some(parent.clone()),
+                ..Default::default()
+            },
+        );
+        assert_eq!(
+            (envelope.thread_id, envelope.reply_to, envelope.hops),
+            (parent.id, Some(parent.id), 1)
+        );
     }
 
     #[test]
     fn time_to_live_counts_from_when_it_is_due() {
         let mut draft = draft();
         draft.ttl = Some(SignedDuration::from_secs(60));
-        assert_eq!(envelope(&draft, &Correspondence::default()).expires_at.unwrap().as_second(), 1_060);
+        assert_eq!(
+            envelope(&draft, &Correspondence::default())
+                .expires_at
+                .unwrap()
+                .as_second(),
+            1_060
+        );
         draft.not_before = Some(Timestamp::from_second(5_000).unwrap());
-        assert_eq!(envelope(&draft, &Correspondence::default()).expires_at.unwrap().as_second(), 5_060);
+        assert_eq!(
+            envelope(&draft, &Correspondence::default())
+                .expires_at
+                .unwrap()
+                .as_second(),
+            5_060
+        );
         draft.ttl = Some(SignedDuration::MAX);
-        assert_eq!(envelope(&draft, &Correspondence::default()).expires_at, None);
+        assert_eq!(
+            envelope(&draft, &Correspondence::default()).expires_at,
+            None
+        );
     }
 
     #[test]
@@ -151,7 +193,10 @@ mod tests {
         let mut draft = draft();
         draft.to = name("alice");
         let none = Correspondence::default();
-        assert_eq!(decide(now(), &draft, &none), Err(Refusal::ToSelf(name("alice"))));
+        assert_eq!(
+            decide(now(), &draft, &none),
+            Err(Refusal::ToSelf(name("alice")))
+        );
         draft.allow_self = true;
         assert!(decide(now(), &draft, &none).is_ok());
     }
@@ -160,14 +205,26 @@ mod tests {
     fn the_same_key_or_id_is_the_same_message() {
         let draft = draft();
         let other = MessageId(Uuid::from_u128(4));
-        let by_key = Correspondence { same_key: Some(other), ..Default::default() };
+        let by_key = Correspondence {
+            same_key: Some(other),
+            ..Default::default()
+        };
         assert_eq!(decide(now(), &draft, &by_key), Ok(Posting::Already(other)));
         let mut there = message(9, "alice", "bob");
         there.envelope.body = draft.body.clone();
-        let by_id = Correspondence { same_id: Some(there.clone()), ..Default::default() };
-        assert_eq!(decide(now(), &draft, &by_id), Ok(Posting::Already(draft.id)));
+        let by_id = Correspondence {
+            same_id: Some(there.clone()),
+            ..Default::default()
+        };
+        assert_eq!(
+            decide(now(), &draft, &by_id),
+            Ok(Posting::Already(draft.id))
+        );
         there.envelope.body = Body::Inline("other".into());
-        let clash = Correspondence { same_id: Some(there), ..Default::default() };
+        let clash = Correspondence {
+            same_id: Some(there),
+            ..Default::default()
+        };
         assert_eq!(decide(now(), &draft, &clash), Err(Refusal::IdTaken));
     }
 }

@@ -5,7 +5,9 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Declared most urgent first: `Ord` is the delivery order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
+)]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
     /// Breaks into what the agent is doing.
@@ -55,7 +57,10 @@ pub struct PriorityError(pub String);
 impl FromStr for Priority {
     type Err = PriorityError;
     fn from_str(text: &str) -> Result<Self, PriorityError> {
-        Self::ALL.into_iter().find(|p| p.as_str() == text).ok_or_else(|| PriorityError(crate::text::one_line(text, 40)))
+        Self::ALL
+            .into_iter()
+            .find(|p| p.as_str() == text)
+            .ok_or_else(|| PriorityError(crate::text::one_line(text, 40)))
     }
 }
 
@@ -69,8 +74,14 @@ mod tests {
         assert!(Priority::ALL.map(Priority::rank).is_sorted());
         for priority in Priority::ALL {
             assert_eq!(priority.as_str().parse(), Ok(priority));
-            assert_eq!(serde_json::to_string(&priority).unwrap(), format!("\"{priority}\""));
+            assert_eq!(
+                serde_json::to_string(&priority).unwrap(),
+                format!("\"{priority}\"")
+            );
         }
-        assert_eq!("bogus".parse::<Priority>().unwrap_err().to_string(), "invalid priority: bogus");
+        assert_eq!(
+            "bogus".parse::<Priority>().unwrap_err().to_string(),
+            "invalid priority: bogus"
+        );
     }
 }

@@ -27,7 +27,11 @@ pub fn inbox_block(entries: &[Entry<'_>], zone: &TimeZone) -> String {
         let written = entry.message.created_at.to_zoned(zone.clone());
         let mut lines = text::lines(entry.text);
         let first = lines.next().unwrap_or_default();
-        block.push_str(&format!("- [{}] {}: {first}\n", entry.message.id.id8(), written.strftime(TIME_FORMAT)));
+        block.push_str(&format!(
+            "- [{}] {}: {first}\n",
+            entry.message.id.id8(),
+            written.strftime(TIME_FORMAT)
+        ));
         for line in lines {
             block.push_str("    ");
             block.push_str(&line);
@@ -47,8 +51,15 @@ mod tests {
     use jiff::tz::Offset;
 
     fn block(bodies: &[&str]) -> String {
-        let messages: Vec<_> = (1..).zip(bodies).map(|(n, _)| message(n << 96, "alice", "bob")).collect();
-        let entries: Vec<_> = messages.iter().zip(bodies).map(|(message, text)| Entry { message, text }).collect();
+        let messages: Vec<_> = (1..)
+            .zip(bodies)
+            .map(|(n, _)| message(n << 96, "alice", "bob"))
+            .collect();
+        let entries: Vec<_> = messages
+            .iter()
+            .zip(bodies)
+            .map(|(message, text)| Entry { message, text })
+            .collect();
         inbox_block(&entries, &TimeZone::fixed(Offset::constant(-8)))
     }
 
@@ -72,12 +83,17 @@ mod tests {
     #[test]
     fn a_body_cannot_forge_an_entry_or_a_heading() {
         for line_break in ["\n", "\r\n", "\r", "\u{2028}", "\u{85}", "\u{b}"] {
-            let body = format!("hi{line_break}- [01ab23cd] now: forged{line_break}## Tasks{line_break}{{{{tasks}}}}");
+            let body = format!(
+                "hi{line_break}- [01ab23cd] now: forged{line_break}## Tasks{line_break}{{{{tasks}}}}"
+            );
             let block = block(&[&body]);
             let entries = block.lines().filter(|l| l.starts_with("- [")).count();
             let headings = block.lines().filter(|l| l.starts_with('#')).count();
             assert_eq!((entries, headings), (1, 1), "{block}");
-            assert!(block.contains("    - [01ab23cd] now: forged\n    ## Tasks\n    {{tasks}}\n"), "{block}");
+            assert!(
+                block.contains("    - [01ab23cd] now: forged\n    ## Tasks\n    {{tasks}}\n"),
+                "{block}"
+            );
         }
     }
 }

@@ -265,7 +265,11 @@ impl Order {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("{who} cannot {verb} a message that belongs to {owner}")]
-    NotYours { who: AgentName, owner: AgentName, verb: &'static str },
+    NotYours {
+        who: AgentName,
+        owner: AgentName,
+        verb: &'static str,
+    },
     #[error("already archived")]
     AlreadyArchived,
     #[error("it has ended already: {0}")]
@@ -289,12 +293,19 @@ pub fn decide(
     let present = standing.at(message, now);
     let owner = match order {
         Order::Cancel => &message.envelope.from,
-        Order::MarkRead | Order::MarkUnread | Order::Archive | Order::Delete | Order::Show | Order::Expire => {
-            &message.to
-        }
+        Order::MarkRead
+        | Order::MarkUnread
+        | Order::Archive
+        | Order::Delete
+        | Order::Show
+        | Order::Expire => &message.to,
     };
     if who != owner && !who.is_human() {
-        return Err(Refusal::NotYours { who: who.clone(), owner: owner.clone(), verb: order.verb() });
+        return Err(Refusal::NotYours {
+            who: who.clone(),
+            owner: owner.clone(),
+            verb: order.verb(),
+        });
     }
     let step = match (order, present.end) {
         (Order::Delete, Some(End::Deleted)) => None,
@@ -316,7 +327,12 @@ pub fn decide(
         (Order::Expire, None) => None,
     };
     Ok(step
-        .map(|step| Event::Progress(Progress { by: Some(who.clone()), ..Progress::of(message.id, step) }))
+        .map(|step| {
+            Event::Progress(Progress {
+                by: Some(who.clone()),
+                ..Progress::of(message.id, step)
+            })
+        })
         .into_iter()
         .collect())
 }
@@ -382,26 +398,70 @@ mod tests {
                     Event::Message(_) => panic!("an order never writes a message"),
                 })
             });
-            assert_eq!(got, want.map_err(str::to_owned), "{order:?} by {who} after {before:?}");
+            assert_eq!(
+                got,
+                want.map_err(str::to_owned),
+                "{order:?} by {who} after {before:?}"
+            );
         };
         check(Order::MarkRead, "bob", &[], Ok(Some(Read)));
         check(Order::MarkRead, "human", &[], Ok(Some(Read)));
         check(Order::MarkRead, "bob", &[Read], Ok(None));
-        check(Order::MarkRead, "alice", &[], Err("alice cannot mark a message that belongs to bob"));
-        check(Order::MarkRead, "bob", &[Archived], Err("it has ended already: archived"));
+        check(
+            Order::MarkRead,
+            "alice",
+            &[],
+            Err("alice cannot mark a message that belongs to bob"),
+        );
+        check(
+            Order::MarkRead,
+            "bob",
+            &[Archived],
+            Err("it has ended already: archived"),
+        );
         check(Order::MarkUnread, "bob", &[Read], Ok(Some(Unread)));
         check(Order::MarkUnread, "bob", &[], Ok(None));
         check(Order::Archive, "bob", &[], Ok(Some(Archived)));
-        check(Order::Archive, "bob", &[Read, Archived], Err("already archived"));
-        check(Order::Archive, "bob", &[Cancelled], Err("it has ended already: cancelled"));
+        check(
+            Order::Archive,
+            "bob",
+            &[Read, Archived],
+            Err("already archived"),
+        );
+        check(
+            Order::Archive,
+            "bob",
+            &[Cancelled],
+            Err("it has ended already: cancelled"),
+        );
         check(Order::Delete, "bob", &[Archived], Ok(Some(Deleted)));
-        check(Order::Delete, "alice", &[], Err("alice cannot delete a message that belongs to bob"));
+        check(
+            Order::Delete,
+            "alice",
+            &[],
+            Err("alice cannot delete a message that belongs to bob"),
+        );
         check(Order::Cancel, "alice", &[], Ok(Some(Cancelled)));
         check(Order::Cancel, "human", &[], Ok(Some(Cancelled)));
-        check(Order::Cancel, "bob", &[], Err("bob cannot cancel a message that belongs to alice"));
+        check(
+            Order::Cancel,
+            "bob",
+            &[],
+            Err("bob cannot cancel a message that belongs to alice"),
+        );
         check(Order::Cancel, "alice", &[Cancelled], Ok(None));
-        check(Order::Cancel, "alice", &[Offering], Err("it cannot be called back any more: offering"));
-        check(Order::Cancel, "alice", &[Read], Err("it cannot be called back any more: read"));
+        check(
+            Order::Cancel,
+            "alice",
+            &[Offering],
+            Err("it cannot be called back any more: offering"),
+        );
+        check(
+            Order::Cancel,
+            "alice",
+            &[Read],
+            Err("it cannot be called back any more: read"),
+        );
         check(Order::Show, "bob", &[], Ok(Some(Shown)));
         check(Order::Show, "bob", &[Shown], Ok(None));
         check(Order::Show, "bob", &[Archived], Ok(None));
@@ -415,16 +475,40 @@ mod tests {
         letter.envelope.expires_at = Some(end);
         let check = |now: i64, before: &[Step], want: ReceiptState| {
             let now = Timestamp::from_second(now).unwrap();
-            assert_eq!(after(before).at(&letter, now).receipt(), want, "{now} {before:?}");
+            assert_eq!(
+                after(before).at(&letter, now).receipt(),
+                want,
+                "{now} {before:?}"
+            );
         };
         check(1_999, &[], ReceiptState::Stored);
         check(2_000, &[], ReceiptState::Expired);
-        check(2_000, &[Step::Offering, Step::Uncertain], ReceiptState::Expired);
+        check(
+            2_000,
+            &[Step::Offering, Step::Uncertain],
+            ReceiptState::Expired,
+        );
         check(2_000, &[Step::Offering], ReceiptState::Offering);
         check(2_000, &[Step::Read], ReceiptState::Read);
         check(2_000, &[Step::Archived], ReceiptState::Archived);
-        let record = decide(end, Order::Expire, &name("bob"), &letter, Standing::default()).unwrap();
+        let record = decide(
+            end,
+            Order::Expire,
+            &name("bob"),
+            &letter,
+            Standing::default(),
+        )
+        .unwrap();
         assert_eq!(record.len(), 1);
-        assert_eq!(decide(end, Order::Expire, &name("bob"), &letter, after(&[Step::Expired])), Ok(vec![]));
+        assert_eq!(
+            decide(
+                end,
+                Order::Expire,
+                &name("bob"),
+                &letter,
+                after(&[Step::Expired])
+            ),
+            Ok(vec![])
+        );
     }
 }

@@ -12,7 +12,10 @@ fn acts(c: char) -> bool {
 
 /// Whether a character ends a line for some reader of it.
 fn breaks(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{0b}' | '\u{0c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+    matches!(
+        c,
+        '\n' | '\r' | '\u{0b}' | '\u{0c}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 /// For a person's terminal: every character that would act is shown instead.
@@ -134,17 +137,23 @@ mod tests {
 
     #[test]
     fn lines_break_wherever_a_reader_would() {
-        let check = |text: &str, want: &[&str]| assert_eq!(lines(text).collect::<Vec<_>>(), want, "{text:?}");
+        let check = |text: &str, want: &[&str]| {
+            assert_eq!(lines(text).collect::<Vec<_>>(), want, "{text:?}")
+        };
         check("one", &["one"]);
         check("", &[""]);
         check("a\nb\n", &["a", "b"]);
-        check("a\r\nb\rc\u{b}d\u{c}e\u{85}f\u{2028}g\u{2029}h", &["a", "b", "c", "d", "e", "f", "g", "h"]);
+        check(
+            "a\r\nb\rc\u{b}d\u{c}e\u{85}f\u{2028}g\u{2029}h",
+            &["a", "b", "c", "d", "e", "f", "g", "h"],
+        );
         check("a\u{1b}[31mb", &["a[31mb"]);
     }
 
     #[test]
     fn one_line_is_one_line() {
-        let check = |text: &str, max: usize, want: &str| assert_eq!(one_line(text, max), want, "{text:?}");
+        let check =
+            |text: &str, max: usize, want: &str| assert_eq!(one_line(text, max), want, "{text:?}");
         check("  a\n\n b\tc ", 80, "a b c");
         check("abcdef", 6, "abcdef");
         check("abcdefg", 6, "abcdef…");

@@ -9,7 +9,10 @@ use jiff::Timestamp;
 pub enum Why {
     Held(Hold),
     /// Nothing holds it: it has come to where `state` says.
-    Arrived { state: ReceiptState, since: Timestamp },
+    Arrived {
+        state: ReceiptState,
+        since: Timestamp,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,9 +38,10 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
             evidence: "the journal has 'offering' and no 'offered'".to_owned(),
             release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
         }),
-        ReceiptState::Expired => {
-            Why::Arrived { state, since: message.envelope.expires_at.unwrap_or(message.created_at) }
-        }
+        ReceiptState::Expired => Why::Arrived {
+            state,
+            since: message.envelope.expires_at.unwrap_or(message.created_at),
+        },
         ReceiptState::Offering
         | ReceiptState::Offered
         | ReceiptState::Accepted
@@ -45,7 +49,10 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         | ReceiptState::Archived
         | ReceiptState::Deleted
         | ReceiptState::Cancelled
-        | ReceiptState::Failed => Why::Arrived { state, since: last_step(letter) },
+        | ReceiptState::Failed => Why::Arrived {
+            state,
+            since: last_step(letter),
+        },
     }
 }
 
@@ -66,7 +73,10 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
             since: message.created_at,
             reason: format!("its sender wants it delivered no sooner than {due}"),
             evidence: format!("the message says not before {due}"),
-            release: format!("the time comes, or 'ph cancel {}' calls it back", message.id.id8()),
+            release: format!(
+                "the time comes, or 'ph cancel {}' calls it back",
+                message.id.id8()
+            ),
         },
         due if to.is_human() => Hold {
             rule: "unread",
@@ -86,7 +96,10 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
 }
 
 fn last_step(letter: &Letter) -> Timestamp {
-    letter.receipts.last().map_or(letter.message.created_at, |receipt| receipt.at)
+    letter
+        .receipts
+        .last()
+        .map_or(letter.message.created_at, |receipt| receipt.at)
 }
 
 #[cfg(test)]
@@ -103,7 +116,14 @@ mod tests {
             message.envelope.not_before = not_before.map(|s| Timestamp::from_second(s).unwrap());
             let mut standing = Standing::default();
             steps.iter().for_each(|s| standing.apply(*s));
-            let got = match why(&Letter { message, standing, receipts: vec![] }, now) {
+            let got = match why(
+                &Letter {
+                    message,
+                    standing,
+                    receipts: vec![],
+                },
+                now,
+            ) {
                 Why::Held(hold) => hold.rule,
                 Why::Arrived { state, .. } => state.as_str(),
             };

@@ -1,1 +1,24 @@
-fn main() {}
+//! `ph`: the post office for coding agents.
+//!
+//! Reads the command line, hands over to the verb, and turns how it ended into words and an exit
+//! code. Starts no runtime: a verb that needs one starts its own.
+
+mod cli;
+mod config;
+mod context;
+mod letterbox;
+mod output;
+mod report;
+mod times;
+
+use clap::{CommandFactory, Parser};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    clap_complete::CompleteEnv::with_factory(cli::Cli::command).complete();
+    let cli = cli::Cli::parse();
+    match cli::run(cli) {
+        Ok(code) => code.into(),
+        Err(report) => report.show(),
+    }
+}

@@ -32,7 +32,11 @@ pub fn ring(home: &Home, agents: &[AgentName]) {
 }
 
 fn strike(path: &Path) {
-    let bell = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    let bell = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(path);
     if let Ok(mut bell) = bell {
         let _ = bell.write_all(b"\n");
         if bell.metadata().is_ok_and(|meta| meta.len() > LONG) {
@@ -55,15 +59,21 @@ impl Ear {
         private_file(&path)?;
         // One ring not yet heard is as good as many: when the channel is full, a ring is dropped.
         let (ringer, rings) = mpsc::sync_channel(1);
-        let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            // An error too is a reason to look.
-            if event.is_err() || event.is_ok_and(|e| !e.kind.is_access()) {
-                let _ = ringer.try_send(());
-            }
+        let mut watcher =
+            notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+                // An error too is a reason to look.
+                if event.is_err() || event.is_ok_and(|e| !e.kind.is_access()) {
+                    let _ = ringer.try_send(());
+                }
+            })
+            .map_err(|error| unwatched(&path, error))?;
+        watcher
+            .watch(&path, RecursiveMode::NonRecursive)
+            .map_err(|error| unwatched(&path, error))?;
+        Ok(Self {
+            _watcher: watcher,
+            rings,
         })
-        .map_err(|error| unwatched(&path, error))?;
-        watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|error| unwatched(&path, error))?;
-        Ok(Self { _watcher: watcher, rings })
     }
 
     /// Waits for a ring, at most for `patience`.

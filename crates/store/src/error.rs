@@ -10,7 +10,11 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot {what} {}: {source}", path.display())]
-    Io { what: &'static str, path: PathBuf, source: io::Error },
+    Io {
+        what: &'static str,
+        path: PathBuf,
+        source: io::Error,
+    },
     #[error("the disk that holds {} is full", .0.display())]
     Full(PathBuf),
     #[error("the journal in {} cannot be written: it is read-only", .0.display())]
@@ -26,9 +30,16 @@ pub enum Error {
     #[error("no message {0}")]
     NotFound(IdPrefix),
     #[error("{prefix} fits more than one message: {}", list(.fits))]
-    Ambiguous { prefix: IdPrefix, fits: Vec<MessageId> },
+    Ambiguous {
+        prefix: IdPrefix,
+        fits: Vec<MessageId>,
+    },
     #[error("the body of message {} is not what was stored: {why} ({})", id.id8(), path.display())]
-    BodyLost { id: MessageId, path: PathBuf, why: String },
+    BodyLost {
+        id: MessageId,
+        path: PathBuf,
+        why: String,
+    },
     #[error("line {line}: {why}")]
     BadImport { line: u64, why: String },
     #[error("the writer of this journal has stopped")]
@@ -55,9 +66,12 @@ impl Hint for Error {
                 "a home is a directory; choose another with --home or PH_HOME".to_owned()
             }
             Self::Full(_) => "nothing was stored; free some space and send again".to_owned(),
-            Self::ReadOnly(_) => "check the permissions of the home and the mount it is on".to_owned(),
+            Self::ReadOnly(_) => {
+                "check the permissions of the home and the mount it is on".to_owned()
+            }
             Self::Corrupt { .. } => {
-                "'ph doctor' says what is damaged; 'ph import' brings an export into a new home".to_owned()
+                "'ph doctor' says what is damaged; 'ph import' brings an export into a new home"
+                    .to_owned()
             }
             Self::SharedFileSystem { .. } => {
                 "choose a home on a local disk with --home or PH_HOME".to_owned()
@@ -65,7 +79,9 @@ impl Hint for Error {
             Self::OtherMachine { .. } => {
                 "stop what runs there, or give each machine a home of its own".to_owned()
             }
-            Self::Busy { .. } => "look at that process; the journal is free again when it ends".to_owned(),
+            Self::Busy { .. } => {
+                "look at that process; the journal is free again when it ends".to_owned()
+            }
             Self::NotFound(_) => "'ph inbox --all' lists ids; 'ph search' finds text".to_owned(),
             Self::Ambiguous { .. } => "give more digits".to_owned(),
             Self::Shared(inner) => return inner.hint(),
@@ -88,7 +104,10 @@ fn seconds(time: Duration) -> String {
 }
 
 fn list(ids: &[MessageId]) -> String {
-    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+    ids.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 /// Names what was being done, and to which file, when an I/O call failed.
@@ -96,7 +115,11 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
     move |source| match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full(path.to_owned()),
         io::ErrorKind::ReadOnlyFilesystem => Error::ReadOnly(path.to_owned()),
-        _ => Error::Io { what, path: path.to_owned(), source },
+        _ => Error::Io {
+            what,
+            path: path.to_owned(),
+            source,
+        },
     }
 }
 
@@ -104,15 +127,18 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
 pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
     move |error| {
         use rusqlite::ErrorCode;
-        let Some(code) = error.sqlite_error_code() else { return Error::Sqlite(error) };
+        let Some(code) = error.sqlite_error_code() else {
+            return Error::Sqlite(error);
+        };
         match code {
             ErrorCode::DiskFull => Error::Full(path.to_owned()),
             // SQLite reports a full disk as an I/O failure where it grows its shared memory.
             ErrorCode::SystemIoFailure if is_full(path) => Error::Full(path.to_owned()),
             ErrorCode::ReadOnly => Error::ReadOnly(path.to_owned()),
-            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => {
-                Error::Corrupt { path: path.to_owned(), why: error.to_string() }
-            }
+            ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Corrupt {
+                path: path.to_owned(),
+                why: error.to_string(),
+            },
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy {
                 waited: crate::journal::Patience::DEFAULT.0,
                 holder: "a program that is not ph".to_owned(),

@@ -20,7 +20,10 @@ use std::path::{Path, PathBuf};
 fn names(home: &Home, to: &AgentName, at: Timestamp, id: MessageId) -> [PathBuf; 2] {
     let dir = home.messages(to);
     let time = at.strftime("%Y%m%d-%H%M%S").to_string();
-    [dir.join(format!("{time}-{}.md", id.id8())), dir.join(format!("{time}-{id}.md"))]
+    [
+        dir.join(format!("{time}-{}.md", id.id8())),
+        dir.join(format!("{time}-{id}.md")),
+    ]
 }
 
 pub(crate) fn names_of(home: &Home, message: &Message) -> [PathBuf; 2] {
@@ -28,7 +31,11 @@ pub(crate) fn names_of(home: &Home, message: &Message) -> [PathBuf; 2] {
 }
 
 fn create_new(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
 }
 
 /// Creates the first of `names` that is free, with its directory if need be.
@@ -65,7 +72,8 @@ pub fn ensure(home: &Home, message: &Message) -> Result<PathBuf> {
 }
 
 fn holds(path: &Path, text: &str) -> bool {
-    path.metadata().is_ok_and(|meta| meta.len() == text.len() as u64)
+    path.metadata()
+        .is_ok_and(|meta| meta.len() == text.len() as u64)
         && std::fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes())
 }
 
@@ -121,12 +129,18 @@ fn find_filed(home: &Home, message: &Message) -> Result<(PathBuf, String)> {
         }
     }
     let [path, _] = names;
-    Err(Error::BodyLost { id: message.id, path, why })
+    Err(Error::BodyLost {
+        id: message.id,
+        path,
+        why,
+    })
 }
 
 /// Writes and syncs every body that is too long for a fact, leaving its hash in the draft.
 pub(crate) fn put_large_bodies(home: &Home, job: &mut Job) -> Result<()> {
-    let Job::Post { now, drafts } = job else { return Ok(()) };
+    let Job::Post { now, drafts } = job else {
+        return Ok(());
+    };
     for draft in drafts {
         if let Body::Inline(text) = &draft.body
             && text.len() > INLINE_LIMIT
@@ -142,7 +156,10 @@ pub(crate) fn put_filed(home: &Home, names: &[PathBuf; 2], text: &str) -> Result
     let blake3 = blake3::hash(text.as_bytes()).to_hex().to_string();
     if names.iter().any(|path| holds(path, text)) {
         // Tried before, with the same id: it is there.
-        return Ok(Body::Filed { bytes: text.len() as u64, blake3 });
+        return Ok(Body::Filed {
+            bytes: text.len() as u64,
+            blake3,
+        });
     }
     let (mut file, path) = match create_first(names)? {
         Some((file, path)) => (file, path.clone()),
@@ -151,21 +168,30 @@ pub(crate) fn put_filed(home: &Home, names: &[PathBuf; 2], text: &str) -> Result
             (File::create(&path).map_err(io("write", &path))?, path)
         }
     };
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+    let written = file
+        .write_all(text.as_bytes())
+        .and_then(|()| file.sync_all());
     if let Err(error) = written {
         // Best effort: what could not be written is of no use to anybody.
         let _ = std::fs::remove_file(&path);
         return Err(io("write", &path)(error));
     }
     let dir = path.parent().unwrap_or(home.path());
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(io("sync", dir))?;
-    Ok(Body::Filed { bytes: text.len() as u64, blake3 })
+    File::open(dir)
+        .and_then(|dir| dir.sync_all())
+        .map_err(io("sync", dir))?;
+    Ok(Body::Filed {
+        bytes: text.len() as u64,
+        blake3,
+    })
 }
 
 /// Takes back files whose message was not stored.
 pub(crate) fn drop_large_bodies(home: &Home, job: &Job) {
     if let Job::Post { now, drafts } = job {
-        drafts.iter().for_each(|draft| drop_large_body(home, *now, draft, None));
+        drafts
+            .iter()
+            .for_each(|draft| drop_large_body(home, *now, draft, None));
     }
 }
 
@@ -184,7 +210,11 @@ fn drop_large_body(home: &Home, now: Timestamp, draft: &Draft, standing: Option<
 }
 
 /// Brings the files in line with what was committed, before the caller is answered.
-pub(crate) fn settle(home: &Home, job: &Job, answer: &std::result::Result<Done, Denied>) -> Result<()> {
+pub(crate) fn settle(
+    home: &Home,
+    job: &Job,
+    answer: &std::result::Result<Done, Denied>,
+) -> Result<()> {
     match (job, answer) {
         (Job::Post { now, drafts }, Ok(Done::Posted(posted))) => {
             for (draft, posted) in drafts.iter().zip(posted) {
@@ -198,8 +228,17 @@ pub(crate) fn settle(home: &Home, job: &Job, answer: &std::result::Result<Done, 
                 }
             }
         }
-        (Job::Order { order: posthaste_core::Order::Delete, .. }, Ok(Done::Ordered(ordered))) => {
-            ordered.iter().filter(|o| o.outcome == Outcome::Changed).for_each(|o| remove_copy(home, &o.message));
+        (
+            Job::Order {
+                order: posthaste_core::Order::Delete,
+                ..
+            },
+            Ok(Done::Ordered(ordered)),
+        ) => {
+            ordered
+                .iter()
+                .filter(|o| o.outcome == Outcome::Changed)
+                .for_each(|o| remove_copy(home, &o.message));
         }
         (Job::Post { .. }, Err(_)) => drop_large_bodies(home, job),
         (Job::Post { .. } | Job::Order { .. } | Job::Inject { .. }, _) => {}
@@ -210,7 +249,10 @@ pub(crate) fn settle(home: &Home, job: &Job, answer: &std::result::Result<Done, 
 /// Removes the copy of a deleted message. A large body stays: the log has nothing else of it.
 fn remove_copy(home: &Home, message: &Message) {
     if let Body::Inline(text) = &message.envelope.body {
-        for path in names_of(home, message).iter().filter(|path| holds(path, text)) {
+        for path in names_of(home, message)
+            .iter()
+            .filter(|path| holds(path, text))
+        {
             // Best effort: the message is deleted whatever becomes of its copy.
             let _ = std::fs::remove_file(path);
         }

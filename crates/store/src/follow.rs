@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 pub enum Followed {
     Fact(Record),
     /// All that stood in the journal when following began has been told; what comes is live.
-    Mark { seq: u64 },
+    Mark {
+        seq: u64,
+    },
 }
 
 /// Tells every fact once, in order, however many are written meanwhile.
@@ -31,7 +33,19 @@ impl Follower {
     pub fn new(journal: Journal, after: u64, agent: Option<AgentName>) -> Result<Self> {
         // Listening begins before the first look, so that nothing falls in between.
         let ear = Ear::on(journal.home(), agent.as_ref())?;
-        Ok(Self { journal, ear, agent, last: after, ready: VecDeque::new(), marked: false })
+        Ok(Self {
+            journal,
+            ear,
+            agent,
+            last: after,
+            ready: VecDeque::new(),
+            marked: false,
+        })
+    }
+
+    /// Whether nothing is at hand that could be told without waiting or reading.
+    pub fn is_caught_up(&self) -> bool {
+        self.ready.is_empty()
     }
 
     /// The next fact, waiting for it at most until `deadline`; for ever where there is none.
@@ -61,9 +75,15 @@ impl Follower {
     /// Reads what follows the last fact told; false where there is nothing.
     fn read_page(&mut self) -> Result<bool> {
         let page = self.journal.facts_after(self.last)?;
-        let Some(end) = page.last() else { return Ok(false) };
+        let Some(end) = page.last() else {
+            return Ok(false);
+        };
         self.last = end.seq;
-        let wanted = |record: &Record| self.agent.as_ref().is_none_or(|agent| record.agent == agent.as_str());
+        let wanted = |record: &Record| {
+            self.agent
+                .as_ref()
+                .is_none_or(|agent| record.agent == agent.as_str())
+        };
         self.ready.extend(page.into_iter().filter(wanted));
         Ok(true)
     }

@@ -65,7 +65,9 @@ impl Writer {
     pub fn commit(&self, mut job: Job) -> Result<Answer> {
         files::put_large_bodies(&self.home, &mut job)?;
         let (answer, answered) = mpsc::sync_channel(1);
-        self.requests.send(Request { job, answer }).map_err(|_| Error::WriterGone)?;
+        self.requests
+            .send(Request { job, answer })
+            .map_err(|_| Error::WriterGone)?;
         let (job, answer) = answered.recv().map_err(|_| Error::WriterGone)??;
         files::settle(&self.home, &job, &answer)?;
         bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
@@ -88,8 +90,11 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
             Err(RecvTimeoutError::Disconnected) => break,
         };
         indexed = false;
-        let group: Vec<_> = std::iter::once(first).chain(queue.try_iter().take(GROUP - 1)).collect();
-        let (jobs, senders): (Vec<_>, Vec<_>) = group.into_iter().map(|r| (r.job, r.answer)).unzip();
+        let group: Vec<_> = std::iter::once(first)
+            .chain(queue.try_iter().take(GROUP - 1))
+            .collect();
+        let (jobs, senders): (Vec<_>, Vec<_>) =
+            group.into_iter().map(|r| (r.job, r.answer)).unzip();
         match journal.commit_all(&jobs) {
             Ok(answers) => {
                 for ((job, answer), sender) in jobs.into_iter().zip(answers).zip(senders) {

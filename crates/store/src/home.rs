@@ -75,13 +75,22 @@ impl Home {
     pub(crate) fn prepare(&self) -> Result<HostHold> {
         mount::refuse_shared(&self.root)?;
         if !self.root.join("bell").join("agents").is_dir() {
-            for dir in [self.root.join("bell").join("agents"), self.root.join("messages")] {
+            for dir in [
+                self.root.join("bell").join("agents"),
+                self.root.join("messages"),
+            ] {
                 private_dir(&dir)?;
             }
-            if self.root.file_name().is_some_and(|name| name == PROJECT_DIR) {
+            if self
+                .root
+                .file_name()
+                .is_some_and(|name| name == PROJECT_DIR)
+            {
                 let path = self.root.join(".gitignore");
                 match OpenOptions::new().write(true).create_new(true).open(&path) {
-                    Ok(mut file) => file.write_all(GITIGNORE.as_bytes()).map_err(io("write", &path))?,
+                    Ok(mut file) => file
+                        .write_all(GITIGNORE.as_bytes())
+                        .map_err(io("write", &path))?,
                     Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
                     Err(error) => return Err(io("create", &path)(error)),
                 }
@@ -93,7 +102,11 @@ impl Home {
 
 /// Creates a directory and its parents for this user alone; one that is there is left as it is.
 pub(crate) fn private_dir(path: &Path) -> Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(io("create", path))
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(path)
+        .map_err(io("create", path))
 }
 
 /// Opens a file that this user alone may read, creating it if it is not there.

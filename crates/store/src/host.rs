@@ -46,7 +46,10 @@ impl HostHold {
                     return Ok(Self { _file: file });
                 }
                 let host = there.lines().nth(1).unwrap_or("unknown").to_owned();
-                Err(Error::OtherMachine { path: home.path().to_owned(), host })
+                Err(Error::OtherMachine {
+                    path: home.path().to_owned(),
+                    host,
+                })
             }
             Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
         }
@@ -85,7 +88,12 @@ mod tests {
         let here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
         let also = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
         let refused = HostHold::claim_as(&home, "kernel-b\nhost-b\n").unwrap_err();
-        assert!(refused.to_string().contains("in use from another machine (host-a)"), "{refused}");
+        assert!(
+            refused
+                .to_string()
+                .contains("in use from another machine (host-a)"),
+            "{refused}"
+        );
         drop((here, also));
         let moved = HostHold::claim_as(&home, "kernel-b\nhost-b\n").unwrap();
         assert!(HostHold::claim_as(&home, "kernel-a\nhost-a\n").is_err());

@@ -31,15 +31,25 @@ impl Journal {
         let look = |journal: &Self| -> rusqlite::Result<Health> {
             let conn = &journal.conn;
             let mut check = conn.prepare("PRAGMA integrity_check(20)")?;
-            let damage = check.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+            let damage = check
+                .query_map([], |row| row.get::<_, String>(0))?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
             let (facts, first, last): (u64, u64, u64) = conn.query_row(
                 "SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM facts",
                 [],
                 |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
             )?;
-            let mut odd = journal.views.prepare(conn, &format!("SELECT seq, why FROM v#_odd ORDER BY seq LIMIT {NAMED}"))?;
-            let odd = odd.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<rusqlite::Result<Vec<_>>>()?;
-            let odd_count = journal.views.prepare(conn, "SELECT count(*) FROM v#_odd")?.query_row([], |r| r.get(0))?;
+            let mut odd = journal.views.prepare(
+                conn,
+                &format!("SELECT seq, why FROM v#_odd ORDER BY seq LIMIT {NAMED}"),
+            )?;
+            let odd = odd
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .collect::<rusqlite::Result<Vec<_>>>()?;
+            let odd_count = journal
+                .views
+                .prepare(conn, "SELECT count(*) FROM v#_odd")?
+                .query_row([], |r| r.get(0))?;
             Ok(Health {
                 facts,
                 damage: damage.into_iter().filter(|line| line != "ok").collect(),
@@ -49,7 +59,10 @@ impl Journal {
                 lost_bodies: Vec::new(),
                 view_versions: schema::view_versions(conn)?,
                 sqlite_version: rusqlite::version().to_owned(),
-                wal_bytes: path.with_extension("db-wal").metadata().map_or(0, |meta| meta.len()),
+                wal_bytes: path
+                    .with_extension("db-wal")
+                    .metadata()
+                    .map_or(0, |meta| meta.len()),
             })
         };
         let mut health = look(self).map_err(sqlite(&path))?;
@@ -63,11 +76,20 @@ impl Journal {
         let mut last = 0;
         loop {
             let page = self.facts_after(last)?;
-            let Some(end) = page.last() else { return Ok(lost) };
+            let Some(end) = page.last() else {
+                return Ok(lost);
+            };
             last = end.seq;
-            for record in page.iter().filter(|record| record.data.contains("\"body_file\"")) {
-                let Some(message) = record.read().ok().and_then(|fact| fact.message()) else { continue };
-                if matches!(message.envelope.body, Body::Filed { .. }) && files::body(self.home(), &message).is_err() {
+            for record in page
+                .iter()
+                .filter(|record| record.data.contains("\"body_file\""))
+            {
+                let Some(message) = record.read().ok().and_then(|fact| fact.message()) else {
+                    continue;
+                };
+                if matches!(message.envelope.body, Body::Filed { .. })
+                    && files::body(self.home(), &message).is_err()
+                {
                     lost.push(message.id);
                 }
             }

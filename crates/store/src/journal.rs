@@ -58,7 +58,11 @@ impl Journal {
 
     /// Opens the journal of a home if anything was ever stored there; creates nothing.
     pub fn open_existing(home: Home, patience: Patience) -> Result<Option<Self>> {
-        if home.has_journal()? { Self::open(home, patience).map(Some) } else { Ok(None) }
+        if home.has_journal()? {
+            Self::open(home, patience).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     /// Opens it with another version's views, as another version of this program would.
@@ -75,13 +79,23 @@ impl Journal {
         let conn = Connection::open_with_flags(&path, flags).map_err(sqlite(&path))?;
         configure(&conn, patience).map_err(sqlite(&path))?;
         let views = Views { version: views };
-        let mut journal = Self { home, conn, views, patience, lock, origin: String::new(), _host: host };
+        let mut journal = Self {
+            home,
+            conn,
+            views,
+            patience,
+            lock,
+            origin: String::new(),
+            _host: host,
+        };
         if !schema::is_there(&journal.conn, views.version).map_err(sqlite(&path))? {
             journal.create()?;
         }
         journal.origin = journal
             .conn
-            .query_row("SELECT value FROM home WHERE name = 'origin'", [], |row| row.get(0))
+            .query_row("SELECT value FROM home WHERE name = 'origin'", [], |row| {
+                row.get(0)
+            })
             .map_err(sqlite(&path))?;
         Ok(journal)
     }
@@ -99,15 +113,16 @@ impl Journal {
         let path = self.home.journal();
         let _held = self.lock.acquire(self.patience.0)?;
         let origin = Uuid::new_v4().to_string();
-        let make = || {
-            self.conn.pragma_update(None, "journal_mode", "wal")?;
-            let tx = self.conn.unchecked_transaction()?;
-            schema::create(&tx, self.views.version, &origin)?;
-            tx.commit()
-        };
-        make().map_err(sqlite(&path))?;
+        let version = self.views.version;
+        self.conn
+            .pragma_update(None, "journal_mode", "wal")
+            .map_err(sqlite(&path))?;
+        in_transaction(&mut self.conn, |tx| schema::create(tx, version, &origin))
+            .map_err(sqlite(&path))?;
         // The file's own name must outlive a power cut too.
-        File::open(self.home.path()).and_then(|dir| dir.sync_all()).map_err(io("sync", self.home.path()))
+        File::open(self.home.path())
+            .and_then(|dir| dir.sync_all())
+            .map_err(io("sync", self.home.path()))
     }
 
     /// Takes this process's turn to write.
@@ -116,22 +131,21 @@ impl Journal {
     }
 
     /// Runs `write` in one transaction, alone among writers, on views at head.
-    pub(crate) fn write<T>(&mut self, write: impl FnOnce(&Connection, Views) -> rusqlite::Result<T>) -> Result<T> {
+    pub(crate) fn write<T>(
+        &mut self,
+        write: impl FnOnce(&Connection, Views) -> rusqlite::Result<T>,
+    ) -> Result<T> {
         self.catch_up()?;
         let held = self.turn()?;
         let path = self.home.journal();
         let views = self.views;
-        let mut attempt = || {
-            let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let value = in_transaction(&mut self.conn, |tx| {
             // Others may have written since; here nobody can any more.
-            while views.catch_up(&tx, STRETCH)? > 0 {}
-            let value = write(&tx, views)?;
-            tx.commit()?;
-            Ok(value)
-        };
-        let value = attempt().map_err(sqlite(&path));
+            while views.catch_up(tx, STRETCH)? > 0 {}
+            write(tx, views)
+        });
         drop(held);
-        value
+        value.map_err(sqlite(&path))
     }
 
     /// Brings this binary's views to head, giving the lock up every [`STRETCH`] facts.
@@ -140,13 +154,9 @@ impl Journal {
         while self.views.lag(&self.conn).map_err(sqlite(&path))? > 0 {
             let held = self.turn()?;
             let views = self.views;
-            let stretch = || {
-                let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                views.catch_up(&tx, STRETCH)?;
-                tx.commit()
-            };
-            stretch().map_err(sqlite(&path))?;
+            let caught = in_transaction(&mut self.conn, |tx| views.catch_up(tx, STRETCH));
             drop(held);
+            caught.map_err(sqlite(&path))?;
             self.tidy()?;
         }
         Ok(())
@@ -157,14 +167,12 @@ impl Journal {
         let path = self.home.journal();
         let held = self.turn()?;
         let version = self.views.version;
-        let again = || {
-            let tx = self.conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            schema::drop_views(&tx, version)?;
-            schema::create_views(&tx, version)?;
-            tx.commit()
-        };
-        again().map_err(sqlite(&path))?;
+        let emptied = in_transaction(&mut self.conn, |tx| {
+            schema::drop_views(tx, version)?;
+            schema::create_views(tx, version)
+        });
         drop(held);
+        emptied.map_err(sqlite(&path))?;
         self.catch_up()
     }
 
@@ -176,7 +184,9 @@ impl Journal {
             Job::Post { .. } | Job::Order { .. } => Durability::Synced,
         };
         files::put_large_bodies(&self.home, &mut job)?;
-        let answer = self.with_durability(durability, |journal| journal.commit_all(std::slice::from_ref(&job)));
+        let answer = self.with_durability(durability, |journal| {
+            journal.commit_all(std::slice::from_ref(&job))
+        });
         let answer = match answer {
             Ok(mut answers) => answers.pop().ok_or(Error::WriterGone)?,
             Err(error) => {
@@ -190,21 +200,34 @@ impl Journal {
     }
 
     /// Does several pieces of work in one synced transaction. Files and bells are the caller's.
-    pub(crate) fn commit_all(&mut self, jobs: &[Job]) -> Result<Vec<std::result::Result<Done, Denied>>> {
+    pub(crate) fn commit_all(
+        &mut self,
+        jobs: &[Job],
+    ) -> Result<Vec<std::result::Result<Done, Denied>>> {
         let origin = self.origin.clone();
         self.write(|conn, views| {
-            jobs.iter().map(|job| work::carry_out(conn, views, &origin, job)).collect()
+            jobs.iter()
+                .map(|job| work::carry_out(conn, views, &origin, job))
+                .collect()
         })
     }
 
-    fn with_durability<T>(&mut self, durability: Durability, run: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    fn with_durability<T>(
+        &mut self,
+        durability: Durability,
+        run: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         if durability == Durability::Synced {
             return run(self);
         }
         let path = self.home.journal();
-        self.conn.execute_batch("PRAGMA synchronous = NORMAL").map_err(sqlite(&path))?;
+        self.conn
+            .execute_batch("PRAGMA synchronous = NORMAL")
+            .map_err(sqlite(&path))?;
         let value = run(self);
-        self.conn.execute_batch("PRAGMA synchronous = FULL").map_err(sqlite(&path))?;
+        self.conn
+            .execute_batch("PRAGMA synchronous = FULL")
+            .map_err(sqlite(&path))?;
         value
     }
 
@@ -220,11 +243,14 @@ impl Journal {
             return Ok(());
         }
         // Whoever is next to write will see to it.
-        let Some(_held) = self.lock.try_acquire()? else { return Ok(()) };
+        let Some(_held) = self.lock.try_acquire()? else {
+            return Ok(());
+        };
         let checkpoint = || {
             // Readers are not waited for: what they still need stays, and is moved another time.
             self.conn.busy_timeout(Duration::ZERO)?;
-            self.conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            self.conn
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
             self.conn.busy_timeout(self.patience.0)
         };
         checkpoint().map_err(sqlite(&path))
@@ -232,11 +258,24 @@ impl Journal {
 }
 
 /// The agents whose bells are to ring.
-pub(crate) fn touched(answers: &[std::result::Result<Done, Denied>]) -> Vec<posthaste_core::AgentName> {
+pub(crate) fn touched(
+    answers: &[std::result::Result<Done, Denied>],
+) -> Vec<posthaste_core::AgentName> {
     let mut agents: Vec<_> = answers.iter().flatten().flat_map(Done::agents).collect();
     agents.sort_unstable();
     agents.dedup();
     agents
+}
+
+/// Runs `work` in a transaction that has SQLite's write lock from its first moment.
+fn in_transaction<T>(
+    conn: &mut Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let tx = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let value = work(&tx)?;
+    tx.commit()?;
+    Ok(value)
 }
 
 fn configure(conn: &Connection, patience: Patience) -> rusqlite::Result<()> {

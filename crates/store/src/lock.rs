@@ -67,7 +67,10 @@ impl WritersLock {
             .map_err(io("wait for", &self.path))?;
         match handed.recv_timeout(patience) {
             Ok(locked) => locked.map_err(io("lock", &self.path)),
-            Err(_) => Err(Error::Busy { waited: patience, holder: self.holder() }),
+            Err(_) => Err(Error::Busy {
+                waited: patience,
+                holder: self.holder(),
+            }),
         }
     }
 
@@ -86,7 +89,12 @@ impl WritersLock {
 
 fn record() -> [u8; RECORD] {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
-    let verb: String = verb.to_string_lossy().chars().filter(|c| c.is_ascii_graphic()).take(32).collect();
+    let verb: String = verb
+        .to_string_lossy()
+        .chars()
+        .filter(char::is_ascii_graphic)
+        .take(32)
+        .collect();
     let mut bytes = [b'\n'; RECORD];
     let text = format!("process {} (ph {verb})", std::process::id());
     let count = text.len().min(RECORD - 1);
@@ -105,7 +113,12 @@ mod tests {
         let held = lock.acquire(Duration::from_secs(10)).unwrap();
         let error = lock.acquire(Duration::from_millis(20)).unwrap_err();
         assert!(matches!(error, Error::Busy { .. }), "{error}");
-        assert!(error.to_string().contains(&format!("process {}", std::process::id())), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains(&format!("process {}", std::process::id())),
+            "{error}"
+        );
         drop(held);
         // The thread that gave up may still get it for a moment; a patient waiter gets it after.
         drop(lock.acquire(Duration::from_secs(10)).unwrap());
@@ -115,8 +128,14 @@ mod tests {
     fn a_waiter_gets_the_lock_when_it_is_let_go() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::at(dir.path());
-        let held = WritersLock::of(&home).acquire(Duration::from_secs(10)).unwrap();
-        let waiter = std::thread::spawn(move || WritersLock::of(&home).acquire(Duration::from_secs(10)).map(drop));
+        let held = WritersLock::of(&home)
+            .acquire(Duration::from_secs(10))
+            .unwrap();
+        let waiter = std::thread::spawn(move || {
+            WritersLock::of(&home)
+                .acquire(Duration::from_secs(10))
+                .map(drop)
+        });
         drop(held);
         waiter.join().unwrap().unwrap();
     }

@@ -8,9 +8,14 @@ use std::path::Path;
 pub(crate) fn refuse_shared(home: &Path) -> Result<()> {
     let absolute = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
     // What does not exist yet will be made on the file system of the nearest thing that does.
-    let Some(there) = absolute.ancestors().find(|path| path.exists()) else { return Ok(()) };
+    let Some(there) = absolute.ancestors().find(|path| path.exists()) else {
+        return Ok(());
+    };
     match shared_kind(there) {
-        Some(kind) => Err(Error::SharedFileSystem { path: home.to_owned(), kind }),
+        Some(kind) => Err(Error::SharedFileSystem {
+            path: home.to_owned(),
+            kind,
+        }),
         None => Ok(()),
     }
 }
@@ -18,13 +23,19 @@ pub(crate) fn refuse_shared(home: &Path) -> Result<()> {
 #[cfg(target_os = "linux")]
 fn shared_kind(path: &Path) -> Option<String> {
     let magic = rustix::fs::statfs(path).ok()?.f_type;
-    #[allow(clippy::unnecessary_cast, reason = "the type differs between architectures")]
+    #[allow(
+        clippy::unnecessary_cast,
+        reason = "the type differs between architectures"
+    )]
     let magic = magic as u64 & 0xffff_ffff;
     if magic == FUSE {
         let kind = mount_type(path)?;
         return (!LOCAL_FUSE.contains(&kind.as_str())).then_some(kind);
     }
-    SHARED.iter().find(|(known, _)| *known == magic).map(|(_, name)| (*name).to_owned())
+    SHARED
+        .iter()
+        .find(|(known, _)| *known == magic)
+        .map(|(_, name)| (*name).to_owned())
 }
 
 #[cfg(target_os = "linux")]
@@ -32,7 +43,12 @@ const FUSE: u64 = 0x6573_5546;
 
 /// File systems behind FUSE that one kernel alone writes to.
 #[cfg(target_os = "linux")]
-const LOCAL_FUSE: [&str; 4] = ["fuseblk", "fuse.fuse-overlayfs", "fuse.mergerfs", "fuse.gocryptfs"];
+const LOCAL_FUSE: [&str; 4] = [
+    "fuseblk",
+    "fuse.fuse-overlayfs",
+    "fuse.mergerfs",
+    "fuse.gocryptfs",
+];
 
 #[cfg(target_os = "linux")]
 const SHARED: [(u64, &str); 15] = [
@@ -57,7 +73,10 @@ const SHARED: [(u64, &str); 15] = [
 #[cfg(target_os = "linux")]
 fn mount_type(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
-    type_in_mountinfo(&std::fs::read_to_string("/proc/self/mountinfo").ok()?, &path)
+    type_in_mountinfo(
+        &std::fs::read_to_string("/proc/self/mountinfo").ok()?,
+        &path,
+    )
 }
 
 #[cfg(target_os = "linux")]
@@ -76,9 +95,17 @@ fn type_in_mountinfo(mountinfo: &str, path: &Path) -> Option<String> {
 #[cfg(target_os = "macos")]
 fn shared_kind(path: &Path) -> Option<String> {
     let stat = rustix::fs::statfs(path).ok()?;
-    let name: String =
-        stat.f_fstypename.iter().take_while(|c| **c != 0).map(|c| char::from(c.cast_unsigned())).collect();
-    ["nfs", "smbfs", "afpfs", "webdav", "ftp", "macfuse", "osxfuse"].contains(&name.as_str()).then_some(name)
+    let name: String = stat
+        .f_fstypename
+        .iter()
+        .take_while(|c| **c != 0)
+        .map(|c| char::from(c.cast_unsigned()))
+        .collect();
+    [
+        "nfs", "smbfs", "afpfs", "webdav", "ftp", "macfuse", "osxfuse",
+    ]
+    .contains(&name.as_str())
+    .then_some(name)
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
@@ -102,7 +129,11 @@ mod tests {
                     36 22 0:31 / /mnt/far rw shared:1 - fuse.sshfs host:/x rw\n\
                     37 22 0:32 / /mnt/with\\040space rw - fuse.fuse-overlayfs x rw\n";
         let check = |path: &str, want: &str| {
-            assert_eq!(type_in_mountinfo(info, Path::new(path)).as_deref(), Some(want), "{path}");
+            assert_eq!(
+                type_in_mountinfo(info, Path::new(path)).as_deref(),
+                Some(want),
+                "{path}"
+            );
         };
         check("/home/me", "ext4");
         check("/mnt/far/home", "fuse.sshfs");

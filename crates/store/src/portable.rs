@@ -44,8 +44,11 @@ struct BodyLine {
 
 /// One fact as a line of NDJSON, without its newline.
 pub fn to_line(record: &Record) -> String {
-    let raw: Option<&RawValue> =
-        if record.data.contains(['\n', '\r']) { None } else { serde_json::from_str(&record.data).ok() };
+    let raw: Option<&RawValue> = if record.data.contains(['\n', '\r']) {
+        None
+    } else {
+        serde_json::from_str(&record.data).ok()
+    };
     // A raw value is trimmed; only one that is still the same may stand for the text.
     let raw = raw.filter(|raw| raw.get() == record.data);
     let line = FactLine {
@@ -100,7 +103,10 @@ fn export_body(id: MessageId, body: &str, out: &mut dyn Write) -> std::io::Resul
     let mut rest = body;
     while !rest.is_empty() {
         let chunk = text::head(rest, CHUNK);
-        let line = BodyLine { body_of: id, text: chunk.to_owned() };
+        let line = BodyLine {
+            body_of: id,
+            text: chunk.to_owned(),
+        };
         serde_json::to_writer(&mut *out, &line)?;
         out.write_all(b"\n")?;
         rest = &rest[chunk.len()..];
@@ -119,7 +125,11 @@ pub struct Imported {
 
 /// Reads NDJSON into the journal, giving the lock up every thousand facts. In an empty home every
 /// fact keeps its number; elsewhere numbers are given anew, in the order of arrival.
-pub fn import(journal: &mut Journal, input: &mut dyn BufRead, mut progress: impl FnMut(u64)) -> Result<Imported> {
+pub fn import(
+    journal: &mut Journal,
+    input: &mut dyn BufRead,
+    mut progress: impl FnMut(u64),
+) -> Result<Imported> {
     let mut done = Imported::default();
     let mut batch = Vec::new();
     let mut number = 0;
@@ -127,14 +137,20 @@ pub fn import(journal: &mut Journal, input: &mut dyn BufRead, mut progress: impl
     let mut line = Vec::new();
     loop {
         line.clear();
-        let count = input.read_until(b'\n', &mut line).map_err(io("read", std::path::Path::new("the import")))?;
+        let count = input
+            .read_until(b'\n', &mut line)
+            .map_err(io("read", std::path::Path::new("the import")))?;
         number += 1;
-        let text = std::str::from_utf8(&line).map_err(|_| bad(number, "not UTF-8"))?.trim();
+        let text = std::str::from_utf8(&line)
+            .map_err(|_| bad(number, "not UTF-8"))?
+            .trim();
         if !text.is_empty() {
             if let Ok(part) = serde_json::from_str::<BodyLine>(text) {
                 match &mut pending {
                     Some((id, body)) if *id == part.body_of => body.push_str(&part.text),
-                    Some((id, _)) => return Err(bad(number, &format!("the body of {id} has no message"))),
+                    Some((id, _)) => {
+                        return Err(bad(number, &format!("the body of {id} has no message")));
+                    }
                     None => pending = Some((part.body_of, part.text)),
                 }
             } else {
@@ -161,7 +177,8 @@ pub fn import(journal: &mut Journal, input: &mut dyn BufRead, mut progress: impl
 }
 
 fn read_line(number: u64, line: &str) -> Result<Record> {
-    let fact: FactLine<'_> = serde_json::from_str(line).map_err(|error| bad(number, &error.to_string()))?;
+    let fact: FactLine<'_> =
+        serde_json::from_str(line).map_err(|error| bad(number, &error.to_string()))?;
     let data = match (fact.data, fact.data_text) {
         (Some(raw), None) => raw.get().to_owned(),
         (None, Some(text)) => text,
@@ -183,17 +200,34 @@ fn read_line(number: u64, line: &str) -> Result<Record> {
 }
 
 /// Stores the body that came ahead of its fact, if it is the one that the fact proves.
-fn place_body(journal: &Journal, number: u64, record: &Record, body: Option<(MessageId, String)>) -> Result<()> {
+fn place_body(
+    journal: &Journal,
+    number: u64,
+    record: &Record,
+    body: Option<(MessageId, String)>,
+) -> Result<()> {
     let message = record.read().ok().and_then(|fact| fact.message());
     match (message, body) {
         (Some(message), Some((id, text))) if id == message.id => {
             let Body::Filed { bytes, blake3 } = &message.envelope.body else {
-                return Err(bad(number, "a body in lines of its own for a message that holds its body"));
+                return Err(bad(
+                    number,
+                    "a body in lines of its own for a message that holds its body",
+                ));
             };
-            if text.len() as u64 != *bytes || blake3::hash(text.as_bytes()).to_hex().as_str() != blake3 {
-                return Err(bad(number, &format!("the body of {id} is not the one that its fact proves")));
+            if text.len() as u64 != *bytes
+                || blake3::hash(text.as_bytes()).to_hex().as_str() != blake3
+            {
+                return Err(bad(
+                    number,
+                    &format!("the body of {id} is not the one that its fact proves"),
+                ));
             }
-            files::put_filed(journal.home(), &files::names_of(journal.home(), &message), &text)?;
+            files::put_filed(
+                journal.home(),
+                &files::names_of(journal.home(), &message),
+                &text,
+            )?;
             Ok(())
         }
         (_, Some((id, _))) => Err(bad(number, &format!("the body of {id} has no message"))),
@@ -211,12 +245,24 @@ fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<(
             .query_row([], |row| row.get(0))?;
         for record in batch {
             let there = conn
-                .prepare_cached("SELECT seq, origin, id, at, agent, kind, data FROM facts WHERE id = ?1")?
+                .prepare_cached(
+                    "SELECT seq, origin, id, at, agent, kind, data FROM facts WHERE id = ?1",
+                )?
                 .query_row([&record.id], crate::views::record_of)
                 .optional()?;
             match there {
-                Some(there) if (Record { seq: record.seq, ..there }) == *record => step.known += 1,
-                Some(_) => step.conflicts.push(record.id.clone()),
+                Some(there) => {
+                    // Numbers are each home's own.
+                    let same = Record {
+                        seq: record.seq,
+                        ..there
+                    } == *record;
+                    if same {
+                        step.known += 1;
+                    } else {
+                        step.conflicts.push(record.id.clone());
+                    }
+                }
                 None => {
                     let new = NewRecord {
                         origin: &record.origin,
@@ -227,7 +273,13 @@ fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<(
                         data: &record.data,
                     };
                     head = work::append(conn, &new)?;
-                    views.apply(conn, &Record { seq: head, ..record.clone() })?;
+                    views.apply(
+                        conn,
+                        &Record {
+                            seq: head,
+                            ..record.clone()
+                        },
+                    )?;
                     step.added += 1;
                     agents.extend(AgentName::parse(&record.agent).ok());
                 }
@@ -245,5 +297,8 @@ fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<(
 }
 
 fn bad(line: u64, why: &str) -> Error {
-    Error::BadImport { line, why: text::one_line(why, 200) }
+    Error::BadImport {
+        line,
+        why: text::one_line(why, 200),
+    }
 }

@@ -39,7 +39,10 @@ impl Journal {
             [id] => letter(&self.conn, self.views, *id)
                 .map_err(sqlite(&path))?
                 .ok_or_else(|| Error::NotFound(prefix.clone())),
-            several => Err(Error::Ambiguous { prefix: prefix.clone(), fits: several.to_vec() }),
+            several => Err(Error::Ambiguous {
+                prefix: prefix.clone(),
+                fits: several.to_vec(),
+            }),
         }
     }
 
@@ -49,7 +52,12 @@ impl Journal {
     }
 
     /// The mail of one agent, in the order in which it came.
-    pub fn inbox(&mut self, agent: &AgentName, listing: Listing, now: Timestamp) -> Result<Vec<Letter>> {
+    pub fn inbox(
+        &mut self,
+        agent: &AgentName,
+        listing: Listing,
+        now: Timestamp,
+    ) -> Result<Vec<Letter>> {
         self.catch_up()?;
         let path = self.home.journal();
         let mut seqs = Vec::new();
@@ -108,7 +116,10 @@ impl Journal {
             .prepare(&self.conn, "SELECT name FROM v#_agents ORDER BY name")
             .and_then(|mut look| look.query_map([], |row| row.get(0))?.collect())
             .map_err(sqlite(&self.home.journal()))?;
-        Ok(names.iter().filter_map(|name| AgentName::parse(name).ok()).collect())
+        Ok(names
+            .iter()
+            .filter_map(|name| AgentName::parse(name).ok())
+            .collect())
     }
 
     /// The facts after `seq`, at most a page of them.
@@ -133,11 +144,18 @@ fn find(conn: &Connection, views: Views, prefix: &IdPrefix) -> rusqlite::Result<
              WHERE f.id >= ?1 AND f.id < ?2 AND l.ended != {DELETED} ORDER BY f.id LIMIT {NAMED}"
         ),
     )?;
-    let ids = look.query_map([prefix.as_str(), &prefix.upper_bound()], |row| row.get::<_, String>(0))?;
-    ids.filter_map(|id| id.map(|id| id.parse().ok()).transpose()).collect()
+    let ids = look.query_map([prefix.as_str(), &prefix.upper_bound()], |row| {
+        row.get::<_, String>(0)
+    })?;
+    ids.filter_map(|id| id.map(|id| id.parse().ok()).transpose())
+        .collect()
 }
 
-pub(crate) fn letter(conn: &Connection, views: Views, id: MessageId) -> rusqlite::Result<Option<Letter>> {
+pub(crate) fn letter(
+    conn: &Connection,
+    views: Views,
+    id: MessageId,
+) -> rusqlite::Result<Option<Letter>> {
     match views.letter_of(conn, id)? {
         Some(seq) => letter_at(conn, views, seq),
         None => Ok(None),
@@ -153,9 +171,15 @@ fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Opti
         )?
         .query_row([seq], |row| Ok((record_of(row)?, standing_at(row, 7)?)))
         .optional()?;
-    let Some((record, standing)) = found else { return Ok(None) };
-    let Ok(fact) = record.read() else { return Ok(None) };
-    let Some(message) = fact.message() else { return Ok(None) };
+    let Some((record, standing)) = found else {
+        return Ok(None);
+    };
+    let Ok(fact) = record.read() else {
+        return Ok(None);
+    };
+    let Some(message) = fact.message() else {
+        return Ok(None);
+    };
     let mut receipts = vec![fact.receipt()];
     let mut look = views.prepare(
         conn,
@@ -163,15 +187,30 @@ fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Opti
          FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.letter = ?1 ORDER BY s.seq",
     )?;
     for step in look.query_map([seq], record_of)? {
-        if let Ok(step @ Fact { event: Event::Progress(_), .. }) = step?.read() {
+        if let Ok(
+            step @ Fact {
+                event: Event::Progress(_),
+                ..
+            },
+        ) = step?.read()
+        {
             receipts.push(step.receipt());
         }
     }
-    Ok(Some(Letter { message, standing, receipts }))
+    Ok(Some(Letter {
+        message,
+        standing,
+        receipts,
+    }))
 }
 
 /// The seqs of an inbox's read or unread half, stretch by stretch.
-fn mailbox(conn: &Connection, views: Views, agent: &AgentName, read: bool) -> rusqlite::Result<Vec<u64>> {
+fn mailbox(
+    conn: &Connection,
+    views: Views,
+    agent: &AgentName,
+    read: bool,
+) -> rusqlite::Result<Vec<u64>> {
     let mut seqs = Vec::new();
     let mut last = (0, 0, 0);
     loop {
@@ -184,9 +223,16 @@ fn mailbox(conn: &Connection, views: Views, agent: &AgentName, read: bool) -> ru
             ),
         )?;
         let page = look
-            .query_map(params![agent.as_str(), read, last.0, last.1, last.2], |row| {
-                Ok((row.get::<_, u8>(0)?, row.get::<_, u8>(1)?, row.get::<_, u64>(2)?))
-            })?
+            .query_map(
+                params![agent.as_str(), read, last.0, last.1, last.2],
+                |row| {
+                    Ok((
+                        row.get::<_, u8>(0)?,
+                        row.get::<_, u8>(1)?,
+                        row.get::<_, u64>(2)?,
+                    ))
+                },
+            )?
             .collect::<rusqlite::Result<Vec<_>>>()?;
         seqs.extend(page.iter().map(|(_, _, seq)| *seq));
         match page.last() {
@@ -212,14 +258,22 @@ pub(crate) fn not_shown(
          ORDER BY priority, seq LIMIT ?3",
     )?;
     let seqs: Vec<u64> = look
-        .query_map(params![agent.as_str(), now.as_microsecond(), limit as u64], |row| row.get(0))?
+        .query_map(
+            params![agent.as_str(), now.as_microsecond(), limit as u64],
+            |row| row.get(0),
+        )?
         .collect::<rusqlite::Result<_>>()?;
     let letters = seqs.into_iter().map(|seq| letter_at(conn, views, seq));
-    letters.filter_map(Result::transpose).collect()
+    letters.filter_map(rusqlite::Result::transpose).collect()
 }
 
 /// The kept counters, less what its own times keep out of the inbox at `now`.
-pub(crate) fn count(conn: &Connection, views: Views, agent: &AgentName, now: Timestamp) -> rusqlite::Result<Count> {
+pub(crate) fn count(
+    conn: &Connection,
+    views: Views,
+    agent: &AgentName,
+    now: Timestamp,
+) -> rusqlite::Result<Count> {
     let (total, unread): (u64, u64) = views
         .prepare(conn, "SELECT total, unread FROM v#_agents WHERE name = ?1")?
         .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
@@ -242,7 +296,9 @@ pub(crate) fn count(conn: &Connection, views: Views, agent: &AgentName, now: Tim
             "SELECT count(*), coalesce(sum(read = 0), 0) FROM v#_letters
              WHERE recipient = ?1 AND not_before IS NOT NULL AND not_before > ?2 AND ended = 0",
         )?
-        .query_row(params![agent.as_str(), at], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row(params![agent.as_str(), at], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
     Ok(Count {
         total: total.saturating_sub(expired + waiting),
         unread: unread.saturating_sub(expired + waiting_unread),

@@ -61,7 +61,14 @@ CREATE TABLE IF NOT EXISTS v#_agents(name TEXT PRIMARY KEY, total INTEGER NOT NU
 CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";
 
-const VIEW_NAMES: [&str; 6] = ["v#_state", "v#_letters", "v#_steps", "v#_early", "v#_agents", "v#_odd"];
+const VIEW_NAMES: [&str; 6] = [
+    "v#_state",
+    "v#_letters",
+    "v#_steps",
+    "v#_early",
+    "v#_agents",
+    "v#_odd",
+];
 
 /// The text of a statement for one version of the views.
 pub(crate) fn versioned(sql: &str, version: u32) -> String {
@@ -87,7 +94,8 @@ pub(crate) fn drop_views(conn: &Connection, views: u32) -> rusqlite::Result<()> 
 
 /// Whether both the facts and this version's views are there.
 pub(crate) fn is_there(conn: &Connection, views: u32) -> rusqlite::Result<bool> {
-    let mut look = conn.prepare_cached("SELECT count(*) FROM sqlite_schema WHERE name IN ('facts', ?1)")?;
+    let mut look =
+        conn.prepare_cached("SELECT count(*) FROM sqlite_schema WHERE name IN ('facts', ?1)")?;
     let found: u32 = look.query_row([versioned("v#_odd", views)], |row| row.get(0))?;
     Ok(found == 2)
 }
@@ -96,6 +104,11 @@ pub(crate) fn is_there(conn: &Connection, views: u32) -> rusqlite::Result<bool> 
 pub(crate) fn view_versions(conn: &Connection) -> rusqlite::Result<Vec<u32>> {
     let mut look =
         conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'v%\\_state' ESCAPE '\\'")?;
-    let names = look.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(names.iter().filter_map(|n| n.strip_prefix('v')?.strip_suffix("_state")?.parse().ok()).collect())
+    let names = look
+        .query_map([], |row| row.get::<_, String>(0))?
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    Ok(names
+        .iter()
+        .filter_map(|n| n.strip_prefix('v')?.strip_suffix("_state")?.parse().ok())
+        .collect())
 }

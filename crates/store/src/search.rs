@@ -44,7 +44,9 @@ impl Journal {
             }
             progress(behind);
         }
-        let Some(words) = as_match(&query.words) else { return Ok(Vec::new()) };
+        let Some(words) = as_match(&query.words) else {
+            return Ok(Vec::new());
+        };
         let path = self.home().search();
         let ranking = match query.order {
             Order::NewestFirst => "rowid DESC",
@@ -55,7 +57,9 @@ impl Journal {
         let mut rows = look.query([words]).map_err(sqlite(&path))?;
         let mut found = Vec::new();
         while found.len() < query.limit {
-            let Some(row) = rows.next().map_err(sqlite(&path))? else { break };
+            let Some(row) = rows.next().map_err(sqlite(&path))? else {
+                break;
+            };
             let seq: u64 = row.get(0).map_err(sqlite(&path))?;
             let letters = self.letters(&[seq])?;
             found.extend(letters.into_iter().filter(|letter| wanted(letter, query)));
@@ -66,7 +70,10 @@ impl Journal {
 
 fn wanted(letter: &Letter, query: &Query) -> bool {
     letter.standing.end != Some(End::Deleted)
-        && query.from.as_ref().is_none_or(|from| letter.message.envelope.from == *from)
+        && query
+            .from
+            .as_ref()
+            .is_none_or(|from| letter.message.envelope.from == *from)
         && query.to.as_ref().is_none_or(|to| letter.message.to == *to)
 }
 
@@ -102,8 +109,11 @@ fn connect(journal: &Journal) -> Result<Connection> {
         let index = Connection::open_with_flags(&path, flags)?;
         index.busy_timeout(journal.patience.0)?;
         index.execute_batch("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;")?;
-        let there: u32 =
-            index.query_row("SELECT count(*) FROM sqlite_schema WHERE name = 'state'", [], |row| row.get(0))?;
+        let there: u32 = index.query_row(
+            "SELECT count(*) FROM sqlite_schema WHERE name = 'state'",
+            [],
+            |row| row.get(0),
+        )?;
         if there == 0 {
             index.execute_batch(
                 "BEGIN IMMEDIATE;
@@ -113,7 +123,10 @@ fn connect(journal: &Journal) -> Result<Connection> {
                  COMMIT;",
             )?;
         }
-        index.execute("INSERT OR IGNORE INTO state VALUES (1, 0, ?1)", [journal.origin()])?;
+        index.execute(
+            "INSERT OR IGNORE INTO state VALUES (1, 0, ?1)",
+            [journal.origin()],
+        )?;
         Ok(index)
     };
     connect().map_err(sqlite(&path))
@@ -123,30 +136,39 @@ fn connect(journal: &Journal) -> Result<Connection> {
 fn fill(journal: &Journal, index: &Connection) -> Result<u64> {
     let path = journal.home().search();
     let applied = |index: &Connection| -> Result<u64> {
-        index.query_row("SELECT applied_seq FROM state", [], |row| row.get(0)).map_err(sqlite(&path))
+        index
+            .query_row("SELECT applied_seq FROM state", [], |row| row.get(0))
+            .map_err(sqlite(&path))
     };
     let head = journal.head()?;
     if applied(index)? >= head {
         return Ok(0);
     }
-    let tx = rusqlite::Transaction::new_unchecked(index, TransactionBehavior::Immediate).map_err(sqlite(&path))?;
+    let tx = rusqlite::Transaction::new_unchecked(index, TransactionBehavior::Immediate)
+        .map_err(sqlite(&path))?;
     let from = applied(&tx)?;
     let records = journal.facts_after(from)?;
     debug_assert!(records.len() <= STRETCH as usize);
     for record in &records {
         let Ok(fact) = record.read() else { continue };
-        let Some(message) = fact.message() else { continue };
+        let Some(message) = fact.message() else {
+            continue;
+        };
         // A body that is lost is not found; that it is lost, reading it will say.
         let body = files::body(journal.home(), &message).unwrap_or_default();
         let subject = message.envelope.subject.as_deref().unwrap_or_default();
         let indexed = format!("{subject}\n{}", text::head(&body, INDEXED_BYTES));
-        let indexed: String = indexed.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let indexed: String = indexed
+            .chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect();
         tx.prepare_cached("INSERT INTO letters(rowid, text) VALUES (?1, ?2)")
             .and_then(|mut insert| insert.execute(params![record.seq, indexed]))
             .map_err(sqlite(&path))?;
     }
     let last = records.last().map_or(from, |record| record.seq);
-    tx.execute("UPDATE state SET applied_seq = ?1", [last]).map_err(sqlite(&path))?;
+    tx.execute("UPDATE state SET applied_seq = ?1", [last])
+        .map_err(sqlite(&path))?;
     tx.commit().map_err(sqlite(&path))?;
     Ok(head.saturating_sub(last))
 }
@@ -168,7 +190,13 @@ fn as_match(words: &str) -> Option<String> {
     let quoted: Vec<String> = terms
         .into_iter()
         .filter(|(term, _)| term.chars().any(char::is_alphanumeric))
-        .map(|(term, is_start)| format!("\"{}\"{}", term.replace('\0', " "), if is_start { "*" } else { "" }))
+        .map(|(term, is_start)| {
+            format!(
+                "\"{}\"{}",
+                term.replace('\0', " "),
+                if is_start { "*" } else { "" }
+            )
+        })
         .collect();
     (!quoted.is_empty()).then(|| quoted.join(" "))
 }
@@ -179,7 +207,9 @@ mod tests {
 
     #[test]
     fn words_are_data() {
-        let check = |words: &str, want: Option<&str>| assert_eq!(as_match(words).as_deref(), want, "{words:?}");
+        let check = |words: &str, want: Option<&str>| {
+            assert_eq!(as_match(words).as_deref(), want, "{words:?}")
+        };
         check("login page", Some("\"login\" \"page\""));
         check("\"login page\" fix", Some("\"login page\" \"fix\""));
         check("log*", Some("\"log\"*"));

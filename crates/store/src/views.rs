@@ -14,7 +14,11 @@ pub(crate) struct Views {
 }
 
 impl Views {
-    pub(crate) fn prepare<'c>(self, conn: &'c Connection, sql: &str) -> Result<CachedStatement<'c>> {
+    pub(crate) fn prepare<'c>(
+        self,
+        conn: &'c Connection,
+        sql: &str,
+    ) -> Result<CachedStatement<'c>> {
         conn.prepare_cached(&versioned(sql, self.version))
     }
 
@@ -29,7 +33,9 @@ impl Views {
 
     /// Folds in up to `limit` facts that these views have not seen; says how many there were.
     pub(crate) fn catch_up(self, conn: &Connection, limit: u32) -> Result<usize> {
-        let applied: u64 = self.prepare(conn, "SELECT applied_seq FROM v#_state")?.query_row([], |r| r.get(0))?;
+        let applied: u64 = self
+            .prepare(conn, "SELECT applied_seq FROM v#_state")?
+            .query_row([], |r| r.get(0))?;
         let records = records_after(conn, applied, limit)?;
         for record in &records {
             self.apply(conn, record)?;
@@ -42,7 +48,8 @@ impl Views {
 
     /// Says that everything up to `seq` is folded in.
     pub(crate) fn applied(self, conn: &Connection, seq: u64) -> Result<()> {
-        self.prepare(conn, "UPDATE v#_state SET applied_seq = ?1")?.execute([seq])?;
+        self.prepare(conn, "UPDATE v#_state SET applied_seq = ?1")?
+            .execute([seq])?;
         Ok(())
     }
 
@@ -79,25 +86,35 @@ impl Views {
     }
 
     fn add_letter(self, conn: &Connection, seq: u64, fact: &Fact) -> Result<()> {
-        let Some(message) = fact.message() else { return Ok(()) };
+        let Some(message) = fact.message() else {
+            return Ok(());
+        };
         let standing = self.take_early(conn, seq, message.id)?;
         let envelope = &message.envelope;
-        self.prepare(conn, "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)")?
-            .execute(params![
-                seq,
-                message.to.as_str(),
-                envelope.from.as_str(),
-                envelope.thread_id.to_string(),
-                envelope.priority.rank(),
-                proven_code(standing.proven),
-                standing.read,
-                standing.shown,
-                end_code(standing.end),
-                envelope.key,
-                envelope.not_before.map(jiff::Timestamp::as_microsecond),
-                envelope.expires_at.map(jiff::Timestamp::as_microsecond),
-            ])?;
-        self.count(conn, message.to.as_str(), i64::from(standing.in_inbox()), i64::from(standing.is_unread()))
+        self.prepare(
+            conn,
+            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)",
+        )?
+        .execute(params![
+            seq,
+            message.to.as_str(),
+            envelope.from.as_str(),
+            envelope.thread_id.to_string(),
+            envelope.priority.rank(),
+            proven_code(standing.proven),
+            standing.read,
+            standing.shown,
+            end_code(standing.end),
+            envelope.key,
+            envelope.not_before.map(jiff::Timestamp::as_microsecond),
+            envelope.expires_at.map(jiff::Timestamp::as_microsecond),
+        ])?;
+        self.count(
+            conn,
+            message.to.as_str(),
+            i64::from(standing.in_inbox()),
+            i64::from(standing.is_unread()),
+        )
     }
 
     /// What steps that came before their message add up to.
@@ -105,24 +122,38 @@ impl Views {
         let mut standing = Standing::default();
         let id = id.to_string();
         let early = {
-            let mut look = self.prepare(conn, "SELECT seq FROM v#_early WHERE message = ?1 ORDER BY seq")?;
-            look.query_map([&id], |row| row.get::<_, u64>(0))?.collect::<Result<Vec<_>>>()?
+            let mut look = self.prepare(
+                conn,
+                "SELECT seq FROM v#_early WHERE message = ?1 ORDER BY seq",
+            )?;
+            look.query_map([&id], |row| row.get::<_, u64>(0))?
+                .collect::<Result<Vec<_>>>()?
         };
         for seq in &early {
-            if let Some(Ok(Fact { event: Event::Progress(progress), .. })) =
-                record_at(conn, *seq)?.map(|record| record.read())
+            if let Some(Ok(Fact {
+                event: Event::Progress(progress),
+                ..
+            })) = record_at(conn, *seq)?.map(|record| record.read())
             {
                 standing.apply(progress.step);
             }
-            self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?.execute([letter, *seq])?;
+            self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?
+                .execute([letter, *seq])?;
         }
         if !early.is_empty() {
-            self.prepare(conn, "DELETE FROM v#_early WHERE message = ?1")?.execute([&id])?;
+            self.prepare(conn, "DELETE FROM v#_early WHERE message = ?1")?
+                .execute([&id])?;
         }
         Ok(standing)
     }
 
-    fn move_letter(self, conn: &Connection, letter: u64, before: Standing, after: Standing) -> Result<()> {
+    fn move_letter(
+        self,
+        conn: &Connection,
+        letter: u64,
+        before: Standing,
+        after: Standing,
+    ) -> Result<()> {
         if before == after {
             return Ok(());
         }
@@ -152,14 +183,20 @@ impl Views {
 
     /// The seq of the message with this id.
     pub(crate) fn letter_of(self, conn: &Connection, id: MessageId) -> Result<Option<u64>> {
-        self.prepare(conn, "SELECT l.seq FROM facts f JOIN v#_letters l ON l.seq = f.seq WHERE f.id = ?1")?
-            .query_row([id.to_string()], |row| row.get(0))
-            .optional()
+        self.prepare(
+            conn,
+            "SELECT l.seq FROM facts f JOIN v#_letters l ON l.seq = f.seq WHERE f.id = ?1",
+        )?
+        .query_row([id.to_string()], |row| row.get(0))
+        .optional()
     }
 
     pub(crate) fn standing(self, conn: &Connection, letter: u64) -> Result<Standing> {
-        self.prepare(conn, "SELECT proven, read, shown, ended FROM v#_letters WHERE seq = ?1")?
-            .query_row([letter], |row| standing_at(row, 0))
+        self.prepare(
+            conn,
+            "SELECT proven, read, shown, ended FROM v#_letters WHERE seq = ?1",
+        )?
+        .query_row([letter], |row| standing_at(row, 0))
     }
 }
 

@@ -20,7 +20,12 @@ pub enum Job {
     /// Store messages, all or none.
     Post { now: Timestamp, drafts: Vec<Draft> },
     /// Do one thing with messages that are there, all or none.
-    Order { now: Timestamp, who: AgentName, order: Order, ids: Vec<MessageId> },
+    Order {
+        now: Timestamp,
+        who: AgentName,
+        order: Order,
+        ids: Vec<MessageId>,
+    },
     /// Pick the most urgent unread messages that were not shown yet, and record them as shown.
     Inject { now: Timestamp, agent: AgentName },
 }
@@ -64,7 +69,10 @@ pub struct Injection {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     #[error("{refusal}")]
-    Refused { id: Option<MessageId>, refusal: Refusal },
+    Refused {
+        id: Option<MessageId>,
+        refusal: Refusal,
+    },
     #[error("no message {0}")]
     NotFound(MessageId),
 }
@@ -73,25 +81,45 @@ impl Done {
     /// Whose inboxes it touched.
     pub(crate) fn agents(&self) -> Vec<AgentName> {
         match self {
-            Self::Posted(posted) => {
-                posted.iter().filter(|p| p.is_new).map(|p| p.letter.message.to.clone()).collect()
-            }
+            Self::Posted(posted) => posted
+                .iter()
+                .filter(|p| p.is_new)
+                .map(|p| p.letter.message.to.clone())
+                .collect(),
             Self::Ordered(ordered) => {
                 let changed = ordered.iter().filter(|o| o.outcome == Outcome::Changed);
                 changed.map(|o| o.message.to.clone()).collect()
             }
-            Self::Injected(injection) => injection.letters.iter().map(|l| l.message.to.clone()).collect(),
+            Self::Injected(injection) => injection
+                .letters
+                .iter()
+                .map(|l| l.message.to.clone())
+                .collect(),
         }
     }
 }
 
 type Answer = std::result::Result<Done, Denied>;
 
-pub(crate) fn carry_out(conn: &Connection, views: Views, origin: &str, job: &Job) -> Result<Answer> {
-    let mut log = Log { conn, views, origin };
+pub(crate) fn carry_out(
+    conn: &Connection,
+    views: Views,
+    origin: &str,
+    job: &Job,
+) -> Result<Answer> {
+    let mut log = Log {
+        conn,
+        views,
+        origin,
+    };
     match job {
         Job::Post { now, drafts } => log.post(*now, drafts),
-        Job::Order { now, who, order, ids } => log.order(*now, who, *order, ids),
+        Job::Order {
+            now,
+            who,
+            order,
+            ids,
+        } => log.order(*now, who, *order, ids),
         Job::Inject { now, agent } => log.inject(*now, agent),
     }
 }
@@ -120,17 +148,32 @@ impl Log<'_> {
             match posting {
                 Posting::New(event) => {
                     self.sweep(now, &draft.to)?;
-                    let fact = Fact { id: draft.id.0, at: now, agent: draft.to.clone(), event };
+                    let fact = Fact {
+                        id: draft.id.0,
+                        at: now,
+                        agent: draft.to.clone(),
+                        event,
+                    };
                     self.append(&fact)?;
                     if let Some(message) = fact.message() {
                         let receipts = vec![fact.receipt()];
-                        let letter = Letter { message, standing: Standing::default(), receipts };
-                        posted.push(Posted { letter, is_new: true });
+                        let letter = Letter {
+                            message,
+                            standing: Standing::default(),
+                            receipts,
+                        };
+                        posted.push(Posted {
+                            letter,
+                            is_new: true,
+                        });
                     }
                 }
                 Posting::Already(id) => {
                     if let Some(letter) = query::letter(self.conn, self.views, id)? {
-                        posted.push(Posted { letter, is_new: false });
+                        posted.push(Posted {
+                            letter,
+                            is_new: false,
+                        });
                     }
                 }
             }
@@ -153,15 +196,25 @@ impl Log<'_> {
                  WHERE l.sender = ?1 AND l.recipient = ?2 AND l.key = ?3 ORDER BY l.seq LIMIT 1",
             )?;
             let found: Option<String> = look
-                .query_row(params![draft.from.as_str(), draft.to.as_str(), key], |row| row.get(0))
+                .query_row(
+                    params![draft.from.as_str(), draft.to.as_str(), key],
+                    |row| row.get(0),
+                )
                 .optional()?;
             known.same_key = found.and_then(|id| id.parse().ok());
         }
-        known.same_id = query::letter(self.conn, self.views, draft.id)?.map(|letter| letter.message);
+        known.same_id =
+            query::letter(self.conn, self.views, draft.id)?.map(|letter| letter.message);
         Ok(Ok(known))
     }
 
-    fn order(&mut self, now: Timestamp, who: &AgentName, order: Order, ids: &[MessageId]) -> Result<Answer> {
+    fn order(
+        &mut self,
+        now: Timestamp,
+        who: &AgentName,
+        order: Order,
+        ids: &[MessageId],
+    ) -> Result<Answer> {
         let mut decided = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(letter) = query::letter(self.conn, self.views, *id)? else {
@@ -169,8 +222,15 @@ impl Log<'_> {
             };
             match receipt::decide(now, order, who, &letter.message, letter.standing) {
                 Ok(events) => decided.push((letter.message, Ok(events))),
-                Err(Refusal::AlreadyArchived) => decided.push((letter.message, Err(Outcome::AlreadyArchived))),
-                Err(refusal) => return Ok(Err(Denied::Refused { id: Some(*id), refusal })),
+                Err(Refusal::AlreadyArchived) => {
+                    decided.push((letter.message, Err(Outcome::AlreadyArchived)));
+                }
+                Err(refusal) => {
+                    return Ok(Err(Denied::Refused {
+                        id: Some(*id),
+                        refusal,
+                    }));
+                }
             }
         }
         let mut ordered = Vec::with_capacity(ids.len());
@@ -211,21 +271,34 @@ impl Log<'_> {
                        AND l.ended = 0 AND l.read = 0 AND l.proven IN ({STORED}, {UNCERTAIN}) LIMIT {SWEEP}"
                 ),
             )?;
-            look.query_map(params![agent.as_str(), now.as_microsecond()], |row| row.get::<_, String>(0))?
-                .collect::<Result<Vec<_>>>()?
+            look.query_map(params![agent.as_str(), now.as_microsecond()], |row| {
+                row.get::<_, String>(0)
+            })?
+            .collect::<Result<Vec<_>>>()?
         };
         for id in expired.iter().filter_map(|id| id.parse::<MessageId>().ok()) {
             if let Some(letter) = query::letter(self.conn, self.views, id)? {
-                let events = receipt::decide(now, Order::Expire, agent, &letter.message, letter.standing);
+                let events =
+                    receipt::decide(now, Order::Expire, agent, &letter.message, letter.standing);
                 self.append_events(now, agent, events.unwrap_or_default())?;
             }
         }
         Ok(())
     }
 
-    fn append_events(&mut self, now: Timestamp, agent: &AgentName, events: Vec<Event>) -> Result<()> {
+    fn append_events(
+        &mut self,
+        now: Timestamp,
+        agent: &AgentName,
+        events: Vec<Event>,
+    ) -> Result<()> {
         for event in events {
-            self.append(&Fact { id: Uuid::new_v4(), at: now, agent: agent.clone(), event })?;
+            self.append(&Fact {
+                id: Uuid::new_v4(),
+                at: now,
+                agent: agent.clone(),
+                event,
+            })?;
         }
         Ok(())
     }

@@ -1,1 +1,7 @@
+//! The shapes that Posthaste shows the outside: what `--json` prints and the socket speaks.
+//!
+//! Owns every such shape once. Does no I/O and decides nothing.
 
+mod message;
+
+pub use message::{Count, Detail, Message, Receipt, Why};

@@ -1,0 +1,28 @@
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox;
+use crate::report::{Code, Result};
+use posthaste_core::{IdPrefix, Order};
+use posthaste_store::Outcome;
+
+/// Put messages away, read or not
+///
+/// They leave the inbox and stay in their thread, in the search and in the log.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph archive 3fa8c1d2
+  ph archive 3fa8c1d2 9b0e77aa")]
+pub(super) struct Args {
+    /// The messages' ids or their beginnings
+    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
+    ids: Vec<IdPrefix>,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let ordered = letterbox::order(context, Order::Archive, &args.ids)?;
+    super::mark::answer(context, &ordered, |outcome| match outcome {
+        Outcome::Changed | Outcome::Unchanged => "archived",
+        Outcome::AlreadyArchived => "already archived",
+    })
+}

@@ -1,0 +1,27 @@
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox;
+use crate::report::{Code, Result};
+use posthaste_core::{IdPrefix, Order};
+use posthaste_store::Outcome;
+
+/// Call messages back that nobody has seen yet
+///
+/// Only their sender and the person can; what was offered or read cannot be called back.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph cancel 3fa8c1d2")]
+pub(super) struct Args {
+    /// The messages' ids or their beginnings
+    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
+    ids: Vec<IdPrefix>,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let ordered = letterbox::order(context, Order::Cancel, &args.ids)?;
+    super::mark::answer(context, &ordered, |outcome| match outcome {
+        Outcome::Changed => "cancelled",
+        Outcome::Unchanged | Outcome::AlreadyArchived => "already cancelled",
+    })
+}

@@ -1,0 +1,106 @@
+use super::names::{NameParser, complete_agents};
+use crate::context::{Context, Said};
+use crate::output::note;
+use crate::report::{Code, Result};
+use posthaste_core::inject::{self, Entry, MAX_BYTES};
+use posthaste_core::{AgentName, Body, text};
+use posthaste_store::{Done, Injection, Job, Patience, files};
+use posthaste_wire::Count;
+
+/// Ask whether there is unread mail
+///
+/// Says how much and exits with 0; says nothing and exits with 1 where there is none. Changes
+/// nothing.
+///
+/// With --inject it is what an agent's hook calls at a prompt: it prints new mail as a reminder
+/// for the agent, most urgent first, each message once, and exits with 0 whatever happens. It
+/// records that they were shown, and changes nothing else.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph check coder-1 && echo 'there is mail'
+  ph check --inject")]
+pub(super) struct Args {
+    /// Whose mail [default: PH_AGENT's, else the person's]
+    #[arg(value_name = "NAME", add = complete_agents(), value_parser = NameParser)]
+    name: Option<AgentName>,
+    /// Print new mail as a reminder for the agent that calls
+    #[arg(long)]
+    pub(super) inject: bool,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = whose(context, args)?;
+    let count = match context.reader()? {
+        Some(mut journal) => Some(journal.count(&name, context.now)?),
+        None => None,
+    };
+    let (total, unread) = count.map_or((0, 0), |count| (count.total, count.unread));
+    if context.json {
+        context.out.json(&Count { total, unread })?;
+    } else if unread > 0 {
+        context
+            .out
+            .line(format!("{unread} unread message(s) for {name}"))?;
+    }
+    Ok(if unread > 0 { Code::Ok } else { Code::No })
+}
+
+/// What a hook calls: an agent must never fail because of its mail.
+pub(super) fn inject(args: &Args, said: &Said) -> Code {
+    if let Err(report) = try_inject(args, said) {
+        note(format!("no mail was shown: {}", report.message()));
+    }
+    Code::Ok
+}
+
+fn try_inject(args: &Args, said: &Said) -> Result<()> {
+    let mut context = Context::new(said)?;
+    let name = whose(&context, args)?;
+    let patience = Patience::HOOK.0.min(context.config.patience.0);
+    let Some(mut journal) = context.reader_with(Patience(patience))? else {
+        return Ok(());
+    };
+    if !journal.has_not_shown(&name, context.now)? {
+        return Ok(());
+    }
+    // Recorded before it is printed: shown twice would be worse than found in the inbox later.
+    let Ok(Done::Injected(Injection { letters, unread })) = journal.commit(Job::Inject {
+        now: context.now,
+        agent: name,
+    })?
+    else {
+        return Ok(());
+    };
+    let bodies: Vec<String> = letters
+        .iter()
+        .map(|letter| match &letter.message.envelope.body {
+            Body::Inline(body) => text::head(body, 16 * MAX_BYTES).to_owned(),
+            Body::Filed { bytes, .. } => match files::ensure(&context.home, &letter.message) {
+                Ok(path) => format!("({bytes} bytes, in {})", path.display()),
+                Err(_) => format!("({bytes} bytes)"),
+            },
+        })
+        .collect();
+    let entries: Vec<_> = letters
+        .iter()
+        .zip(&bodies)
+        .map(|(letter, text)| Entry {
+            message: &letter.message,
+            text,
+        })
+        .collect();
+    if !entries.is_empty() {
+        context.out.text(inject::reminder(&entries, unread))?;
+    }
+    context.out.flush()?;
+    journal.tidy()?;
+    Ok(())
+}
+
+fn whose(context: &Context, args: &Args) -> Result<AgentName> {
+    match &args.name {
+        Some(name) => Ok(name.clone()),
+        None => Ok(context.me()?.0),
+    }
+}

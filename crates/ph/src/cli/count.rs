@@ -1,0 +1,39 @@
+use super::names::{NameParser, complete_agents};
+use crate::context::Context;
+use crate::report::{Code, Result};
+use posthaste_core::AgentName;
+use posthaste_wire::Count;
+
+/// Count the mail in an inbox
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph count coder-1
+  ph count --json | jq .unread")]
+pub(super) struct Args {
+    /// Whose mail [default: PH_AGENT's, else the person's]
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: Option<AgentName>,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => context.me()?.0,
+    };
+    let (total, unread) = match context.reader()? {
+        Some(mut journal) => {
+            let count = journal.count(&name, context.now)?;
+            (count.total, count.unread)
+        }
+        None => (0, 0),
+    };
+    if context.json {
+        context.out.json(&Count { total, unread })?;
+    } else {
+        context
+            .out
+            .line(format!("{total} in all, {unread} unread"))?;
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,23 @@
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox;
+use crate::report::{Code, Result};
+use posthaste_core::{IdPrefix, Order};
+
+/// Delete messages
+///
+/// They are not found any more. The log keeps what happened, as it keeps everything.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph delete 3fa8c1d2")]
+pub(super) struct Args {
+    /// The messages' ids or their beginnings
+    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
+    ids: Vec<IdPrefix>,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let ordered = letterbox::order(context, Order::Delete, &args.ids)?;
+    super::mark::answer(context, &ordered, |_| "deleted")
+}

@@ -1,0 +1,244 @@
+use crate::context::Context;
+use crate::output::{progress, progress_done};
+use crate::report::{Code, Result};
+use anstyle::AnsiColor;
+use posthaste_core::text;
+use posthaste_store::{Hint, Home, Journal};
+use serde::Serialize;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Look the home over: permissions, the journal's integrity, versions, what is installed
+///
+/// Exits with 1 where something is wrong. Changes nothing, unless asked to.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph doctor
+  ph doctor --rebuild-views")]
+pub(super) struct Args {
+    /// Throw the derived tables away and build them anew from the facts
+    #[arg(long)]
+    rebuild_views: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Verdict {
+    Ok,
+    /// Worth knowing, and nothing wrong.
+    Info,
+    Wrong,
+}
+
+#[derive(Debug, Serialize)]
+struct Finding {
+    check: &'static str,
+    verdict: Verdict,
+    detail: String,
+    hint: Option<String>,
+}
+
+/// Programs that Posthaste works with, none of which it needs.
+const OUTSIDE: [&str; 5] = ["claude", "codex", "gemini", "opencode", "tmux"];
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut findings = vec![
+        ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
+        ok(
+            "home",
+            format!(
+                "{} (from {})",
+                context.home.path().display(),
+                context.home_source
+            ),
+        ),
+    ];
+    findings.extend(permissions(&context.home));
+    match context.reader() {
+        Ok(None) => findings.push(info("journal", "nothing stored yet".to_owned())),
+        Ok(Some(mut journal)) => {
+            if args.rebuild_views {
+                progress("rebuilding the views");
+                let rebuilt = journal.rebuild_views();
+                progress_done();
+                rebuilt?;
+                findings.push(ok("views", "built anew from the facts".to_owned()));
+            }
+            progress("looking through the journal");
+            let found = journal_findings(&mut journal);
+            progress_done();
+            findings.extend(found);
+        }
+        Err(report) => findings.push(wrong("journal", report.message().to_owned(), None)),
+    }
+    findings.push(ok("settings", config_detail(context)));
+    findings.extend(OUTSIDE.iter().map(|program| match on_path(program) {
+        Some(path) => ok(program, path.display().to_string()),
+        None => info(program, "not installed".to_owned()),
+    }));
+    print(context, &findings)?;
+    let is_wrong = findings
+        .iter()
+        .any(|finding| finding.verdict == Verdict::Wrong);
+    Ok(if is_wrong { Code::No } else { Code::Ok })
+}
+
+fn ok(check: &'static str, detail: String) -> Finding {
+    Finding {
+        check,
+        verdict: Verdict::Ok,
+        detail,
+        hint: None,
+    }
+}
+
+fn info(check: &'static str, detail: String) -> Finding {
+    Finding {
+        check,
+        verdict: Verdict::Info,
+        detail,
+        hint: None,
+    }
+}
+
+fn wrong(check: &'static str, detail: String, hint: Option<String>) -> Finding {
+    Finding {
+        check,
+        verdict: Verdict::Wrong,
+        detail,
+        hint,
+    }
+}
+
+fn permissions(home: &Home) -> Option<Finding> {
+    let open_to_others = |path: &Path| {
+        path.metadata()
+            .ok()
+            .map(|meta| meta.permissions().mode() & 0o777)
+            .filter(|mode| mode & 0o077 != 0)
+    };
+    if !home.path().exists() {
+        return None;
+    }
+    let loose: Vec<_> = [
+        home.path().to_owned(),
+        home.journal(),
+        home.path().join("messages"),
+    ]
+    .into_iter()
+    .filter_map(|path| {
+        open_to_others(&path).map(|mode| format!("{} has mode {mode:o}", path.display()))
+    })
+    .collect();
+    Some(if loose.is_empty() {
+        ok("permissions", "private to its user".to_owned())
+    } else {
+        let hint = format!("chmod -R go-rwx {}", home.path().display());
+        wrong("permissions", loose.join(", "), Some(hint))
+    })
+}
+
+fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
+    let health = match journal.examine() {
+        Ok(health) => health,
+        Err(error) => return vec![wrong("journal", error.to_string(), error.hint())],
+    };
+    let mut findings = Vec::new();
+    findings.push(if health.damage.is_empty() {
+        ok(
+            "journal",
+            format!(
+                "{} facts, SQLite {}, integrity ok",
+                health.facts, health.sqlite_version
+            ),
+        )
+    } else {
+        let hint = "bring an export into a new home with 'ph import'".to_owned();
+        wrong("journal", health.damage.join("; "), Some(hint))
+    });
+    if !health.is_gap_free {
+        findings.push(wrong(
+            "numbers",
+            "facts are missing: their numbers have a gap".to_owned(),
+            None,
+        ));
+    }
+    if health.odd_count > 0 {
+        let named: Vec<_> = health
+            .odd
+            .iter()
+            .map(|(seq, why)| format!("{seq}: {why}"))
+            .collect();
+        let detail = format!(
+            "{} facts mean nothing to this version ({})",
+            health.odd_count,
+            named.join("; ")
+        );
+        findings.push(info("facts", detail));
+    }
+    if !health.lost_bodies.is_empty() {
+        let ids: Vec<_> = health.lost_bodies.iter().map(|id| id.id8()).collect();
+        findings.push(wrong(
+            "bodies",
+            format!("the bodies of {} are lost", ids.join(", ")),
+            None,
+        ));
+    }
+    let versions: Vec<_> = health.view_versions.iter().map(u32::to_string).collect();
+    findings.push(ok(
+        "views",
+        format!(
+            "version {}; WAL {} KiB",
+            versions.join(", "),
+            health.wal_bytes / 1024
+        ),
+    ));
+    findings
+}
+
+fn config_detail(context: &Context) -> String {
+    let there: Vec<_> = context
+        .config_files
+        .iter()
+        .filter(|path| path.exists())
+        .map(|path| path.display().to_string())
+        .collect();
+    if there.is_empty() {
+        "no file; the defaults hold".to_owned()
+    } else {
+        there.join(", ")
+    }
+}
+
+fn on_path(program: &str) -> Option<PathBuf> {
+    let is_executable = |path: &PathBuf| {
+        path.metadata()
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    std::env::split_paths(&std::env::var_os("PATH")?)
+        .map(|dir| dir.join(program))
+        .find(is_executable)
+}
+
+fn print(context: &mut Context, findings: &[Finding]) -> Result<()> {
+    if context.json {
+        return context.out.json(&findings);
+    }
+    for finding in findings {
+        let (word, style) = match finding.verdict {
+            Verdict::Ok => ("ok   ", AnsiColor::Green.on_default()),
+            Verdict::Info => ("-    ", anstyle::Style::new().dimmed()),
+            Verdict::Wrong => ("WRONG", AnsiColor::Red.on_default().bold()),
+        };
+        context.out.line(format!(
+            "{style}{word}{style:#}  {:<11}  {}",
+            finding.check,
+            text::visible(&finding.detail)
+        ))?;
+        if let Some(hint) = &finding.hint {
+            context.out.line(format!("       hint: {hint}"))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+use crate::context::Context;
+use crate::output::note;
+use crate::report::{Code, Report, Result};
+use posthaste_store::portable;
+use std::fs::OpenOptions;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// Write the whole journal as NDJSON, a fact a line
+///
+/// 'ph import' brings it back, byte for byte into an empty home.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph export backup.ndjson
+  ph export | gzip > backup.ndjson.gz")]
+pub(super) struct Args {
+    /// Where to write; a file that is there is not overwritten [default: standard output]
+    #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    file: Option<PathBuf>,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let journal = context.reader()?;
+    let exported = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
+        Some(path) => {
+            let failed =
+                |error| Report::storage(format!("cannot write {}: {error}", path.display()));
+            let file = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path)
+                .map_err(failed)?;
+            let mut out = BufWriter::new(file);
+            let exported = journal
+                .map(|journal| portable::export(&journal, &mut out))
+                .transpose()?;
+            out.flush()
+                .and_then(|()| out.get_ref().sync_all())
+                .map_err(failed)?;
+            exported
+        }
+        None => journal
+            .map(|journal| portable::export(&journal, context.out.writer()))
+            .transpose()?,
+    };
+    let exported = exported.unwrap_or_default();
+    for id in &exported.lost_bodies {
+        note(format!(
+            "the body of message {id} is lost; its fact is exported without it"
+        ));
+    }
+    if args.file.is_some() {
+        if context.json {
+            context.out.json(&serde_json::json!({ "facts": exported.facts, "lost_bodies": exported.lost_bodies }))?;
+        } else {
+            note(format!("{} facts exported", exported.facts));
+        }
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,57 @@
+use crate::context::Said;
+use crate::output::Output;
+use crate::report::{Code, EXIT_CODES, Report, Result};
+use anstream::ColorChoice;
+use clap::CommandFactory;
+
+/// Explain a verb or a topic
+///
+/// Topics: exit-codes.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph help send
+  ph help exit-codes")]
+pub(super) struct Args {
+    /// A verb, or a topic
+    #[arg(value_name = "TOPIC")]
+    topic: Vec<String>,
+}
+
+pub(super) fn run(args: &Args, said: &Said) -> Result<Code> {
+    let mut command = super::Cli::command();
+    command.build();
+    if args.topic == ["exit-codes"] {
+        let mut out = Output::new(color(said));
+        out.text(EXIT_CODES)?;
+        out.flush()?;
+        return Ok(Code::Ok);
+    }
+    let mut wanted = &mut command;
+    for word in &args.topic {
+        wanted = wanted.find_subcommand_mut(word).ok_or_else(|| {
+            Report::usage(format!(
+                "there is no verb or topic '{}'",
+                posthaste_core::text::one_line(word, 40)
+            ))
+            .hint("'ph' lists the verbs; the topics are: exit-codes")
+        })?;
+    }
+    print(wanted, said)
+}
+
+pub(super) fn print(command: &mut clap::Command, said: &Said) -> Result<Code> {
+    let mut out = Output::new(color(said));
+    out.text(command.render_long_help().ansi())?;
+    out.flush()?;
+    Ok(Code::Ok)
+}
+
+/// The colour that the flag asks for; settings are not looked at for a help text.
+pub(super) fn color(said: &Said) -> ColorChoice {
+    match said.color.as_deref() {
+        Some("always") => ColorChoice::Always,
+        Some("never") => ColorChoice::Never,
+        _ => ColorChoice::Auto,
+    }
+}

@@ -1,0 +1,74 @@
+use super::names::{NameParser, complete_agents};
+use crate::context::Context;
+use crate::letterbox;
+use crate::report::{Code, Result};
+use jiff::tz::TimeZone;
+use posthaste_core::{AgentName, Letter, prompt};
+use posthaste_store::{Listing, files};
+
+/// List an agent's unread mail
+///
+/// Changes nothing. Without a name it is one's own: PH_AGENT's, else the person's.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph inbox
+  ph inbox coder-1 --all
+  ph inbox coder-1 --prompt >> prompt.md")]
+pub(super) struct Args {
+    /// Whose mail
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: Option<AgentName>,
+    /// Also what was read, as long as it is not archived
+    #[arg(long)]
+    all: bool,
+    /// Print the block of unread mail for an agent's prompt; nothing where there is none
+    #[arg(long, conflicts_with_all = ["all", "json"])]
+    prompt: bool,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = match &args.name {
+        Some(name) => name.clone(),
+        None => context.me()?.0,
+    };
+    let listing = if args.all {
+        Listing::All
+    } else {
+        Listing::Unread
+    };
+    let letters = match context.reader()? {
+        Some(mut journal) => journal.inbox(&name, listing, context.now)?,
+        None => Vec::new(),
+    };
+    if args.prompt {
+        print_prompt(context, &letters)?;
+    } else if context.json {
+        let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
+        context.out.json(&messages)?;
+    } else if letters.is_empty() {
+        let kind = if args.all { "mail" } else { "unread mail" };
+        context.out.line(format!("no {kind} for {name}"))?;
+    } else {
+        letterbox::list(context, &letters)?;
+    }
+    Ok(Code::Ok)
+}
+
+fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
+    let bodies = letters
+        .iter()
+        .map(|letter| files::body(&context.home, &letter.message));
+    let bodies = bodies.collect::<std::result::Result<Vec<_>, _>>()?;
+    let entries: Vec<_> = letters
+        .iter()
+        .zip(&bodies)
+        .map(|(letter, text)| prompt::Entry {
+            message: &letter.message,
+            text,
+        })
+        .collect();
+    context
+        .out
+        .text(prompt::inbox_block(&entries, &TimeZone::system()))
+}

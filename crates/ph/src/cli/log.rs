@@ -1,0 +1,110 @@
+use super::names::{NameParser, complete_agents};
+use crate::context::Context;
+use crate::report::{Code, Result};
+use posthaste_core::{AgentName, Record, text};
+use posthaste_store::follow::{Followed, Follower};
+use posthaste_store::portable::to_line;
+
+/// Show the journal: every fact, in order
+///
+/// With --follow: what is there, then a mark, then what comes, until interrupted. With --json a
+/// fact is a line, the mark is {"mark":{"seq":N}}.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph log
+  ph log --follow --agent coder-1
+  ph log --after 1200 --json | jq -r .kind")]
+pub(super) struct Args {
+    /// Go on with what comes
+    #[arg(long, short)]
+    follow: bool,
+    /// Only what comes after the fact of this number
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    after: u64,
+    /// Only what concerns this agent's inbox
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+}
+
+pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    if args.follow {
+        return follow(context, args);
+    }
+    let Some(journal) = context.reader()? else {
+        return Ok(Code::Ok);
+    };
+    let mut last = args.after;
+    loop {
+        let page = journal.facts_after(last)?;
+        let Some(end) = page.last() else {
+            return Ok(Code::Ok);
+        };
+        last = end.seq;
+        for record in page
+            .iter()
+            .filter(|r| args.agent.as_ref().is_none_or(|a| r.agent == a.as_str()))
+        {
+            print(context, record)?;
+        }
+    }
+}
+
+fn follow(context: &mut Context, args: Args) -> Result<Code> {
+    // Following a home where nothing was stored yet waits for the first fact.
+    let mut follower = Follower::new(context.journal()?, args.after, args.agent)?;
+    while let Some(next) = follower.next(None)? {
+        match next {
+            Followed::Fact(record) => print(context, &record)?,
+            Followed::Mark { seq } if context.json => context
+                .out
+                .line(format!("{{\"mark\":{{\"seq\":{seq}}}}}"))?,
+            Followed::Mark { seq } => context.out.line(format!("-- live after {seq} --"))?,
+        }
+        if follower.is_caught_up() {
+            context.out.flush()?;
+        }
+    }
+    Ok(Code::Ok)
+}
+
+fn print(context: &mut Context, record: &Record) -> Result<()> {
+    if context.json {
+        return context.out.line(to_line(record));
+    }
+    let when = match record.at.parse() {
+        Ok(at) => context.config.time.show(at, context.now),
+        Err(_) => text::one_line(&record.at, 40),
+    };
+    let agent = text::one_line(&record.agent, 64);
+    let kind = text::one_line(&record.kind, 40);
+    let id8: String = text::one_line(&record.id, 8);
+    context.out.line(format!(
+        "{:>6}  {when}  {agent}  {kind}  {}",
+        record.seq,
+        gist(record, &id8)
+    ))
+}
+
+/// What a fact says, in a line.
+fn gist(record: &Record, id8: &str) -> String {
+    match record.read() {
+        Ok(fact) => match fact.event {
+            posthaste_core::Event::Message(envelope) => {
+                let body = match &envelope.body {
+                    posthaste_core::Body::Inline(body) => text::one_line(text::head(body, 400), 80),
+                    posthaste_core::Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
+                };
+                format!("{id8}  from {}: {body}", envelope.from)
+            }
+            posthaste_core::Event::Progress(progress) => {
+                let by = progress
+                    .by
+                    .map(|name| format!("by {name}"))
+                    .unwrap_or_default();
+                format!("{}  {by}", progress.message.id8())
+            }
+        },
+        Err(odd) => format!("{id8}  ({odd})"),
+    }
+}

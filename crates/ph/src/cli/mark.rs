@@ -1,0 +1,80 @@
+//! `mark-read` and `mark-unread`, and the answer that all orders give.
+
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox;
+use crate::report::{Code, Result};
+use posthaste_core::{IdPrefix, Order};
+use posthaste_store::{Ordered, Outcome};
+use serde::Serialize;
+
+/// Mark messages as read without showing them
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph mark-read 3fa8c1d2 9b0e77aa")]
+pub(super) struct ReadArgs {
+    /// The messages' ids or their beginnings
+    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
+    ids: Vec<IdPrefix>,
+}
+
+/// Mark messages as unread again
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph mark-unread 3fa8c1d2")]
+pub(super) struct UnreadArgs {
+    /// The messages' ids or their beginnings
+    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
+    ids: Vec<IdPrefix>,
+}
+
+pub(super) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
+    let ordered = letterbox::order(context, Order::MarkRead, &args.ids)?;
+    answer(context, &ordered, |outcome| match outcome {
+        Outcome::Changed => "marked as read",
+        Outcome::Unchanged | Outcome::AlreadyArchived => "already read",
+    })
+}
+
+pub(super) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
+    let ordered = letterbox::order(context, Order::MarkUnread, &args.ids)?;
+    answer(context, &ordered, |outcome| match outcome {
+        Outcome::Changed => "marked as unread",
+        Outcome::Unchanged | Outcome::AlreadyArchived => "already unread",
+    })
+}
+
+#[derive(Serialize)]
+struct Answer {
+    id: String,
+    outcome: &'static str,
+    changed: bool,
+}
+
+/// Says of each message what became of it.
+pub(super) fn answer(
+    context: &mut Context,
+    ordered: &[Ordered],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<Code> {
+    if context.json {
+        let answers: Vec<_> = ordered
+            .iter()
+            .map(|one| Answer {
+                id: one.message.id.to_string(),
+                outcome: word(one.outcome),
+                changed: one.outcome == Outcome::Changed,
+            })
+            .collect();
+        context.out.json(&answers)?;
+    } else {
+        for one in ordered {
+            context
+                .out
+                .line(format!("{} {}", one.message.id.id8(), word(one.outcome)))?;
+        }
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,58 @@
+use super::body::not_empty;
+use super::names::complete_agents;
+use super::send::new_id;
+use crate::context::{Context, agent_name};
+use crate::letterbox;
+use crate::report::{Code, Report, Result};
+use posthaste_core::Draft;
+use posthaste_store::Job;
+
+/// Leave a message for a loop or session by its name
+///
+/// The short form of 'send', from the person. The name may be one that never ran.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph message --name my-feature 'Please prioritize the login feature'")]
+pub(super) struct Args {
+    /// Whose inbox it goes to
+    #[arg(short, long, value_name = "NAME", add = complete_agents())]
+    name: Option<String>,
+    /// The text of the message
+    #[arg(value_name = "TEXT")]
+    text: String,
+}
+
+pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let name = args.name.filter(|name| !name.is_empty()).ok_or_else(|| {
+        Report::usage("--name flag required")
+            .hint("for example: ph message --name my-feature 'text'")
+    })?;
+    let to = agent_name(&name)?;
+    let (from, from_evidence) = context.sender(None)?;
+    let draft = Draft {
+        from_evidence,
+        priority: context.config.priority,
+        ..Draft::new(new_id(), from, to, not_empty(args.text)?)
+    };
+    let mut journal = context.journal()?;
+    let posted = letterbox::post(
+        &mut journal,
+        Job::Post {
+            now: context.now,
+            drafts: vec![draft],
+        },
+    )?;
+    if context.json {
+        super::send::answer(context, &posted, false)?;
+    } else {
+        for posted in &posted {
+            context
+                .out
+                .line(format!("Message sent: {}", posted.letter.message.id))?;
+        }
+        context.out.flush()?;
+    }
+    journal.tidy()?;
+    Ok(Code::Ok)
+}

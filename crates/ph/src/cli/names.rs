@@ -1,0 +1,133 @@
+//! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
+
+use clap::builder::{StyledStr, TypedValueParser};
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+use posthaste_core::{AgentName, IdPrefix, text};
+use posthaste_store::{Journal, Listing, Patience};
+use std::ffi::OsStr;
+
+/// Reads an agent's name, hinting at the nearest right one.
+#[derive(Clone)]
+pub(super) struct NameParser;
+
+impl TypedValueParser for NameParser {
+    type Value = AgentName;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<AgentName, clap::Error> {
+        let said = value.to_string_lossy();
+        AgentName::parse(&said).map_err(|error| {
+            let hint = AgentName::suggestion(&said).map(|name| format!("'{name}' would do"));
+            invalid(command, arg, &said, &error.to_string(), hint)
+        })
+    }
+}
+
+/// Reads an id or its beginning.
+#[derive(Clone)]
+pub(super) struct IdParser;
+
+impl TypedValueParser for IdParser {
+    type Value = IdPrefix;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<IdPrefix, clap::Error> {
+        let said = value.to_string_lossy();
+        IdPrefix::parse(&said).map_err(|error| {
+            invalid(
+                command,
+                arg,
+                &said,
+                &error.to_string(),
+                Some("'ph inbox' lists ids".to_owned()),
+            )
+        })
+    }
+}
+
+fn invalid(
+    command: &clap::Command,
+    arg: Option<&clap::Arg>,
+    said: &str,
+    why: &str,
+    hint: Option<String>,
+) -> clap::Error {
+    use clap::error::{ContextKind, ContextValue, ErrorKind};
+    let mut error = clap::Error::new(ErrorKind::ValueValidation).with_cmd(command);
+    let place = arg.map_or_else(String::new, ToString::to_string);
+    let shown = format!("{} ({why})", text::one_line(said, 80));
+    error.insert(ContextKind::InvalidArg, ContextValue::String(place));
+    error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
+    if let Some(hint) = hint {
+        error.insert(
+            ContextKind::Suggested,
+            ContextValue::StyledStrs(vec![StyledStr::from(hint)]),
+        );
+    }
+    error
+}
+
+/// Completes the names of agents that ever had mail.
+pub(super) fn complete_agents() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let current = current.to_string_lossy().into_owned();
+        // In a list, only the last name is being typed.
+        let (before, last) = current
+            .rsplit_once(',')
+            .map_or(("", current.as_str()), |(b, l)| (b, l));
+        let names = journal()
+            .and_then(|mut journal| journal.agents().ok())
+            .unwrap_or_default();
+        let human = AgentName::human();
+        names
+            .iter()
+            .chain((!names.contains(&human)).then_some(&human))
+            .filter(|name| name.as_str().starts_with(last))
+            .map(|name| {
+                let whole = if before.is_empty() {
+                    name.to_string()
+                } else {
+                    format!("{before},{name}")
+                };
+                CompletionCandidate::new(whole)
+            })
+            .collect()
+    })
+}
+
+/// Completes the ids in one's own inbox.
+pub(super) fn complete_ids() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let current = current.to_string_lossy().into_owned();
+        let me = std::env::var("PH_AGENT")
+            .ok()
+            .and_then(|name| AgentName::parse(&name).ok());
+        let me = me.unwrap_or_else(AgentName::human);
+        let letters = journal()
+            .and_then(|mut journal| journal.inbox(&me, Listing::All, crate::times::now()).ok())
+            .unwrap_or_default();
+        letters
+            .iter()
+            .map(|letter| (letter.message.id.id8(), &letter.message))
+            .filter(|(id, _)| id.starts_with(&current))
+            .map(|(id, message)| {
+                CompletionCandidate::new(id)
+                    .help(Some(format!("from {}", message.envelope.from).into()))
+            })
+            .collect()
+    })
+}
+
+/// The journal as the environment finds it; a completion never waits for long.
+fn journal() -> Option<Journal> {
+    let context = crate::context::Context::new(&crate::context::Said::default()).ok()?;
+    Journal::open_existing(context.home, Patience::HOOK).ok()?
+}

@@ -1,0 +1,56 @@
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox;
+use crate::output::note;
+use crate::report::{Code, Result};
+use posthaste_core::{IdPrefix, Order, text};
+use posthaste_store::files;
+
+/// Read a message and mark it read
+///
+/// An agent that reads another's mail does not mark it; the person does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph read 3fa8c1d2
+  ph read 3fa8c1d2 --body > review.md")]
+pub(super) struct Args {
+    /// The message's id or its beginning
+    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    id: IdPrefix,
+    /// Print the text alone, to the byte where it goes to no terminal
+    #[arg(long, conflicts_with = "json")]
+    body: bool,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let (me, _) = context.me()?;
+    let mut journal = context.reader()?;
+    let mut letter = context.find(journal.as_mut(), &args.id)?;
+    let standing = letter.standing.at(&letter.message, context.now);
+    // The text comes first: what cannot be shown is not marked as read.
+    let body = files::body(&context.home, &letter.message)?;
+    let is_mine = me.is_human() || me == letter.message.to;
+    if is_mine && standing.is_unread() {
+        letterbox::order(context, Order::MarkRead, &[letter.message.id.into()])?;
+        letter = context.find(journal.as_mut(), &letter.message.id.into())?;
+    }
+    if context.json {
+        let message = posthaste_wire::Message::new(&letter, body, context.now);
+        context.out.json(&message)?;
+    } else if args.body && context.out.is_terminal() {
+        context.out.text(text::visible(&body))?;
+    } else if args.body {
+        context.out.bytes(body.as_bytes())?;
+    } else {
+        letterbox::full(context, &letter)?;
+    }
+    if !is_mine {
+        context.out.flush()?;
+        note(format!(
+            "this is {}'s mail; {me} reading it does not mark it read",
+            letter.message.to
+        ));
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,81 @@
+use super::body::{BodyArgs, one_line};
+use super::names::{IdParser, NameParser, complete_agents, complete_ids};
+use super::send::{answer, new_id};
+use crate::context::Context;
+use crate::letterbox;
+use crate::report::{Code, Result};
+use posthaste_core::{AgentName, Body, Draft, IdPrefix, Priority};
+use posthaste_store::Job;
+
+/// Answer a message, in its thread
+///
+/// The answer goes to whoever wrote the message; to whom it was written, if that is oneself. The
+/// message answered is not marked: 'ph read' does that.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph reply 3fa8c1d2 'Done, see commit 1a2b3c'
+  ph reply 3fa8c1d2 --file report.md")]
+pub(super) struct Args {
+    /// The message to answer: its id or its beginning
+    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    id: IdPrefix,
+    #[command(flatten)]
+    body: BodyArgs,
+    /// What it is about [default: 'Re: ' and the subject of the message answered]
+    #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
+    subject: Option<String>,
+    /// interrupt, normal, idle-first or idle [default: the setting send.priority]
+    #[arg(long, value_name = "P")]
+    priority: Option<Priority>,
+    /// Who it is from [default: PH_AGENT, else human]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    from: Option<AgentName>,
+}
+
+pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    let mut journal = context.reader()?;
+    let parent = context.find(journal.as_mut(), &args.id)?.message;
+    let body = args.body.read()?;
+    let to = if parent.envelope.from == from {
+        parent.to
+    } else {
+        parent.envelope.from
+    };
+    let subject = args
+        .subject
+        .or_else(|| parent.envelope.subject.map(|subject| answered(&subject)));
+    let draft = Draft {
+        from_evidence,
+        subject,
+        body: Body::Inline(body),
+        priority: args.priority.unwrap_or(context.config.priority),
+        reply_to: Some(parent.id),
+        // Answering a note to oneself is one's own explicit wish.
+        allow_self: true,
+        ..Draft::new(new_id(), from, to, "")
+    };
+    let mut journal = context.journal()?;
+    let posted = letterbox::post(
+        &mut journal,
+        Job::Post {
+            now: context.now,
+            drafts: vec![draft],
+        },
+    )?;
+    answer(context, &posted, false)?;
+    journal.tidy()?;
+    Ok(Code::Ok)
+}
+
+fn answered(subject: &str) -> String {
+    if subject
+        .get(..3)
+        .is_some_and(|start| start.eq_ignore_ascii_case("re:"))
+    {
+        subject.to_owned()
+    } else {
+        format!("Re: {subject}")
+    }
+}

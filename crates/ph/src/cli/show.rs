@@ -1,0 +1,78 @@
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox::{self, field};
+use crate::report::{Code, Result};
+use posthaste_core::{IdPrefix, text, why};
+use posthaste_store::files;
+use posthaste_wire::{Detail, Receipt};
+
+/// Show everything about a message, its whole journey included
+///
+/// Marks nothing.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph show 3fa8c1d2
+  ph show 3fa8c1d2 --json | jq .receipts")]
+pub(super) struct Args {
+    /// The message's id or its beginning
+    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    id: IdPrefix,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut journal = context.reader()?;
+    let letter = context.find(journal.as_mut(), &args.id)?;
+    let file = files::ensure(&context.home, &letter.message)?
+        .display()
+        .to_string();
+    let body = files::body(&context.home, &letter.message)?;
+    if context.json {
+        let detail = Detail::new(&letter, body, Some(file), context.now);
+        context.out.json(&detail)?;
+        return Ok(Code::Ok);
+    }
+    let now = context.now;
+    let show = |time| context.config.time.show(time, now);
+    let envelope = &letter.message.envelope;
+    let mut more = vec![("thread", envelope.thread_id.to_string()), ("file", file)];
+    more.extend(envelope.key.as_ref().map(|key| ("key", text::visible(key))));
+    more.extend(envelope.not_before.map(|time| ("not before", show(time))));
+    more.extend(envelope.expires_at.map(|time| ("expires", show(time))));
+    if envelope.hops > 0 {
+        more.push(("hops", envelope.hops.to_string()));
+    }
+    more.push((
+        "receipt",
+        letter
+            .standing
+            .at(&letter.message, now)
+            .receipt()
+            .to_string(),
+    ));
+    more.extend(why::reason(&letter, now).map(|reason| ("because", reason)));
+    letterbox::head(context, &letter)?;
+    for (name, value) in more {
+        field(context, name, &value)?;
+    }
+    context.out.line("")?;
+    for receipt in letter.receipts.iter().map(Receipt::new) {
+        let when = context.config.time.show(receipt.at, now);
+        let said = [
+            receipt.route.map(|route| format!("by way of {route}")),
+            receipt.evidence,
+        ];
+        let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let line = format!(
+            "  {when}  {:<9}  {}",
+            receipt.state,
+            text::one_line(&said, 200)
+        );
+        context.out.line(line.trim_end())?;
+    }
+    context.out.line("")?;
+    context
+        .out
+        .line(text::visible(body.strip_suffix('\n').unwrap_or(&body)))?;
+    Ok(Code::Ok)
+}

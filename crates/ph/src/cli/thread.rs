@@ -1,0 +1,40 @@
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox;
+use crate::report::{Code, Result};
+use posthaste_core::IdPrefix;
+
+/// Show all messages of a thread, in order
+///
+/// Any message of the thread will do. Archived ones are part of it; deleted ones are not.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph thread 3fa8c1d2
+  ph thread 3fa8c1d2 --json | jq -r '.[].body'")]
+pub(super) struct Args {
+    /// The id of a message of the thread, or its beginning
+    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    id: IdPrefix,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut journal = context.reader()?;
+    let letter = context.find(journal.as_mut(), &args.id)?;
+    let letters = match &mut journal {
+        Some(journal) => journal.thread(letter.message.envelope.thread_id)?,
+        None => Vec::new(),
+    };
+    if context.json {
+        let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
+        context.out.json(&messages)?;
+        return Ok(Code::Ok);
+    }
+    for (index, letter) in letters.iter().enumerate() {
+        if index > 0 {
+            context.out.line("")?;
+        }
+        letterbox::full(context, letter)?;
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,44 @@
+use super::names::{IdParser, complete_ids};
+use crate::context::Context;
+use crate::letterbox::field;
+use crate::report::{Code, Result};
+use posthaste_core::IdPrefix;
+use posthaste_wire::Why;
+
+/// Say why a message is where it is
+///
+/// Which rule holds it, since when, on what evidence, and what would release it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph why 3fa8c1d2")]
+pub(super) struct Args {
+    /// The message's id or its beginning
+    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    id: IdPrefix,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut journal = context.reader()?;
+    let letter = context.find(journal.as_mut(), &args.id)?;
+    let why = Why::new(&letter, context.now);
+    if context.json {
+        context.out.json(&why)?;
+        return Ok(Code::Ok);
+    }
+    let since = context.config.time.show(why.since, context.now);
+    match why.reason {
+        Some(reason) => {
+            field(context, "held", &reason)?;
+            field(context, "rule", &why.rule.unwrap_or_default())?;
+            field(context, "since", &since)?;
+            field(context, "evidence", &why.evidence.unwrap_or_default())?;
+            field(context, "release", &why.release.unwrap_or_default())?;
+        }
+        None => {
+            field(context, "not held", &format!("it is {}", why.receipt))?;
+            field(context, "since", &since)?;
+        }
+    }
+    Ok(Code::Ok)
+}

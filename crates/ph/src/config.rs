@@ -1,0 +1,305 @@
+//! Settings, in layers: defaults, the user's file, the home's file, the environment, flags.
+//!
+//! Every setting is one row of [`SETTINGS`]: its name, default, and what makes a value right.
+//! What a value means is decided once, in [`Config::of`].
+
+use crate::report::{Report, Result};
+use crate::times::{TimeStyle, parse_duration};
+use anstream::ColorChoice;
+use posthaste_core::Priority;
+use posthaste_store::Patience;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+pub(crate) struct Setting {
+    pub(crate) key: &'static str,
+    pub(crate) env: &'static str,
+    pub(crate) default: &'static str,
+    pub(crate) help: &'static str,
+}
+
+pub(crate) const SETTINGS: [Setting; 4] = [
+    Setting {
+        key: "journal.lock_timeout",
+        env: "PH_JOURNAL_LOCK_TIMEOUT",
+        default: "10s",
+        help: "how long a writer waits for its turn",
+    },
+    Setting {
+        key: "output.color",
+        env: "PH_OUTPUT_COLOR",
+        default: "auto",
+        help: "auto, always or never",
+    },
+    Setting {
+        key: "output.time",
+        env: "PH_OUTPUT_TIME",
+        default: "local",
+        help: "local, utc or relative",
+    },
+    Setting {
+        key: "send.priority",
+        env: "PH_SEND_PRIORITY",
+        default: "normal",
+        help: "interrupt, normal, idle-first or idle",
+    },
+];
+
+/// Where a value came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Source {
+    Default,
+    File(PathBuf),
+    Env(&'static str),
+    Flag(&'static str),
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::File(path) => write!(f, "{}", path.display()),
+            Self::Env(name) => write!(f, "environment: {name}"),
+            Self::Flag(name) => write!(f, "flag: {name}"),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Value {
+    pub(crate) text: String,
+    pub(crate) source: Source,
+}
+
+/// All settings, each with where it came from; in the order of [`SETTINGS`].
+#[derive(Debug, Clone)]
+pub(crate) struct Layers {
+    values: Vec<Value>,
+}
+
+/// What the settings mean.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    pub(crate) color: ColorChoice,
+    pub(crate) time: TimeStyle,
+    pub(crate) priority: Priority,
+    pub(crate) patience: Patience,
+}
+
+impl Layers {
+    pub(crate) fn load(files: &[PathBuf], color_flag: Option<&str>) -> Result<Self> {
+        let values = SETTINGS.iter().map(|s| Value {
+            text: s.default.to_owned(),
+            source: Source::Default,
+        });
+        let mut layers = Self {
+            values: values.collect(),
+        };
+        for path in files {
+            match std::fs::read_to_string(path) {
+                Ok(text) => layers.add_file(path, &text)?,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(error) => {
+                    return Err(Report::usage(format!(
+                        "cannot read the settings in {}: {error}",
+                        path.display()
+                    )));
+                }
+            }
+        }
+        for (index, setting) in SETTINGS.iter().enumerate() {
+            if let Some(text) = std::env::var_os(setting.env).filter(|text| !text.is_empty()) {
+                let text = text.to_string_lossy().into_owned();
+                layers.values[index] = Value {
+                    text,
+                    source: Source::Env(setting.env),
+                };
+            }
+        }
+        if let Some(color) = color_flag {
+            layers.set("output.color", color.to_owned(), Source::Flag("--color"));
+        }
+        Ok(layers)
+    }
+
+    fn set(&mut self, key: &str, text: String, source: Source) -> bool {
+        match SETTINGS.iter().position(|setting| setting.key == key) {
+            Some(index) => {
+                self.values[index] = Value { text, source };
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn add_file(&mut self, path: &Path, text: &str) -> Result<()> {
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+            Report::usage(format!(
+                "the settings in {} are not TOML: {}",
+                path.display(),
+                error.message()
+            ))
+            .hint(error.span().map_or_else(String::new, |span| {
+                format!(
+                    "look at line {}",
+                    text[..span.start.min(text.len())].matches('\n').count() + 1
+                )
+            }))
+        })?;
+        let mut found = Vec::new();
+        flatten("", &table, &mut found);
+        for (key, value) in found {
+            let Some(text) = value else {
+                return Err(Report::usage(format!(
+                    "{key} in {} is not a plain value",
+                    path.display()
+                )));
+            };
+            if !self.set(&key, text, Source::File(path.to_owned())) {
+                return Err(unknown(&key, path));
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static Setting, &Value)> {
+        SETTINGS.iter().zip(&self.values)
+    }
+
+    fn get<T>(&self, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
+        let (setting, value) = self
+            .rows()
+            .find(|(setting, _)| setting.key == key)
+            .expect("every key asked for is a row of SETTINGS");
+        read(&value.text).ok_or_else(|| {
+            Report::usage(format!(
+                "{key} cannot be '{}' ({})",
+                value.text, value.source
+            ))
+            .hint(format!("{key} is {}", setting.help))
+        })
+    }
+}
+
+impl Config {
+    pub(crate) fn of(layers: &Layers) -> Result<Self> {
+        Ok(Self {
+            color: layers.get("output.color", |text| match text {
+                "auto" => Some(ColorChoice::Auto),
+                "always" => Some(ColorChoice::Always),
+                "never" => Some(ColorChoice::Never),
+                _ => None,
+            })?,
+            time: layers.get("output.time", |text| match text {
+                "local" => Some(TimeStyle::Local),
+                "utc" => Some(TimeStyle::Utc),
+                "relative" => Some(TimeStyle::Relative),
+                _ => None,
+            })?,
+            priority: layers.get("send.priority", |text| text.parse().ok())?,
+            patience: layers.get("journal.lock_timeout", |text| {
+                parse_duration(text).ok()?.try_into().ok().map(Patience)
+            })?,
+        })
+    }
+}
+
+/// Every value of a table under its dotted name; none where it is not a plain one.
+fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, Option<String>)>) {
+    for (name, value) in table {
+        let key = if prefix.is_empty() {
+            name.clone()
+        } else {
+            format!("{prefix}.{name}")
+        };
+        match value {
+            toml::Value::Table(inner) => flatten(&key, inner, found),
+            toml::Value::String(text) => found.push((key, Some(text.clone()))),
+            toml::Value::Integer(number) => found.push((key, Some(number.to_string()))),
+            toml::Value::Boolean(value) => found.push((key, Some(value.to_string()))),
+            toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Array(_) => {
+                found.push((key, None))
+            }
+        }
+    }
+}
+
+fn unknown(key: &str, path: &Path) -> Report {
+    let nearest = SETTINGS
+        .iter()
+        .map(|setting| (strsim::jaro_winkler(key, setting.key), setting.key))
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .filter(|(nearness, _)| *nearness > 0.7);
+    let report = Report::usage(format!("unknown setting {key} in {}", path.display()));
+    match nearest {
+        Some((_, known)) => report.hint(format!("did you mean {known}?")),
+        None => report.hint("'ph config show' lists all settings"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(text: &str) -> Result<Layers> {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        std::fs::write(&path, text).unwrap();
+        Layers::load(&[path], None)
+    }
+
+    #[test]
+    fn a_file_overrides_a_default_and_says_so() {
+        let layers = load("[output]\ntime = 'utc'\n").unwrap();
+        let (_, value) = layers.rows().find(|(s, _)| s.key == "output.time").unwrap();
+        assert_eq!(value.text, "utc");
+        assert!(matches!(value.source, Source::File(_)));
+        assert_eq!(Config::of(&layers).unwrap().time, TimeStyle::Utc);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let check = |text: &str, want: &str| {
+            let report = load(text)
+                .and_then(|layers| Config::of(&layers).map(drop))
+                .unwrap_err();
+            assert!(
+                report.message().contains(want),
+                "{text:?}: {}",
+                report.message()
+            );
+        };
+        check(
+            "[output]\ncolour = 'never'\n",
+            "unknown setting output.colour",
+        );
+        check(
+            "[output]\ncolor = 'blue'\n",
+            "output.color cannot be 'blue'",
+        );
+        check("[output]\ncolor = ['a']\n", "output.color in");
+        check("output = 3\n", "unknown setting output");
+        check("[send\n", "are not TOML");
+        check(
+            "[send]\npriority = 'urgent'\n",
+            "send.priority cannot be 'urgent'",
+        );
+        check(
+            "[journal]\nlock_timeout = 10\n",
+            "journal.lock_timeout cannot be '10'",
+        );
+    }
+
+    #[test]
+    fn the_later_file_wins() {
+        let dir = tempfile::tempdir().unwrap();
+        let [user, project] = ["user.toml", "project.toml"].map(|name| dir.path().join(name));
+        std::fs::write(&user, "[send]\npriority = 'idle'\n[output]\ntime = 'utc'\n").unwrap();
+        std::fs::write(&project, "send.priority = 'interrupt'\n").unwrap();
+        let config = Config::of(&Layers::load(&[user, project], Some("never")).unwrap()).unwrap();
+        assert_eq!(config.priority, Priority::Interrupt);
+        assert_eq!(config.time, TimeStyle::Utc);
+        assert_eq!(config.color, ColorChoice::Never);
+    }
+}

@@ -1,0 +1,198 @@
+//! What every verb starts from: the home, the settings, who is asking, and where to write.
+
+use crate::config::{Config, Layers};
+use crate::output::{Output, note};
+use crate::report::{Report, Result};
+use crate::times;
+use etcetera::BaseStrategy;
+use jiff::Timestamp;
+use posthaste_core::{AgentName, Evidence, IdPrefix, Letter};
+use posthaste_store::home::PROJECT_DIR;
+use posthaste_store::{Home, Journal, Patience};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// On what grounds a directory is the home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HomeSource {
+    Flag,
+    Env,
+    Project,
+    Default,
+}
+
+impl std::fmt::Display for HomeSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "--home",
+            Self::Env => "PH_HOME",
+            Self::Project => "the nearest .posthaste directory",
+            Self::Default => "the XDG data directory",
+        })
+    }
+}
+
+/// What the global flags said.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Said {
+    pub(crate) home: Option<PathBuf>,
+    pub(crate) json: bool,
+    pub(crate) color: Option<String>,
+}
+
+pub(crate) struct Context {
+    pub(crate) home: Home,
+    pub(crate) home_source: HomeSource,
+    pub(crate) layers: Layers,
+    pub(crate) config_files: Vec<PathBuf>,
+    pub(crate) config: Config,
+    pub(crate) json: bool,
+    pub(crate) now: Timestamp,
+    pub(crate) out: Output,
+}
+
+impl Context {
+    pub(crate) fn new(said: &Said) -> Result<Self> {
+        let (home, home_source) = find_home(said.home.clone())?;
+        let user = etcetera::choose_base_strategy()
+            .ok()
+            .map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
+        let config_files: Vec<_> = user.into_iter().chain([home.config()]).collect();
+        let layers = Layers::load(&config_files, said.color.as_deref())?;
+        let config = Config::of(&layers)?;
+        let out = Output::new(config.color);
+        Ok(Self {
+            home,
+            home_source,
+            layers,
+            config_files,
+            config,
+            json: said.json,
+            now: times::now(),
+            out,
+        })
+    }
+
+    /// The journal, made if it is not there: for what writes.
+    pub(crate) fn journal(&self) -> Result<Journal> {
+        Ok(Journal::open(self.home.clone(), self.config.patience)?)
+    }
+
+    /// The journal, if anything was ever stored: for what only reads.
+    pub(crate) fn reader(&self) -> Result<Option<Journal>> {
+        self.reader_with(self.config.patience)
+    }
+
+    pub(crate) fn reader_with(&self, patience: Patience) -> Result<Option<Journal>> {
+        let journal = Journal::open_existing(self.home.clone(), patience)?;
+        if journal.is_none() && matches!(self.home_source, HomeSource::Flag | HomeSource::Env) {
+            note(format!(
+                "nothing has been stored in {} yet",
+                self.home.path().display()
+            ));
+        }
+        Ok(journal)
+    }
+
+    /// Who is asking, and on what grounds.
+    pub(crate) fn me(&self) -> Result<(AgentName, Evidence)> {
+        match std::env::var_os("PH_AGENT").filter(|name| !name.is_empty()) {
+            Some(name) => {
+                let name = name.to_string_lossy();
+                let name =
+                    agent_name(&name).map_err(|r| r.hint("PH_AGENT says which agent is asking"))?;
+                Ok((name, Evidence::Env))
+            }
+            None => Ok((AgentName::human(), Evidence::Default)),
+        }
+    }
+
+    /// Who sends: `--from`, unless this is an agent, which can only be itself.
+    pub(crate) fn sender(&self, from: Option<&AgentName>) -> Result<(AgentName, Evidence)> {
+        let (me, evidence) = self.me()?;
+        match from {
+            None => Ok((me, evidence)),
+            Some(from) if evidence == Evidence::Env && *from != me => Err(Report::refused(
+                format!("this is {me}; it cannot send as {from}"),
+            )
+            .hint("leave --from out, or unset PH_AGENT if you are not that agent")),
+            Some(from) if *from == me => Ok((me, evidence)),
+            Some(from) => Ok((from.clone(), Evidence::Flag)),
+        }
+    }
+
+    /// The message that an id or its beginning means.
+    pub(crate) fn find(&self, journal: Option<&mut Journal>, prefix: &IdPrefix) -> Result<Letter> {
+        match journal {
+            Some(journal) => Ok(journal.find(prefix)?),
+            None => Err(posthaste_store::Error::NotFound(prefix.clone()).into()),
+        }
+    }
+}
+
+/// A name from outside, or what is wrong with it and the nearest right one.
+pub(crate) fn agent_name(text: &str) -> Result<AgentName> {
+    AgentName::parse(text).map_err(|error| {
+        let report = Report::usage(error);
+        match AgentName::suggestion(text) {
+            Some(name) => report.hint(format!("'{name}' would do")),
+            None => report.hint("for example 'coder-1'"),
+        }
+    })
+}
+
+fn find_home(flag: Option<PathBuf>) -> Result<(Home, HomeSource)> {
+    if let Some(path) = flag {
+        if path.as_os_str().is_empty() {
+            return Err(Report::usage("--home cannot be empty"));
+        }
+        return Ok((absolute(&path)?, HomeSource::Flag));
+    }
+    if let Some(path) = std::env::var_os("PH_HOME").filter(|path| !path.is_empty()) {
+        return Ok((absolute(Path::new(&path))?, HomeSource::Env));
+    }
+    if let Some(home) = project_home()? {
+        return Ok((home, HomeSource::Project));
+    }
+    let dirs = etcetera::choose_base_strategy().map_err(|_| {
+        Report::storage("there is no home directory to keep mail in")
+            .hint("set HOME, PH_HOME or --home")
+    })?;
+    Ok((
+        absolute(&dirs.data_dir().join("posthaste"))?,
+        HomeSource::Default,
+    ))
+}
+
+fn absolute(path: &Path) -> Result<Home> {
+    let path = std::path::absolute(path).map_err(|error| {
+        Report::storage(format!("cannot tell where {} is: {error}", path.display()))
+    })?;
+    Ok(Home::at(path))
+}
+
+/// The nearest `.posthaste/` at or above the current directory.
+fn project_home() -> Result<Option<Home>> {
+    let Ok(here) = std::env::current_dir() else {
+        return Ok(None);
+    };
+    for dir in here.ancestors() {
+        let candidate = dir.join(PROJECT_DIR);
+        let Ok(meta) = candidate.metadata() else {
+            continue;
+        };
+        if !meta.is_dir() {
+            continue;
+        }
+        // Mail must not end up where somebody else put a trap for it.
+        if meta.uid() != rustix::process::geteuid().as_raw() {
+            return Err(Report::refused(format!(
+                "{} belongs to another user",
+                candidate.display()
+            ))
+            .hint("choose a home of your own with --home or PH_HOME"));
+        }
+        return Ok(Some(Home::at(candidate)));
+    }
+    Ok(None)
+}

@@ -1,0 +1,185 @@
+//! Letters as people and programs see them, and the way from a verb to the journal.
+
+use crate::context::Context;
+use crate::report::{Report, Result};
+use anstyle::{AnsiColor, Style};
+use jiff::Timestamp;
+use posthaste_core::{Body, IdPrefix, Letter, MessageId, Order, Priority, text};
+use posthaste_store::{Done, Home, Job, Journal, Ordered, Posted, files};
+use posthaste_wire as wire;
+use unicode_width::UnicodeWidthStr;
+
+/// How much of a text stands in a list that goes to no terminal.
+const LINE: usize = 100;
+
+pub(crate) fn as_json(home: &Home, letter: &Letter, now: Timestamp) -> Result<wire::Message> {
+    Ok(wire::Message::new(
+        letter,
+        files::body(home, &letter.message)?,
+        now,
+    ))
+}
+
+pub(crate) fn all_as_json(
+    home: &Home,
+    letters: &[Letter],
+    now: Timestamp,
+) -> Result<Vec<wire::Message>> {
+    letters
+        .iter()
+        .map(|letter| as_json(home, letter, now))
+        .collect()
+}
+
+/// A list, one line a letter: id, who wrote to whom, when, how it stands, and how it begins.
+pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
+    let now = context.now;
+    let rows: Vec<[String; 4]> = letters
+        .iter()
+        .map(|letter| {
+            let message = &letter.message;
+            [
+                message.id.id8(),
+                format!("{} → {}", message.envelope.from, message.to),
+                context.config.time.show(message.created_at, now),
+                standing_word(letter, now),
+            ]
+        })
+        .collect();
+    let widths: [usize; 4] = std::array::from_fn(|column| {
+        rows.iter()
+            .map(|row| row[column].width())
+            .max()
+            .unwrap_or(0)
+    });
+    let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
+    let room = screen_width().map_or(LINE, |width| width.saturating_sub(used).max(16));
+    for (letter, row) in letters.iter().zip(&rows) {
+        let style = if letter.is_waiting(now) {
+            Style::new().bold()
+        } else {
+            Style::new()
+        };
+        let cells: Vec<String> = row
+            .iter()
+            .zip(widths)
+            .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
+            .collect();
+        context.out.line(format!(
+            "{style}{}{style:#}  {}",
+            cells.join("  "),
+            summary(letter, room)
+        ))?;
+    }
+    Ok(())
+}
+
+/// The receipt, and the priority where it is not the usual one.
+fn standing_word(letter: &Letter, now: Timestamp) -> String {
+    let receipt = letter.standing.at(&letter.message, now).receipt();
+    match letter.message.envelope.priority {
+        Priority::Normal => receipt.to_string(),
+        other => format!("{receipt} ({other})"),
+    }
+}
+
+fn summary(letter: &Letter, room: usize) -> String {
+    let envelope = &letter.message.envelope;
+    let body = match &envelope.body {
+        Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
+        Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
+    };
+    match &envelope.subject {
+        Some(subject) => text::one_line(&format!("[{subject}] {body}"), room),
+        None => text::one_line(&body, room),
+    }
+}
+
+/// How wide the terminal is, where output goes to one.
+fn screen_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// The head of a letter and its text, as a person reads it.
+pub(crate) fn full(context: &mut Context, letter: &Letter) -> Result<()> {
+    head(context, letter)?;
+    let body = files::body(&context.home, &letter.message)?;
+    context.out.line("")?;
+    context
+        .out
+        .line(text::visible(body.strip_suffix('\n').unwrap_or(&body)))
+}
+
+pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
+    let message = &letter.message;
+    let envelope = &message.envelope;
+    let when = context.config.time.show(message.created_at, context.now);
+    field(context, "message", &message.id.to_string())?;
+    field(
+        context,
+        "from",
+        &format!("{} ({})", envelope.from, envelope.from_evidence),
+    )?;
+    field(context, "to", message.to.as_str())?;
+    field(context, "sent", &when)?;
+    if let Some(subject) = &envelope.subject {
+        field(context, "subject", &text::visible(subject))?;
+    }
+    if envelope.priority != Priority::Normal {
+        field(context, "priority", envelope.priority.as_str())?;
+    }
+    if let Some(parent) = envelope.reply_to {
+        field(context, "reply to", &parent.to_string())?;
+    }
+    Ok(())
+}
+
+pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()> {
+    let label = AnsiColor::Cyan.on_default();
+    context
+        .out
+        .line(format!("{label}{name:<11}{label:#}{value}"))
+}
+
+pub(crate) fn post(journal: &mut Journal, job: Job) -> Result<Vec<Posted>> {
+    match journal.commit(job)?? {
+        Done::Posted(posted) => Ok(posted),
+        Done::Ordered(_) | Done::Injected(_) => {
+            Err(Report::storage("the journal answered another question"))
+        }
+    }
+}
+
+/// Carries one order out on several messages, all or none of them.
+pub(crate) fn order(
+    context: &Context,
+    order: Order,
+    prefixes: &[IdPrefix],
+) -> Result<Vec<Ordered>> {
+    let (who, _) = context.me()?;
+    let mut journal = context.reader()?;
+    let mut ids: Vec<MessageId> = Vec::with_capacity(prefixes.len());
+    for prefix in prefixes {
+        let id = context.find(journal.as_mut(), prefix)?.message.id;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    let Some(mut journal) = journal else {
+        return Ok(Vec::new());
+    };
+    let ordered = match journal.commit(Job::Order {
+        now: context.now,
+        who,
+        order,
+        ids,
+    })?? {
+        Done::Ordered(ordered) => ordered,
+        Done::Posted(_) | Done::Injected(_) => {
+            return Err(Report::storage("the journal answered another question"));
+        }
+    };
+    journal.tidy()?;
+    Ok(ordered)
+}

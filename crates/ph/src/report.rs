@@ -1,0 +1,160 @@
+//! How a command ends: an exit code that scripts can rely on and, where it failed, what failed
+//! and what to do about it.
+
+use posthaste_store::{Denied, Error, Hint};
+use std::fmt::Display;
+use std::io::Write;
+use std::process::ExitCode;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Code {
+    Ok,
+    /// The answer is no, or empty where something was asked for.
+    No,
+    Usage,
+    NotFound,
+    Refused,
+    Storage,
+}
+
+/// What each exit code means; `ph help exit-codes` and the man page show this.
+pub(crate) const EXIT_CODES: &str = "\
+0  ok
+1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding)
+2  usage: the command line, a name, an id or a file's content is not right; nothing was done
+3  not found: no such message, or a prefix that fits more than one
+4  refused: the rules do not allow it; nothing was done
+5  storage: the journal or a file could not be read or written
+";
+
+impl Code {
+    fn number(self) -> u8 {
+        match self {
+            Self::Ok => 0,
+            Self::No => 1,
+            Self::Usage => 2,
+            Self::NotFound => 3,
+            Self::Refused => 4,
+            Self::Storage => 5,
+        }
+    }
+}
+
+impl From<Code> for ExitCode {
+    fn from(code: Code) -> Self {
+        Self::from(code.number())
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Report {
+    code: Code,
+    message: String,
+    hint: Option<String>,
+}
+
+pub(crate) type Result<T> = std::result::Result<T, Report>;
+
+impl Report {
+    fn new(code: Code, message: impl Display) -> Self {
+        Self {
+            code,
+            message: message.to_string(),
+            hint: None,
+        }
+    }
+
+    pub(crate) fn usage(message: impl Display) -> Self {
+        Self::new(Code::Usage, message)
+    }
+
+    pub(crate) fn refused(message: impl Display) -> Self {
+        Self::new(Code::Refused, message)
+    }
+
+    pub(crate) fn storage(message: impl Display) -> Self {
+        Self::new(Code::Storage, message)
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Says on standard error what failed; a reader that went away is no failure.
+    pub(crate) fn show(&self) -> ExitCode {
+        let mut stderr = anstream::stderr().lock();
+        let red = anstyle::AnsiColor::Red.on_default().bold();
+        let cyan = anstyle::AnsiColor::Cyan.on_default();
+        // Where even this cannot be written, the exit code still says it.
+        let _ = writeln!(
+            stderr,
+            "{red}error:{red:#} {}",
+            posthaste_core::text::visible(&self.message)
+        );
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(stderr, "{cyan}hint:{cyan:#} {hint}");
+        }
+        self.code.into()
+    }
+}
+
+impl From<Error> for Report {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::NotFound(_) | Error::Ambiguous { .. } => Code::NotFound,
+            Error::BadImport { .. } => Code::Usage,
+            Error::Io { .. }
+            | Error::Full(_)
+            | Error::ReadOnly(_)
+            | Error::Corrupt { .. }
+            | Error::SharedFileSystem { .. }
+            | Error::OtherMachine { .. }
+            | Error::Busy { .. }
+            | Error::BodyLost { .. }
+            | Error::WriterGone
+            | Error::Sqlite(_)
+            | Error::Shared(_) => Code::Storage,
+        };
+        let hint = error.hint();
+        Self {
+            code,
+            message: error.to_string(),
+            hint,
+        }
+    }
+}
+
+impl From<Denied> for Report {
+    fn from(denied: Denied) -> Self {
+        match denied {
+            Denied::NotFound(id) => Error::NotFound(id.into()).into(),
+            Denied::Refused { id, refusal } => {
+                let hint = match &refusal {
+                    posthaste_core::Refusal::ToSelf(_) => {
+                        Some("--allow-self sends it all the same".to_owned())
+                    }
+                    posthaste_core::Refusal::OutOfReach(_) | posthaste_core::Refusal::Ended(_) => {
+                        id.map(|id| format!("'ph show {}' tells its whole journey", id.id8()))
+                    }
+                    posthaste_core::Refusal::NotYours { .. }
+                    | posthaste_core::Refusal::AlreadyArchived
+                    | posthaste_core::Refusal::IdTaken => None,
+                };
+                let message = match id {
+                    Some(id) => format!("message {}: {refusal}", id.id8()),
+                    None => refusal.to_string(),
+                };
+                Self {
+                    code: Code::Refused,
+                    message,
+                    hint,
+                }
+            }
+        }
+    }
+}

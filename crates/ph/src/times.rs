@@ -1,0 +1,155 @@
+//! Times: what people type, what people see, and this machine's clock.
+
+use crate::report::{Report, Result};
+use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, Zoned, civil};
+
+/// The present moment, to the microsecond that the views keep.
+pub(crate) fn now() -> Timestamp {
+    let now = Timestamp::now();
+    Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TimeStyle {
+    Local,
+    Utc,
+    Relative,
+}
+
+impl TimeStyle {
+    pub(crate) fn show(self, time: Timestamp, now: Timestamp) -> String {
+        match self {
+            Self::Local => time
+                .to_zoned(TimeZone::system())
+                .strftime("%Y-%m-%d %H:%M:%S")
+                .to_string(),
+            Self::Utc => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            Self::Relative => relative(time, now),
+        }
+    }
+}
+
+fn relative(time: Timestamp, now: Timestamp) -> String {
+    let seconds = now.duration_since(time).as_secs();
+    let (count, unit) = match seconds.unsigned_abs() {
+        0..60 => (seconds.unsigned_abs(), "s"),
+        s @ 60..3_600 => (s / 60, "min"),
+        s @ 3_600..86_400 => (s / 3_600, "h"),
+        s => (s / 86_400, "d"),
+    };
+    if seconds < 0 {
+        format!("in {count} {unit}")
+    } else {
+        format!("{count} {unit} ago")
+    }
+}
+
+/// A length of time such as `90s`, `10m`, `1h 30m` or `2d`.
+pub(crate) fn parse_duration(text: &str) -> std::result::Result<SignedDuration, String> {
+    let span: Span = text
+        .parse()
+        .map_err(|_| format!("'{text}' is not a length of time such as 90s, 10m, 1h30m, 2d"))?;
+    let length = span
+        .to_duration(SpanRelativeTo::days_are_24_hours())
+        .map_err(|_| "months and years have no fixed length; use days".to_owned())?;
+    if length.is_positive() {
+        Ok(length)
+    } else {
+        Err("the length of time must be more than nothing".to_owned())
+    }
+}
+
+/// A point in time: with a zone, or in local time, or the next time that a clock shows it.
+pub(crate) fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
+    if let Ok(time) = text.parse::<Timestamp>() {
+        return Ok(time);
+    }
+    let zone = TimeZone::system();
+    let unclear = |_| Report::usage(format!("the time {text} cannot be had in this time zone"));
+    if let Ok(clock) = text.parse::<civil::Time>()
+        && !text.contains('-')
+    {
+        let today = now.to_zoned(zone.clone());
+        let at = |day: Zoned| {
+            day.date()
+                .to_datetime(clock)
+                .to_zoned(zone.clone())
+                .map_err(unclear)
+        };
+        let first = at(today.clone())?;
+        let next = if first.timestamp() > now {
+            first
+        } else {
+            at(today.tomorrow().map_err(unclear)?)?
+        };
+        return Ok(next.timestamp());
+    }
+    if let Ok(time) = text.replacen(' ', "T", 1).parse::<civil::DateTime>() {
+        return Ok(time.to_zoned(zone).map_err(unclear)?.timestamp());
+    }
+    Err(Report::usage(format!("'{text}' is not a time"))
+        .hint("write 2026-11-15T14:30, 2026-11-15T14:30:00Z or 14:30"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time() {
+        let check = |text: &str, want: Option<i64>| {
+            assert_eq!(
+                parse_duration(text).ok().map(|d| d.as_secs()),
+                want,
+                "{text:?}"
+            );
+        };
+        check("90s", Some(90));
+        check("10m", Some(600));
+        check("1h30m", Some(5_400));
+        check("1h 30m", Some(5_400));
+        check("2d", Some(172_800));
+        check("1w", Some(604_800));
+        check("0s", None);
+        check("-5m", None);
+        check("1 month", None);
+        check("soon", None);
+        check("", None);
+        check("10", None);
+    }
+
+    #[test]
+    fn points_in_time() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let check = |text: &str, want: &str| {
+            assert_eq!(
+                parse_point(text, now).unwrap().to_string(),
+                want,
+                "{text:?}"
+            );
+        };
+        check("2026-11-15T14:30:00Z", "2026-11-15T14:30:00Z");
+        check("2026-11-15T14:30:00+02:00", "2026-11-15T12:30:00Z");
+        let clock = parse_point("14:30", now).unwrap();
+        assert!(clock > now && clock.duration_since(now) <= SignedDuration::from_hours(25));
+        for bad in ["", "later", "25:00", "2026-13-01"] {
+            assert!(parse_point(bad, now).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn how_long_ago() {
+        let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
+        let check = |seconds: i64, want: &str| {
+            let time = now - SignedDuration::from_secs(seconds);
+            assert_eq!(relative(time, now), want);
+        };
+        check(0, "0 s ago");
+        check(59, "59 s ago");
+        check(60, "1 min ago");
+        check(7_200, "2 h ago");
+        check(172_800, "2 d ago");
+        check(-90, "in 1 min");
+    }
+}

@@ -1,0 +1,156 @@
+//! A message as programs see it. Absent ids are null; a list is an array.
+
+use posthaste_core::why::{self, Hold};
+use posthaste_core::{Letter, MessageId, Timestamp};
+use serde::Serialize;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Message {
+    pub id: MessageId,
+    pub from: String,
+    pub from_evidence: String,
+    pub to: String,
+    pub subject: Option<String>,
+    pub body: String,
+    pub created_at: Timestamp,
+    pub read: bool,
+    pub thread_id: Option<MessageId>,
+    pub reply_to: Option<MessageId>,
+    pub priority: String,
+    pub receipt: String,
+    /// What holds it, where something does.
+    pub reason: Option<String>,
+    pub receipts: Vec<Receipt>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Receipt {
+    pub state: String,
+    pub at: Timestamp,
+    pub route: Option<String>,
+    pub evidence: Option<String>,
+}
+
+/// Everything about a message: what `show` adds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Detail {
+    #[serde(flatten)]
+    pub message: Message,
+    pub key: Option<String>,
+    pub not_before: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
+    pub hops: u32,
+    /// The message's own file, where there is one.
+    pub file: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Count {
+    pub total: u64,
+    pub unread: u64,
+}
+
+/// The answer to `why`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Why {
+    pub id: MessageId,
+    pub receipt: String,
+    pub held: bool,
+    pub rule: Option<String>,
+    pub reason: Option<String>,
+    pub since: Timestamp,
+    pub evidence: Option<String>,
+    pub release: Option<String>,
+}
+
+impl Message {
+    /// The letter at `now`, with its text, which may be kept elsewhere.
+    pub fn new(letter: &Letter, body: String, now: Timestamp) -> Self {
+        let message = &letter.message;
+        let envelope = &message.envelope;
+        let standing = letter.standing.at(message, now);
+        Self {
+            id: message.id,
+            from: envelope.from.to_string(),
+            from_evidence: envelope.from_evidence.to_string(),
+            to: message.to.to_string(),
+            subject: envelope.subject.clone(),
+            body,
+            created_at: message.created_at,
+            read: standing.read,
+            thread_id: Some(envelope.thread_id),
+            reply_to: envelope.reply_to,
+            priority: envelope.priority.to_string(),
+            receipt: standing.receipt().to_string(),
+            reason: why::reason(letter, now),
+            receipts: letter.receipts.iter().map(Receipt::new).collect(),
+        }
+    }
+}
+
+impl Receipt {
+    pub fn new(receipt: &posthaste_core::Receipt) -> Self {
+        let by = receipt.by.as_ref().map(|name| format!("by {name}"));
+        let said = [receipt.evidence.clone(), by, receipt.reason.clone()];
+        let evidence = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        Self {
+            state: receipt.state.clone(),
+            at: receipt.at,
+            route: receipt.route.clone(),
+            evidence: (!evidence.is_empty()).then_some(evidence),
+        }
+    }
+}
+
+impl Detail {
+    pub fn new(letter: &Letter, body: String, file: Option<String>, now: Timestamp) -> Self {
+        let envelope = &letter.message.envelope;
+        Self {
+            key: envelope.key.clone(),
+            not_before: envelope.not_before,
+            expires_at: envelope.expires_at,
+            hops: envelope.hops,
+            file,
+            message: Message::new(letter, body, now),
+        }
+    }
+}
+
+impl Why {
+    pub fn new(letter: &Letter, now: Timestamp) -> Self {
+        let id = letter.message.id;
+        let receipt = letter
+            .standing
+            .at(&letter.message, now)
+            .receipt()
+            .to_string();
+        match why::why(letter, now) {
+            why::Why::Held(Hold {
+                rule,
+                since,
+                reason,
+                evidence,
+                release,
+            }) => Self {
+                id,
+                receipt,
+                held: true,
+                rule: Some(rule.to_owned()),
+                reason: Some(reason),
+                since,
+                evidence: Some(evidence),
+                release: Some(release),
+            },
+            why::Why::Arrived { since, .. } => Self {
+                id,
+                receipt,
+                held: false,
+                rule: None,
+                reason: None,
+                since,
+                evidence: None,
+                release: None,
+            },
+        }
+    }
+}
