@@ -219,7 +219,7 @@ fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, Option<St
             toml::Value::Integer(number) => found.push((key, Some(number.to_string()))),
             toml::Value::Boolean(value) => found.push((key, Some(value.to_string()))),
             toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Array(_) => {
-                found.push((key, None))
+                found.push((key, None));
             }
         }
     }

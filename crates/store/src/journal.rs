@@ -130,6 +130,12 @@ impl Journal {
         self.lock.acquire(self.patience.0)
     }
 
+    /// Takes the turn to write and keeps it, as a writer that hangs would.
+    #[doc(hidden)]
+    pub fn hold(&self) -> Result<impl Sized + use<>> {
+        self.turn()
+    }
+
     /// Runs `write` in one transaction, alone among writers, on views at head.
     pub(crate) fn write<T>(
         &mut self,

@@ -32,7 +32,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     let mut journal = context.journal()?;
     let imported = portable::import(&mut journal, &mut input, |count| {
-        progress(format!("{count} facts"))
+        progress(format!("{count} facts"));
     });
     progress_done();
     let imported = imported?;

@@ -78,7 +78,7 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
     };
     let agent = text::one_line(&record.agent, 64);
     let kind = text::one_line(&record.kind, 40);
-    let id8: String = text::one_line(&record.id, 8);
+    let id8: String = text::one_line(&record.id, 64).chars().take(8).collect();
     context.out.line(format!(
         "{:>6}  {when}  {agent}  {kind}  {}",
         record.seq,

@@ -27,6 +27,34 @@ impl TypedValueParser for NameParser {
     }
 }
 
+/// Those a message is for, each once.
+#[derive(Debug, Clone)]
+pub(super) struct Recipients(pub(super) Vec<AgentName>);
+
+/// Reads names that are separated by commas.
+#[derive(Clone)]
+pub(super) struct RecipientsParser;
+
+impl TypedValueParser for RecipientsParser {
+    type Value = Recipients;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<Recipients, clap::Error> {
+        let mut names = Vec::new();
+        for part in value.to_string_lossy().split(',') {
+            let name = NameParser.parse_ref(command, arg, OsStr::new(part))?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        Ok(Recipients(names))
+    }
+}
+
 /// Reads an id or its beginning.
 #[derive(Clone)]
 pub(super) struct IdParser;

@@ -52,7 +52,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let letters = match context.reader()? {
         Some(mut journal) => {
             let found = journal.search(&query, |left| {
-                progress(format!("indexing: {left} facts to go"))
+                progress(format!("indexing: {left} facts to go"));
             });
             progress_done();
             found?

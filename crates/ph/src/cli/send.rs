@@ -1,5 +1,7 @@
 use super::body::{BodyArgs, one_line};
-use super::names::{IdParser, NameParser, complete_agents, complete_ids};
+use super::names::{
+    IdParser, NameParser, Recipients, RecipientsParser, complete_agents, complete_ids,
+};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
@@ -23,8 +25,8 @@ Examples:
   ph send coder-1 --key nightly-42 'The nightly build failed'")]
 pub(super) struct Args {
     /// Who it is for; several names are separated by commas
-    #[arg(value_name = "TO", required = true, value_delimiter = ',', num_args = 1, value_parser = NameParser, add = complete_agents())]
-    to: Vec<AgentName>,
+    #[arg(value_name = "TO", value_parser = RecipientsParser, add = complete_agents())]
+    to: Recipients,
     #[command(flatten)]
     body: BodyArgs,
     /// What it is about
@@ -69,14 +71,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         Some(prefix) => Some(journal.find(prefix)?.message.id),
         None => None,
     };
-    let mut to = args.to;
-    let mut seen = Vec::new();
-    to.retain(|name| {
-        !seen.contains(name) && {
-            seen.push(name.clone());
-            true
-        }
-    });
+    let Recipients(to) = args.to;
     let is_list = to.len() > 1;
     let drafts = to.into_iter().map(|to| Draft {
         id: new_id(),

@@ -1,0 +1,130 @@
+//! What must hold of every journal: its views say what a replay of its facts says.
+
+use jiff::{SignedDuration, Timestamp};
+use posthaste_core::receipt::End;
+use posthaste_core::{AgentName, IdPrefix, Letter, Mail, MessageId, Record};
+use posthaste_store::{Error, Journal, Listing};
+use std::collections::BTreeSet;
+
+/// Every record, in order.
+pub fn records(journal: &Journal) -> Vec<Record> {
+    let mut all: Vec<Record> = Vec::new();
+    loop {
+        let last = all.last().map_or(0, |record| record.seq);
+        let page = journal.facts_after(last).expect("facts can be read");
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}
+
+/// The moments at which something about this mail changes by the clock alone, and those just
+/// before them.
+pub fn moments(mail: &Mail) -> Vec<Timestamp> {
+    let times = mail.all().flat_map(|letter| {
+        let envelope = &letter.message.envelope;
+        [envelope.not_before, envelope.expires_at]
+            .into_iter()
+            .flatten()
+            .chain([letter.message.created_at])
+    });
+    let just_before = |time: Timestamp| time - SignedDuration::from_nanos(1);
+    let both: BTreeSet<_> = times.flat_map(|time| [just_before(time), time]).collect();
+    both.into_iter().collect()
+}
+
+/// Nothing is damaged, and the numbers run from 1 without a gap.
+pub fn assert_intact(journal: &mut Journal) {
+    let health = journal
+        .examine()
+        .expect("an intact journal can be examined");
+    assert_eq!(health.damage, Vec::<String>::new());
+    assert!(health.is_gap_free);
+    let seqs: Vec<u64> = records(journal).iter().map(|record| record.seq).collect();
+    assert_eq!(seqs, (1..=health.facts).collect::<Vec<_>>());
+}
+
+/// The views agree with the model on every letter, inbox, thread, count and prefix.
+pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
+    let mail = Mail::replay(&records(journal));
+    let read = "an intact journal can be read";
+    let mut agents: BTreeSet<AgentName> = BTreeSet::new();
+    let mut threads: BTreeSet<MessageId> = BTreeSet::new();
+    let mut prefixes: BTreeSet<String> = BTreeSet::new();
+    for letter in mail.all() {
+        let id = letter.message.id;
+        assert_eq!(journal.letter(id).expect(read).as_ref(), Some(letter));
+        agents.insert(letter.message.to.clone());
+        threads.insert(letter.message.envelope.thread_id);
+        let text = id.to_string();
+        prefixes.extend([1, 2, 4, 8, 10, 36].map(|count| text[..count].to_owned()));
+    }
+    assert_eq!(
+        journal.agents().expect(read),
+        agents.iter().cloned().collect::<Vec<_>>()
+    );
+    for agent in &agents {
+        for now in times {
+            assert_inbox_agrees(journal, &mail, agent, *now);
+        }
+    }
+    for thread in threads {
+        let there = |letter: &&Letter| letter.standing.end != Some(End::Deleted);
+        let model: Vec<_> = mail.thread(thread).filter(there).cloned().collect();
+        assert_eq!(
+            journal.thread(thread).expect(read),
+            model,
+            "thread {thread}"
+        );
+    }
+    for prefix in prefixes {
+        assert_prefix_agrees(journal, &mail, &prefix);
+    }
+    let odd = journal.examine().expect(read);
+    assert_eq!(odd.odd_count, mail.odd().len() as u64);
+    let first: Vec<u64> = odd.odd.iter().map(|(seq, _)| *seq).collect();
+    assert_eq!(first, mail.odd()[..first.len()]);
+}
+
+fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, now: Timestamp) {
+    let read = "an intact journal can be read";
+    let unread: Vec<_> = mail.unread(agent, now).cloned().collect();
+    let inbox: Vec<_> = mail.inbox(agent, now).cloned().collect();
+    let listed = |journal: &mut Journal, listing| journal.inbox(agent, listing, now).expect(read);
+    assert_eq!(
+        listed(journal, Listing::Unread),
+        unread,
+        "unread of {agent} at {now}"
+    );
+    assert_eq!(
+        listed(journal, Listing::All),
+        inbox,
+        "inbox of {agent} at {now}"
+    );
+    let count = journal.count(agent, now).expect(read);
+    assert_eq!(
+        (count.total, count.unread),
+        (inbox.len() as u64, unread.len() as u64),
+        "total and unread of {agent} at {now}"
+    );
+    assert_eq!(
+        journal.has_not_shown(agent, now).expect(read),
+        unread.iter().any(|letter| !letter.standing.shown),
+        "anything left to show {agent} at {now}"
+    );
+}
+
+fn assert_prefix_agrees(journal: &mut Journal, mail: &Mail, prefix: &str) {
+    let prefix = IdPrefix::parse(prefix).expect("the beginning of an id is a prefix");
+    let fits = mail.find(&prefix);
+    match (journal.find(&prefix), fits.as_slice()) {
+        (Ok(letter), [only]) => assert_eq!(Some(&letter), mail.get(*only)),
+        (Err(Error::NotFound(_)), []) => {}
+        // The error names the first few.
+        (Err(Error::Ambiguous { fits: named, .. }), several) => {
+            assert!(named.len() >= 2 && several.starts_with(&named), "{prefix}");
+        }
+        (found, fits) => panic!("{prefix} fits {fits:?}, but the views say {found:?}"),
+    }
+}

@@ -1,0 +1,3 @@
+//! Does nothing: what starting any process costs here.
+
+fn main() {}

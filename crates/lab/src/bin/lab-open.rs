@@ -1,0 +1,10 @@
+//! Opens the journal of a home and ends: the least that a hook can cost.
+
+use posthaste_store::{Home, Journal, Patience};
+use std::error::Error;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let home = std::env::args_os().nth(1).ok_or("usage: lab-open HOME")?;
+    let journal = Journal::open_existing(Home::at(home), Patience::HOOK)?;
+    journal.map(drop).ok_or_else(|| "no journal there".into())
+}

@@ -1,0 +1,72 @@
+//! Names, times and drafts, said briefly; posting and ordering where all is expected to go well.
+
+use jiff::{SignedDuration, Timestamp};
+use posthaste_core::{AgentName, Draft, MessageId, Order};
+use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};
+use uuid::Uuid;
+
+pub fn name(text: &str) -> AgentName {
+    AgentName::parse(text).expect("a test gives valid names")
+}
+
+/// So many seconds into 2026.
+pub fn at(seconds: i64) -> Timestamp {
+    let new_year = Timestamp::constant(1_767_225_600, 0);
+    new_year + SignedDuration::from_secs(seconds)
+}
+
+/// The `n`th of the ids that a test chooses itself; each has other first eight digits.
+pub fn id(n: u32) -> MessageId {
+    MessageId(Uuid::from_u128(
+        (u128::from(n) << 96) | 0x4000_8000_0000_0000_0000,
+    ))
+}
+
+/// A draft with an id that nobody else has.
+pub fn draft(from: &str, to: &str, body: impl Into<String>) -> Draft {
+    Draft::new(MessageId(Uuid::new_v4()), name(from), name(to), body)
+}
+
+/// Stores one message, or says as what it stands already.
+pub fn post(journal: &mut Journal, now: Timestamp, draft: &Draft) -> Posted {
+    let drafts = vec![draft.clone()];
+    match journal.commit(Job::Post { now, drafts }) {
+        Ok(Ok(Done::Posted(mut posted))) if posted.len() == 1 => posted.remove(0),
+        other => panic!("one message should have been posted: {other:?}"),
+    }
+}
+
+/// Carries out an order that must not be refused.
+pub fn order(
+    journal: &mut Journal,
+    now: Timestamp,
+    who: &str,
+    order: Order,
+    ids: &[MessageId],
+) -> Vec<Outcome> {
+    let job = Job::Order {
+        now,
+        who: name(who),
+        order,
+        ids: ids.to_vec(),
+    };
+    match journal.commit(job) {
+        Ok(Ok(Done::Ordered(ordered))) => ordered.iter().map(|o| o.outcome).collect(),
+        other => panic!("{order:?} should have been carried out: {other:?}"),
+    }
+}
+
+/// Why a job that must be refused is refused.
+pub fn denied(journal: &mut Journal, job: Job) -> Denied {
+    match journal.commit(job) {
+        Ok(Err(denied)) => denied,
+        other => panic!("it should have been denied: {other:?}"),
+    }
+}
+
+/// The text that `lab-append` writes into the message with this id: from a line to some 2 KiB,
+/// and known to whoever knows the id.
+pub fn text_of(id: MessageId) -> String {
+    let lines = 1 + usize::from(id.0.as_bytes()[15] % 50);
+    format!("message {id}, é\n").repeat(lines)
+}
