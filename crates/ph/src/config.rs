@@ -23,7 +23,7 @@ pub(crate) const SETTINGS: [Setting; 4] = [
         key: "journal.lock_timeout",
         env: "PH_JOURNAL_LOCK_TIMEOUT",
         default: "10s",
-        help: "how long a writer waits for its turn",
+        help: "how long a writer waits for its turn, such as 10s",
     },
     Setting {
         key: "output.color",
@@ -87,14 +87,18 @@ pub(crate) struct Config {
 }
 
 impl Layers {
-    pub(crate) fn load(files: &[PathBuf], color_flag: Option<&str>) -> Result<Self> {
+    pub(crate) fn defaults() -> Self {
         let values = SETTINGS.iter().map(|s| Value {
             text: s.default.to_owned(),
             source: Source::Default,
         });
-        let mut layers = Self {
+        Self {
             values: values.collect(),
-        };
+        }
+    }
+
+    pub(crate) fn load(files: &[PathBuf], color_flag: Option<&str>) -> Result<Self> {
+        let mut layers = Self::defaults();
         for path in files {
             match std::fs::read_to_string(path) {
                 Ok(text) => layers.add_file(path, &text)?,
@@ -135,17 +139,17 @@ impl Layers {
 
     fn add_file(&mut self, path: &Path, text: &str) -> Result<()> {
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-            Report::usage(format!(
+            let report = Report::usage(format!(
                 "the settings in {} are not TOML: {}",
                 path.display(),
                 error.message()
-            ))
-            .hint(error.span().map_or_else(String::new, |span| {
-                format!(
-                    "look at line {}",
-                    text[..span.start.min(text.len())].matches('\n').count() + 1
-                )
-            }))
+            ));
+            match error.span().and_then(|span| text.get(..span.start)) {
+                Some(before) => {
+                    report.hint(format!("look at line {}", before.matches('\n').count() + 1))
+                }
+                None => report,
+            }
         })?;
         let mut found = Vec::new();
         flatten("", &table, &mut found);

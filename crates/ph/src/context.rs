@@ -49,17 +49,39 @@ pub(crate) struct Context {
     pub(crate) json: bool,
     pub(crate) now: Timestamp,
     pub(crate) out: Output,
+    /// What is wrong with the settings, for who would rather know than stop.
+    pub(crate) trouble: Option<Report>,
 }
 
 impl Context {
     pub(crate) fn new(said: &Said) -> Result<Self> {
+        let mut context = Self::with_any_settings(said)?;
+        match context.trouble.take() {
+            Some(trouble) => Err(trouble),
+            None => Ok(context),
+        }
+    }
+
+    /// The same on the defaults where the settings are not right.
+    pub(crate) fn with_any_settings(said: &Said) -> Result<Self> {
         let (home, home_source) = find_home(said.home.clone())?;
         let user = etcetera::choose_base_strategy()
             .ok()
             .map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
         let config_files: Vec<_> = user.into_iter().chain([home.config()]).collect();
-        let layers = Layers::load(&config_files, said.color.as_deref())?;
-        let config = Config::of(&layers)?;
+        let read = || -> Result<_> {
+            let layers = Layers::load(&config_files, said.color.as_deref())?;
+            let config = Config::of(&layers)?;
+            Ok((layers, config))
+        };
+        let (layers, config, trouble) = match read() {
+            Ok((layers, config)) => (layers, config, None),
+            Err(trouble) => {
+                let layers = Layers::defaults();
+                let config = Config::of(&layers)?;
+                (layers, config, Some(trouble))
+            }
+        };
         let out = Output::new(config.color);
         Ok(Self {
             home,
@@ -70,6 +92,7 @@ impl Context {
             json: said.json,
             now: times::now(),
             out,
+            trouble,
         })
     }
 

@@ -1,23 +1,28 @@
 //! Letters as people and programs see them, and the way from a verb to the journal.
 
 use crate::context::Context;
+use crate::output::note;
 use crate::report::{Report, Result};
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use posthaste_core::{Body, IdPrefix, Letter, MessageId, Order, Priority, text};
-use posthaste_store::{Done, Home, Job, Journal, Ordered, Posted, files};
+use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
 use posthaste_wire as wire;
 use unicode_width::UnicodeWidthStr;
 
 /// How much of a text stands in a list that goes to no terminal.
 const LINE: usize = 100;
 
-pub(crate) fn as_json(home: &Home, letter: &Letter, now: Timestamp) -> Result<wire::Message> {
-    Ok(wire::Message::new(
-        letter,
-        files::body(home, &letter.message)?,
-        now,
-    ))
+/// A letter's text among others; where it is lost, a word to say so stands in its place, because
+/// one lost body must not keep the rest of an inbox from its reader.
+pub(crate) fn text_or_loss(home: &Home, letter: &Letter) -> Result<String> {
+    match files::body(home, &letter.message) {
+        Err(error @ Error::BodyLost { .. }) => {
+            note(&error);
+            Ok(format!("({error})"))
+        }
+        body => Ok(body?),
+    }
 }
 
 pub(crate) fn all_as_json(
@@ -27,7 +32,10 @@ pub(crate) fn all_as_json(
 ) -> Result<Vec<wire::Message>> {
     letters
         .iter()
-        .map(|letter| as_json(home, letter, now))
+        .map(|letter| {
+            let body = text_or_loss(home, letter)?;
+            Ok(wire::Message::new(letter, body, now))
+        })
         .collect()
 }
 
@@ -101,14 +109,17 @@ fn screen_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// The head of a letter and its text, as a person reads it.
-pub(crate) fn full(context: &mut Context, letter: &Letter) -> Result<()> {
-    head(context, letter)?;
-    let body = files::body(&context.home, &letter.message)?;
+/// A letter's text as a person reads it, each line after `indent`.
+pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
+    let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
     context.out.line("")?;
-    context
-        .out
-        .line(text::visible(body.strip_suffix('\n').unwrap_or(&body)))
+    for line in shown.split('\n') {
+        let indent = if line.is_empty() { "" } else { indent };
+        context.out.bytes(indent.as_bytes())?;
+        context.out.bytes(line.as_bytes())?;
+        context.out.bytes(b"\n")?;
+    }
+    Ok(())
 }
 
 pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
@@ -124,7 +135,7 @@ pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
     field(context, "to", message.to.as_str())?;
     field(context, "sent", &when)?;
     if let Some(subject) = &envelope.subject {
-        field(context, "subject", &text::visible(subject))?;
+        field(context, "subject", subject)?;
     }
     if envelope.priority != Priority::Normal {
         field(context, "priority", envelope.priority.as_str())?;
@@ -137,6 +148,7 @@ pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
 
 pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()> {
     let label = AnsiColor::Cyan.on_default();
+    let value = text::visible(value).replace('\n', "\u{240a}");
     context
         .out
         .line(format!("{label}{name:<11}{label:#}{value}"))

@@ -11,12 +11,15 @@ mod output;
 mod report;
 mod times;
 
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     clap_complete::CompleteEnv::with_factory(cli::Cli::command).complete();
-    let cli = cli::Cli::parse();
+    let cli = match cli::parse() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
     match cli::run(cli) {
         Ok(code) => code.into(),
         Err(report) => report.show(),

@@ -3,28 +3,31 @@
 //! Colour goes to terminals alone. A reader that closes the pipe ends the command quietly.
 
 use crate::report::{Report, Result};
+use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
+use posthaste_core::text;
 use serde::Serialize;
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
 pub(crate) struct Output {
-    stdout: BufWriter<AutoStream<StdoutLock<'static>>>,
+    stdout: BufWriter<StdoutLock<'static>>,
     is_terminal: bool,
+    is_coloured: bool,
 }
 
 impl Output {
     pub(crate) fn new(choice: ColorChoice) -> Self {
         let stdout = std::io::stdout();
-        let is_terminal = stdout.is_terminal();
-        // The stream's own judgement of NO_COLOR and the like, unless the user decided.
-        let choice = match choice {
-            ColorChoice::Auto => AutoStream::choice(&stdout),
-            decided => decided,
-        };
-        choice.write_global();
+        if choice != ColorChoice::Auto {
+            // Standard error follows what the user decided; else it judges for itself, because it
+            // may go to a file while standard output goes to a terminal.
+            choice.write_global();
+        }
         Self {
-            stdout: BufWriter::new(AutoStream::new(stdout.lock(), choice)),
-            is_terminal,
+            is_terminal: stdout.is_terminal(),
+            // Where nothing was decided, this is the judgement of NO_COLOR and the like.
+            is_coloured: AutoStream::choice(&stdout) != ColorChoice::Never,
+            stdout: BufWriter::new(stdout.lock()),
         }
     }
 
@@ -32,32 +35,46 @@ impl Output {
         self.is_terminal
     }
 
-    /// Writes text as it is.
-    pub(crate) fn text(&mut self, text: impl std::fmt::Display) -> Result<()> {
-        write!(self.stdout, "{text}").map_err(broken)
+    /// Writes our own text, coloured where colour is wanted.
+    pub(crate) fn text(&mut self, styled: impl std::fmt::Display) -> Result<()> {
+        let written = if self.is_coloured {
+            write!(self.stdout, "{styled}")
+        } else {
+            write!(self.stdout, "{}", strip_str(&styled.to_string()))
+        };
+        written.map_err(broken)
     }
 
-    pub(crate) fn line(&mut self, line: impl std::fmt::Display) -> Result<()> {
-        writeln!(self.stdout, "{line}").map_err(broken)
+    pub(crate) fn line(&mut self, styled: impl std::fmt::Display) -> Result<()> {
+        self.text(styled)?;
+        self.bytes(b"\n")
     }
 
     /// Writes bytes past all colouring, for what must come out to the byte.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        self.flush()?;
-        let mut raw = std::io::stdout().lock();
-        raw.write_all(bytes)
-            .and_then(|()| raw.flush())
-            .map_err(broken)
+        self.stdout.write_all(bytes).map_err(broken)
     }
 
     /// One JSON value: on one line for programs, spread out for a person.
     pub(crate) fn json(&mut self, value: &impl Serialize) -> Result<()> {
-        let text = if self.is_terminal {
+        let json = if self.is_terminal {
             serde_json::to_string_pretty(value)
         } else {
             serde_json::to_string(value)
         };
-        self.line(text.map_err(|error| Report::storage(format!("cannot write JSON: {error}")))?)
+        self.json_text(
+            &json.map_err(|error| Report::storage(format!("cannot write JSON: {error}")))?,
+        )
+    }
+
+    /// JSON that is text already: to the byte, but on a terminal nothing in its strings may act.
+    pub(crate) fn json_text(&mut self, json: &str) -> Result<()> {
+        if self.is_terminal {
+            self.bytes(inert(json).as_bytes())?;
+        } else {
+            self.bytes(json.as_bytes())?;
+        }
+        self.bytes(b"\n")
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
@@ -73,8 +90,19 @@ impl Output {
 pub(crate) fn note(text: impl std::fmt::Display) {
     let mut stderr = anstream::stderr().lock();
     let dim = anstyle::Style::new().dimmed();
+    let text = text::visible(&text.to_string());
     // A note that cannot be written is not worth failing for.
     let _ = writeln!(stderr, "{dim}note:{dim:#} {text}");
+}
+
+/// Help that was asked for, before there is an [`Output`]; a reader that went away is no failure.
+pub(crate) fn to_stdout(styled: &str) {
+    let _ = anstream::stdout().lock().write_all(styled.as_bytes());
+}
+
+/// The same for what is wrong with the command line: the exit code says it all the same.
+pub(crate) fn to_stderr(styled: &str) {
+    let _ = anstream::stderr().lock().write_all(styled.as_bytes());
 }
 
 /// Progress of something long, on one line that is written over; only for a person.
@@ -97,8 +125,35 @@ pub(crate) fn progress_done() {
 )]
 fn broken(error: std::io::Error) -> Report {
     if error.kind() == ErrorKind::BrokenPipe {
-        // Nobody reads any more: done, as for any tool in a pipe.
-        std::process::exit(0);
+        return Report::reader_gone();
     }
     Report::storage(format!("cannot write the output: {error}"))
+}
+
+/// The same JSON, with what a string in it may hold and a terminal would obey escaped.
+fn inert(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    for c in json.chars() {
+        // The rest of what acts is escaped in any JSON.
+        if c > '~' && text::visible(c.encode_utf8(&mut [0; 4])).starts_with(['\\', '\u{2421}']) {
+            shown.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_on_a_terminal_is_the_same_json_and_does_not_act() {
+        let every: String = (0..0x3_000).filter_map(char::from_u32).collect();
+        let json = serde_json::to_string(&every).unwrap();
+        let shown = inert(&json);
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), every);
+        assert_eq!(text::visible(&shown), shown);
+    }
 }

@@ -3,7 +3,7 @@
 
 use posthaste_store::{Denied, Error, Hint};
 use std::fmt::Display;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,10 +21,12 @@ pub(crate) enum Code {
 pub(crate) const EXIT_CODES: &str = "\
 0  ok
 1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding)
-2  usage: the command line, a name, an id or a file's content is not right; nothing was done
+2  usage: the command line, a setting, or a file named on it is not right
 3  not found: no such message, or a prefix that fits more than one
-4  refused: the rules do not allow it; nothing was done
-5  storage: the journal or a file could not be read or written
+4  refused: the rules do not allow it
+5  storage: the home could not be read or written
+
+With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take.
 ";
 
 impl Code {
@@ -76,6 +78,11 @@ impl Report {
         Self::new(Code::Storage, message)
     }
 
+    /// Nobody reads the output any more: done, quietly, as for any tool in a pipe.
+    pub(crate) fn reader_gone() -> Self {
+        Self::new(Code::Ok, "nobody reads the output any more")
+    }
+
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -85,8 +92,20 @@ impl Report {
         &self.message
     }
 
-    /// Says on standard error what failed; a reader that went away is no failure.
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
+    }
+
+    /// Whether something failed; a reader that went away is no failure.
+    pub(crate) fn is_failure(&self) -> bool {
+        self.code != Code::Ok
+    }
+
+    /// Says on standard error what failed.
     pub(crate) fn show(&self) -> ExitCode {
+        if !self.is_failure() {
+            return self.code.into();
+        }
         let mut stderr = anstream::stderr().lock();
         let red = anstyle::AnsiColor::Red.on_default().bold();
         let cyan = anstyle::AnsiColor::Cyan.on_default();
@@ -97,6 +116,7 @@ impl Report {
             posthaste_core::text::visible(&self.message)
         );
         if let Some(hint) = &self.hint {
+            let hint = posthaste_core::text::visible(hint);
             let _ = writeln!(stderr, "{cyan}hint:{cyan:#} {hint}");
         }
         self.code.into()
@@ -106,6 +126,9 @@ impl Report {
 impl From<Error> for Report {
     fn from(error: Error) -> Self {
         let code = match &error {
+            Error::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
+                return Self::reader_gone();
+            }
             Error::NotFound(_) | Error::Ambiguous { .. } => Code::NotFound,
             Error::BadImport { .. } => Code::Usage,
             Error::Io { .. }

@@ -65,6 +65,13 @@ pub(crate) fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
+    // One with a zone by name; where the zone is unknown, it must not pass for local time.
+    if text.contains('[') {
+        return match text.parse::<Zoned>() {
+            Ok(time) => Ok(time.timestamp()),
+            Err(error) => Err(Report::usage(format!("'{text}' is not a time: {error}"))),
+        };
+    }
     let zone = TimeZone::system();
     let unclear = |_| Report::usage(format!("the time {text} cannot be had in this time zone"));
     if let Ok(clock) = text.parse::<civil::Time>()
@@ -131,9 +138,16 @@ mod tests {
         };
         check("2026-11-15T14:30:00Z", "2026-11-15T14:30:00Z");
         check("2026-11-15T14:30:00+02:00", "2026-11-15T12:30:00Z");
+        check("2026-11-15T14:30[UTC]", "2026-11-15T14:30:00Z");
         let clock = parse_point("14:30", now).unwrap();
         assert!(clock > now && clock.duration_since(now) <= SignedDuration::from_hours(25));
-        for bad in ["", "later", "25:00", "2026-13-01"] {
+        for bad in [
+            "",
+            "later",
+            "25:00",
+            "2026-13-01",
+            "2026-11-15T14:30[Nowhere/At_All]",
+        ] {
             assert!(parse_point(bad, now).is_err(), "{bad:?}");
         }
     }

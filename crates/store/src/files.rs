@@ -10,7 +10,7 @@ use crate::home::{Home, private_dir};
 use crate::work::{Denied, Done, Job, Outcome};
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;
-use posthaste_core::{AgentName, Body, Draft, Message, MessageId};
+use posthaste_core::{AgentName, Body, Message, MessageId};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -80,9 +80,8 @@ fn holds(path: &Path, text: &str) -> bool {
 /// Writes a body that the journal has; not synced, because it can be made again.
 fn write_copy(names: &[PathBuf; 2], text: &str) -> Result<PathBuf> {
     match create_first(names)? {
-        Some((mut file, path)) => {
-            let written = file.write_all(text.as_bytes());
-            written.map_err(io("write", path))?;
+        Some((file, path)) => {
+            fill(file, path, text)?;
             Ok(path.clone())
         }
         // Both names are taken: the second is this message's alone, and somebody changed it.
@@ -91,6 +90,15 @@ fn write_copy(names: &[PathBuf; 2], text: &str) -> Result<PathBuf> {
             Ok(names[1].clone())
         }
     }
+}
+
+/// Writes a new file, or leaves none: half a body is of no use to anybody.
+fn fill(mut file: File, path: &PathBuf, text: &str) -> Result<File> {
+    if let Err(error) = file.write_all(text.as_bytes()) {
+        take_back([path]);
+        return Err(io("write", path)(error));
+    }
+    Ok(file)
 }
 
 /// A message's text, wherever it is kept.
@@ -136,95 +144,93 @@ fn find_filed(home: &Home, message: &Message) -> Result<(PathBuf, String)> {
     })
 }
 
+/// The files made for a job's large bodies, draft by draft. Whatever comes of the job, no other
+/// file is ever taken back: the same message may be on its way in by another door.
+pub(crate) type Made = Vec<Option<PathBuf>>;
+
 /// Writes and syncs every body that is too long for a fact, leaving its hash in the draft.
-pub(crate) fn put_large_bodies(home: &Home, job: &mut Job) -> Result<()> {
+pub(crate) fn put_large_bodies(home: &Home, job: &mut Job) -> Result<Made> {
+    let mut made = Made::new();
     let Job::Post { now, drafts } = job else {
-        return Ok(());
+        return Ok(made);
     };
     for draft in drafts {
-        if let Body::Inline(text) = &draft.body
-            && text.len() > INLINE_LIMIT
-        {
-            draft.body = put_filed(home, &names(home, &draft.to, *now, draft.id), text)?;
-        }
-    }
-    Ok(())
-}
-
-/// Stores a body as a file that a fact may point to.
-pub(crate) fn put_filed(home: &Home, names: &[PathBuf; 2], text: &str) -> Result<Body> {
-    let blake3 = blake3::hash(text.as_bytes()).to_hex().to_string();
-    if names.iter().any(|path| holds(path, text)) {
-        // Tried before, with the same id: it is there.
-        return Ok(Body::Filed {
-            bytes: text.len() as u64,
-            blake3,
-        });
-    }
-    let (mut file, path) = match create_first(names)? {
-        Some((file, path)) => (file, path.clone()),
-        None => {
-            let path = names[1].clone();
-            (File::create(&path).map_err(io("write", &path))?, path)
-        }
-    };
-    let written = file
-        .write_all(text.as_bytes())
-        .and_then(|()| file.sync_all());
-    if let Err(error) = written {
-        // Best effort: what could not be written is of no use to anybody.
-        let _ = std::fs::remove_file(&path);
-        return Err(io("write", &path)(error));
-    }
-    let dir = path.parent().unwrap_or(home.path());
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(io("sync", dir))?;
-    Ok(Body::Filed {
-        bytes: text.len() as u64,
-        blake3,
-    })
-}
-
-/// Takes back files whose message was not stored.
-pub(crate) fn drop_large_bodies(home: &Home, job: &Job) {
-    if let Job::Post { now, drafts } = job {
-        drafts
-            .iter()
-            .for_each(|draft| drop_large_body(home, *now, draft, None));
-    }
-}
-
-/// Removes the file made for a draft, unless it is also the file of the message that stands.
-fn drop_large_body(home: &Home, now: Timestamp, draft: &Draft, standing: Option<&Message>) {
-    if let Body::Filed { bytes, .. } = &draft.body {
-        let kept = standing.map(|message| names_of(home, message));
-        for path in names(home, &draft.to, now, draft.id) {
-            let is_kept = kept.as_ref().is_some_and(|kept| kept.contains(&path));
-            if !is_kept && path.metadata().is_ok_and(|meta| meta.len() == *bytes) {
-                // Best effort: an orphan file is untidy, not wrong.
-                let _ = std::fs::remove_file(&path);
+        let file = match &draft.body {
+            Body::Inline(text) if text.len() > INLINE_LIMIT => {
+                match put_filed(&names(home, &draft.to, *now, draft.id), text) {
+                    Ok((body, file)) => {
+                        draft.body = body;
+                        file
+                    }
+                    Err(error) => {
+                        take_back(made.iter().flatten());
+                        return Err(error);
+                    }
+                }
             }
-        }
+            Body::Inline(_) | Body::Filed { .. } => None,
+        };
+        made.push(file);
+    }
+    Ok(made)
+}
+
+/// Stores a body as a file that a fact may point to; says which, if it had to make one.
+pub(crate) fn put_filed(names: &[PathBuf; 2], text: &str) -> Result<(Body, Option<PathBuf>)> {
+    let body = Body::Filed {
+        bytes: text.len() as u64,
+        blake3: blake3::hash(text.as_bytes()).to_hex().to_string(),
+    };
+    let Some((file, path)) = create_first(names)? else {
+        // Tried before, with the same id: then it is there. Nothing else may be overwritten.
+        return if names.iter().any(|path| holds(path, text)) {
+            Ok((body, None))
+        } else {
+            Err(io("create", &names[1])(ErrorKind::AlreadyExists.into()))
+        };
+    };
+    let dir = path.parent().unwrap_or(path);
+    let synced = fill(file, path, text)?
+        .sync_all()
+        .and_then(|()| File::open(dir)?.sync_all());
+    if let Err(error) = synced {
+        take_back([path]);
+        return Err(io("sync", path)(error));
+    }
+    Ok((body, Some(path.clone())))
+}
+
+/// Removes files whose message was not stored.
+pub(crate) fn take_back<'a>(made: impl IntoIterator<Item = &'a PathBuf>) {
+    for path in made {
+        // Best effort: an orphan file is untidy, not wrong.
+        let _ = std::fs::remove_file(path);
     }
 }
 
-/// Brings the files in line with what was committed, before the caller is answered.
+/// Brings the files in line with what was committed, before the caller is answered. Nothing of it
+/// can undo the commit, so nothing of it fails: a copy that cannot be made now is made when it is
+/// asked for.
 pub(crate) fn settle(
     home: &Home,
     job: &Job,
+    made: &Made,
     answer: &std::result::Result<Done, Denied>,
-) -> Result<()> {
+) {
     match (job, answer) {
-        (Job::Post { now, drafts }, Ok(Done::Posted(posted))) => {
-            for (draft, posted) in drafts.iter().zip(posted) {
+        (Job::Post { .. }, Ok(Done::Posted(posted))) => {
+            for (posted, made) in posted.iter().zip(made) {
                 let message = &posted.letter.message;
                 match (&message.envelope.body, posted.is_new) {
-                    (Body::Inline(text), true) => {
-                        write_copy(&names_of(home, message), text)?;
-                    }
+                    (Body::Inline(text), true) => drop(write_copy(&names_of(home, message), text)),
                     (Body::Filed { .. }, true) => {}
-                    (_, false) => drop_large_body(home, *now, draft, Some(message)),
+                    // It stood there already; only if its own file was lost is this one needed.
+                    (_, false) => {
+                        let is_its_own = |path: &&PathBuf| {
+                            find_filed(home, message).is_ok_and(|(found, _)| found == **path)
+                        };
+                        take_back(made.iter().filter(|path| !is_its_own(path)));
+                    }
                 }
             }
         }
@@ -240,10 +246,9 @@ pub(crate) fn settle(
                 .filter(|o| o.outcome == Outcome::Changed)
                 .for_each(|o| remove_copy(home, &o.message));
         }
-        (Job::Post { .. }, Err(_)) => drop_large_bodies(home, job),
+        (Job::Post { .. }, Err(_)) => take_back(made.iter().flatten()),
         (Job::Post { .. } | Job::Order { .. } | Job::Inject { .. }, _) => {}
     }
-    Ok(())
 }
 
 /// Removes the copy of a deleted message. A large body stays: the log has nothing else of it.

@@ -17,8 +17,6 @@ use std::time::Duration;
 const QUEUE: usize = 1_024;
 /// How many are committed at once.
 const GROUP: usize = 256;
-/// While a process writes, nobody has to read the WAL anew, so more may gather in it.
-const WAL_LIMIT: u64 = 8 << 20;
 /// After this long without work it is quiet enough to fill the search index.
 const QUIET: Duration = Duration::from_millis(500);
 
@@ -63,13 +61,16 @@ impl Writer {
 
     /// Does one piece of work and waits until it is committed, synced and filed.
     pub fn commit(&self, mut job: Job) -> Result<Answer> {
-        files::put_large_bodies(&self.home, &mut job)?;
+        let made = files::put_large_bodies(&self.home, &mut job)?;
         let (answer, answered) = mpsc::sync_channel(1);
-        self.requests
-            .send(Request { job, answer })
-            .map_err(|_| Error::WriterGone)?;
-        let (job, answer) = answered.recv().map_err(|_| Error::WriterGone)??;
-        files::settle(&self.home, &job, &answer)?;
+        if self.requests.send(Request { job, answer }).is_err() {
+            files::take_back(made.iter().flatten());
+            return Err(Error::WriterGone);
+        }
+        // Without an answer nobody knows whether it was stored: its files stay.
+        let answered = answered.recv().map_err(|_| Error::WriterGone)?;
+        let (job, answer) = answered.inspect_err(|_| files::take_back(made.iter().flatten()))?;
+        files::settle(&self.home, &job, &made, &answer);
         bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
         Ok(answer)
     }
@@ -83,7 +84,7 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
             Err(RecvTimeoutError::Timeout) => {
                 if !indexed {
                     // Search catches up by itself; filling it here only saves it the time.
-                    indexed = crate::search::fill_some(&mut journal).map_or(true, |more| !more);
+                    indexed = crate::search::fill_some(&journal).map_or(true, |more| !more);
                 }
                 continue;
             }
@@ -104,14 +105,13 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
             }
             Err(error) => {
                 let error = Arc::new(error);
-                for (job, sender) in jobs.iter().zip(senders) {
-                    files::drop_large_bodies(journal.home(), job);
+                for sender in senders {
                     let _ = sender.send(Err(Error::Shared(error.clone())));
                 }
             }
         }
         // A full WAL costs time, not facts; the next commit reports a disk that is really broken.
-        let _ = journal.tidy_beyond(WAL_LIMIT);
+        let _ = journal.tidy_on_the_way();
     }
     let _ = journal.tidy();
 }

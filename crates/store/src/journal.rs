@@ -10,8 +10,13 @@ use crate::views::Views;
 use crate::work::{self, Denied, Done, Job};
 use crate::{bell, files};
 use rusqlite::config::DbConfig;
+use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use uuid::Uuid;
 
@@ -28,9 +33,12 @@ impl Patience {
 /// How many facts are folded in, or imported, before others get their turn.
 pub(crate) const STRETCH: u32 = 1_000;
 
-/// A short-lived process reads the whole WAL when it opens the journal alone, so it is kept as
-/// small as a checkpoint now and then is cheap.
-const WAL_LIMIT: u64 = 400 * 1024;
+/// A process that opens the journal alone reads the whole WAL, so no more is left in it than is
+/// read in a moment. In pages.
+const WAL_FRAMES: u32 = 64;
+
+/// While a process writes on, nobody has to read the WAL anew, so more may gather in it.
+const WAL_FRAMES_ON_THE_WAY: u32 = 2_000;
 
 #[derive(Debug)]
 pub struct Journal {
@@ -40,6 +48,11 @@ pub struct Journal {
     pub(crate) patience: Patience,
     lock: WritersLock,
     origin: String,
+    /// How many pages the WAL held after this process's last commit.
+    wal_frames: Arc<AtomicU32>,
+    /// Whether the WAL was not there before this process: its name is then synced once, because
+    /// SQLite is told not to sync directories in every process.
+    wal_is_new: bool,
     _host: HostHold,
 }
 
@@ -75,9 +88,11 @@ impl Journal {
         if !home.has_journal()? {
             private_file(&path)?;
         }
+        let wal_is_new = !wal_of(&path).exists();
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(&path, flags).map_err(sqlite(&path))?;
-        configure(&conn, patience).map_err(sqlite(&path))?;
+        let mut conn = Connection::open_with_flags(&path, flags).map_err(sqlite(&path))?;
+        let wal_frames = Arc::default();
+        configure(&mut conn, patience, &wal_frames).map_err(sqlite(&path))?;
         let views = Views { version: views };
         let mut journal = Self {
             home,
@@ -86,17 +101,14 @@ impl Journal {
             patience,
             lock,
             origin: String::new(),
+            wal_frames,
+            wal_is_new,
             _host: host,
         };
-        if !schema::is_there(&journal.conn, views.version).map_err(sqlite(&path))? {
-            journal.create()?;
-        }
-        journal.origin = journal
-            .conn
-            .query_row("SELECT value FROM home WHERE name = 'origin'", [], |row| {
-                row.get(0)
-            })
-            .map_err(sqlite(&path))?;
+        journal.origin = match schema::origin(&journal.conn, views.version).map_err(sqlite(&path))? {
+            Some(origin) => origin,
+            None => journal.create()?,
+        };
         Ok(journal)
     }
 
@@ -109,20 +121,25 @@ impl Journal {
         &self.origin
     }
 
-    fn create(&mut self) -> Result<()> {
+    /// Makes the tables, unless another process was faster; gives back the home's own id.
+    fn create(&mut self) -> Result<String> {
         let path = self.home.journal();
         let _held = self.lock.acquire(self.patience.0)?;
-        let origin = Uuid::new_v4().to_string();
+        let fresh = Uuid::new_v4().to_string();
         let version = self.views.version;
-        self.conn
-            .pragma_update(None, "journal_mode", "wal")
-            .map_err(sqlite(&path))?;
-        in_transaction(&mut self.conn, |tx| schema::create(tx, version, &origin))
-            .map_err(sqlite(&path))?;
-        // The file's own name must outlive a power cut too.
-        File::open(self.home.path())
-            .and_then(|dir| dir.sync_all())
-            .map_err(io("sync", self.home.path()))
+        self.conn.pragma_update(None, "journal_mode", "wal").map_err(sqlite(&path))?;
+        in_transaction(&mut self.conn, |tx| schema::create(tx, version, &fresh)).map_err(sqlite(&path))?;
+        self.sync_names()?;
+        self.lay_out_wal()?;
+        Ok(schema::origin(&self.conn, version).map_err(sqlite(&path))?.unwrap_or(fresh))
+    }
+
+    /// Makes the names of the journal's files outlive a power cut, as their content does.
+    fn sync_names(&mut self) -> Result<()> {
+        let dir = self.home.path();
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(io("sync", dir))?;
+        self.wal_is_new = false;
+        Ok(())
     }
 
     /// Takes this process's turn to write.
@@ -147,11 +164,17 @@ impl Journal {
         let views = self.views;
         let value = in_transaction(&mut self.conn, |tx| {
             // Others may have written since; here nobody can any more.
-            while views.catch_up(tx, STRETCH)? > 0 {}
+            while views.lag(tx)? > 0 {
+                views.catch_up(tx, STRETCH)?;
+            }
             write(tx, views)
         });
         drop(held);
-        value.map_err(sqlite(&path))
+        let value = value.map_err(sqlite(&path))?;
+        if self.wal_is_new {
+            self.sync_names()?;
+        }
+        Ok(value)
     }
 
     /// Brings this binary's views to head, giving the lock up every [`STRETCH`] facts.
@@ -189,18 +212,18 @@ impl Journal {
             Job::Inject { .. } => Durability::Unsynced,
             Job::Post { .. } | Job::Order { .. } => Durability::Synced,
         };
-        files::put_large_bodies(&self.home, &mut job)?;
+        let made = files::put_large_bodies(&self.home, &mut job)?;
         let answer = self.with_durability(durability, |journal| {
             journal.commit_all(std::slice::from_ref(&job))
         });
         let answer = match answer {
             Ok(mut answers) => answers.pop().ok_or(Error::WriterGone)?,
             Err(error) => {
-                files::drop_large_bodies(&self.home, &job);
+                files::take_back(made.iter().flatten());
                 return Err(error);
             }
         };
-        files::settle(&self.home, &job, &answer)?;
+        files::settle(&self.home, &job, &made, &answer);
         bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
         Ok(answer)
     }
@@ -237,29 +260,55 @@ impl Journal {
         value
     }
 
-    /// Moves what has gathered in the WAL into the database, if it is much. For after the answer.
+    /// Moves what has gathered in the WAL into the database and empties it, if it is much. For
+    /// after the answer, in a process that is about to end.
     pub fn tidy(&self) -> Result<()> {
-        self.tidy_beyond(WAL_LIMIT)
-    }
-
-    pub(crate) fn tidy_beyond(&self, limit: u64) -> Result<()> {
-        let path = self.home.journal();
-        let wal = path.with_extension("db-wal");
-        if wal.metadata().map_or(0, |meta| meta.len()) < limit {
+        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES {
             return Ok(());
         }
-        // Whoever is next to write will see to it.
-        let Some(_held) = self.lock.try_acquire()? else {
-            return Ok(());
+        // Emptying shuts other writers out for a moment, so it takes its turn; whoever has the
+        // turn now will see to it.
+        match self.lock.try_acquire()? {
+            Some(_held) => {
+                self.checkpoint("TRUNCATE")?;
+                self.lay_out_wal()
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Gives an emptied WAL its usual length again, in zeros, which mean nothing to SQLite. A
+    /// commit that writes over them is synced in half the time of one that makes the file grow.
+    fn lay_out_wal(&self) -> Result<()> {
+        const LENGTH: u64 = (WAL_FRAMES as u64 + 32) * 4120;
+        let path = wal_of(&self.home.journal());
+        let lay_out = || {
+            // At the end, wherever that is by now: nothing that is there is written over.
+            let mut wal = OpenOptions::new().append(true).open(&path)?;
+            let missing = LENGTH.saturating_sub(wal.metadata()?.len());
+            wal.write_all(&vec![0; missing as usize])?;
+            wal.sync_all()
         };
+        lay_out().map_err(io("lay out", &path))
+    }
+
+    /// The same in a process that goes on: the WAL is written over from its beginning, once
+    /// everything in it is moved, and nobody is shut out.
+    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
+        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
+            return Ok(());
+        }
+        self.checkpoint("PASSIVE")
+    }
+
+    /// Nobody is waited for: what a reader still needs stays, and is moved another time.
+    fn checkpoint(&self, mode: &str) -> Result<()> {
         let checkpoint = || {
-            // Readers are not waited for: what they still need stays, and is moved another time.
             self.conn.busy_timeout(Duration::ZERO)?;
-            self.conn
-                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            self.conn.query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()))?;
             self.conn.busy_timeout(self.patience.0)
         };
-        checkpoint().map_err(sqlite(&path))
+        checkpoint().map_err(sqlite(&self.home.journal()))
     }
 }
 
@@ -284,16 +333,20 @@ fn in_transaction<T>(
     Ok(value)
 }
 
-fn configure(conn: &Connection, patience: Patience) -> rusqlite::Result<()> {
+fn configure(conn: &mut Connection, patience: Patience, wal_frames: &Arc<AtomicU32>) -> rusqlite::Result<()> {
     conn.busy_timeout(patience.0)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     conn.set_prepared_statement_cache_capacity(64);
-    conn.execute_batch(
-        "PRAGMA synchronous = FULL;
-         PRAGMA fullfsync = ON;
-         PRAGMA wal_autocheckpoint = 0;
-         PRAGMA cache_size = -1024;
-         PRAGMA foreign_keys = OFF;
-         PRAGMA temp_store = MEMORY;",
-    )
+    let wal_frames = wal_frames.clone();
+    // In the place of SQLite's own hook, which would checkpoint before the answer.
+    conn.wal_hook(Some(move |_: &mut Wal, frames: i32| {
+        wal_frames.store(frames.unsigned_abs(), Ordering::Relaxed);
+        Ok(())
+    }))?;
+    // The second has a meaning on macOS alone, where a plain sync stops at the drive's cache.
+    conn.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON")
+}
+
+fn wal_of(journal: &Path) -> PathBuf {
+    journal.with_extension("db-wal")
 }

@@ -4,18 +4,20 @@
 //! data from outside: every line is checked, and nothing in it names a file.
 
 use crate::bell;
-use crate::error::{Error, Result, io};
+use crate::error::{Error, Result, io, sqlite};
 use crate::files;
 use crate::journal::{Journal, STRETCH};
 use crate::work::{self, NewRecord};
 use posthaste_core::{AgentName, Body, MessageId, Record, text};
-use rusqlite::OptionalExtension;
+use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::io::{BufRead, Write};
 
 /// How much of a large body stands on one line.
 const CHUNK: usize = 256 * 1024;
+/// How many bytes of facts are imported at once, however few they are.
+const BATCH_BYTES: usize = 8 << 20;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -49,8 +51,9 @@ pub fn to_line(record: &Record) -> String {
     } else {
         serde_json::from_str(&record.data).ok()
     };
-    // A raw value is trimmed; only one that is still the same may stand for the text.
-    let raw = raw.filter(|raw| raw.get() == record.data);
+    // A raw value is trimmed; only one that is still the same may stand for the text. A null would
+    // be read back as nothing.
+    let raw = raw.filter(|raw| raw.get() == record.data && raw.get() != "null");
     let line = FactLine {
         seq: record.seq,
         origin: record.origin.clone(),
@@ -124,56 +127,73 @@ pub struct Imported {
 }
 
 /// Reads NDJSON into the journal, giving the lock up every thousand facts. In an empty home every
-/// fact keeps its number; elsewhere numbers are given anew, in the order of arrival.
+/// fact keeps its number; elsewhere numbers are given anew, in the order of arrival. What came
+/// whole before a bad line is taken all the same.
 pub fn import(
     journal: &mut Journal,
     input: &mut dyn BufRead,
     mut progress: impl FnMut(u64),
 ) -> Result<Imported> {
     let mut done = Imported::default();
-    let mut batch = Vec::new();
-    let mut number = 0;
-    let mut pending: Option<(MessageId, String)> = None;
-    let mut line = Vec::new();
+    let mut lines = Lines { input, number: 0 };
     loop {
-        line.clear();
-        let count = input
-            .read_until(b'\n', &mut line)
-            .map_err(io("read", std::path::Path::new("the import")))?;
-        number += 1;
-        let text = std::str::from_utf8(&line)
-            .map_err(|_| bad(number, "not UTF-8"))?
-            .trim();
-        if !text.is_empty() {
-            if let Ok(part) = serde_json::from_str::<BodyLine>(text) {
-                match &mut pending {
-                    Some((id, body)) if *id == part.body_of => body.push_str(&part.text),
-                    Some((id, _)) => {
-                        return Err(bad(number, &format!("the body of {id} has no message")));
-                    }
-                    None => pending = Some((part.body_of, part.text)),
-                }
-            } else {
-                let record = read_line(number, text)?;
-                place_body(journal, number, &record, pending.take())?;
-                batch.push(record);
-            }
-        }
-        if batch.len() >= STRETCH as usize || (count == 0 && !batch.is_empty()) {
+        let mut batch = Vec::new();
+        let more = lines.read_batch(journal, &mut batch);
+        if !batch.is_empty() {
             add(journal, &batch, &mut done)?;
-            batch.clear();
             journal.tidy()?;
             progress(done.added + done.known);
         }
-        if count == 0 {
-            break;
+        if !more? {
+            return Ok(done);
         }
     }
-    if let Some((id, _)) = pending {
-        return Err(bad(number, &format!("the body of {id} has no message")));
+}
+
+/// An import, as far as it is read.
+struct Lines<'a> {
+    input: &'a mut dyn BufRead,
+    number: u64,
+}
+
+impl Lines<'_> {
+    /// Reads facts, and puts the bodies that come ahead of them where they belong; false at the
+    /// end of the input.
+    fn read_batch(&mut self, journal: &Journal, batch: &mut Vec<Record>) -> Result<bool> {
+        let mut pending: Option<(MessageId, String)> = None;
+        let mut line = Vec::new();
+        let mut bytes = 0;
+        while pending.is_some() || (batch.len() < STRETCH as usize && bytes < BATCH_BYTES) {
+            line.clear();
+            let count = self
+                .input
+                .read_until(b'\n', &mut line)
+                .map_err(io("read", std::path::Path::new("the import")))?;
+            self.number += 1;
+            let text = std::str::from_utf8(&line)
+                .map_err(|_| bad(self.number, "not UTF-8"))?
+                .trim();
+            if let Ok(part) = serde_json::from_str::<BodyLine>(text) {
+                match &mut pending {
+                    Some((id, body)) if *id == part.body_of => body.push_str(&part.text),
+                    Some((id, _)) => return Err(bodiless(self.number, *id)),
+                    None => pending = Some((part.body_of, part.text)),
+                }
+            } else if !text.is_empty() {
+                let record = read_line(self.number, text)?;
+                place_body(journal, self.number, &record, pending.take())?;
+                bytes += count;
+                batch.push(record);
+            }
+            if count == 0 {
+                return match pending {
+                    Some((id, _)) => Err(bodiless(self.number, id)),
+                    None => Ok(false),
+                };
+            }
+        }
+        Ok(true)
     }
-    journal.tidy()?;
-    Ok(done)
 }
 
 fn read_line(number: u64, line: &str) -> Result<Record> {
@@ -206,34 +226,47 @@ fn place_body(
     record: &Record,
     body: Option<(MessageId, String)>,
 ) -> Result<()> {
+    // A body that was lost before the export stays lost; reading it says so.
+    let Some((id, text)) = body else {
+        return Ok(());
+    };
     let message = record.read().ok().and_then(|fact| fact.message());
-    match (message, body) {
-        (Some(message), Some((id, text))) if id == message.id => {
-            let Body::Filed { bytes, blake3 } = &message.envelope.body else {
-                return Err(bad(
-                    number,
-                    "a body in lines of its own for a message that holds its body",
-                ));
-            };
-            if text.len() as u64 != *bytes
-                || blake3::hash(text.as_bytes()).to_hex().as_str() != blake3
-            {
-                return Err(bad(
-                    number,
-                    &format!("the body of {id} is not the one that its fact proves"),
-                ));
-            }
-            files::put_filed(
-                journal.home(),
-                &files::names_of(journal.home(), &message),
-                &text,
-            )?;
-            Ok(())
-        }
-        (_, Some((id, _))) => Err(bad(number, &format!("the body of {id} has no message"))),
-        // A body that was lost before the export stays lost; reading it says so.
-        (_, None) => Ok(()),
+    let message = message
+        .filter(|message| message.id == id)
+        .ok_or_else(|| bodiless(number, id))?;
+    let Body::Filed { bytes, blake3 } = &message.envelope.body else {
+        return Err(bad(
+            number,
+            "a body in lines of its own for a message that holds its body",
+        ));
+    };
+    if text.len() as u64 != *bytes || blake3::hash(text.as_bytes()).to_hex().as_str() != blake3 {
+        return Err(bad(
+            number,
+            &format!("the body of {id} is not the one that its fact proves"),
+        ));
     }
+    let there = fact_with(&journal.conn, &record.id).map_err(sqlite(&journal.home.journal()))?;
+    let is_wanted = there.is_none_or(|there| is_same(&there, record));
+    if is_wanted && files::body(journal.home(), &message).is_err() {
+        files::put_filed(&files::names_of(journal.home(), &message), &text)?;
+    }
+    Ok(())
+}
+
+fn fact_with(conn: &Connection, id: &str) -> rusqlite::Result<Option<Record>> {
+    conn.prepare_cached("SELECT seq, origin, id, at, agent, kind, data FROM facts WHERE id = ?1")?
+        .query_row([id], crate::views::record_of)
+        .optional()
+}
+
+/// Whether two records are the same fact. Numbers are each home's own.
+fn is_same(there: &Record, record: &Record) -> bool {
+    let renumbered = Record {
+        seq: record.seq,
+        ..there.clone()
+    };
+    renumbered == *record
 }
 
 fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<()> {
@@ -244,25 +277,9 @@ fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<(
             .prepare_cached("SELECT coalesce(max(seq), 0) FROM facts")?
             .query_row([], |row| row.get(0))?;
         for record in batch {
-            let there = conn
-                .prepare_cached(
-                    "SELECT seq, origin, id, at, agent, kind, data FROM facts WHERE id = ?1",
-                )?
-                .query_row([&record.id], crate::views::record_of)
-                .optional()?;
-            match there {
-                Some(there) => {
-                    // Numbers are each home's own.
-                    let same = Record {
-                        seq: record.seq,
-                        ..there
-                    } == *record;
-                    if same {
-                        step.known += 1;
-                    } else {
-                        step.conflicts.push(record.id.clone());
-                    }
-                }
+            match fact_with(conn, &record.id)? {
+                Some(there) if is_same(&there, record) => step.known += 1,
+                Some(_) => step.conflicts.push(record.id.clone()),
                 None => {
                     let new = NewRecord {
                         origin: &record.origin,
@@ -294,6 +311,10 @@ fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<(
     done.known += step.known;
     done.conflicts.extend(step.conflicts);
     Ok(())
+}
+
+fn bodiless(line: u64, id: MessageId) -> Error {
+    bad(line, &format!("the body of {id} has no message"))
 }
 
 fn bad(line: u64, why: &str) -> Error {

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::views::{DELETED, STORED, UNCERTAIN, Views, record_of, standing_at};
+use crate::views::{DELETED, STORED, UNCERTAIN, Views, instant, record_of, standing_at};
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Letter, MessageId, Record};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -68,6 +68,8 @@ impl Journal {
             seqs.extend(mailbox(&self.conn, self.views, agent, *read).map_err(sqlite(&path))?);
         }
         seqs.sort_unstable();
+        // One that was marked between two looks is in both.
+        seqs.dedup();
         let letters = self.letters(&seqs)?;
         Ok(match listing {
             Listing::Unread => letters.into_iter().filter(|l| l.is_waiting(now)).collect(),
@@ -252,14 +254,17 @@ pub(crate) fn not_shown(
 ) -> rusqlite::Result<Vec<Letter>> {
     let mut look = views.prepare(
         conn,
-        "SELECT seq FROM v#_letters
-         WHERE recipient = ?1 AND read = 0 AND ended = 0 AND shown = 0
-           AND (not_before IS NULL OR not_before <= ?2) AND (expires_at IS NULL OR expires_at > ?2)
-         ORDER BY priority, seq LIMIT ?3",
+        &format!(
+            "SELECT seq FROM v#_letters
+             WHERE recipient = ?1 AND read = 0 AND ended = 0 AND shown = 0
+               AND (not_before IS NULL OR not_before <= ?2)
+               AND (expires_at IS NULL OR expires_at > ?2 OR proven NOT IN ({STORED}, {UNCERTAIN}))
+             ORDER BY priority, seq LIMIT ?3"
+        ),
     )?;
     let seqs: Vec<u64> = look
         .query_map(
-            params![agent.as_str(), now.as_microsecond(), limit as u64],
+            params![agent.as_str(), instant(now), limit as u64],
             |row| row.get(0),
         )?
         .collect::<rusqlite::Result<_>>()?;
@@ -279,7 +284,7 @@ pub(crate) fn count(
         .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?
         .unwrap_or((0, 0));
-    let at = now.as_microsecond();
+    let at = instant(now);
     let expired: u64 = views
         .prepare(
             conn,

@@ -1,7 +1,7 @@
 //! The tables. `facts` and `home` never change shape; every set of views carries its version in
 //! its table names, so that binaries of different versions work on one journal side by side.
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 /// The version of the views that this binary keeps. A change to what [`crate::views`] derives,
 /// or to the shape it derives it in, is a new version: the old tables are left to old binaries.
@@ -92,12 +92,19 @@ pub(crate) fn drop_views(conn: &Connection, views: u32) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// Whether both the facts and this version's views are there.
-pub(crate) fn is_there(conn: &Connection, views: u32) -> rusqlite::Result<bool> {
-    let mut look =
-        conn.prepare_cached("SELECT count(*) FROM sqlite_schema WHERE name IN ('facts', ?1)")?;
-    let found: u32 = look.query_row([versioned("v#_odd", views)], |row| row.get(0))?;
-    Ok(found == 2)
+/// The home's own id; none where the facts or this version's views are not there.
+pub(crate) fn origin(conn: &Connection, views: u32) -> rusqlite::Result<Option<String>> {
+    // The views are made in one transaction, so one of their tables stands for all.
+    let sql = "SELECT value FROM home WHERE name = 'origin' AND EXISTS (SELECT 1 FROM v#_state)";
+    match conn.prepare(&versioned(sql, views)) {
+        Ok(mut look) => look.query_row([], |row| row.get(0)).optional(),
+        Err(error) if is_missing_table(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn is_missing_table(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown) && error.to_string().contains("no such table")
 }
 
 /// The versions of all views in this journal.

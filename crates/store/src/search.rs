@@ -8,7 +8,7 @@ use crate::files;
 use crate::home::private_file;
 use crate::journal::{Journal, STRETCH};
 use posthaste_core::{AgentName, Letter, receipt::End, text};
-use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
 /// How much of a body is searched.
 const INDEXED_BYTES: usize = 16 * 1024;
@@ -36,17 +36,22 @@ impl Journal {
     /// indexed, where it takes a while.
     pub fn search(&mut self, query: &Query, mut progress: impl FnMut(u64)) -> Result<Vec<Letter>> {
         self.catch_up()?;
-        let index = open(self)?;
-        loop {
-            let behind = fill(self, &index)?;
-            if behind == 0 {
-                break;
-            }
-            progress(behind);
-        }
         let Some(words) = as_match(&query.words) else {
             return Ok(Vec::new());
         };
+        with_index(self, |index| {
+            loop {
+                let behind = fill(self, index)?;
+                if behind == 0 {
+                    break;
+                }
+                progress(behind);
+            }
+            self.look_up(index, &words, query)
+        })
+    }
+
+    fn look_up(&self, index: &Connection, words: &str, query: &Query) -> Result<Vec<Letter>> {
         let path = self.home().search();
         let ranking = match query.order {
             Order::NewestFirst => "rowid DESC",
@@ -78,32 +83,33 @@ fn wanted(letter: &Letter, query: &Query) -> bool {
 }
 
 /// Indexes one stretch; true where there is more to do.
-pub(crate) fn fill_some(journal: &mut Journal) -> Result<bool> {
-    let index = open(journal)?;
-    Ok(fill(journal, &index)? > 0)
+pub(crate) fn fill_some(journal: &Journal) -> Result<bool> {
+    with_index(journal, |index| Ok(fill(journal, index)? > 0))
 }
 
-fn open(journal: &Journal) -> Result<Connection> {
+/// Works with the index. One that turns out to be of no use is made anew, once: nothing is in it
+/// that the journal has not.
+fn with_index<T>(
+    journal: &Journal,
+    mut work: impl FnMut(&Connection) -> Result<T>,
+) -> Result<T> {
     let path = journal.home().search();
-    private_file(&path)?;
-    match connect(journal) {
-        Ok(index) => Ok(index),
-        Err(Error::Corrupt { .. }) => {
-            // Nothing is in it that the journal has not.
+    match connect(journal).and_then(|index| work(&index)) {
+        Err(Error::Corrupt { path: damaged, .. }) if damaged == path => {
             for end in ["", "-wal", "-shm"] {
                 let mut file = path.clone().into_os_string();
                 file.push(end);
                 let _ = std::fs::remove_file(file);
             }
-            private_file(&path)?;
-            connect(journal)
+            connect(journal).and_then(|index| work(&index))
         }
-        Err(error) => Err(error),
+        done => done,
     }
 }
 
 fn connect(journal: &Journal) -> Result<Connection> {
     let path = journal.home().search();
+    private_file(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = || {
         let index = Connection::open_with_flags(&path, flags)?;
@@ -115,21 +121,33 @@ fn connect(journal: &Journal) -> Result<Connection> {
             |row| row.get(0),
         )?;
         if there == 0 {
-            index.execute_batch(
-                "BEGIN IMMEDIATE;
-                 CREATE VIRTUAL TABLE IF NOT EXISTS letters USING fts5(
+            let tx = Transaction::new_unchecked(&index, TransactionBehavior::Immediate)?;
+            tx.execute_batch(
+                "CREATE VIRTUAL TABLE IF NOT EXISTS letters USING fts5(
                    text, content = '', tokenize = 'unicode61 remove_diacritics 2');
-                 CREATE TABLE IF NOT EXISTS state(one INTEGER PRIMARY KEY CHECK (one = 1), applied_seq INTEGER NOT NULL, origin TEXT NOT NULL);
-                 COMMIT;",
+                 CREATE TABLE IF NOT EXISTS state(one INTEGER PRIMARY KEY CHECK (one = 1), applied_seq INTEGER NOT NULL, origin TEXT NOT NULL);",
             )?;
+            tx.execute(
+                "INSERT OR IGNORE INTO state VALUES (1, 0, ?1)",
+                [journal.origin()],
+            )?;
+            tx.commit()?;
         }
-        index.execute(
-            "INSERT OR IGNORE INTO state VALUES (1, 0, ?1)",
-            [journal.origin()],
-        )?;
-        Ok(index)
+        let (applied, origin): (u64, String) =
+            index.query_row("SELECT applied_seq, origin FROM state", [], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })?;
+        Ok((index, applied, origin))
     };
-    connect().map_err(sqlite(&path))
+    let (index, applied, origin) = connect().map_err(sqlite(&path))?;
+    // A journal that was put in the place of another, or went back to an older copy of itself.
+    if origin != journal.origin() || applied > journal.head()? {
+        return Err(Error::Corrupt {
+            path,
+            why: "it was made for another journal".to_owned(),
+        });
+    }
+    Ok(index)
 }
 
 /// Folds one stretch of facts into the index; says how many are left.
@@ -144,7 +162,7 @@ fn fill(journal: &Journal, index: &Connection) -> Result<u64> {
     if applied(index)? >= head {
         return Ok(0);
     }
-    let tx = rusqlite::Transaction::new_unchecked(index, TransactionBehavior::Immediate)
+    let tx = Transaction::new_unchecked(index, TransactionBehavior::Immediate)
         .map_err(sqlite(&path))?;
     let from = applied(&tx)?;
     let records = journal.facts_after(from)?;
@@ -208,7 +226,7 @@ mod tests {
     #[test]
     fn words_are_data() {
         let check = |words: &str, want: Option<&str>| {
-            assert_eq!(as_match(words).as_deref(), want, "{words:?}")
+            assert_eq!(as_match(words).as_deref(), want, "{words:?}");
         };
         check("login page", Some("\"login\" \"page\""));
         check("\"login page\" fix", Some("\"login page\" \"fix\""));

@@ -4,6 +4,7 @@
 //! ([`Standing::apply`]); here it is only kept where an index finds it.
 
 use crate::schema::versioned;
+use jiff::Timestamp;
 use posthaste_core::receipt::{End, Proven};
 use posthaste_core::{Event, Fact, MessageId, Record, Standing};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row, params};
@@ -106,8 +107,8 @@ impl Views {
             standing.shown,
             end_code(standing.end),
             envelope.key,
-            envelope.not_before.map(jiff::Timestamp::as_microsecond),
-            envelope.expires_at.map(jiff::Timestamp::as_microsecond),
+            envelope.not_before.map(instant),
+            envelope.expires_at.map(instant),
         ])?;
         self.count(
             conn,
@@ -200,6 +201,13 @@ impl Views {
     }
 }
 
+/// A time as the views keep and compare it: to the nanosecond, as the core does. What lies
+/// outside of 1677 to 2262 counts as the end of that span.
+pub(crate) fn instant(time: Timestamp) -> i64 {
+    let span = i128::from(i64::MIN)..=i128::from(i64::MAX);
+    time.as_nanosecond().clamp(*span.start(), *span.end()) as i64
+}
+
 /// Reads `proven, read, shown, ended` from a row, beginning at one of its columns.
 pub(crate) fn standing_at(row: &Row<'_>, first: usize) -> Result<Standing> {
     Ok(Standing {
@@ -222,12 +230,25 @@ pub(crate) fn record_of(row: &Row<'_>) -> Result<Record> {
     })
 }
 
+/// How many bytes of facts are read at once, however few they are.
+const PAGE_BYTES: usize = 8 << 20;
+
+/// The records that follow `seq`, at most `limit`; none only where there are none.
 pub(crate) fn records_after(conn: &Connection, seq: u64, limit: u32) -> Result<Vec<Record>> {
-    conn.prepare_cached(
+    let mut look = conn.prepare_cached(
         "SELECT seq, origin, id, at, agent, kind, data FROM facts WHERE seq > ?1 ORDER BY seq LIMIT ?2",
-    )?
-    .query_map(params![seq, limit], record_of)?
-    .collect()
+    )?;
+    let mut rows = look.query(params![seq, limit])?;
+    let mut records = Vec::new();
+    let mut bytes = 0;
+    while bytes < PAGE_BYTES
+        && let Some(row) = rows.next()?
+    {
+        let record = record_of(row)?;
+        bytes += record.data.len();
+        records.push(record);
+    }
+    Ok(records)
 }
 
 pub(crate) fn record_at(conn: &Connection, seq: u64) -> Result<Option<Record>> {

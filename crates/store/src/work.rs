@@ -2,7 +2,7 @@
 //! at head, what it decides is appended as facts, and the views follow.
 
 use crate::query;
-use crate::views::{STORED, UNCERTAIN, Views};
+use crate::views::{STORED, UNCERTAIN, Views, instant};
 use jiff::Timestamp;
 use posthaste_core::post::{self, Correspondence};
 use posthaste_core::receipt::{self, Order};
@@ -112,7 +112,17 @@ pub(crate) fn carry_out(
         views,
         origin,
     };
-    match job {
+    // Each message is decided on what those before it in the same job have left; what a refused
+    // job has appended by then is taken back.
+    let is_of_several = match job {
+        Job::Post { drafts, .. } => drafts.len() > 1,
+        Job::Order { ids, .. } => ids.len() > 1,
+        Job::Inject { .. } => false,
+    };
+    if is_of_several {
+        conn.execute_batch("SAVEPOINT job")?;
+    }
+    let answer = match job {
         Job::Post { now, drafts } => log.post(*now, drafts),
         Job::Order {
             now,
@@ -121,7 +131,14 @@ pub(crate) fn carry_out(
             ids,
         } => log.order(*now, who, *order, ids),
         Job::Inject { now, agent } => log.inject(*now, agent),
+    }?;
+    if is_of_several {
+        conn.execute_batch(match &answer {
+            Ok(_) => "RELEASE job",
+            Err(_) => "ROLLBACK TO job; RELEASE job",
+        })?;
     }
+    Ok(answer)
 }
 
 struct Log<'a> {
@@ -132,53 +149,52 @@ struct Log<'a> {
 
 impl Log<'_> {
     fn post(&mut self, now: Timestamp, drafts: &[Draft]) -> Result<Answer> {
-        let mut decided = Vec::with_capacity(drafts.len());
-        for draft in drafts {
-            let known = match self.correspondence(draft)? {
-                Ok(known) => known,
-                Err(denied) => return Ok(Err(denied)),
-            };
-            match post::decide(now, draft, &known) {
-                Ok(posting) => decided.push(posting),
-                Err(refusal) => return Ok(Err(Denied::Refused { id: None, refusal })),
+        let posted = drafts.iter().map(|draft| self.post_one(now, draft));
+        let posted = posted.collect::<Result<std::result::Result<_, _>>>()?;
+        Ok(posted.map(Done::Posted))
+    }
+
+    fn post_one(
+        &mut self,
+        now: Timestamp,
+        draft: &Draft,
+    ) -> Result<std::result::Result<Posted, Denied>> {
+        let known = match self.correspondence(draft)? {
+            Ok(known) => known,
+            Err(denied) => return Ok(Err(denied)),
+        };
+        let event = match post::decide(now, draft, &known) {
+            Ok(Posting::New(event)) => event,
+            Ok(Posting::Already(id)) => {
+                let there = query::letter(self.conn, self.views, id)?;
+                let posted = there.map(|letter| Posted {
+                    letter,
+                    is_new: false,
+                });
+                return Ok(posted.ok_or(Denied::NotFound(id)));
             }
+            Err(refusal) => return Ok(Err(Denied::Refused { id: None, refusal })),
+        };
+        // Who lets one message expire has let others: see what became of them.
+        if draft.ttl.is_some() {
+            self.sweep(now, &draft.to)?;
         }
-        let mut posted = Vec::with_capacity(drafts.len());
-        for (draft, posting) in drafts.iter().zip(decided) {
-            match posting {
-                Posting::New(event) => {
-                    self.sweep(now, &draft.to)?;
-                    let fact = Fact {
-                        id: draft.id.0,
-                        at: now,
-                        agent: draft.to.clone(),
-                        event,
-                    };
-                    self.append(&fact)?;
-                    if let Some(message) = fact.message() {
-                        let receipts = vec![fact.receipt()];
-                        let letter = Letter {
-                            message,
-                            standing: Standing::default(),
-                            receipts,
-                        };
-                        posted.push(Posted {
-                            letter,
-                            is_new: true,
-                        });
-                    }
-                }
-                Posting::Already(id) => {
-                    if let Some(letter) = query::letter(self.conn, self.views, id)? {
-                        posted.push(Posted {
-                            letter,
-                            is_new: false,
-                        });
-                    }
-                }
-            }
-        }
-        Ok(Ok(Done::Posted(posted)))
+        let fact = Fact {
+            id: draft.id.0,
+            at: now,
+            agent: draft.to.clone(),
+            event,
+        };
+        self.append(&fact)?;
+        let posted = fact.message().map(|message| Posted {
+            letter: Letter {
+                message,
+                standing: Standing::default(),
+                receipts: vec![fact.receipt()],
+            },
+            is_new: true,
+        });
+        Ok(posted.ok_or(Denied::NotFound(draft.id)))
     }
 
     fn correspondence(&self, draft: &Draft) -> Result<std::result::Result<Correspondence, Denied>> {
@@ -205,7 +221,19 @@ impl Log<'_> {
         }
         known.same_id =
             query::letter(self.conn, self.views, draft.id)?.map(|letter| letter.message);
+        if known.same_id.is_none() && self.has_fact(draft.id)? {
+            let refusal = Refusal::IdTaken;
+            return Ok(Err(Denied::Refused { id: None, refusal }));
+        }
         Ok(Ok(known))
+    }
+
+    /// Whether any fact has this id; one that is no message cannot be told from a message that
+    /// this version does not understand.
+    fn has_fact(&self, id: MessageId) -> Result<bool> {
+        self.conn
+            .prepare_cached("SELECT 1 FROM facts WHERE id = ?1")?
+            .exists([id.to_string()])
     }
 
     fn order(
@@ -215,33 +243,25 @@ impl Log<'_> {
         order: Order,
         ids: &[MessageId],
     ) -> Result<Answer> {
-        let mut decided = Vec::with_capacity(ids.len());
+        let mut ordered = Vec::with_capacity(ids.len());
         for id in ids {
             let Some(letter) = query::letter(self.conn, self.views, *id)? else {
                 return Ok(Err(Denied::NotFound(*id)));
             };
-            match receipt::decide(now, order, who, &letter.message, letter.standing) {
-                Ok(events) => decided.push((letter.message, Ok(events))),
-                Err(Refusal::AlreadyArchived) => {
-                    decided.push((letter.message, Err(Outcome::AlreadyArchived)));
+            let message = letter.message;
+            let outcome = match receipt::decide(now, order, who, &message, letter.standing) {
+                Ok(events) if events.is_empty() => Outcome::Unchanged,
+                Ok(events) => {
+                    self.append_events(now, &message.to, events)?;
+                    Outcome::Changed
                 }
+                Err(Refusal::AlreadyArchived) => Outcome::AlreadyArchived,
                 Err(refusal) => {
                     return Ok(Err(Denied::Refused {
                         id: Some(*id),
                         refusal,
                     }));
                 }
-            }
-        }
-        let mut ordered = Vec::with_capacity(ids.len());
-        for (message, decision) in decided {
-            let outcome = match decision {
-                Ok(events) if events.is_empty() => Outcome::Unchanged,
-                Ok(events) => {
-                    self.append_events(now, &message.to, events)?;
-                    Outcome::Changed
-                }
-                Err(outcome) => outcome,
             };
             ordered.push(Ordered { message, outcome });
         }
@@ -271,7 +291,7 @@ impl Log<'_> {
                        AND l.ended = 0 AND l.read = 0 AND l.proven IN ({STORED}, {UNCERTAIN}) LIMIT {SWEEP}"
                 ),
             )?;
-            look.query_map(params![agent.as_str(), now.as_microsecond()], |row| {
+            look.query_map(params![agent.as_str(), instant(now)], |row| {
                 row.get::<_, String>(0)
             })?
             .collect::<Result<Vec<_>>>()?

@@ -1,7 +1,7 @@
 use super::names::{NameParser, complete_agents};
 use crate::context::{Context, Said};
 use crate::output::note;
-use crate::report::{Code, Result};
+use crate::report::{Code, Report, Result};
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::{AgentName, Body, text};
 use posthaste_store::{Done, Injection, Job, Patience, files};
@@ -48,7 +48,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 
 /// What a hook calls: an agent must never fail because of its mail.
 pub(super) fn inject(args: &Args, said: &Said) -> Code {
-    if let Err(report) = try_inject(args, said) {
+    if let Err(report) = try_inject(args, said)
+        && report.is_failure()
+    {
         note(format!("no mail was shown: {}", report.message()));
     }
     Code::Ok
@@ -57,6 +59,13 @@ pub(super) fn inject(args: &Args, said: &Said) -> Code {
 fn try_inject(args: &Args, said: &Said) -> Result<()> {
     let mut context = Context::new(said)?;
     let name = whose(&context, args)?;
+    let (me, _) = context.me()?;
+    if me != name && !me.is_human() {
+        // It would count as shown, and its own agent would never hear of it.
+        return Err(Report::refused(format!(
+            "{me} cannot be shown the mail of {name}"
+        )));
+    }
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     let Some(mut journal) = context.reader_with(Patience(patience))? else {
         return Ok(());
@@ -91,7 +100,9 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
         })
         .collect();
     if !entries.is_empty() {
-        context.out.text(inject::reminder(&entries, unread))?;
+        context
+            .out
+            .bytes(inject::reminder(&entries, unread).as_bytes())?;
     }
     context.out.flush()?;
     journal.tidy()?;

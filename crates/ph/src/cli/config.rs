@@ -53,7 +53,7 @@ fn show(context: &mut Context) -> Result<Code> {
     }
     let home = format!(
         "home = {}  ({})",
-        context.home.path().display(),
+        text::visible(&context.home.path().display().to_string()),
         context.home_source
     );
     let rows: Vec<String> = context
@@ -64,7 +64,7 @@ fn show(context: &mut Context) -> Result<Code> {
                 "{} = {}  ({})",
                 setting.key,
                 text::one_line(&value.text, 80),
-                value.source
+                text::visible(&value.source.to_string())
             )
         })
         .collect();

@@ -1,3 +1,4 @@
+use crate::config::SETTINGS;
 use crate::context::Said;
 use crate::output::Output;
 use crate::report::{Code, Report, Result};
@@ -114,8 +115,13 @@ impl Stage<'_> {
         command
             .args(args)
             .env("PH_HOME", self.home)
+            // The user's own settings are none of the demo's.
+            .env("XDG_CONFIG_HOME", self.home)
             .env_remove("PH_AGENT")
             .stdin(Stdio::null());
+        for setting in &SETTINGS {
+            command.env_remove(setting.env);
+        }
         if who != "human" {
             command.env("PH_AGENT", who);
         }

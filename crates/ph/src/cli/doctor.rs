@@ -1,6 +1,6 @@
 use crate::context::Context;
 use crate::output::{progress, progress_done};
-use crate::report::{Code, Result};
+use crate::report::{Code, Report, Result};
 use anstyle::AnsiColor;
 use posthaste_core::text;
 use posthaste_store::{Hint, Home, Journal};
@@ -70,9 +70,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             progress_done();
             findings.extend(found);
         }
-        Err(report) => findings.push(wrong("journal", report.message().to_owned(), None)),
+        Err(report) => findings.push(failed("journal", &report)),
     }
-    findings.push(ok("settings", config_detail(context)));
+    findings.push(match &context.trouble {
+        Some(report) => failed("settings", report),
+        None => ok("settings", config_detail(context)),
+    });
     findings.extend(OUTSIDE.iter().map(|program| match on_path(program) {
         Some(path) => ok(program, path.display().to_string()),
         None => info(program, "not installed".to_owned()),
@@ -111,6 +114,14 @@ fn wrong(check: &'static str, detail: String, hint: Option<String>) -> Finding {
     }
 }
 
+fn failed(check: &'static str, report: &Report) -> Finding {
+    wrong(
+        check,
+        report.message().to_owned(),
+        report.advice().map(str::to_owned),
+    )
+}
+
 fn permissions(home: &Home) -> Option<Finding> {
     let open_to_others = |path: &Path| {
         path.metadata()
@@ -118,7 +129,8 @@ fn permissions(home: &Home) -> Option<Finding> {
             .map(|meta| meta.permissions().mode() & 0o777)
             .filter(|mode| mode & 0o077 != 0)
     };
-    if !home.path().exists() {
+    // What is no home yet may well be somebody else's business.
+    if !home.has_journal().unwrap_or(false) {
         return None;
     }
     let loose: Vec<_> = [
@@ -237,7 +249,9 @@ fn print(context: &mut Context, findings: &[Finding]) -> Result<()> {
             text::visible(&finding.detail)
         ))?;
         if let Some(hint) = &finding.hint {
-            context.out.line(format!("       hint: {hint}"))?;
+            context
+                .out
+                .line(format!("       hint: {}", text::visible(hint)))?;
         }
     }
     Ok(())

@@ -1,9 +1,10 @@
 use crate::context::Context;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
-use posthaste_store::portable;
+use posthaste_store::Journal;
+use posthaste_store::portable::{self, Exported};
 use std::fs::OpenOptions;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -24,29 +25,12 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let journal = context.reader()?;
     let exported = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
-        Some(path) => {
-            let failed =
-                |error| Report::storage(format!("cannot write {}: {error}", path.display()));
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(path)
-                .map_err(failed)?;
-            let mut out = BufWriter::new(file);
-            let exported = journal
-                .map(|journal| portable::export(&journal, &mut out))
-                .transpose()?;
-            out.flush()
-                .and_then(|()| out.get_ref().sync_all())
-                .map_err(failed)?;
-            exported
-        }
-        None => journal
-            .map(|journal| portable::export(&journal, context.out.writer()))
-            .transpose()?,
+        Some(path) => to_file(journal.as_ref(), path)?,
+        None => match &journal {
+            Some(journal) => portable::export(journal, context.out.writer())?,
+            None => Exported::default(),
+        },
     };
-    let exported = exported.unwrap_or_default();
     for id in &exported.lost_bodies {
         note(format!(
             "the body of message {id} is lost; its fact is exported without it"
@@ -60,4 +44,36 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         }
     }
     Ok(Code::Ok)
+}
+
+/// Writes the whole file or none.
+fn to_file(journal: Option<&Journal>, path: &Path) -> Result<Exported> {
+    let failed = |error| Report::storage(format!("cannot write {}: {error}", path.display()));
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)
+        .map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                Report::refused(format!("{} is there already", path.display()))
+                    .hint("an export overwrites nothing; choose another name")
+            }
+            _ => failed(error),
+        })?;
+    let mut out = BufWriter::new(file);
+    let mut write = || -> Result<Exported> {
+        let exported = match journal {
+            Some(journal) => portable::export(journal, &mut out)?,
+            None => Exported::default(),
+        };
+        out.flush()
+            .and_then(|()| out.get_ref().sync_all())
+            .map_err(failed)?;
+        Ok(exported)
+    };
+    write().inspect_err(|_| {
+        // Half an export must not pass for a whole one.
+        let _ = std::fs::remove_file(path);
+    })
 }

@@ -3,6 +3,7 @@ use crate::output::Output;
 use crate::report::{Code, EXIT_CODES, Report, Result};
 use anstream::ColorChoice;
 use clap::CommandFactory;
+use clap::builder::StyledStr;
 
 /// Explain a verb or a topic
 ///
@@ -19,17 +20,16 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, said: &Said) -> Result<Code> {
-    let mut command = super::Cli::command();
-    command.build();
     if args.topic == ["exit-codes"] {
         let mut out = Output::new(color(said));
         out.text(EXIT_CODES)?;
         out.flush()?;
         return Ok(Code::Ok);
     }
-    let mut wanted = &mut command;
+    let mut command = super::Cli::command();
+    let mut wanted = &command;
     for word in &args.topic {
-        wanted = wanted.find_subcommand_mut(word).ok_or_else(|| {
+        wanted = wanted.find_subcommand(word).ok_or_else(|| {
             Report::usage(format!(
                 "there is no verb or topic '{}'",
                 posthaste_core::text::one_line(word, 40)
@@ -37,12 +37,17 @@ pub(super) fn run(args: &Args, said: &Said) -> Result<Code> {
             .hint("'ph' lists the verbs; the topics are: exit-codes")
         })?;
     }
-    print(wanted, said)
+    let words = ["ph"].into_iter().chain(args.topic.iter().map(String::as_str));
+    // Asked as '--help' would be, so that both say the same.
+    match command.try_get_matches_from_mut(words.chain(["--help"])) {
+        Err(help) => print(&help.render(), said),
+        Ok(_) => print(&command.render_long_help(), said),
+    }
 }
 
-pub(super) fn print(command: &mut clap::Command, said: &Said) -> Result<Code> {
+pub(super) fn print(help: &StyledStr, said: &Said) -> Result<Code> {
     let mut out = Output::new(color(said));
-    out.text(command.render_long_help().ansi())?;
+    out.text(help.ansi())?;
     out.flush()?;
     Ok(Code::Ok)
 }

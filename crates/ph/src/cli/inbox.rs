@@ -4,7 +4,7 @@ use crate::letterbox;
 use crate::report::{Code, Result};
 use jiff::tz::TimeZone;
 use posthaste_core::{AgentName, Letter, prompt};
-use posthaste_store::{Listing, files};
+use posthaste_store::Listing;
 
 /// List an agent's unread mail
 ///
@@ -58,8 +58,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
     let bodies = letters
         .iter()
-        .map(|letter| files::body(&context.home, &letter.message));
-    let bodies = bodies.collect::<std::result::Result<Vec<_>, _>>()?;
+        .map(|letter| letterbox::text_or_loss(&context.home, letter));
+    let bodies = bodies.collect::<Result<Vec<_>>>()?;
     let entries: Vec<_> = letters
         .iter()
         .zip(&bodies)
@@ -68,7 +68,6 @@ fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
             text,
         })
         .collect();
-    context
-        .out
-        .text(prompt::inbox_block(&entries, &TimeZone::system()))
+    let block = prompt::inbox_block(&entries, &TimeZone::system());
+    context.out.bytes(block.as_bytes())
 }

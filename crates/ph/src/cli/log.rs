@@ -58,7 +58,7 @@ fn follow(context: &mut Context, args: Args) -> Result<Code> {
             Followed::Fact(record) => print(context, &record)?,
             Followed::Mark { seq } if context.json => context
                 .out
-                .line(format!("{{\"mark\":{{\"seq\":{seq}}}}}"))?,
+                .json_text(&format!("{{\"mark\":{{\"seq\":{seq}}}}}"))?,
             Followed::Mark { seq } => context.out.line(format!("-- live after {seq} --"))?,
         }
         if follower.is_caught_up() {
@@ -70,7 +70,7 @@ fn follow(context: &mut Context, args: Args) -> Result<Code> {
 
 fn print(context: &mut Context, record: &Record) -> Result<()> {
     if context.json {
-        return context.out.line(to_line(record));
+        return context.out.json_text(&to_line(record));
     }
     let when = match record.at.parse() {
         Ok(at) => context.config.time.show(at, context.now),

@@ -74,6 +74,8 @@ fn page(command: clap::Command) -> Result<Vec<u8>> {
         .map(|(code, meaning)| format!(".TP\n{code}\n{meaning}\n"))
         .collect();
     clap_mangen::Man::new(command)
+        .source(concat!("Posthaste ", env!("CARGO_PKG_VERSION")))
+        .manual("Posthaste")
         .render(&mut roff)
         .map_err(|error| Report::storage(format!("cannot write the page: {error}")))?;
     roff.extend_from_slice(format!(".SH \"EXIT STATUS\"\n{exit_codes}").as_bytes());

@@ -20,7 +20,7 @@ pub(super) struct Args {
     name: Option<String>,
     /// The text of the message
     #[arg(value_name = "TEXT")]
-    text: String,
+    text: Option<String>,
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -29,11 +29,15 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
             .hint("for example: ph message --name my-feature 'text'")
     })?;
     let to = agent_name(&name)?;
+    let text = args.text.ok_or_else(|| {
+        Report::usage("there is no text to send")
+            .hint("for example: ph message --name my-feature 'text'")
+    })?;
     let (from, from_evidence) = context.sender(None)?;
     let draft = Draft {
         from_evidence,
         priority: context.config.priority,
-        ..Draft::new(new_id(), from, to, not_empty(args.text)?)
+        ..Draft::new(new_id(), from, to, not_empty(text)?)
     };
     let mut journal = context.journal()?;
     let posted = letterbox::post(

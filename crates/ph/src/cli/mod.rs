@@ -21,6 +21,7 @@ mod log;
 mod man;
 mod mark;
 mod message;
+mod misread;
 mod names;
 mod read;
 mod reply;
@@ -34,8 +35,11 @@ use crate::context::{Context, Said};
 use crate::report::{Code, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::PathBuf;
+use std::process::ExitCode;
 
-const ABOUT: &str = "The post office for coding agents.
+const ABOUT: &str = "The post office for coding agents";
+
+const LONG_ABOUT: &str = "The post office for coding agents.
 
 Write to an agent, whether it runs or not: every message is on disk before 'ph send' says ok, \
 and its receipt says only what is proven.";
@@ -50,7 +54,7 @@ Examples:
 'ph help exit-codes' says what the exit codes mean.";
 
 #[derive(Debug, Parser)]
-#[command(name = "ph", version, about = ABOUT, after_help = EXAMPLES, disable_help_subcommand = true)]
+#[command(name = "ph", version, about = ABOUT, long_about = LONG_ABOUT, after_help = EXAMPLES, disable_help_subcommand = true)]
 pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
@@ -58,17 +62,20 @@ pub(crate) struct Cli {
     verb: Option<Verb>,
 }
 
+/// What heads the options that every verb has.
+const EVERYWHERE: &str = "Options of every verb";
+
 #[derive(Debug, clap::Args)]
 struct Global {
     /// Where the mail is kept [default: PH_HOME, else the nearest .posthaste/, else the XDG data
     /// directory]
-    #[arg(long, global = true, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     home: Option<PathBuf>,
     /// Print JSON
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     json: bool,
     /// When to use colour: auto, always or never
-    #[arg(long, global = true, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "WHEN", value_parser = ["auto", "always", "never"], hide_possible_values = true)]
     color: Option<String>,
 }
 
@@ -101,6 +108,53 @@ enum Verb {
     Help(help::Args),
 }
 
+/// The verbs that agents and their hooks call all the time. Knowing only these, the command line
+/// is read in a fraction of the time; whatever does not fit is left to the whole of it.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ph",
+    disable_help_subcommand = true,
+    disable_help_flag = true,
+    disable_version_flag = true
+)]
+struct HotCli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    verb: HotVerb,
+}
+
+#[derive(Debug, Subcommand)]
+enum HotVerb {
+    Send(send::Args),
+    Inbox(inbox::Args),
+    Check(check::Args),
+}
+
+impl HotVerb {
+    const NAMES: [&str; 3] = ["send", "inbox", "check"];
+}
+
+/// What was typed; where that cannot be read, it is told, and the process ends so.
+pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
+    let verb = std::env::args_os().nth(1);
+    if verb.is_some_and(|verb| HotVerb::NAMES.iter().any(|name| verb == *name))
+        && let Ok(HotCli { global, verb }) = HotCli::try_parse()
+    {
+        let verb = match verb {
+            HotVerb::Send(args) => Verb::Send(args),
+            HotVerb::Inbox(args) => Verb::Inbox(args),
+            HotVerb::Check(args) => Verb::Check(args),
+        };
+        return Ok(Cli {
+            global,
+            verb: Some(verb),
+        });
+    }
+    let words: Vec<_> = std::env::args_os().collect();
+    Cli::try_parse_from(&words).map_err(|error| misread::tell(&error, &words))
+}
+
 pub(crate) fn run(cli: Cli) -> Result<Code> {
     let said = Said {
         home: cli.global.home,
@@ -109,7 +163,7 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
     };
     let Some(verb) = cli.verb else {
         // Bare `ph` only says what there is.
-        return help::print(&mut Cli::command(), &said);
+        return help::print(&Cli::command().render_long_help(), &said);
     };
     // These look at nothing of the user's.
     match &verb {
@@ -120,7 +174,11 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
         Verb::Check(args) if args.inject => return Ok(check::inject(args, &said)),
         _ => {}
     }
-    let mut context = Context::new(&said)?;
+    let mut context = match &verb {
+        // It tells what is wrong with the settings itself.
+        Verb::Doctor(_) => Context::with_any_settings(&said)?,
+        _ => Context::new(&said)?,
+    };
     let context = &mut context;
     let code = match verb {
         Verb::Send(args) => send::run(context, args),

@@ -1,8 +1,8 @@
 //! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
 
-use clap::builder::{StyledStr, TypedValueParser};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use posthaste_core::{AgentName, IdPrefix, text};
+use posthaste_core::{AgentName, IdPrefix, Priority, text};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
 
@@ -88,19 +88,21 @@ fn invalid(
     why: &str,
     hint: Option<String>,
 ) -> clap::Error {
-    use clap::error::{ContextKind, ContextValue, ErrorKind};
-    let mut error = clap::Error::new(ErrorKind::ValueValidation).with_cmd(command);
-    let place = arg.map_or_else(String::new, ToString::to_string);
-    let shown = format!("{} ({why})", text::one_line(said, 80));
-    error.insert(ContextKind::InvalidArg, ContextValue::String(place));
-    error.insert(ContextKind::InvalidValue, ContextValue::String(shown));
-    if let Some(hint) = hint {
-        error.insert(
-            ContextKind::Suggested,
-            ContextValue::StyledStrs(vec![StyledStr::from(hint)]),
-        );
-    }
-    error
+    let place = arg.map_or_else(String::new, |arg| format!(" for '{arg}'"));
+    let shown = text::one_line(said, 80);
+    let tip = hint.map_or_else(String::new, |hint| format!("\n\n  tip: {hint}"));
+    let kind = clap::error::ErrorKind::ValueValidation;
+    clap::Error::raw(
+        kind,
+        format!("invalid value '{shown}'{place}: {why}{tip}\n"),
+    )
+    .with_cmd(command)
+}
+
+/// Reads a priority, and says which there are.
+pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
+    PossibleValuesParser::new(Priority::ALL.map(Priority::as_str))
+        .try_map(|said| said.parse::<Priority>())
 }
 
 /// Completes the names of agents that ever had mail.

@@ -39,11 +39,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         let message = posthaste_wire::Message::new(&letter, body, context.now);
         context.out.json(&message)?;
     } else if args.body && context.out.is_terminal() {
-        context.out.text(text::visible(&body))?;
+        context.out.bytes(text::visible(&body).as_bytes())?;
     } else if args.body {
         context.out.bytes(body.as_bytes())?;
     } else {
-        letterbox::full(context, &letter)?;
+        letterbox::head(context, &letter)?;
+        letterbox::text(context, &body, "")?;
     }
     if !is_mine {
         context.out.flush()?;

@@ -1,5 +1,5 @@
 use super::body::{BodyArgs, one_line};
-use super::names::{IdParser, NameParser, complete_agents, complete_ids};
+use super::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
 use super::send::{answer, new_id};
 use crate::context::Context;
 use crate::letterbox;
@@ -26,7 +26,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
     subject: Option<String>,
     /// interrupt, normal, idle-first or idle [default: the setting send.priority]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
     priority: Option<Priority>,
     /// Who it is from [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]

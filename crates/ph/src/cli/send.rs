@@ -1,11 +1,11 @@
 use super::body::{BodyArgs, one_line};
 use super::names::{
-    IdParser, NameParser, Recipients, RecipientsParser, complete_agents, complete_ids,
+    IdParser, NameParser, Recipients, RecipientsParser, complete_agents, complete_ids, priority,
 };
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
-use crate::report::{Code, Result};
+use crate::report::{Code, Report, Result};
 use crate::times::{parse_duration, parse_point};
 use jiff::SignedDuration;
 use posthaste_core::{AgentName, Body, Draft, IdPrefix, MessageId, Priority};
@@ -33,7 +33,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "TEXT", value_parser = one_line("subject"))]
     subject: Option<String>,
     /// interrupt, normal, idle-first or idle [default: the setting send.priority]
-    #[arg(long, value_name = "P")]
+    #[arg(long, value_name = "P", value_parser = priority(), hide_possible_values = true)]
     priority: Option<Priority>,
     /// Who it is from [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
@@ -62,7 +62,9 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
     let not_before = match (&args.at, args.after) {
         (Some(at), _) => Some(parse_point(at, context.now)?),
-        (None, Some(after)) => context.now.checked_add(after).ok(),
+        (None, Some(after)) => Some(context.now.checked_add(after).map_err(|_| {
+            Report::usage("the time that --in gives is past the end of the calendar")
+        })?),
         (None, None) => None,
     };
     let body = args.body.read()?;

@@ -23,20 +23,22 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), &args.id)?;
-    let file = files::ensure(&context.home, &letter.message)?
-        .display()
-        .to_string();
-    let body = files::body(&context.home, &letter.message)?;
+    let body = letterbox::text_or_loss(&context.home, &letter)?;
+    // Where even its file is gone, all else about the message is still there to be shown.
+    let file = files::ensure(&context.home, &letter.message)
+        .ok()
+        .map(|path| path.display().to_string());
     if context.json {
-        let detail = Detail::new(&letter, body, Some(file), context.now);
+        let detail = Detail::new(&letter, body, file, context.now);
         context.out.json(&detail)?;
         return Ok(Code::Ok);
     }
     let now = context.now;
     let show = |time| context.config.time.show(time, now);
     let envelope = &letter.message.envelope;
-    let mut more = vec![("thread", envelope.thread_id.to_string()), ("file", file)];
-    more.extend(envelope.key.as_ref().map(|key| ("key", text::visible(key))));
+    let mut more = vec![("thread", envelope.thread_id.to_string())];
+    more.extend(file.map(|file| ("file", file)));
+    more.extend(envelope.key.clone().map(|key| ("key", key)));
     more.extend(envelope.not_before.map(|time| ("not before", show(time))));
     more.extend(envelope.expires_at.map(|time| ("expires", show(time))));
     if envelope.hops > 0 {
@@ -70,9 +72,6 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         );
         context.out.line(line.trim_end())?;
     }
-    context.out.line("")?;
-    context
-        .out
-        .line(text::visible(body.strip_suffix('\n').unwrap_or(&body)))?;
+    letterbox::text(context, &body, "")?;
     Ok(Code::Ok)
 }

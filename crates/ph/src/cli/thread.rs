@@ -34,7 +34,10 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         if index > 0 {
             context.out.line("")?;
         }
-        letterbox::full(context, letter)?;
+        let body = letterbox::text_or_loss(&context.home, letter)?;
+        letterbox::head(context, letter)?;
+        // Set off, so that no text can look like the head of another message.
+        letterbox::text(context, &body, "    ")?;
     }
     Ok(Code::Ok)
 }

@@ -1,0 +1,307 @@
+//! The speed of mail, as ratios to limits taken in the same run, because machines are noisy.
+//!
+//! `just bench` runs it. `PH_BENCH_MESSAGES` sets the size of the large journal (1,000,000 unless
+//! said), for a quicker look.
+
+#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its table is its output")]
+
+use jiff::Timestamp;
+use posthaste_core::{AgentName, Draft, IdPrefix, MessageId};
+use posthaste_store::search::{Order, Query};
+use posthaste_store::{Home, Job, Journal, Listing, Patience, Writer, portable};
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+const BODY: &str = "Please have a look at the login page: the form still posts to the old address, and the tests \
+    that cover it were switched off in March. When you are done, tell the reviewer, and leave a note of what you \
+    learned for whoever comes next. Nothing here is urgent, but it should not be forgotten either. Thank you.";
+
+fn main() {
+    let ph = build_ph();
+    let mut table = Table::default();
+    println!("{:<58} {:>12} {:>12} {:>7}  goal", "", "measured", "limit", "ratio");
+    processes(&mut table, &ph);
+    group_commit(&mut table);
+    large_journal(&mut table);
+    if table.missed > 0 {
+        println!("\n{} of {} goals missed", table.missed, table.rows);
+    }
+}
+
+#[derive(Default)]
+struct Table {
+    rows: u32,
+    missed: u32,
+}
+
+enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Table {
+    fn row(&mut self, what: &str, measured: Duration, limit: Duration, goal: &Goal) {
+        let ratio = measured.as_secs_f64() / limit.as_secs_f64();
+        self.verdict(what, &micros(measured), &micros(limit), ratio, goal);
+    }
+
+    fn verdict(&mut self, what: &str, measured: &str, limit: &str, ratio: f64, goal: &Goal) {
+        let (met, goal) = match goal {
+            Goal::AtMost(most) => (ratio <= *most, format!("≤ {most}")),
+            Goal::AtLeast(least) => (ratio >= *least, format!("≥ {least}")),
+        };
+        self.rows += 1;
+        self.missed += u32::from(!met);
+        let verdict = if met { "ok" } else { "MISSED" };
+        println!("{what:<58} {measured:>12} {limit:>12} {ratio:>7.3}  {goal:<7} {verdict}");
+    }
+}
+
+fn micros(time: Duration) -> String {
+    format!("{:.1} µs", time.as_secs_f64() * 1e6)
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+fn time(run: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    run();
+    start.elapsed()
+}
+
+/// The real binary, as released, beside this one.
+fn build_ph() -> PathBuf {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let built = Command::new(cargo).args(["build", "--release", "--quiet", "-p", "posthaste"]).status().unwrap();
+    assert!(built.success(), "ph does not build");
+    Path::new(env!("CARGO_BIN_EXE_lab-empty")).with_file_name("ph")
+}
+
+fn name(text: &str) -> AgentName {
+    AgentName::parse(text).unwrap()
+}
+
+fn post(to: &AgentName) -> Job {
+    let draft = Draft::new(MessageId(Uuid::new_v4()), AgentName::human(), to.clone(), BODY);
+    Job::Post { now: Timestamp::now(), drafts: vec![draft] }
+}
+
+/// Starts a process and waits for its end.
+fn process(program: &Path, home: &Path, args: &[&str]) -> Duration {
+    let mut command = Command::new(program);
+    command.args(args).env_clear().env("PH_HOME", home).env("HOME", home).env("PH_AGENT", "bot");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    time(|| {
+        command.status().unwrap();
+    })
+}
+
+/// What one process costs from its start to its end.
+fn processes(table: &mut Table, ph: &Path) {
+    let dir = tempfile::tempdir().unwrap();
+    let home = dir.path().join("home");
+    let mut limit = SyncedCommit::new(&dir.path().join("limit.db"));
+    let empty = Path::new(env!("CARGO_BIN_EXE_lab-empty"));
+    let open = Path::new(env!("CARGO_BIN_EXE_lab-open"));
+    let home_arg = home.to_str().unwrap().to_owned();
+    for _ in 0..20 {
+        process(ph, &home, &["send", "other", BODY]);
+    }
+    let [mut empties, mut commits, mut sends, mut opens, mut quiet, mut told] = [const { Vec::new() }; 6];
+    for _ in 0..400 {
+        empties.push(process(empty, &home, &[]));
+        commits.push(limit.commit());
+        sends.push(process(ph, &home, &["send", "other", BODY]));
+        opens.push(process(open, &home, &[&home_arg]));
+        quiet.push(process(ph, &home, &["check", "--inject"]));
+        process(ph, &home, &["send", "bot", "--allow-self", BODY]);
+        told.push(process(ph, &home, &["check", "--inject"]));
+    }
+    let floor = median(empties) + median(commits);
+    table.row("ph send, against an empty process + a synced commit", median(sends), floor, &Goal::AtMost(1.5));
+    let open = median(opens);
+    table.row("check --inject, nothing new, against opening the journal", median(quiet), open, &Goal::AtMost(2.0));
+    table.row("check --inject, a new message, against the same", median(told), open, &Goal::AtMost(2.0));
+}
+
+/// The limit: one row, one transaction, one fdatasync.
+struct SyncedCommit {
+    conn: rusqlite::Connection,
+}
+
+impl SyncedCommit {
+    fn new(path: &Path) -> Self {
+        let conn = rusqlite::Connection::open(path).unwrap();
+        conn.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT)",
+        )
+        .unwrap();
+        Self { conn }
+    }
+
+    fn commit(&mut self) -> Duration {
+        time(|| {
+            self.conn.prepare_cached("INSERT INTO t(body) VALUES (?1)").unwrap().execute([BODY]).unwrap();
+        })
+    }
+}
+
+/// Sixty-four senders at once, against one at a time.
+fn group_commit(table: &mut Table) {
+    const SENDERS: usize = 64;
+    const EACH: usize = 500;
+    const ALONE: usize = 2_000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut journal = Journal::open(Home::at(dir.path().join("alone")), Patience::DEFAULT).unwrap();
+    let bot = name("bot");
+    let alone = time(|| {
+        for _ in 0..ALONE {
+            journal.commit(post(&bot)).unwrap().unwrap();
+            journal.tidy().unwrap();
+        }
+    });
+    let (writer, thread) = Writer::start(Home::at(dir.path().join("together")), Patience::DEFAULT).unwrap();
+    let together = time(|| {
+        std::thread::scope(|scope| {
+            for sender in 0..SENDERS {
+                let writer = writer.clone();
+                let to = name(&format!("agent-{}", sender % 8));
+                scope.spawn(move || {
+                    for _ in 0..EACH {
+                        writer.commit(post(&to)).unwrap().unwrap();
+                    }
+                });
+            }
+        });
+    });
+    drop(writer);
+    thread.join();
+    let [alone, together] =
+        [(ALONE, alone), (SENDERS * EACH, together)].map(|(count, time)| count as f64 / time.as_secs_f64());
+    let rate = |rate: f64| format!("{rate:.0}/s");
+    let ratio = together / alone;
+    table.verdict("64 senders in one process, against one at a time", &rate(together), &rate(alone), ratio, &Goal::AtLeast(10.0));
+}
+
+/// Looking things up in a large journal, against a small one and against reading all of it.
+fn large_journal(table: &mut Table) {
+    let large_size = std::env::var("PH_BENCH_MESSAGES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
+    let dir = tempfile::tempdir().unwrap();
+    let mut small = Filled::new(&dir.path().join("small"), 1_000);
+    let mut large = Filled::new(&dir.path().join("large"), large_size);
+    let scan = time(|| {
+        let mut last = 0;
+        let mut unread = 0u64;
+        loop {
+            let page = large.journal.facts_after(last).unwrap();
+            let Some(end) = page.last() else { break };
+            last = end.seq;
+            unread += page.iter().filter(|record| record.agent == "wanted").count() as u64;
+        }
+        assert_eq!(unread, Filled::WANTED as u64);
+    });
+    let looks: [(&str, fn(&mut Filled)); 3] =
+        [("unread mail of one agent", Filled::unread), ("count", Filled::count), ("a thread", Filled::thread)];
+    for (what, look) in looks {
+        let [mut in_small, mut in_large] = [const { Vec::new() }; 2];
+        for _ in 0..300 {
+            in_small.push(time(|| look(&mut small)));
+            in_large.push(time(|| look(&mut large)));
+        }
+        let (in_small, in_large) = (median(in_small), median(in_large));
+        table.row(&format!("{what}: {large_size} messages, against 1,000"), in_large, in_small, &Goal::AtMost(2.0));
+        table.row(&format!("{what}: against reading the whole journal"), in_large, scan, &Goal::AtMost(0.1));
+    }
+    let filled = time(|| large.search("nobody"));
+    println!("{:<58} {:>12}", format!("filling the search index, {large_size} messages"), micros(filled));
+    for (what, words) in [("a rare word", "needle"), ("a common word", "login")] {
+        let times = (0..50).map(|_| time(|| large.search(words))).collect();
+        let limit = Duration::from_millis(50);
+        table.row(&format!("search for {what}, {large_size} messages, against 50 ms"), median(times), limit, &Goal::AtMost(1.0));
+    }
+}
+
+/// A journal with many messages, twenty of them for one agent.
+struct Filled {
+    journal: Journal,
+    wanted: AgentName,
+    thread: IdPrefix,
+}
+
+impl Filled {
+    const WANTED: usize = 20;
+
+    fn new(path: &Path, size: usize) -> Self {
+        let mut journal = Journal::open(Home::at(path), Patience::DEFAULT).unwrap();
+        let (thread, mut lines) = facts(size);
+        portable::import(&mut journal, &mut lines, |_| {}).unwrap();
+        Self { journal, wanted: name("wanted"), thread: thread.into() }
+    }
+
+    fn unread(&mut self) {
+        let letters = self.journal.inbox(&self.wanted, Listing::Unread, Timestamp::now()).unwrap();
+        assert_eq!(letters.len(), Self::WANTED);
+    }
+
+    fn count(&mut self) {
+        let count = self.journal.count(&self.wanted, Timestamp::now()).unwrap();
+        assert_eq!(count.unread, Self::WANTED as u64);
+    }
+
+    fn thread(&mut self) {
+        let letter = self.journal.find(&self.thread).unwrap();
+        let letters = self.journal.thread(letter.message.envelope.thread_id).unwrap();
+        assert_eq!(letters.len(), Self::WANTED);
+    }
+
+    fn search(&mut self, words: &str) {
+        let query = Query { words: words.to_owned(), from: None, to: None, order: Order::NewestFirst, limit: 20 };
+        self.journal.search(&query, |_| {}).unwrap();
+    }
+}
+
+/// `size` messages as an export would hold them, made as they are read.
+fn facts(size: usize) -> (MessageId, BufReader<impl Read>) {
+    let thread = MessageId(Uuid::new_v4());
+    let every = size / Filled::WANTED;
+    let mut index = 0;
+    let mut rest = Vec::new();
+    let lines = Lines(move |out: &mut [u8]| {
+        while rest.is_empty() && index < size {
+            let is_wanted = index % every == every - 1;
+            let id = if index == every - 1 { thread } else { MessageId(Uuid::new_v4()) };
+            let (agent, thread) =
+                if is_wanted { ("wanted".to_owned(), thread) } else { (format!("agent-{}", index % 1_000), id) };
+            let body = if index % 100_000 == 7 { format!("{BODY} needle") } else { BODY.to_owned() };
+            let data = format!(
+                r#"{{"from":"human","from_evidence":"default","body":"{body}","priority":"normal","thread_id":"{thread}"}}"#
+            );
+            rest = format!(
+                "{{\"seq\":{},\"origin\":\"bench\",\"id\":\"{id}\",\"at\":\"2026-11-15T08:00:00Z\",\"agent\":\"{agent}\",\"kind\":\"message\",\"data\":{data}}}\n",
+                index + 1
+            )
+            .into_bytes();
+            index += 1;
+        }
+        let count = rest.len().min(out.len());
+        out[..count].copy_from_slice(&rest[..count]);
+        rest.drain(..count);
+        count
+    });
+    (thread, BufReader::with_capacity(1 << 16, lines))
+}
+
+struct Lines<F>(F);
+
+impl<F: FnMut(&mut [u8]) -> usize> Read for Lines<F> {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        Ok(self.0(out))
+    }
+}

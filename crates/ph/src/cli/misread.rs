@@ -1,0 +1,91 @@
+//! A command line that could not be read: what is told of it, and how the process ends.
+
+use crate::output;
+use crate::report::{Code, Report};
+use anstream::ColorChoice;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use posthaste_core::text;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Tells what is wrong with `words`, or the help that they ask for.
+pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    let words: Vec<String> = words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if let Some(choice) = color(&words) {
+        choice.write_global();
+    }
+    if !error.use_stderr() {
+        output::to_stdout(&error.render().ansi().to_string());
+        return Code::Ok.into();
+    }
+    let code = match text_taken_for_a_flag(error, &words) {
+        Some(report) => report.show(),
+        None => {
+            output::to_stderr(&told(error, &words));
+            Code::Usage.into()
+        }
+    };
+    let is_hook = verb(&words) == Some("check") && words.iter().any(|word| word == "--inject");
+    if is_hook {
+        // An agent must never fail because of its mail, not even where its hook is misspelt.
+        return Code::Ok.into();
+    }
+    code
+}
+
+/// What the parser says. It repeats what was typed, and that must not act on a terminal.
+fn told(error: &clap::Error, words: &[String]) -> String {
+    if words.iter().all(|word| text::visible(word) == *word) {
+        return error.render().ansi().to_string();
+    }
+    text::visible(&error.render().to_string())
+}
+
+/// A body such as '- a list' is no flag, and the parser's own advice does not fit it.
+fn text_taken_for_a_flag(error: &clap::Error, words: &[String]) -> Option<Report> {
+    let hint = match verb(words)? {
+        "send" | "reply" => "a text that begins with '-' goes after '--', or in -m",
+        "message" => "a text that begins with '-' goes after '--'",
+        _ => return None,
+    };
+    let Some(ContextValue::String(flag)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::UnknownArgument || flag.starts_with("--") {
+        return None;
+    }
+    let whole = words.iter().find(|word| word.starts_with(flag.as_str()))?;
+    let shown = text::one_line(whole, 40);
+    Some(Report::usage(format!("unexpected argument '{shown}'")).hint(hint))
+}
+
+fn verb(words: &[String]) -> Option<&str> {
+    let mut words = words.iter().skip(1);
+    loop {
+        match words.next()?.as_str() {
+            "--home" | "--color" => drop(words.next()),
+            word if word.starts_with('-') => {}
+            word => return Some(word),
+        }
+    }
+}
+
+/// What was said about colour, as far as it can be told from words that mean nothing together.
+fn color(words: &[String]) -> Option<ColorChoice> {
+    let (place, said) = words
+        .iter()
+        .enumerate()
+        .find_map(|(place, word)| Some((place, word.strip_prefix("--color")?)))?;
+    let said = match said {
+        "" => words.get(place + 1)?,
+        value => value.strip_prefix('=')?,
+    };
+    match said {
+        "always" => Some(ColorChoice::Always),
+        "never" => Some(ColorChoice::Never),
+        _ => None,
+    }
+}

@@ -1,0 +1,384 @@
+//! The real `ph`, run in a home of its own with a clean environment; and what it said, made the
+//! same for every run. Touches nothing outside its temporary directory.
+
+#![allow(dead_code, reason = "each test file uses its own part of this")]
+
+use posthaste_lab::TempHome;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a fact may take to arrive before a test gives up on it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A home, a user, and a memory of the ids that were seen.
+pub(crate) struct Ph {
+    dir: TempHome,
+    seen: RefCell<Vec<String>>,
+}
+
+/// One run of `ph`, before it starts.
+pub(crate) struct Call {
+    command: Command,
+    stdin: Option<Vec<u8>>,
+}
+
+/// How a run ended.
+#[derive(Debug)]
+pub(crate) struct Done {
+    pub(crate) code: i32,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+}
+
+impl Ph {
+    pub(crate) fn new() -> Self {
+        let dir = TempHome::new();
+        std::fs::create_dir(dir.beside().join("user")).expect("a new directory");
+        Self {
+            dir,
+            seen: RefCell::default(),
+        }
+    }
+
+    /// Where the mail is; not there before something is stored.
+    pub(crate) fn home(&self) -> PathBuf {
+        self.dir.path()
+    }
+
+    /// The user's `HOME`.
+    pub(crate) fn user(&self) -> PathBuf {
+        self.dir.beside().join("user")
+    }
+
+    /// The directory that all of it is in.
+    pub(crate) fn dir(&self) -> &Path {
+        self.dir.beside()
+    }
+
+    /// Writes a file beside the home.
+    pub(crate) fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.dir().join(name);
+        let parent = path.parent().expect("it is in the directory");
+        std::fs::create_dir_all(parent).expect("a directory beside the home");
+        std::fs::write(&path, content).expect("a file beside the home");
+        path
+    }
+
+    pub(crate) fn call<A: AsRef<OsStr>>(&self, args: &[A]) -> Call {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ph"));
+        command
+            .args(args)
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.user())
+            .env("PH_HOME", self.home())
+            .env("TZ", "UTC")
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "dumb")
+            .current_dir(self.user());
+        Call {
+            command,
+            stdin: None,
+        }
+    }
+
+    /// Runs what somebody would type after `ph`; single quotes hold words together, `{1}` is the
+    /// first id that was seen.
+    pub(crate) fn run(&self, line: &str) -> Done {
+        self.call(&self.words(line)).run()
+    }
+
+    /// The same as an agent.
+    pub(crate) fn run_as(&self, agent: &str, line: &str) -> Done {
+        self.call(&self.words(line)).agent(agent).run()
+    }
+
+    /// Sends, and gives back the id.
+    pub(crate) fn send(&self, line: &str) -> String {
+        let done = self.run(&format!("send {line}"));
+        let id = done.ok().trim().to_owned();
+        self.number(&id);
+        id
+    }
+
+    /// Every fact, to the byte.
+    pub(crate) fn facts(&self) -> String {
+        self.run("log --json").ok()
+    }
+
+    fn words(&self, line: &str) -> Vec<String> {
+        let mut line = line.to_owned();
+        for (index, id) in self.seen.borrow().iter().enumerate() {
+            line = line.replace(&format!("{{{}}}", index + 1), id);
+        }
+        words(&line)
+    }
+
+    /// What a row of commands prints, as one would see it: each is `ph` and what follows, or
+    /// `NAME$` and then what follows, for an agent.
+    pub(crate) fn transcript(&self, lines: &[&str]) -> String {
+        let mut shown = String::new();
+        for line in lines {
+            let (who, typed) = line.split_once("$ ").unwrap_or(("", line));
+            let done = if who.is_empty() {
+                self.run(typed)
+            } else {
+                self.run_as(who, typed)
+            };
+            let typed = self.words(typed).join(" ");
+            shown.push_str(&self.redact(&format!("{who}$ ph {typed}\n{}", done.shown())));
+        }
+        shown
+    }
+
+    /// Ids become `[id1]`, `[id2]` in the order in which they are seen, the short form like the
+    /// long one; times become `[time]`, temporary paths `[home]` and `[dir]`.
+    pub(crate) fn redact(&self, text: &str) -> String {
+        let text = text
+            .replace(&path_text(&self.home()), "[home]")
+            .replace(&path_text(self.dir()), "[dir]");
+        let mut shown = String::new();
+        let mut rest = text.as_str();
+        let mut is_word = false;
+        while let Some(c) = rest.chars().next() {
+            let found = if is_word { None } else { time_at(rest) };
+            if let Some(length) = found {
+                shown.push_str("[time]");
+                rest = &rest[length..];
+            } else if let Some(length) = (!is_word).then(|| id_at(rest)).flatten() {
+                let number = self.number(&rest[..length]);
+                shown.push_str(&format!("[id{number}]"));
+                rest = &rest[length..];
+            } else {
+                shown.push(c);
+                rest = &rest[c.len_utf8()..];
+                is_word = c.is_alphanumeric();
+                continue;
+            }
+            is_word = true;
+        }
+        shown
+    }
+
+    /// The place of an id among those seen.
+    fn number(&self, id: &str) -> usize {
+        let id8 = &id[..8];
+        let mut seen = self.seen.borrow_mut();
+        match seen.iter().position(|known| known == id8) {
+            Some(index) => index + 1,
+            None => {
+                seen.push(id8.to_owned());
+                seen.len()
+            }
+        }
+    }
+
+    /// Everything in the home that is not the database's own, with its content.
+    pub(crate) fn files(&self) -> Vec<(String, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut dirs = vec![self.home().join("messages")];
+        while let Some(dir) = dirs.pop() {
+            let Ok(entries) = std::fs::read_dir(&dir) else {
+                continue;
+            };
+            for entry in entries {
+                let path = entry.expect("a directory entry").path();
+                if path.is_dir() {
+                    dirs.push(path);
+                } else {
+                    found.push((path_text(&path), std::fs::read(&path).expect("a file")));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+impl Call {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    pub(crate) fn agent(self, name: &str) -> Self {
+        self.env("PH_AGENT", name)
+    }
+
+    pub(crate) fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = Some(bytes.into());
+        self
+    }
+
+    pub(crate) fn within(mut self, dir: &Path) -> Self {
+        self.command.current_dir(dir);
+        self
+    }
+
+    pub(crate) fn spawn(mut self) -> Child {
+        let stdin = match self.stdin {
+            Some(_) => Stdio::piped(),
+            None => Stdio::null(),
+        };
+        let mut child = self
+            .command
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("ph can be started");
+        if let (Some(bytes), Some(mut stdin)) = (self.stdin, child.stdin.take()) {
+            // Beside the run, because it may answer before it has read everything.
+            std::thread::spawn(move || stdin.write_all(&bytes));
+        }
+        child
+    }
+
+    pub(crate) fn run(self) -> Done {
+        Done::of(self.spawn())
+    }
+}
+
+impl Done {
+    pub(crate) fn of(child: Child) -> Self {
+        let output = child.wait_with_output().expect("ph can be waited for");
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: output.stdout,
+            stderr: output.stderr,
+        }
+    }
+
+    pub(crate) fn out(&self) -> String {
+        String::from_utf8(self.stdout.clone()).expect("the output is UTF-8")
+    }
+
+    pub(crate) fn err(&self) -> String {
+        String::from_utf8(self.stderr.clone()).expect("the errors are UTF-8")
+    }
+
+    /// What it printed, where it went well and had nothing to complain of.
+    pub(crate) fn ok(&self) -> String {
+        assert_eq!((self.code, self.err().as_str()), (0, ""), "{}", self.out());
+        self.out()
+    }
+
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.stdout).expect("the output is JSON")
+    }
+
+    /// Asserts that it failed so, saying this, and printed nothing.
+    pub(crate) fn fails(&self, code: i32, says: &str) {
+        let err = self.err();
+        assert_eq!(self.code, code, "{err}");
+        assert!(err.contains(says), "{err:?} should say {says:?}");
+        assert_eq!(self.out(), "");
+    }
+
+    fn shown(&self) -> String {
+        let mut shown = self.out();
+        for line in self.err().lines() {
+            shown.push_str(format!("! {line}").trim_end());
+            shown.push('\n');
+        }
+        if self.code != 0 {
+            shown.push_str(&format!("[exit {}]\n", self.code));
+        }
+        shown
+    }
+}
+
+/// Asks until the answer is there.
+pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+    }
+}
+
+/// The words of a line; single quotes hold some together.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => {
+                quoted = !quoted;
+                word.get_or_insert_default();
+            }
+            ' ' if !quoted => words.extend(word.take()),
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+pub(crate) fn path_text(path: &Path) -> String {
+    path.to_str().expect("a temporary path is UTF-8").to_owned()
+}
+
+/// How many bytes of a time `text` begins with.
+fn time_at(text: &str) -> Option<usize> {
+    if fits(text, "########-######") {
+        return Some(15);
+    }
+    if fits(text, "####-##-## ##:##:##") {
+        return Some(19);
+    }
+    if !fits(text, "####-##-##T##:##:##") {
+        return None;
+    }
+    let mut length = 19;
+    let rest = |length: usize| text.as_bytes().get(length).copied().unwrap_or_default();
+    if rest(length) == b'.' {
+        length += 1;
+        while rest(length).is_ascii_digit() {
+            length += 1;
+        }
+    }
+    match rest(length) {
+        b'Z' => Some(length + 1),
+        b'+' | b'-' if fits(&text[length + 1..], "####") => Some(length + 5),
+        _ => None,
+    }
+}
+
+/// How many bytes of an id, whole or its first eight digits, `text` begins with.
+fn id_at(text: &str) -> Option<usize> {
+    let ends = |length: usize| {
+        text[length..]
+            .chars()
+            .next()
+            .is_none_or(|c| !c.is_alphanumeric())
+    };
+    if fits(text, "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh") && ends(36) {
+        return Some(36);
+    }
+    (fits(text, "hhhhhhhh") && ends(8)).then_some(8)
+}
+
+/// Whether `text` begins like the pattern, in which `#` is a digit and `h` a hexadecimal one.
+fn fits(text: &str, pattern: &str) -> bool {
+    let text = text.as_bytes();
+    text.len() >= pattern.len()
+        && pattern.bytes().zip(text).all(|(want, got)| match want {
+            b'#' => got.is_ascii_digit(),
+            b'h' => got.is_ascii_digit() || (b'a'..=b'f').contains(got),
+            want => want == *got,
+        })
+}

@@ -1,0 +1,61 @@
+//! `ph demo`: the main job, shown on a fresh machine, with nothing left behind.
+
+mod common;
+
+use common::Ph;
+use std::io::{BufRead, BufReader};
+
+fn is_empty(dir: &std::path::Path) -> bool {
+    std::fs::read_dir(dir).unwrap().next().is_none()
+}
+
+#[test]
+fn it_shows_an_exchange_and_leaves_nothing() {
+    let ph = Ph::new();
+    let temp = ph.dir().join("tmp");
+    std::fs::create_dir(&temp).unwrap();
+    let shown = ph.call(&["demo"]).env("TMPDIR", &temp).run().ok();
+    for key in [
+        "human$ ph send coder --subject login 'Please fix the login page first.'",
+        "note: coder has this message already; nothing new was stored",
+        "## INBOX (Unread Messages - Process these first!)",
+        "<system-reminder>",
+        "coder$ ph reply ",
+        "subject    Re: login",
+        "held       it lies in the person's inbox and has not been read",
+        "What happened: ",
+    ] {
+        assert!(shown.contains(key), "no {key:?} in:\n{shown}");
+    }
+    assert!(!shown.contains('\u{1b}'), "{shown}");
+    assert!(is_empty(&temp), "the temporary home is still there");
+    assert!(is_empty(&ph.user()), "something was left in HOME");
+    assert!(!ph.home().exists(), "the user's own mail was touched");
+}
+
+#[test]
+fn a_reader_that_goes_away_leaves_nothing_behind_either() {
+    let ph = Ph::new();
+    let temp = ph.dir().join("tmp");
+    std::fs::create_dir(&temp).unwrap();
+    let mut child = ph.call(&["demo"]).env("TMPDIR", &temp).spawn();
+    let mut first = String::new();
+    let mut reader = BufReader::new(child.stdout.take().unwrap());
+    reader.read_line(&mut first).unwrap();
+    drop(reader);
+    let done = common::Done::of(child);
+    assert_eq!((done.code, done.err().as_str()), (0, ""));
+    assert!(is_empty(&temp), "the temporary home is still there");
+}
+
+#[test]
+fn the_user_s_own_settings_are_none_of_its_business() {
+    let ph = Ph::new();
+    ph.file("user/.config/posthaste/config.toml", "[send]\nfoo = 1\n");
+    let done = ph
+        .call(&["demo"])
+        .agent("somebody")
+        .env("PH_SEND_PRIORITY", "nonsense")
+        .run();
+    assert!(done.ok().contains("What happened: "));
+}

@@ -1,0 +1,177 @@
+//! What goes wrong is named, harms nothing that was stored, and passes.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+use posthaste_core::Draft;
+use posthaste_lab::{TempHome, assert_views_agree, at, draft, name, post, records};
+use posthaste_store::{Error, Hint, Home, Job, Journal, Listing, Patience};
+use std::os::unix::fs::FileExt;
+use std::time::Duration;
+
+const PAGE: u64 = 4096;
+
+/// A journal with a few hundred messages, all in one file.
+fn settled() -> TempHome {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let drafts: Vec<Draft> = (0..400)
+        .map(|n| draft("alice", "bob", format!("message {n} ").repeat(20)))
+        .collect();
+    journal.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    drop(journal);
+    let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    home
+}
+
+fn is_corrupt(error: &Error) -> bool {
+    matches!(error, Error::Corrupt { .. }) && error.hint().is_some()
+}
+
+#[test]
+fn a_file_that_is_no_journal_is_named_and_left_as_it_is() {
+    let check = |bytes: &[u8]| {
+        let home = TempHome::new();
+        std::fs::create_dir(home.path()).unwrap();
+        std::fs::write(home.home().journal(), bytes).unwrap();
+        let error = Journal::open(home.home(), Patience::DEFAULT).unwrap_err();
+        assert!(is_corrupt(&error), "{error}");
+        assert!(error.to_string().contains("journal.db"), "{error}");
+        assert!(std::fs::read(home.home().journal()).unwrap() == bytes);
+    };
+    check(b"this is a text file\n");
+    check(&b"garbage".repeat(10_000));
+    let mut spoilt = std::fs::read(settled().home().journal()).unwrap();
+    spoilt[..16].copy_from_slice(b"SQLite format 2\0");
+    check(&spoilt);
+}
+
+#[test]
+fn a_damaged_page_is_reported_and_never_taken_for_mail() {
+    let home = settled();
+    let whole = records(&home.journal());
+    let file = home.home().journal();
+    let bytes = std::fs::read(&file).unwrap();
+    let pages = bytes.len() as u64 / PAGE;
+    assert!(pages > 50, "{pages}");
+    for page in (0..pages).step_by(7) {
+        let damaged = TempHome::new();
+        std::fs::create_dir(damaged.path()).unwrap();
+        std::fs::write(damaged.home().journal(), &bytes).unwrap();
+        let file = std::fs::File::options()
+            .write(true)
+            .open(damaged.home().journal())
+            .unwrap();
+        let rubbish: Vec<u8> = (0..PAGE).map(|n| (n % 249) as u8).collect();
+        file.write_all_at(&rubbish, page * PAGE).unwrap();
+
+        let opened = Journal::open(damaged.home(), Patience::DEFAULT);
+        let health = opened.and_then(|mut journal| journal.examine());
+        match health {
+            Ok(health) => assert!(!health.damage.is_empty(), "page {page} of {pages}"),
+            Err(error) => assert!(is_corrupt(&error), "page {page} of {pages}: {error:?}"),
+        }
+        let Ok(journal) = Journal::open(damaged.home(), Patience::DEFAULT) else {
+            continue;
+        };
+        let mut last = 0;
+        while let Ok(read) = journal.facts_after(last)
+            && let Some(end) = read.last()
+        {
+            assert!(read.iter().all(|record| whole.contains(record)));
+            last = end.seq;
+        }
+    }
+}
+
+#[test]
+fn a_journal_that_was_cut_short_is_reported() {
+    let home = settled();
+    let file = std::fs::File::options()
+        .write(true)
+        .open(home.home().journal())
+        .unwrap();
+    let length = file.metadata().unwrap().len();
+    file.set_len(length / 2 / PAGE * PAGE).unwrap();
+    let opened = Journal::open(home.home(), Patience::DEFAULT);
+    match opened.and_then(|mut journal| journal.examine()) {
+        Ok(health) => assert!(!health.damage.is_empty()),
+        Err(error) => assert!(is_corrupt(&error), "{error:?}"),
+    }
+}
+
+#[test]
+fn a_home_that_cannot_be_one_is_named() {
+    let home = TempHome::new();
+    let file = home.beside().join("file");
+    std::fs::write(&file, "").unwrap();
+    let check = |path: &std::path::Path| {
+        let error = Journal::open(Home::at(path), Patience::DEFAULT).unwrap_err();
+        assert!(matches!(error, Error::Io { .. }), "{error:?}");
+        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+        let existing = Journal::open_existing(Home::at(path), Patience::DEFAULT);
+        assert!(matches!(existing, Ok(None) | Err(_)));
+    };
+    check(&file);
+    check(&file.join("below"));
+    assert_eq!(std::fs::read(&file).unwrap(), b"");
+}
+
+#[test]
+fn looking_for_a_journal_makes_none() {
+    let home = TempHome::new();
+    let none = Journal::open_existing(home.home(), Patience::DEFAULT).unwrap();
+    assert!(none.is_none());
+    assert!(!home.path().exists());
+    home.journal();
+    let some = Journal::open_existing(home.home(), Patience::DEFAULT).unwrap();
+    assert!(some.is_some());
+}
+
+#[test]
+fn a_journal_that_is_busy_too_long_says_who_has_it() {
+    let home = TempHome::new();
+    let holder = home.journal();
+    let mut waiting = Journal::open(home.home(), Patience(Duration::from_millis(30))).unwrap();
+    let letter = draft("alice", "bob", "hello");
+    let job = || Job::Post {
+        now: at(0),
+        drafts: vec![letter.clone()],
+    };
+    let held = holder.hold().unwrap();
+    let error = waiting.commit(job()).unwrap_err();
+    let Error::Busy { waited, holder } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(*waited, Duration::from_millis(30));
+    let process = format!("process {} ", std::process::id());
+    assert!(holder.starts_with(&process), "{holder}");
+    assert!(error.hint().is_some());
+    // Whoever only reads waits for nobody.
+    let inbox = waiting.inbox(&name("bob"), Listing::All, at(0)).unwrap();
+    assert_eq!(inbox, []);
+
+    drop(held);
+    let mut patient = home.journal();
+    assert!(post(&mut patient, at(0), &letter).is_new);
+    assert_views_agree(&mut waiting, &[at(0)]);
+}
+
+#[test]
+fn a_hook_waits_no_longer_than_it_may() {
+    let home = TempHome::new();
+    let holder = home.journal();
+    let mut hook = Journal::open(home.home(), Patience::HOOK).unwrap();
+    let _held = holder.hold().unwrap();
+    let before = std::time::Instant::now();
+    let job = Job::Inject {
+        now: at(0),
+        agent: name("bob"),
+    };
+    let error = hook.commit(job).unwrap_err();
+    assert!(matches!(error, Error::Busy { .. }), "{error:?}");
+    let waited = before.elapsed();
+    assert!(waited >= Patience::HOOK.0, "{waited:?}");
+    assert!(waited < Duration::from_secs(9), "{waited:?}");
+}

@@ -1,0 +1,209 @@
+//! Group commit: many senders of one process, each answered on its own.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+use posthaste_core::{Draft, MessageId, Order};
+use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, draft, id, name, text_of};
+use posthaste_store::{Denied, Done, Error, Hint, Job, Journal, Outcome, Patience, Writer, files};
+use std::sync::Barrier;
+use std::time::Duration;
+
+fn posting(draft: Draft) -> Job {
+    Job::Post {
+        now: at(0),
+        drafts: vec![draft],
+    }
+}
+
+fn start(home: &TempHome) -> (Writer, posthaste_store::group::WriterThread) {
+    Writer::start(home.home(), Patience::DEFAULT).unwrap()
+}
+
+/// Runs `sender` in so many threads that all begin together.
+fn together<T: Send>(threads: usize, sender: impl Fn(usize) -> T + Sync) -> Vec<T> {
+    let line = Barrier::new(threads);
+    std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..threads)
+            .map(|n| {
+                let (line, sender) = (&line, &sender);
+                scope.spawn(move || {
+                    line.wait();
+                    sender(n)
+                })
+            })
+            .collect();
+        senders.into_iter().map(|s| s.join().unwrap()).collect()
+    })
+}
+
+fn numbered(n: u32, to: &str) -> Draft {
+    Draft {
+        id: id(n),
+        ..draft("lab", to, text_of(id(n)))
+    }
+}
+
+#[test]
+fn everything_that_many_threads_send_is_there_once_and_filed() {
+    let home = TempHome::new();
+    let (writer, thread) = start(&home);
+    let acknowledged = together(64, |sender| {
+        let sent = (0..50).map(|n| {
+            let letter = numbered((sender * 50 + n) as u32, &format!("agent-{}", sender % 5));
+            let id = letter.id;
+            match writer.commit(posting(letter)) {
+                Ok(Ok(Done::Posted(posted))) if posted[0].is_new => id,
+                other => panic!("{other:?}"),
+            }
+        });
+        sent.collect::<Vec<MessageId>>()
+    });
+    drop(writer);
+    thread.join();
+
+    let mut journal = home.journal();
+    assert_intact(&mut journal);
+    assert_eq!(journal.head().unwrap(), 64 * 50);
+    assert_views_agree(&mut journal, &[at(0)]);
+    for sent in acknowledged {
+        let mut last = 0;
+        for id in sent {
+            let letter = journal.letter(id).unwrap().unwrap();
+            let file = home.home().messages(&letter.message.to);
+            let file = file.join(format!("20260101-000000-{}.md", id.id8()));
+            assert_eq!(std::fs::read_to_string(file).unwrap(), text_of(id));
+            // One sender's messages keep their order.
+            let seq = seq_of(&journal, id);
+            assert!(seq > last);
+            last = seq;
+        }
+    }
+}
+
+fn seq_of(journal: &Journal, id: MessageId) -> u64 {
+    let conn = rusqlite::Connection::open(journal.home().journal()).unwrap();
+    conn.query_row("SELECT seq FROM facts WHERE id = ?1", [id.to_string()], |row| row.get(0))
+        .unwrap()
+}
+
+#[test]
+fn who_is_refused_disturbs_nobody_else() {
+    let home = TempHome::new();
+    let (writer, thread) = start(&home);
+    let standing = numbered(9_999, "bob");
+    writer.commit(posting(standing.clone())).unwrap().unwrap();
+    together(32, |sender| {
+        for n in 0..10 {
+            let n = (sender * 10 + n) as u32;
+            let good = numbered(n, "bob");
+            let job = match n % 6 {
+                0 => posting(draft("bob", "bob", "to itself")),
+                1 => posting(Draft {
+                    reply_to: Some(id(8_888)),
+                    ..draft("lab", "bob", "to nothing")
+                }),
+                2 => posting(Draft {
+                    id: standing.id,
+                    ..draft("lab", "bob", "under a taken id")
+                }),
+                3 => Job::Post {
+                    now: at(0),
+                    drafts: vec![good, draft("bob", "bob", "in bad company")],
+                },
+                4 => Job::Order {
+                    now: at(0),
+                    who: name("carol"),
+                    order: Order::MarkRead,
+                    ids: vec![standing.id],
+                },
+                _ => posting(good),
+            };
+            let answer = writer.commit(job).unwrap();
+            assert_eq!(answer.is_ok(), n % 6 == 5, "{n}: {answer:?}");
+            if n % 6 == 1 {
+                assert!(matches!(answer, Err(Denied::NotFound(_))));
+            }
+        }
+    });
+    drop(writer);
+    thread.join();
+    let mut journal = home.journal();
+    assert_intact(&mut journal);
+    assert_eq!(journal.head().unwrap(), 1 + 320 / 6);
+    assert_views_agree(&mut journal, &[at(0)]);
+}
+
+#[test]
+fn one_message_sent_by_many_at_once_is_stored_once() {
+    let home = TempHome::new();
+    let (writer, thread) = start(&home);
+    let news = together(16, |_| match writer.commit(posting(numbered(1, "bob"))) {
+        Ok(Ok(Done::Posted(posted))) => posted[0].is_new,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(news.iter().filter(|is_new| **is_new).count(), 1);
+    let outcomes = together(16, |_| {
+        let job = Job::Order {
+            now: at(1),
+            who: name("bob"),
+            order: Order::MarkRead,
+            ids: vec![id(1)],
+        };
+        match writer.commit(job) {
+            Ok(Ok(Done::Ordered(ordered))) => ordered[0].outcome,
+            other => panic!("{other:?}"),
+        }
+    });
+    let changed = outcomes.iter().filter(|o| **o == Outcome::Changed);
+    assert_eq!(changed.count(), 1);
+    drop(writer);
+    thread.join();
+    assert_eq!(home.journal().head().unwrap(), 2);
+}
+
+#[test]
+fn an_error_reaches_every_sender_and_the_next_commit_is_fine() {
+    let home = TempHome::new();
+    let patience = Patience(Duration::from_millis(50));
+    let (writer, thread) = Writer::start(home.home(), patience).unwrap();
+    let holder = home.journal();
+    let held = holder.hold().unwrap();
+    let large = |n: usize| draft("lab", "bob", n.to_string().repeat(2 << 20));
+    for error in together(4, |n| writer.commit(posting(large(n))).unwrap_err()) {
+        let Error::Shared(inner) = &error else {
+            panic!("{error:?}");
+        };
+        assert!(matches!(**inner, Error::Busy { .. }), "{error}");
+        assert!(error.hint().is_some());
+    }
+    drop(held);
+    // What could not be stored left no file behind.
+    let dir = home.home().messages(&name("bob"));
+    assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
+    writer.commit(posting(numbered(1, "bob"))).unwrap().unwrap();
+    drop(writer);
+    thread.join();
+    assert_eq!(home.journal().head().unwrap(), 1);
+}
+
+#[test]
+fn the_thread_ends_when_the_last_writer_is_gone() {
+    let home = TempHome::new();
+    let (writer, thread) = start(&home);
+    let clone = writer.clone();
+    drop(writer);
+    let posted = match clone.commit(posting(numbered(1, "bob"))) {
+        Ok(Ok(Done::Posted(mut posted))) => posted.remove(0),
+        other => panic!("{other:?}"),
+    };
+    drop(clone);
+    thread.join();
+    // Nothing of it is left open: the home can be taken away and the message read elsewhere.
+    let moved = home.beside().join("moved");
+    std::fs::rename(home.path(), &moved).unwrap();
+    let moved = posthaste_store::Home::at(moved);
+    let mut journal = Journal::open(moved, Patience::DEFAULT).unwrap();
+    let message = journal.letter(id(1)).unwrap().unwrap().message;
+    assert_eq!(message, posted.letter.message);
+    assert_eq!(files::body(journal.home(), &message).unwrap(), text_of(id(1)));
+}

@@ -1,0 +1,52 @@
+//! The WAL stays small, because whoever opens the journal alone reads all of it.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, draft, post};
+
+fn wal_bytes(home: &TempHome) -> u64 {
+    let wal = home.path().join("journal.db-wal");
+    wal.metadata().map_or(0, |meta| meta.len())
+}
+
+#[test]
+fn many_short_lived_senders_leave_a_small_wal() {
+    let home = TempHome::new();
+    for n in 0..300 {
+        let mut journal = home.journal();
+        post(&mut journal, at(n), &draft("alice", "bob", "x".repeat(2_000)));
+        journal.tidy().unwrap();
+        drop(journal);
+        assert!(wal_bytes(&home) < 1 << 20, "{} after {n}", wal_bytes(&home));
+    }
+    let mut journal = home.journal();
+    assert_intact(&mut journal);
+    assert_views_agree(&mut journal, &[at(300)]);
+}
+
+#[test]
+fn a_wal_that_a_slow_reader_let_grow_is_cut_off_when_it_is_gone() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    post(&mut journal, at(0), &draft("alice", "bob", "first"));
+    let slow = rusqlite::Connection::open(home.home().journal()).unwrap();
+    slow.execute_batch("BEGIN").unwrap();
+    let count = || -> u64 {
+        slow.query_row("SELECT count(*) FROM facts", [], |row| row.get(0))
+            .unwrap()
+    };
+    assert_eq!(count(), 1);
+    for n in 1..=18 {
+        post(&mut journal, at(n), &draft("alice", "bob", "x".repeat(1 << 20)));
+        journal.tidy().unwrap();
+    }
+    assert!(wal_bytes(&home) > 16 << 20);
+    // It sees what it saw, and is in nobody's way.
+    assert_eq!(count(), 1);
+    slow.execute_batch("COMMIT").unwrap();
+    post(&mut journal, at(20), &draft("alice", "bob", "last"));
+    journal.tidy().unwrap();
+    assert!(wal_bytes(&home) < 1 << 20, "{}", wal_bytes(&home));
+    assert_eq!(count(), 20);
+    assert_intact(&mut journal);
+}

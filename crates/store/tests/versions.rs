@@ -1,0 +1,241 @@
+//! Old and new binaries on one journal, and journals that older versions have left.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+use jiff::SignedDuration;
+use posthaste_core::{Draft, MessageId, Order, Priority, Record};
+use posthaste_lab::{
+    TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
+};
+use posthaste_store::search::Query;
+use posthaste_store::{Home, Job, Journal, Listing, Patience, files, portable};
+use std::path::{Path, PathBuf};
+
+fn open(home: &TempHome, views: u32) -> Journal {
+    Journal::open_with_views(home.home(), Patience::DEFAULT, views).unwrap()
+}
+
+#[test]
+fn an_old_and_a_new_binary_share_one_journal() {
+    let home = TempHome::new();
+    let mut old = open(&home, 1);
+    let mut new = open(&home, 2);
+    let mut sent = Vec::new();
+    for n in 0..30 {
+        let letter = Draft {
+            key: Some(format!("key {}", n / 3)),
+            ..draft("alice", "bob", n.to_string())
+        };
+        let (writer, reader) = match n % 2 {
+            0 => (&mut old, &mut new),
+            _ => (&mut new, &mut old),
+        };
+        let posted = post(writer, at(n), &letter);
+        // What the other has written counts: two in three have the key of one before.
+        assert_eq!(posted.is_new, n % 3 == 0, "{n}");
+        let id = posted.letter.message.id;
+        assert_eq!(reader.letter(id).unwrap().unwrap().message.id, id);
+        if posted.is_new {
+            sent.push(id);
+        }
+        order(reader, at(n), "bob", Order::MarkRead, &[id]);
+        order(writer, at(n), "bob", Order::MarkUnread, &[id]);
+    }
+    for journal in [&mut old, &mut new] {
+        let inbox = journal.inbox(&name("bob"), Listing::Unread, at(99)).unwrap();
+        let ids: Vec<MessageId> = inbox.iter().map(|letter| letter.message.id).collect();
+        assert_eq!(ids, sent);
+        assert_views_agree(journal, &[at(99)]);
+        assert_eq!(journal.examine().unwrap().view_versions, [1, 2]);
+    }
+    assert_eq!(old.origin(), new.origin());
+    assert_intact(&mut old);
+}
+
+#[test]
+fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
+    let home = TempHome::new();
+    let mut old = open(&home, 1);
+    post(&mut old, at(0), &draft("alice", "bob", "first"));
+    drop(open(&home, 2));
+    let drafts = (0..2_500).map(|n| draft("alice", "bob", n.to_string())).collect();
+    old.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    // Long behind, and its next act is to write.
+    let mut new = open(&home, 2);
+    post(&mut new, at(0), &draft("alice", "bob", "last"));
+    assert_views_agree(&mut new, &[at(0)]);
+
+    drop(new);
+    let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
+    for table in ["state", "letters", "steps", "early", "agents", "odd"] {
+        conn.execute_batch(&format!("DROP TABLE v2_{table}")).unwrap();
+    }
+    drop(conn);
+    assert_eq!(old.count(&name("bob"), at(0)).unwrap().total, 2_502);
+    let mut new = open(&home, 2);
+    assert_eq!(new.count(&name("bob"), at(0)).unwrap().total, 2_502);
+    assert_views_agree(&mut new, &[at(0)]);
+}
+
+/// Journals as earlier versions left them, oldest first. A change to a fact's shape adds one;
+/// none is ever changed again.
+const FIXTURES: [&str; 1] = ["journal-1.db"];
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join("fixtures")
+        .join(name)
+}
+
+/// Makes the newest fixture anew from what [`write_fixture`] posts. Only for a version that was
+/// never released: `PH_REGENERATE_FIXTURES=1 cargo test -p posthaste-store --test versions`.
+fn regenerate(path: &Path) {
+    let home = TempHome::new();
+    write_fixture(&home);
+    let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
+    // All in one file.
+    conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+        .unwrap();
+    drop(conn);
+    std::fs::copy(home.home().journal(), path).unwrap();
+}
+
+fn write_fixture(home: &TempHome) {
+    let mut journal = home.journal();
+    let numbered = |n: u32, from: &str, to: &str, body: &str| Draft {
+        id: id(n),
+        ..draft(from, to, body)
+    };
+    let drafts = [
+        numbered(1, "alice", "bob", "The login page is broken.\n"),
+        Draft {
+            reply_to: Some(id(1)),
+            subject: Some("Re: login".to_owned()),
+            ..numbered(2, "bob", "alice", "Fixed the login, please look")
+        },
+        Draft {
+            priority: Priority::Interrupt,
+            ..numbered(3, "human", "bob", "stop\u{1b}[2J\u{0}")
+        },
+        Draft {
+            key: Some("nightly".to_owned()),
+            priority: Priority::Idle,
+            ..numbered(4, "human", "bob", "nightly report, naïve 漢字")
+        },
+        Draft {
+            ttl: Some(SignedDuration::from_secs(60)),
+            ..numbered(5, "human", "bob", "gone in a minute")
+        },
+        Draft {
+            not_before: Some(at(1_000)),
+            ..numbered(6, "human", "bob", "not before a thousand")
+        },
+        numbered(7, "alice", "bob", "to be archived"),
+        numbered(8, "alice", "bob", "to be deleted"),
+        numbered(9, "alice", "bob", "to be called back"),
+        numbered(10, "alice", "bob", &"too long for a fact ".repeat(60_000)),
+    ];
+    for (n, letter) in (0..).zip(&drafts) {
+        post(&mut journal, at(n), letter);
+    }
+    order(&mut journal, at(20), "bob", Order::MarkRead, &[id(1)]);
+    order(&mut journal, at(21), "bob", Order::Show, &[id(3)]);
+    order(&mut journal, at(22), "bob", Order::Archive, &[id(7)]);
+    order(&mut journal, at(23), "bob", Order::Delete, &[id(8)]);
+    order(&mut journal, at(24), "alice", Order::Cancel, &[id(9)]);
+    let strange = |n: u32, kind: &str, data: String| Record {
+        seq: 1,
+        origin: "elsewhere".to_owned(),
+        id: id(n).to_string(),
+        at: at(30).to_string(),
+        agent: "bob".to_owned(),
+        kind: kind.to_owned(),
+        data,
+    };
+    let about = |n: u32| format!("{{\"message\":\"{}\"}}", id(n));
+    let brought = [
+        strange(101, "weather", "{\"rain\":true}".to_owned()),
+        strange(102, "offering", about(4)),
+        strange(103, "uncertain", about(4)),
+        strange(104, "read", about(99)),
+    ];
+    for record in brought {
+        let line = portable::to_line(&record);
+        portable::import(&mut journal, &mut line.as_bytes(), |_| {}).unwrap();
+    }
+}
+
+/// A copy of a fixture, as the journal of a home.
+fn with_fixture(name: &str) -> (TempHome, Journal) {
+    let path = fixture(name);
+    if std::env::var_os("PH_REGENERATE_FIXTURES").is_some() && FIXTURES.last() == Some(&name) {
+        regenerate(&path);
+    }
+    let temp = TempHome::new();
+    let home: Home = temp.home();
+    std::fs::create_dir_all(home.path()).unwrap();
+    std::fs::copy(path, home.journal()).unwrap();
+    let journal = temp.journal();
+    (temp, journal)
+}
+
+#[test]
+fn journals_of_every_version_are_opened_listed_searched_and_continued() {
+    for fixture in FIXTURES {
+        let (_home, mut journal) = with_fixture(fixture);
+        assert_intact(&mut journal);
+        assert_views_agree(&mut journal, &[at(25), at(70), at(2_000)]);
+
+        let mut check = |listing, now: i64, want: &[u32]| {
+            let inbox = journal.inbox(&name("bob"), listing, at(now)).unwrap();
+            let ids: Vec<_> = inbox.iter().map(|letter| letter.message.id).collect();
+            let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
+            assert_eq!(ids, want, "{fixture}: {listing:?} at {now}");
+        };
+        check(Listing::Unread, 25, &[3, 4, 5, 10]);
+        check(Listing::All, 25, &[1, 3, 4, 5, 10]);
+        check(Listing::All, 70, &[1, 3, 4, 10]);
+        check(Listing::Unread, 2_000, &[3, 4, 6, 10]);
+
+        let mut check = |words: &str, want: &[u32]| {
+            let query = Query {
+                words: words.to_owned(),
+                from: None,
+                to: None,
+                order: Default::default(),
+                limit: 10,
+            };
+            let found = journal.search(&query, |_| {}).unwrap();
+            let ids: Vec<_> = found.iter().map(|letter| letter.message.id).collect();
+            let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
+            assert_eq!(ids, want, "{fixture}: {words}");
+        };
+        check("login", &[2, 1]);
+        check("\"naïve 漢字\"", &[4]);
+        check("deleted", &[]);
+
+        assert_eq!(journal.thread(id(1)).unwrap().len(), 2);
+        let letter = journal.letter(id(4)).unwrap().unwrap();
+        assert_eq!(letter.standing.receipt().as_str(), "uncertain");
+        let stop = journal.letter(id(3)).unwrap().unwrap().message;
+        let body = files::body(journal.home(), &stop).unwrap();
+        assert_eq!(body, "stop\u{1b}[2J\u{0}");
+        let health = journal.examine().unwrap();
+        assert_eq!(health.odd.len(), 1);
+        // Its file was not kept with the journal.
+        assert_eq!(health.lost_bodies, [id(10)]);
+
+        let before = records(&journal);
+        let again = Draft {
+            key: Some("nightly".to_owned()),
+            ..draft("human", "bob", "nightly again")
+        };
+        assert_eq!(post(&mut journal, at(40), &again).letter.message.id, id(4));
+        assert!(post(&mut journal, at(41), &draft("alice", "bob", "new")).is_new);
+        journal.rebuild_views().unwrap();
+        assert_views_agree(&mut journal, &[at(25), at(70), at(2_000)]);
+        assert_eq!(records(&journal)[..before.len()], before);
+        assert_eq!(journal.head().unwrap(), before.len() as u64 + 1);
+    }
+}

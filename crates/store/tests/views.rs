@@ -1,0 +1,323 @@
+//! The views say what a replay of the facts says, whatever happened and at whatever time.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+use jiff::{SignedDuration, Timestamp};
+use posthaste_core::{
+    AgentName, Draft, Event, Fact, Mail, MessageId, Order, Priority, Progress, Record, Step,
+};
+use posthaste_lab::{
+    TempHome, assert_intact, assert_views_agree, at, draft, id, moments, name, order, post, records,
+};
+use posthaste_store::{Done, Job, Journal, Listing, Patience, portable};
+use proptest::prelude::*;
+use uuid::Uuid;
+
+const AGENTS: [&str; 3] = ["alice", "bob", "human"];
+/// Few enough that ids, keys and prefixes meet.
+const IDS: u8 = 10;
+
+/// Something that is done to a journal, and how many nanoseconds after the last.
+#[derive(Debug, Clone)]
+struct Act {
+    pass: i64,
+    deed: Deed,
+}
+
+#[derive(Debug, Clone)]
+enum Deed {
+    Post(Vec<Wish>),
+    Order {
+        who: usize,
+        order: Order,
+        ids: Vec<u8>,
+    },
+    Inject {
+        agent: usize,
+    },
+    /// A step from elsewhere, perhaps of a message that has not come yet.
+    Bring {
+        of: u8,
+        step: Step,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct Wish {
+    id: u8,
+    from: usize,
+    to: usize,
+    priority: Priority,
+    reply_to: Option<u8>,
+    key: Option<u8>,
+    ttl: Option<i64>,
+    not_before: Option<i64>,
+}
+
+/// Ids of which several begin alike.
+fn numbered(n: u8) -> MessageId {
+    id(0xabc0_0000 + (u32::from(n % 3) << 24) + u32::from(n))
+}
+
+/// Nanoseconds around a few seconds, also backwards.
+fn nanos() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        3 => 0..90_000_000_000_i64,
+        1 => -60_000_000_000_i64..0,
+        1 => Just(0),
+        1 => Just(1),
+    ]
+}
+
+fn wish() -> impl Strategy<Value = Wish> {
+    (
+        0..IDS,
+        0..AGENTS.len(),
+        0..AGENTS.len(),
+        proptest::sample::select(&Priority::ALL[..]),
+        proptest::option::weighted(0.3, 0..IDS),
+        proptest::option::weighted(0.3, 0..3_u8),
+        proptest::option::weighted(0.4, nanos()),
+        proptest::option::weighted(0.3, nanos()),
+    )
+        .prop_map(
+            |(id, from, to, priority, reply_to, key, ttl, not_before)| Wish {
+                id,
+                from,
+                to,
+                priority,
+                reply_to,
+                key,
+                ttl,
+                not_before,
+            },
+        )
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let orders = [
+        Order::MarkRead,
+        Order::MarkUnread,
+        Order::Archive,
+        Order::Delete,
+        Order::Cancel,
+        Order::Show,
+        Order::Expire,
+    ];
+    prop_oneof![
+        4 => proptest::collection::vec(wish(), 1..4).prop_map(Deed::Post),
+        3 => (
+            0..AGENTS.len(),
+            proptest::sample::select(orders.to_vec()),
+            proptest::collection::vec(0..IDS, 1..3)
+        )
+            .prop_map(|(who, order, ids)| Deed::Order { who, order, ids }),
+        1 => (0..AGENTS.len()).prop_map(|agent| Deed::Inject { agent }),
+        2 => (0..IDS, proptest::sample::select(&Step::ALL[..]))
+            .prop_map(|(of, step)| Deed::Bring { of, step }),
+    ]
+}
+
+fn acts() -> impl Strategy<Value = Vec<Act>> {
+    let act = (nanos(), deed()).prop_map(|(pass, deed)| Act { pass, deed });
+    proptest::collection::vec(act, 1..30)
+}
+
+impl Wish {
+    fn draft(&self, now: Timestamp) -> Draft {
+        let [from, to] = [self.from, self.to].map(|index| name(AGENTS[index]));
+        Draft {
+            priority: self.priority,
+            reply_to: self.reply_to.map(numbered),
+            key: self.key.map(|key| key.to_string()),
+            ttl: self.ttl.map(SignedDuration::from_nanos),
+            not_before: self.not_before.map(|n| now + SignedDuration::from_nanos(n)),
+            allow_self: true,
+            ..Draft::new(numbered(self.id), from, to, format!("body {}", self.id % 4))
+        }
+    }
+}
+
+/// Does it, and checks what must hold of every single piece of work.
+fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
+    let head = journal.head().unwrap();
+    let job = match deed {
+        Deed::Post(wishes) => Job::Post {
+            now,
+            drafts: wishes.iter().map(|wish| wish.draft(now)).collect(),
+        },
+        Deed::Order { who, order, ids } => Job::Order {
+            now,
+            who: name(AGENTS[*who]),
+            order: *order,
+            ids: ids.iter().copied().map(numbered).collect(),
+        },
+        Deed::Inject { agent } => Job::Inject {
+            now,
+            agent: name(AGENTS[*agent]),
+        },
+        Deed::Bring { of, step } => return bring(journal, now, numbered(*of), *step),
+    };
+    let unread_before = match &job {
+        Job::Inject { agent, .. } => journal.inbox(agent, Listing::Unread, now).unwrap(),
+        Job::Post { .. } | Job::Order { .. } => Vec::new(),
+    };
+    match journal.commit(job).unwrap() {
+        Err(_) => assert_eq!(journal.head().unwrap(), head, "denied: nothing was written"),
+        Ok(Done::Posted(posted)) => {
+            for posted in posted {
+                let there = journal.letter(posted.letter.message.id).unwrap().unwrap();
+                assert_eq!(there.message, posted.letter.message);
+            }
+        }
+        Ok(Done::Ordered(_)) => {}
+        Ok(Done::Injected(injection)) => {
+            // The most urgent that were not shown, and now they were.
+            let mut due: Vec<_> = unread_before
+                .iter()
+                .filter(|letter| !letter.standing.shown)
+                .map(|letter| (letter.message.envelope.priority, letter.message.id))
+                .collect();
+            due.sort_by_key(|(priority, _)| *priority);
+            let shown = injection
+                .letters
+                .iter()
+                .map(|l| (l.message.envelope.priority, l.message.id));
+            assert_eq!(
+                shown.collect::<Vec<_>>(),
+                due.into_iter().take(3).collect::<Vec<_>>()
+            );
+            assert_eq!(injection.unread, unread_before.len() as u64);
+        }
+    }
+}
+
+/// Brings in a step that a session would take.
+fn bring(journal: &mut Journal, now: Timestamp, message: MessageId, step: Step) {
+    let event = Event::Progress(Progress::of(message, step));
+    let fact = Fact {
+        id: Uuid::new_v4(),
+        at: now,
+        agent: AgentName::human(),
+        event,
+    };
+    let line = portable::to_line(&Record {
+        seq: 1,
+        origin: "elsewhere".to_owned(),
+        id: fact.id.to_string(),
+        at: fact.at.to_string(),
+        agent: fact.agent.to_string(),
+        kind: fact.event.kind().to_owned(),
+        data: fact.event.data(),
+    });
+    let imported = portable::import(journal, &mut line.as_bytes(), |_| {}).unwrap();
+    assert_eq!(imported.added, 1);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: Some(Box::new(
+            proptest::test_runner::FileFailurePersistence::WithSource("regressions"),
+        )),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn views_equal_a_replay_whatever_was_done(acts in acts()) {
+        let home = TempHome::new();
+        let mut journal = home.journal();
+        let mut now = at(0);
+        for Act { pass, deed } in &acts {
+            now += SignedDuration::from_nanos(*pass);
+            carry_out(&mut journal, now, deed);
+        }
+        let facts = records(&journal);
+        let times = moments(&Mail::replay(&facts));
+        assert_views_agree(&mut journal, &times);
+        journal.rebuild_views().unwrap();
+        assert_views_agree(&mut journal, &times);
+        assert_intact(&mut journal);
+        prop_assert_eq!(records(&journal), facts);
+    }
+}
+
+#[test]
+fn order_is_the_journal_s_and_not_the_clock_s() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let mut sent = Vec::new();
+    for hour in [5, 4, 9, -3, 0, 0] {
+        let letter = draft("alice", "bob", "tick");
+        post(&mut journal, at(hour * 3600), &letter);
+        sent.push(letter.id);
+    }
+    let inbox = journal
+        .inbox(&name("bob"), Listing::Unread, at(0))
+        .unwrap();
+    let listed: Vec<_> = inbox.iter().map(|letter| letter.message.id).collect();
+    assert_eq!(listed, sent);
+    assert_views_agree(&mut journal, &[at(-36_000), at(36_000)]);
+}
+
+#[test]
+fn an_inbox_longer_than_a_page_is_listed_whole() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let drafts: Vec<_> = (0..2_100)
+        .map(|n| Draft {
+            priority: Priority::ALL[n % 4],
+            ..draft("alice", "bob", n.to_string())
+        })
+        .collect();
+    let sent: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
+    let now = at(0);
+    journal.commit(Job::Post { now, drafts }).unwrap().unwrap();
+    order(&mut journal, now, "bob", Order::MarkRead, &sent[500..1_600]);
+    order(&mut journal, now, "bob", Order::Show, &sent[..50]);
+    let mut check = |listing, want: &[MessageId]| {
+        let listed = journal.inbox(&name("bob"), listing, now).unwrap();
+        let ids: Vec<_> = listed.iter().map(|letter| letter.message.id).collect();
+        assert_eq!(ids, want, "{listing:?}");
+    };
+    check(Listing::All, &sent);
+    check(Listing::Unread, &[&sent[..500], &sent[1_600..]].concat());
+}
+
+#[test]
+fn views_that_were_thrown_away_are_there_again_in_another_process_too() {
+    let home = TempHome::new();
+    let mut one = home.journal();
+    let mut other = Journal::open(home.home(), Patience::DEFAULT).unwrap();
+    let drafts: Vec<_> = (0..1_500).map(|n| draft("alice", "bob", n.to_string())).collect();
+    one.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
+    one.rebuild_views().unwrap();
+    assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
+    assert_views_agree(&mut other, &[at(0)]);
+}
+
+#[test]
+fn an_inbox_that_changes_while_it_is_listed_names_nothing_twice() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let drafts: Vec<_> = (0..8).map(|n| draft("alice", "bob", n.to_string())).collect();
+    let ids: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
+    journal.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    let mut reader = home.journal();
+    std::thread::scope(|scope| {
+        let marking = scope.spawn(|| {
+            for _ in 0..30 {
+                order(&mut journal, at(0), "bob", Order::MarkRead, &ids);
+                order(&mut journal, at(0), "bob", Order::MarkUnread, &ids);
+            }
+        });
+        while !marking.is_finished() {
+            let listed = reader.inbox(&name("bob"), Listing::All, at(0)).unwrap();
+            let mut seen: Vec<_> = listed.iter().map(|letter| letter.message.id).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), listed.len());
+        }
+    });
+}
