@@ -17,7 +17,7 @@ doc:
 
 # Measure sending, reading and searching mail
 bench:
-    cargo bench -p posthaste-lab --bench mail
+    cargo bench -p posthaste-lab --bench mail --locked
 
 # Show what it does, in a temporary home
 demo:
@@ -33,4 +33,4 @@ ci:
 
 # Install ph from this checkout
 install:
-    cargo install --path crates/ph --profile dist --locked
+    cargo install --path crates/ph --profile dist --config .cargo/dist.toml --locked

@@ -16,15 +16,16 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
+/// Some 400 bytes, as an agent would write.
 const BODY: &str = "Please have a look at the login page: the form still posts to the old address, and the tests \
     that cover it were switched off in March. When you are done, tell the reviewer, and leave a note of what you \
     learned for whoever comes next. Nothing here is urgent, but it should not be forgotten either. Thank you.";
 
 fn main() {
-    let ph = build_ph();
+    let programs = Programs::build();
     let mut table = Table::default();
     println!("{:<58} {:>12} {:>12} {:>7}  goal", "", "measured", "limit", "ratio");
-    processes(&mut table, &ph);
+    processes(&mut table, &programs);
     group_commit(&mut table);
     large_journal(&mut table);
     if table.missed > 0 {
@@ -41,6 +42,8 @@ struct Table {
 enum Goal {
     AtMost(f64),
     AtLeast(f64),
+    /// For information.
+    None,
 }
 
 impl Table {
@@ -53,6 +56,10 @@ impl Table {
         let (met, goal) = match goal {
             Goal::AtMost(most) => (ratio <= *most, format!("≤ {most}")),
             Goal::AtLeast(least) => (ratio >= *least, format!("≥ {least}")),
+            Goal::None => {
+                println!("{what:<58} {measured:>12} {limit:>12} {ratio:>7.3}");
+                return;
+            }
         };
         self.rows += 1;
         self.missed += u32::from(!met);
@@ -76,12 +83,36 @@ fn time(run: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// The real binary, as released, beside this one.
-fn build_ph() -> PathBuf {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let built = Command::new(cargo).args(["build", "--release", "--quiet", "-p", "posthaste"]).status().unwrap();
-    assert!(built.success(), "ph does not build");
-    Path::new(env!("CARGO_BIN_EXE_lab-empty")).with_file_name("ph")
+/// The programs that are measured, built as they are released.
+struct Programs {
+    ph: PathBuf,
+    empty: PathBuf,
+    open: PathBuf,
+}
+
+impl Programs {
+    fn build() -> Self {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let built = Command::new(cargo)
+            .current_dir(root)
+            .args(["build", "--profile", "dist", "--config", ".cargo/dist.toml", "--bins", "--message-format", "json"])
+            .args(["-p", "posthaste", "-p", "posthaste-lab"])
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "the programs do not build");
+        let find = |name: &str| {
+            let end = format!("/{name}\"");
+            let built = String::from_utf8_lossy(&built.stdout);
+            let line = built.lines().find_map(|line| {
+                let path = line.split_once("\"executable\":\"")?.1;
+                path.starts_with('/').then_some(path).filter(|path| path.contains(&end))
+            });
+            PathBuf::from(line.unwrap().split('"').next().unwrap())
+        };
+        Self { ph: find("ph"), empty: find("lab-empty"), open: find("lab-open") }
+    }
 }
 
 fn name(text: &str) -> AgentName {
@@ -93,39 +124,60 @@ fn post(to: &AgentName) -> Job {
     Job::Post { now: Timestamp::now(), drafts: vec![draft] }
 }
 
-/// Starts a process and waits for its end.
-fn process(program: &Path, home: &Path, args: &[&str]) -> Duration {
+fn command(program: &Path, home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(args).env_clear().env("PH_HOME", home).env("HOME", home).env("PH_AGENT", "bot");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+}
+
+/// From a process's start to its end.
+fn to_end(program: &Path, home: &Path, args: &[&str]) -> Duration {
+    let mut command = command(program, home, args);
     time(|| {
         command.status().unwrap();
     })
 }
 
-/// What one process costs from its start to its end.
-fn processes(table: &mut Table, ph: &Path) {
+/// From a process's start to its answer, which is there when the message is committed and synced.
+fn to_answer(program: &Path, home: &Path, args: &[&str]) -> Duration {
+    let mut command = command(program, home, args);
+    command.stdout(Stdio::piped());
+    let mut child = None;
+    let took = time(|| {
+        let child = child.insert(command.spawn().unwrap());
+        let mut answer = [0; 37];
+        child.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
+    });
+    child.unwrap().wait().unwrap();
+    took
+}
+
+/// What one process costs.
+fn processes(table: &mut Table, programs: &Programs) {
+    let Programs { ph, empty, open } = programs;
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("home");
     let mut limit = SyncedCommit::new(&dir.path().join("limit.db"));
-    let empty = Path::new(env!("CARGO_BIN_EXE_lab-empty"));
-    let open = Path::new(env!("CARGO_BIN_EXE_lab-open"));
     let home_arg = home.to_str().unwrap().to_owned();
+    let send = ["send", "other", BODY];
     for _ in 0..20 {
-        process(ph, &home, &["send", "other", BODY]);
+        to_end(ph, &home, &send);
     }
-    let [mut empties, mut commits, mut sends, mut opens, mut quiet, mut told] = [const { Vec::new() }; 6];
+    let [mut empties, mut commits, mut sends, mut ends, mut opens, mut quiet, mut told] = [const { Vec::new() }; 7];
     for _ in 0..400 {
-        empties.push(process(empty, &home, &[]));
+        empties.push(to_end(empty, &home, &[]));
         commits.push(limit.commit());
-        sends.push(process(ph, &home, &["send", "other", BODY]));
-        opens.push(process(open, &home, &[&home_arg]));
-        quiet.push(process(ph, &home, &["check", "--inject"]));
-        process(ph, &home, &["send", "bot", "--allow-self", BODY]);
-        told.push(process(ph, &home, &["check", "--inject"]));
+        sends.push(to_answer(ph, &home, &send));
+        ends.push(to_end(ph, &home, &send));
+        opens.push(to_end(open, &home, &[&home_arg]));
+        quiet.push(to_end(ph, &home, &["check", "--inject"]));
+        to_end(ph, &home, &["send", "bot", "--allow-self", BODY]);
+        told.push(to_end(ph, &home, &["check", "--inject"]));
     }
     let floor = median(empties) + median(commits);
-    table.row("ph send, against an empty process + a synced commit", median(sends), floor, &Goal::AtMost(1.5));
+    table.row("ph send to its answer, against an empty process + a commit", median(sends), floor, &Goal::AtMost(1.5));
+    table.row("  the same to the end of the process", median(ends), floor, &Goal::None);
     let open = median(opens);
     table.row("check --inject, nothing new, against opening the journal", median(quiet), open, &Goal::AtMost(2.0));
     table.row("check --inject, a new message, against the same", median(told), open, &Goal::AtMost(2.0));

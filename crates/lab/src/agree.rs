@@ -89,7 +89,7 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
 /// All of a few, a few of many: the model looks at every letter for each.
 fn sample<T>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let all: Vec<T> = all.into_iter().collect();
-    let every = all.len().div_ceil(100).max(1);
+    let every = all.len().div_ceil(20).max(1);
     all.into_iter().step_by(every).collect()
 }
 

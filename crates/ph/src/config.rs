@@ -105,10 +105,11 @@ impl Layers {
                 Err(error)
                     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
                 Err(error) => {
-                    return Err(Report::usage(format!(
+                    return Err(Report::storage(format!(
                         "cannot read the settings in {}: {error}",
                         path.display()
-                    )));
+                    ))
+                    .hint("check who owns it, or choose another home with --home or PH_HOME"));
                 }
             }
         }

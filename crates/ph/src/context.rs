@@ -8,7 +8,7 @@ use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Evidence, IdPrefix, Letter};
 use posthaste_store::home::PROJECT_DIR;
-use posthaste_store::{Home, Journal, Patience};
+use posthaste_store::{Home, Journal};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -103,11 +103,7 @@ impl Context {
 
     /// The journal, if anything was ever stored: for what only reads.
     pub(crate) fn reader(&self) -> Result<Option<Journal>> {
-        self.reader_with(self.config.patience)
-    }
-
-    pub(crate) fn reader_with(&self, patience: Patience) -> Result<Option<Journal>> {
-        let journal = Journal::open_existing(self.home.clone(), patience)?;
+        let journal = Journal::open_existing(self.home.clone(), self.config.patience)?;
         if journal.is_none() && matches!(self.home_source, HomeSource::Flag | HomeSource::Env) {
             note(format!(
                 "nothing has been stored in {} yet",

@@ -86,6 +86,14 @@ impl Output {
     }
 }
 
+/// How many of a thing, in words.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    match count {
+        1 => format!("1 {thing}"),
+        count => format!("{count} {thing}s"),
+    }
+}
+
 /// Something worth knowing that is not the answer.
 pub(crate) fn note(text: impl std::fmt::Display) {
     let mut stderr = anstream::stderr().lock();

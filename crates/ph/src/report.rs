@@ -159,7 +159,7 @@ impl From<Denied> for Report {
             Denied::Refused { id, refusal } => {
                 let hint = match &refusal {
                     posthaste_core::Refusal::ToSelf(_) => {
-                        Some("--allow-self sends it all the same".to_owned())
+                        Some("'ph send --allow-self' sends it all the same".to_owned())
                     }
                     posthaste_core::Refusal::OutOfReach(_) | posthaste_core::Refusal::Ended(_) => {
                         id.map(|id| format!("'ph show {}' tells its whole journey", id.id8()))

@@ -49,7 +49,7 @@ fn on_terminal(ph: &Ph, line: &str) -> Option<String> {
         .stdin(Stdio::null())
         .output();
     match output {
-        Ok(output) => Some(String::from_utf8(output.stdout).unwrap()),
+        Ok(output) => Some(String::from_utf8(output.stdout).expect("a terminal's text is UTF-8")),
         Err(_) => {
             posthaste_lab::skip_or_fail("there is no 'script' to make a terminal with");
             None

@@ -6,7 +6,10 @@ use common::Ph;
 use std::io::{BufRead, BufReader};
 
 fn is_empty(dir: &std::path::Path) -> bool {
-    std::fs::read_dir(dir).unwrap().next().is_none()
+    std::fs::read_dir(dir)
+        .expect("the directory is there")
+        .next()
+        .is_none()
 }
 
 #[test]

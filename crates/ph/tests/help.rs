@@ -65,6 +65,8 @@ fn every_verb_s_help_shows_an_example() {
             assert!(help.contains(option), "{verb} has no {option}");
         }
         assert_eq!(ph.run(&format!("help {verb}")).ok(), help, "help {verb}");
+        let short = ph.run(&format!("{verb} -h")).ok();
+        assert!(short.contains(&format!("Usage: ph {verb}")), "{short}");
         insta::assert_snapshot!(format!("ph-{verb}"), help);
     }
     insta::assert_snapshot!("ph-config-show", ph.run("config show --help").ok());
@@ -204,6 +206,7 @@ fn manual_pages() {
     assert!(page.contains("EXIT STATUS"), "{page}");
     let send = ph.run("man send").ok();
     assert!(send.contains(".TH ph-send 1"), "{send}");
+    assert!(send.contains(".SH EXAMPLES\n  ph send coder"), "{send}");
     let dir = ph.dir().join("pages");
     let done = ph.run(&format!("man --dir {}", common::path_text(&dir)));
     assert_eq!(done.code, 0);

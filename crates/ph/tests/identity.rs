@@ -72,23 +72,23 @@ fn nobody_writes_to_itself_unasked() {
     ]), @"
     $ ph send human note
     ! error: human would be writing to itself
-    ! hint: --allow-self sends it all the same
+    ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     bob$ ph send bob note
     ! error: bob would be writing to itself
-    ! hint: --allow-self sends it all the same
+    ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     $ ph send bob note --from bob
     ! error: bob would be writing to itself
-    ! hint: --allow-self sends it all the same
+    ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     bob$ ph send alice,bob note
     ! error: bob would be writing to itself
-    ! hint: --allow-self sends it all the same
+    ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     bob$ ph message -n bob note
     ! error: bob would be writing to itself
-    ! hint: --allow-self sends it all the same
+    ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     ");
     assert_eq!(ph.facts(), before, "one of several refused is none sent");

@@ -439,7 +439,7 @@ fn counting_and_checking() {
     [id1]
     $ ph send bob hi again
     ! error: unexpected argument 'again'
-    ! hint: a text that begins with '-' goes after '--', or in -m
+    ! hint: a text of several words goes in quotes
     [exit 2]
     $ ph send bob hi again
     [id2]
@@ -842,7 +842,7 @@ fn an_export_to_a_file_is_private_and_overwrites_nothing() {
     let first = ph.run(&line);
     assert_eq!(
         (first.code, first.out().as_str(), first.err().as_str()),
-        (0, "", "note: 1 facts exported\n")
+        (0, "", "note: 1 fact exported\n")
     );
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     let content = std::fs::read(&path).unwrap();
@@ -869,7 +869,6 @@ fn what_cannot_be_imported_is_named() {
         &ph.run("inbox bob --json").json()[0]["id"].as_str().unwrap()[..8],
         "01234567",
     );
-    check(format!("{good}x\n").as_bytes(), "line 2:");
     ph.run("import /nonexistent")
         .fails(2, "cannot read /nonexistent");
     // The same id with other content is a conflict, not a guess.
@@ -883,6 +882,10 @@ fn what_cannot_be_imported_is_named() {
         done.err()
     );
     assert_eq!(ph.facts(), before);
+    // What came whole before a bad line is taken; the line says where to go on.
+    let done = ph.call(&["import", "-"]).stdin(format!("{good}x\n")).run();
+    done.fails(2, "line 2:");
+    assert_eq!(ph.facts().lines().count(), 2);
 }
 
 #[test]

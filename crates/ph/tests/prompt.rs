@@ -7,7 +7,7 @@ use common::Ph;
 /// A stored message with an id and a time of our choosing, as a line of an export.
 fn fact(n: u32, at: &str, body: &str) -> String {
     let id = format!("{n:08x}-0000-4000-8000-000000000000");
-    let body = serde_json::to_string(body).unwrap();
+    let body = serde_json::to_string(body).expect("text is JSON");
     format!(
         r#"{{"seq":{n},"origin":"00000000-0000-4000-8000-000000000000","id":"{id}","at":"{at}","agent":"bob","kind":"message","data":{{"from":"human","from_evidence":"default","body":{body},"priority":"normal","thread_id":"{id}","hops":0}}}}"#
     )
@@ -57,6 +57,9 @@ fn the_block_is_the_seed_s_to_the_letter_in_local_time() {
         "2025-01-20T10:30:00-0800",
         "2025-07-20T10:30:00-0800",
     );
+    if !common::has_time_zones() {
+        return;
+    }
     check(
         "Asia/Kolkata",
         "2025-01-21T00:00:00+0530",
@@ -114,7 +117,7 @@ fn no_body_can_forge_an_entry_or_a_heading() {
 #[test]
 fn a_hook_shows_each_message_once_most_urgent_first_and_bounded() {
     let ph = Ph::new();
-    assert_eq!(ph.run_as("bob", "check --inject").out(), "");
+    assert_eq!(ph.run_as("bob", "check --inject").ok(), "");
     ph.send("bob 'in the end' --priority idle");
     ph.send(&format!("bob '{}'", "é".repeat(200)));
     ph.send("bob 'two\nlines' --subject 'a subject' --from alice");
@@ -255,7 +258,7 @@ fn a_hook_exits_with_0_whatever_happens() {
 #[test]
 fn a_home_that_is_not_there_is_not_made_by_a_hook() {
     let ph = Ph::new();
-    assert_eq!(ph.run_as("bob", "check --inject").code, 0);
+    assert_eq!(ph.run_as("bob", "check --inject").ok(), "");
     assert!(!ph.home().exists());
 }
 

@@ -185,7 +185,7 @@ fn a_home_that_somebody_else_laid_out_is_refused() {
 /// What the doctor says, less what differs from machine to machine.
 fn doctor(ph: &Ph, args: &[&str]) -> (i32, String) {
     let empty = ph.dir().join("no-programs");
-    std::fs::create_dir_all(&empty).unwrap();
+    std::fs::create_dir_all(&empty).expect("a directory beside the home");
     let done = ph
         .call(&[&["doctor"], args].concat())
         .env("PATH", &empty)
@@ -227,7 +227,7 @@ fn a_healthy_home() {
     ok     version      ph 0.1.0
     ok     home         [home] (from PH_HOME)
     ok     permissions  private to its user
-    ok     journal      1 facts, …
+    ok     journal      1 fact, …
     ok     views        version 1; …
     ok     settings     no file; the defaults hold
     -      claude       not installed
@@ -262,7 +262,7 @@ fn a_corrupt_journal() {
     ok     home         [home] (from PH_HOME)
     ok     permissions  private to its user
     WRONG  journal      the journal in [home]/journal.db is damaged: file is not a database
-           hint: 'ph doctor' says what is damaged; 'ph import' brings an export into a new home
+           hint: bring an export into a new home with 'ph import'
     ok     settings     no file; the defaults hold
     -      claude       not installed
     -      codex        not installed

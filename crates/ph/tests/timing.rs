@@ -43,11 +43,13 @@ fn a_time_is_read_as_it_is_meant() {
     check("UTC", "2999-11-15 14:30", "2999-11-15T14:30:00Z");
     check("PST8", "2999-11-15 14:30", "2999-11-15T22:30:00Z");
     check("PST8", "2999-11-15", "2999-11-15T08:00:00Z");
-    check(
-        "UTC",
-        "2999-11-15T14:30[Asia/Tokyo]",
-        "2999-11-15T05:30:00Z",
-    );
+    if common::has_time_zones() {
+        check(
+            "UTC",
+            "2999-11-15T14:30[Asia/Tokyo]",
+            "2999-11-15T05:30:00Z",
+        );
+    }
     let sent = ph.send("bob hi --at 14:30");
     let due = ph.run(&format!("show {sent} --json")).json()["not_before"].to_string();
     assert!(due.contains("T14:30:00Z"), "{due}");
@@ -111,8 +113,8 @@ fn what_nobody_sees_in_time_expires() {
     [exit 4]
     ");
     assert_eq!(ph.run("check --inject bob").ok(), "");
-    // Whoever writes next records it, so that its end stands in the journal.
-    ph.send("bob next");
+    // Whoever next lets something expire records it, so that its end stands in the journal.
+    ph.send("bob next --ttl 1h");
     let log = ph.run("log").ok();
     assert!(log.contains("expired"), "{log}");
 }

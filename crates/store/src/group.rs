@@ -79,13 +79,16 @@ impl Writer {
 fn serve(mut journal: Journal, queue: &Receiver<Request>) {
     let mut indexed = false;
     loop {
-        let first = match queue.recv_timeout(QUIET) {
+        let next = if indexed {
+            queue.recv().map_err(RecvTimeoutError::from)
+        } else {
+            queue.recv_timeout(QUIET)
+        };
+        let first = match next {
             Ok(request) => request,
             Err(RecvTimeoutError::Timeout) => {
-                if !indexed {
-                    // Search catches up by itself; filling it here only saves it the time.
-                    indexed = crate::search::fill_some(&journal).map_or(true, |more| !more);
-                }
+                // Search catches up by itself; filling it here only saves it the time.
+                indexed = crate::search::fill_some(&journal).map_or(true, |more| !more);
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => break,

@@ -26,6 +26,15 @@ pub(crate) struct Held {
     _file: File,
 }
 
+impl Held {
+    /// Leaves the holder's name in the file.
+    fn sign(file: File) -> Self {
+        // For a waiter's error message only; not worth failing for.
+        let _ = file.write_all_at(&record(), 0);
+        Self { _file: file }
+    }
+}
+
 impl WritersLock {
     pub(crate) fn of(home: &Home) -> Self {
         Self { path: home.lock() }
@@ -38,16 +47,14 @@ impl WritersLock {
             Err(TryLockError::WouldBlock) => self.wait(file, patience)?,
             Err(TryLockError::Error(error)) => return Err(io("lock", &self.path)(error)),
         };
-        // For a waiter's error message only; not worth failing for.
-        let _ = file.write_all_at(&record(), 0);
-        Ok(Held { _file: file })
+        Ok(Held::sign(file))
     }
 
     /// Takes the lock only if nobody has it.
     pub(crate) fn try_acquire(&self) -> Result<Option<Held>> {
         let file = private_file(&self.path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Held { _file: file })),
+            Ok(()) => Ok(Some(Held::sign(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(io("lock", &self.path)(error)),
         }

@@ -7,7 +7,7 @@ use crate::bell;
 use crate::error::{Error, Result, io, sqlite};
 use crate::files;
 use crate::journal::{Journal, STRETCH};
-use crate::work::{self, NewRecord};
+use crate::work;
 use posthaste_core::{AgentName, Body, MessageId, Record, text};
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
@@ -272,37 +272,25 @@ fn is_same(there: &Record, record: &Record) -> bool {
 fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<()> {
     let mut step = Imported::default();
     let mut agents = Vec::new();
-    journal.write(|conn, views| {
-        let mut head: u64 = conn
-            .prepare_cached("SELECT coalesce(max(seq), 0) FROM facts")?
-            .query_row([], |row| row.get(0))?;
+    journal.write(|conn, views, head| {
         for record in batch {
             match fact_with(conn, &record.id)? {
                 Some(there) if is_same(&there, record) => step.known += 1,
                 Some(_) => step.conflicts.push(record.id.clone()),
                 None => {
-                    let new = NewRecord {
-                        origin: &record.origin,
-                        id: &record.id,
-                        at: &record.at,
-                        agent: &record.agent,
-                        kind: &record.kind,
-                        data: &record.data,
+                    *head += 1;
+                    let record = Record {
+                        seq: *head,
+                        ..record.clone()
                     };
-                    head = work::append(conn, &new)?;
-                    views.apply(
-                        conn,
-                        &Record {
-                            seq: head,
-                            ..record.clone()
-                        },
-                    )?;
+                    work::insert(conn, &record)?;
+                    views.apply(conn, &record)?;
                     step.added += 1;
                     agents.extend(AgentName::parse(&record.agent).ok());
                 }
             }
         }
-        views.applied(conn, head)
+        Ok(())
     })?;
     agents.sort_unstable();
     agents.dedup();

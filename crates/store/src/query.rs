@@ -186,9 +186,9 @@ fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Opti
     let mut look = views.prepare(
         conn,
         "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data
-         FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.letter = ?1 ORDER BY s.seq",
+         FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.message = ?1 ORDER BY s.seq",
     )?;
-    for step in look.query_map([seq], record_of)? {
+    for step in look.query_map([&record.id], record_of)? {
         if let Ok(
             step @ Fact {
                 event: Event::Progress(_),
@@ -263,10 +263,9 @@ pub(crate) fn not_shown(
         ),
     )?;
     let seqs: Vec<u64> = look
-        .query_map(
-            params![agent.as_str(), instant(now), limit as u64],
-            |row| row.get(0),
-        )?
+        .query_map(params![agent.as_str(), instant(now), limit as u64], |row| {
+            row.get(0)
+        })?
         .collect::<rusqlite::Result<_>>()?;
     let letters = seqs.into_iter().map(|seq| letter_at(conn, views, seq));
     letters.filter_map(rusqlite::Result::transpose).collect()
@@ -284,28 +283,18 @@ pub(crate) fn count(
         .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?
         .unwrap_or((0, 0));
-    let at = instant(now);
-    let expired: u64 = views
+    let (hidden, hidden_unread): (u64, u64) = views
         .prepare(
             conn,
             &format!(
-                "SELECT count(*) FROM v#_letters
-                 WHERE recipient = ?1 AND expires_at IS NOT NULL AND expires_at <= ?2 AND ended = 0 AND read = 0
-                   AND proven IN ({STORED}, {UNCERTAIN}) AND (not_before IS NULL OR not_before <= ?2)"
+                "SELECT count(*), coalesce(sum(read = 0), 0) FROM v#_letters INDEXED BY v#_timed
+                 WHERE recipient = ?1 AND ended = 0 AND (not_before IS NOT NULL OR expires_at IS NOT NULL)
+                   AND (not_before > ?2 OR (expires_at <= ?2 AND read = 0 AND proven IN ({STORED}, {UNCERTAIN})))"
             ),
         )?
-        .query_row(params![agent.as_str(), at], |row| row.get(0))?;
-    let (waiting, waiting_unread): (u64, u64) = views
-        .prepare(
-            conn,
-            "SELECT count(*), coalesce(sum(read = 0), 0) FROM v#_letters
-             WHERE recipient = ?1 AND not_before IS NOT NULL AND not_before > ?2 AND ended = 0",
-        )?
-        .query_row(params![agent.as_str(), at], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+        .query_row(params![agent.as_str(), instant(now)], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(Count {
-        total: total.saturating_sub(expired + waiting),
-        unread: unread.saturating_sub(expired + waiting_unread),
+        total: total.saturating_sub(hidden),
+        unread: unread.saturating_sub(hidden_unread),
     })
 }

@@ -23,12 +23,6 @@ CREATE TABLE IF NOT EXISTS home(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRI
 
 /// `v#` stands for the version.
 const VIEW_TABLES: &str = "
-CREATE TABLE IF NOT EXISTS v#_state(
-  one INTEGER PRIMARY KEY CHECK (one = 1),
-  applied_seq INTEGER NOT NULL
-) STRICT;
-INSERT OR IGNORE INTO v#_state VALUES (1, 0);
-
 -- One row a message, under its fact's seq: where it stands.
 CREATE TABLE IF NOT EXISTS v#_letters(
   seq INTEGER PRIMARY KEY,
@@ -48,27 +42,21 @@ CREATE TABLE IF NOT EXISTS v#_letters(
 CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, shown, priority, seq) WHERE ended = 0;
 CREATE INDEX IF NOT EXISTS v#_threads ON v#_letters(thread, seq);
 CREATE INDEX IF NOT EXISTS v#_keys ON v#_letters(sender, recipient, key) WHERE key IS NOT NULL;
-CREATE INDEX IF NOT EXISTS v#_not_due ON v#_letters(recipient, not_before) WHERE not_before IS NOT NULL AND ended = 0;
-CREATE INDEX IF NOT EXISTS v#_expiring ON v#_letters(recipient, expires_at) WHERE expires_at IS NOT NULL AND ended = 0 AND read = 0;
+CREATE INDEX IF NOT EXISTS v#_timed ON v#_letters(recipient, seq)
+  WHERE ended = 0 AND (not_before IS NOT NULL OR expires_at IS NOT NULL);
 
--- The steps of each message, in order.
-CREATE TABLE IF NOT EXISTS v#_steps(letter INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(letter, seq)) STRICT, WITHOUT ROWID;
--- Steps whose message has not come yet.
-CREATE TABLE IF NOT EXISTS v#_early(message TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(message, seq)) STRICT, WITHOUT ROWID;
+-- The steps of each message, in order; they may come before the message itself.
+CREATE TABLE IF NOT EXISTS v#_steps(message TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(message, seq)) STRICT, WITHOUT ROWID;
 -- How much lies in each inbox, whatever the time.
 CREATE TABLE IF NOT EXISTS v#_agents(name TEXT PRIMARY KEY, total INTEGER NOT NULL, unread INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 -- Facts that mean nothing to this version.
 CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";
 
-const VIEW_NAMES: [&str; 6] = [
-    "v#_state",
-    "v#_letters",
-    "v#_steps",
-    "v#_early",
-    "v#_agents",
-    "v#_odd",
-];
+const VIEW_NAMES: [&str; 4] = ["v#_letters", "v#_steps", "v#_agents", "v#_odd"];
+
+/// Under which name `home` keeps how far the views have come.
+const APPLIED: &str = "v#_applied_seq";
 
 /// The text of a statement for one version of the views.
 pub(crate) fn versioned(sql: &str, version: u32) -> String {
@@ -82,40 +70,84 @@ pub(crate) fn create(conn: &Connection, views: u32, origin: &str) -> rusqlite::R
 }
 
 pub(crate) fn create_views(conn: &Connection, views: u32) -> rusqlite::Result<()> {
-    conn.execute_batch(&versioned(VIEW_TABLES, views))
+    conn.execute_batch(&versioned(VIEW_TABLES, views))?;
+    conn.execute(
+        "INSERT OR IGNORE INTO home VALUES (?1, '0')",
+        [versioned(APPLIED, views)],
+    )?;
+    Ok(())
 }
 
 pub(crate) fn drop_views(conn: &Connection, views: u32) -> rusqlite::Result<()> {
     for table in VIEW_NAMES {
         conn.execute_batch(&versioned(&format!("DROP TABLE IF EXISTS {table}"), views))?;
     }
+    conn.execute(
+        "DELETE FROM home WHERE name = ?1",
+        [versioned(APPLIED, views)],
+    )?;
     Ok(())
 }
 
-/// The home's own id; none where the facts or this version's views are not there.
-pub(crate) fn origin(conn: &Connection, views: u32) -> rusqlite::Result<Option<String>> {
-    // The views are made in one transaction, so one of their tables stands for all.
-    let sql = "SELECT value FROM home WHERE name = 'origin' AND EXISTS (SELECT 1 FROM v#_state)";
-    match conn.prepare(&versioned(sql, views)) {
-        Ok(mut look) => look.query_row([], |row| row.get(0)).optional(),
-        Err(error) if is_missing_table(&error) => Ok(None),
-        Err(error) => Err(error),
+/// Where a journal stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Position {
+    /// The home's own id.
+    pub(crate) origin: String,
+    /// The last fact.
+    pub(crate) head: u64,
+    /// The last fact that this version's views have seen.
+    pub(crate) applied: u64,
+}
+
+impl Position {
+    pub(crate) fn lag(&self) -> u64 {
+        self.head.saturating_sub(self.applied)
     }
 }
 
+/// Where the journal stands; none where the facts or this version's views are not there yet.
+pub(crate) fn position(conn: &Connection, views: u32) -> rusqlite::Result<Option<Position>> {
+    let sql = format!(
+        "SELECT h.value, (SELECT coalesce(max(seq), 0) FROM facts), CAST(v.value AS INTEGER)
+         FROM home h, home v WHERE h.name = 'origin' AND v.name = '{APPLIED}'"
+    );
+    let mut look = match conn.prepare_cached(&versioned(&sql, views)) {
+        Ok(look) => look,
+        Err(error) if is_missing_table(&error) => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    let position = look.query_row([], |row| {
+        Ok(Position {
+            origin: row.get(0)?,
+            head: row.get(1)?,
+            applied: row.get(2)?,
+        })
+    });
+    position.optional()
+}
+
+/// Says that this version's views have seen everything up to `seq`.
+pub(crate) fn set_applied(conn: &Connection, views: u32, seq: u64) -> rusqlite::Result<()> {
+    conn.prepare_cached("UPDATE home SET value = CAST(?2 AS TEXT) WHERE name = ?1")?
+        .execute(rusqlite::params![versioned(APPLIED, views), seq])?;
+    Ok(())
+}
+
 fn is_missing_table(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown) && error.to_string().contains("no such table")
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::Unknown)
+        && error.to_string().contains("no such table")
 }
 
 /// The versions of all views in this journal.
 pub(crate) fn view_versions(conn: &Connection) -> rusqlite::Result<Vec<u32>> {
     let mut look =
-        conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'v%\\_state' ESCAPE '\\'")?;
+        conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'v%\\_letters' ESCAPE '\\'")?;
     let names = look
         .query_map([], |row| row.get::<_, String>(0))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
     Ok(names
         .iter()
-        .filter_map(|n| n.strip_prefix('v')?.strip_suffix("_state")?.parse().ok())
+        .filter_map(|n| n.strip_prefix('v')?.strip_suffix("_letters")?.parse().ok())
         .collect())
 }

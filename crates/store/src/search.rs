@@ -89,10 +89,7 @@ pub(crate) fn fill_some(journal: &Journal) -> Result<bool> {
 
 /// Works with the index. One that turns out to be of no use is made anew, once: nothing is in it
 /// that the journal has not.
-fn with_index<T>(
-    journal: &Journal,
-    mut work: impl FnMut(&Connection) -> Result<T>,
-) -> Result<T> {
+fn with_index<T>(journal: &Journal, mut work: impl FnMut(&Connection) -> Result<T>) -> Result<T> {
     let path = journal.home().search();
     match connect(journal).and_then(|index| work(&index)) {
         Err(Error::Corrupt { path: damaged, .. }) if damaged == path => {
@@ -162,8 +159,8 @@ fn fill(journal: &Journal, index: &Connection) -> Result<u64> {
     if applied(index)? >= head {
         return Ok(0);
     }
-    let tx = Transaction::new_unchecked(index, TransactionBehavior::Immediate)
-        .map_err(sqlite(&path))?;
+    let tx =
+        Transaction::new_unchecked(index, TransactionBehavior::Immediate).map_err(sqlite(&path))?;
     let from = applied(&tx)?;
     let records = journal.facts_after(from)?;
     debug_assert!(records.len() <= STRETCH as usize);

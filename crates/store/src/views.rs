@@ -3,7 +3,7 @@
 //! Runs only inside a writer's transaction. What a step does to a message is the core's to say
 //! ([`Standing::apply`]); here it is only kept where an index finds it.
 
-use crate::schema::versioned;
+use crate::schema::{self, versioned};
 use jiff::Timestamp;
 use posthaste_core::receipt::{End, Proven};
 use posthaste_core::{Event, Fact, MessageId, Record, Standing};
@@ -23,35 +23,15 @@ impl Views {
         conn.prepare_cached(&versioned(sql, self.version))
     }
 
-    /// How many facts these views have not seen.
-    pub(crate) fn lag(self, conn: &Connection) -> Result<u64> {
-        let mut look = self.prepare(
-            conn,
-            "SELECT (SELECT coalesce(max(seq), 0) FROM facts) - (SELECT applied_seq FROM v#_state)",
-        )?;
-        look.query_row([], |row| row.get(0))
-    }
-
-    /// Folds in up to `limit` facts that these views have not seen; says how many there were.
-    pub(crate) fn catch_up(self, conn: &Connection, limit: u32) -> Result<usize> {
-        let applied: u64 = self
-            .prepare(conn, "SELECT applied_seq FROM v#_state")?
-            .query_row([], |r| r.get(0))?;
+    /// Folds in up to `limit` facts after `applied`; gives back the last that was folded in.
+    pub(crate) fn catch_up(self, conn: &Connection, applied: u64, limit: u32) -> Result<u64> {
         let records = records_after(conn, applied, limit)?;
         for record in &records {
             self.apply(conn, record)?;
         }
-        if let Some(last) = records.last() {
-            self.applied(conn, last.seq)?;
-        }
-        Ok(records.len())
-    }
-
-    /// Says that everything up to `seq` is folded in.
-    pub(crate) fn applied(self, conn: &Connection, seq: u64) -> Result<()> {
-        self.prepare(conn, "UPDATE v#_state SET applied_seq = ?1")?
-            .execute([seq])?;
-        Ok(())
+        let last = records.last().map_or(applied, |record| record.seq);
+        schema::set_applied(conn, self.version, last)?;
+        Ok(last)
     }
 
     pub(crate) fn apply(self, conn: &Connection, record: &Record) -> Result<()> {
@@ -70,27 +50,28 @@ impl Views {
             Event::Message(_) => self.add_letter(conn, seq, fact),
             Event::Progress(progress) => match self.letter_of(conn, progress.message)? {
                 Some(letter) => {
+                    self.add_step(conn, progress.message, seq)?;
                     let before = self.standing(conn, letter)?;
                     let mut after = before;
                     after.apply(progress.step);
-                    self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?
-                        .execute(params![letter, seq])?;
                     self.move_letter(conn, letter, before, after)
                 }
-                None => {
-                    self.prepare(conn, "INSERT OR IGNORE INTO v#_early VALUES (?1, ?2)")?
-                        .execute(params![progress.message.to_string(), seq])?;
-                    Ok(())
-                }
+                None => self.add_step(conn, progress.message, seq),
             },
         }
+    }
+
+    fn add_step(self, conn: &Connection, message: MessageId, seq: u64) -> Result<()> {
+        self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?
+            .execute(params![message.to_string(), seq])?;
+        Ok(())
     }
 
     fn add_letter(self, conn: &Connection, seq: u64, fact: &Fact) -> Result<()> {
         let Some(message) = fact.message() else {
             return Ok(());
         };
-        let standing = self.take_early(conn, seq, message.id)?;
+        let standing = self.early_steps(conn, message.id)?;
         let envelope = &message.envelope;
         self.prepare(
             conn,
@@ -119,31 +100,21 @@ impl Views {
     }
 
     /// What steps that came before their message add up to.
-    fn take_early(self, conn: &Connection, letter: u64, id: MessageId) -> Result<Standing> {
+    fn early_steps(self, conn: &Connection, id: MessageId) -> Result<Standing> {
         let mut standing = Standing::default();
-        let id = id.to_string();
-        let early = {
-            let mut look = self.prepare(
-                conn,
-                "SELECT seq FROM v#_early WHERE message = ?1 ORDER BY seq",
-            )?;
-            look.query_map([&id], |row| row.get::<_, u64>(0))?
-                .collect::<Result<Vec<_>>>()?
-        };
-        for seq in &early {
+        let mut look = self.prepare(
+            conn,
+            "SELECT seq FROM v#_steps WHERE message = ?1 ORDER BY seq",
+        )?;
+        for seq in look.query_map([id.to_string()], |row| row.get(0))? {
+            let step = record_at(conn, seq?)?.map(|record| record.read());
             if let Some(Ok(Fact {
                 event: Event::Progress(progress),
                 ..
-            })) = record_at(conn, *seq)?.map(|record| record.read())
+            })) = step
             {
                 standing.apply(progress.step);
             }
-            self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?
-                .execute([letter, *seq])?;
-        }
-        if !early.is_empty() {
-            self.prepare(conn, "DELETE FROM v#_early WHERE message = ?1")?
-                .execute([&id])?;
         }
         Ok(standing)
     }
@@ -173,12 +144,16 @@ impl Views {
     }
 
     fn count(self, conn: &Connection, agent: &str, total: i64, unread: i64) -> Result<()> {
-        self.prepare(
-            conn,
-            "INSERT INTO v#_agents VALUES (?1, ?2, ?3)
-             ON CONFLICT(name) DO UPDATE SET total = total + excluded.total, unread = unread + excluded.unread",
-        )?
-        .execute(params![agent, total, unread])?;
+        let counted = self
+            .prepare(
+                conn,
+                "UPDATE v#_agents SET total = total + ?2, unread = unread + ?3 WHERE name = ?1",
+            )?
+            .execute(params![agent, total, unread])?;
+        if counted == 0 {
+            self.prepare(conn, "INSERT INTO v#_agents VALUES (?1, ?2, ?3)")?
+                .execute(params![agent, total, unread])?;
+        }
         Ok(())
     }
 

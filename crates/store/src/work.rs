@@ -7,7 +7,8 @@ use jiff::Timestamp;
 use posthaste_core::post::{self, Correspondence};
 use posthaste_core::receipt::{self, Order};
 use posthaste_core::{
-    AgentName, Draft, Event, Fact, Letter, Message, MessageId, Posting, Refusal, Standing, inject,
+    AgentName, Draft, Event, Fact, Letter, Message, MessageId, Posting, Record, Refusal, Standing,
+    inject,
 };
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use uuid::Uuid;
@@ -101,53 +102,49 @@ impl Done {
 
 type Answer = std::result::Result<Done, Denied>;
 
-pub(crate) fn carry_out(
-    conn: &Connection,
-    views: Views,
-    origin: &str,
-    job: &Job,
-) -> Result<Answer> {
-    let mut log = Log {
-        conn,
-        views,
-        origin,
-    };
-    // Each message is decided on what those before it in the same job have left; what a refused
-    // job has appended by then is taken back.
-    let is_of_several = match job {
-        Job::Post { drafts, .. } => drafts.len() > 1,
-        Job::Order { ids, .. } => ids.len() > 1,
-        Job::Inject { .. } => false,
-    };
-    if is_of_several {
-        conn.execute_batch("SAVEPOINT job")?;
-    }
-    let answer = match job {
-        Job::Post { now, drafts } => log.post(*now, drafts),
-        Job::Order {
-            now,
-            who,
-            order,
-            ids,
-        } => log.order(*now, who, *order, ids),
-        Job::Inject { now, agent } => log.inject(*now, agent),
-    }?;
-    if is_of_several {
-        conn.execute_batch(match &answer {
-            Ok(_) => "RELEASE job",
-            Err(_) => "ROLLBACK TO job; RELEASE job",
-        })?;
-    }
-    Ok(answer)
-}
-
-struct Log<'a> {
-    conn: &'a Connection,
-    views: Views,
-    origin: &'a str,
+/// The end of the journal, inside a writer's transaction.
+pub(crate) struct Log<'a> {
+    pub(crate) conn: &'a Connection,
+    pub(crate) views: Views,
+    pub(crate) origin: &'a str,
+    /// The number of the last fact.
+    pub(crate) head: &'a mut u64,
 }
 
 impl Log<'_> {
+    /// Does one piece of work, or none of it.
+    pub(crate) fn carry_out(&mut self, job: &Job) -> Result<Answer> {
+        // Each message is decided on what those before it in the same job have left; what a
+        // refused job has appended by then is taken back.
+        let is_of_several = match job {
+            Job::Post { drafts, .. } => drafts.len() > 1,
+            Job::Order { ids, .. } => ids.len() > 1,
+            Job::Inject { .. } => false,
+        };
+        let head = *self.head;
+        if is_of_several {
+            self.conn.execute_batch("SAVEPOINT job")?;
+        }
+        let answer = match job {
+            Job::Post { now, drafts } => self.post(*now, drafts),
+            Job::Order {
+                now,
+                who,
+                order,
+                ids,
+            } => self.order(*now, who, *order, ids),
+            Job::Inject { now, agent } => self.inject(*now, agent),
+        }?;
+        if is_of_several && answer.is_err() {
+            self.conn.execute_batch("ROLLBACK TO job")?;
+            *self.head = head;
+        }
+        if is_of_several {
+            self.conn.execute_batch("RELEASE job")?;
+        }
+        Ok(answer)
+    }
+
     fn post(&mut self, now: Timestamp, drafts: &[Draft]) -> Result<Answer> {
         let posted = drafts.iter().map(|draft| self.post_one(now, draft));
         let posted = posted.collect::<Result<std::result::Result<_, _>>>()?;
@@ -159,39 +156,50 @@ impl Log<'_> {
         now: Timestamp,
         draft: &Draft,
     ) -> Result<std::result::Result<Posted, Denied>> {
-        let known = match self.correspondence(draft)? {
+        let mut known = match self.correspondence(draft)? {
             Ok(known) => known,
             Err(denied) => return Ok(Err(denied)),
         };
-        let event = match post::decide(now, draft, &known) {
-            Ok(Posting::New(event)) => event,
-            Ok(Posting::Already(id)) => {
-                let there = query::letter(self.conn, self.views, id)?;
-                let posted = there.map(|letter| Posted {
-                    letter,
-                    is_new: false,
-                });
-                return Ok(posted.ok_or(Denied::NotFound(id)));
+        // An id is random, so that it is taken already is found out by trying.
+        loop {
+            let event = match post::decide(now, draft, &known) {
+                Ok(Posting::New(event)) => event,
+                Ok(Posting::Already(id)) => {
+                    let there = query::letter(self.conn, self.views, id)?;
+                    let posted = there.map(|letter| Posted { letter, is_new: false });
+                    return Ok(posted.ok_or(Denied::NotFound(id)));
+                }
+                Err(refusal) => return Ok(Err(Denied::Refused { id: None, refusal })),
+            };
+            let fact = Fact { id: draft.id.0, at: now, agent: draft.to.clone(), event };
+            match self.append(&fact) {
+                Ok(()) => return self.posted(now, draft, &fact),
+                Err(error) if is_taken(&error) && known.same_id.is_none() => {}
+                Err(error) => return Err(error),
             }
-            Err(refusal) => return Ok(Err(Denied::Refused { id: None, refusal })),
-        };
+            match query::letter(self.conn, self.views, draft.id)? {
+                Some(letter) => known.same_id = Some(letter.message),
+                // A fact that is no message has it, or a message that this version cannot read.
+                None => {
+                    let refusal = Refusal::IdTaken;
+                    return Ok(Err(Denied::Refused { id: None, refusal }));
+                }
+            }
+        }
+    }
+
+    fn posted(
+        &mut self,
+        now: Timestamp,
+        draft: &Draft,
+        fact: &Fact,
+    ) -> Result<std::result::Result<Posted, Denied>> {
         // Who lets one message expire has let others: see what became of them.
         if draft.ttl.is_some() {
             self.sweep(now, &draft.to)?;
         }
-        let fact = Fact {
-            id: draft.id.0,
-            at: now,
-            agent: draft.to.clone(),
-            event,
-        };
-        self.append(&fact)?;
         let posted = fact.message().map(|message| Posted {
-            letter: Letter {
-                message,
-                standing: Standing::default(),
-                receipts: vec![fact.receipt()],
-            },
+            letter: Letter { message, standing: Standing::default(), receipts: vec![fact.receipt()] },
             is_new: true,
         });
         Ok(posted.ok_or(Denied::NotFound(draft.id)))
@@ -219,21 +227,7 @@ impl Log<'_> {
                 .optional()?;
             known.same_key = found.and_then(|id| id.parse().ok());
         }
-        known.same_id =
-            query::letter(self.conn, self.views, draft.id)?.map(|letter| letter.message);
-        if known.same_id.is_none() && self.has_fact(draft.id)? {
-            let refusal = Refusal::IdTaken;
-            return Ok(Err(Denied::Refused { id: None, refusal }));
-        }
         Ok(Ok(known))
-    }
-
-    /// Whether any fact has this id; one that is no message cannot be told from a message that
-    /// this version does not understand.
-    fn has_fact(&self, id: MessageId) -> Result<bool> {
-        self.conn
-            .prepare_cached("SELECT 1 FROM facts WHERE id = ?1")?
-            .exists([id.to_string()])
     }
 
     fn order(
@@ -286,9 +280,9 @@ impl Log<'_> {
             let mut look = self.views.prepare(
                 self.conn,
                 &format!(
-                    "SELECT f.id FROM v#_letters l JOIN facts f ON f.seq = l.seq
-                     WHERE l.recipient = ?1 AND l.expires_at IS NOT NULL AND l.expires_at <= ?2
-                       AND l.ended = 0 AND l.read = 0 AND l.proven IN ({STORED}, {UNCERTAIN}) LIMIT {SWEEP}"
+                    "SELECT f.id FROM v#_letters l INDEXED BY v#_timed JOIN facts f ON f.seq = l.seq
+                     WHERE l.recipient = ?1 AND l.ended = 0 AND (l.not_before IS NOT NULL OR l.expires_at IS NOT NULL)
+                       AND l.expires_at <= ?2 AND l.read = 0 AND l.proven IN ({STORED}, {UNCERTAIN}) LIMIT {SWEEP}"
                 ),
             )?;
             look.query_map(params![agent.as_str(), instant(now)], |row| {
@@ -324,39 +318,38 @@ impl Log<'_> {
     }
 
     fn append(&mut self, fact: &Fact) -> Result<()> {
-        let seq = append(
-            self.conn,
-            &NewRecord {
-                origin: self.origin,
-                id: &fact.id.hyphenated().to_string(),
-                at: &fact.at.to_string(),
-                agent: fact.agent.as_str(),
-                kind: fact.event.kind(),
-                data: &fact.event.data(),
-            },
-        )?;
-        self.views.apply_fact(self.conn, seq, fact)?;
-        self.views.applied(self.conn, seq)
+        let record = Record {
+            seq: *self.head + 1,
+            origin: self.origin.to_owned(),
+            id: fact.id.hyphenated().to_string(),
+            at: fact.at.to_string(),
+            agent: fact.agent.to_string(),
+            kind: fact.event.kind().to_owned(),
+            data: fact.event.data(),
+        };
+        insert(self.conn, &record)?;
+        *self.head = record.seq;
+        self.views.apply_fact(self.conn, record.seq, fact)
     }
 }
 
-/// A record that has no place in the journal yet.
-pub(crate) struct NewRecord<'a> {
-    pub(crate) origin: &'a str,
-    pub(crate) id: &'a str,
-    pub(crate) at: &'a str,
-    pub(crate) agent: &'a str,
-    pub(crate) kind: &'a str,
-    pub(crate) data: &'a str,
+/// Whether a fact was not taken because its id stands in the journal already.
+fn is_taken(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::ConstraintViolation)
 }
 
-/// Puts a record at the end; only under the writers' lock, so that no number is left out.
-pub(crate) fn append(conn: &Connection, record: &NewRecord<'_>) -> Result<u64> {
-    conn.prepare_cached(
-        "INSERT INTO facts SELECT coalesce(max(seq), 0) + 1, ?1, ?2, ?3, ?4, ?5, ?6 FROM facts RETURNING seq",
-    )?
-    .query_row(
-        params![record.origin, record.id, record.at, record.agent, record.kind, record.data],
-        |row| row.get(0),
-    )
+/// Puts a record into the journal; only under the writers' lock and after the last one, so that
+/// no number is left out.
+pub(crate) fn insert(conn: &Connection, record: &Record) -> Result<()> {
+    conn.prepare_cached("INSERT INTO facts VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")?
+        .execute(params![
+            record.seq,
+            record.origin,
+            record.id,
+            record.at,
+            record.agent,
+            record.kind,
+            record.data
+        ])?;
+    Ok(())
 }

@@ -17,7 +17,10 @@ fn settled() -> TempHome {
     let drafts: Vec<Draft> = (0..400)
         .map(|n| draft("alice", "bob", format!("message {n} ").repeat(20)))
         .collect();
-    journal.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    journal
+        .commit(Job::Post { now: at(0), drafts })
+        .unwrap()
+        .unwrap();
     drop(journal);
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
@@ -109,7 +112,10 @@ fn a_home_that_cannot_be_one_is_named() {
     let check = |path: &std::path::Path| {
         let error = Journal::open(Home::at(path), Patience::DEFAULT).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error:?}");
-        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+        assert!(
+            error.to_string().contains(path.to_str().unwrap()),
+            "{error}"
+        );
         let existing = Journal::open_existing(Home::at(path), Patience::DEFAULT);
         assert!(matches!(existing, Ok(None) | Err(_)));
     };

@@ -37,7 +37,10 @@ fn mode(path: &Path) -> u32 {
 fn bodies_come_back_to_the_byte_wherever_they_are_kept() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let every_control: String = (0u32..0x20).chain(0x7f..0xa0).filter_map(char::from_u32).collect();
+    let every_control: String = (0u32..0x20)
+        .chain(0x7f..0xa0)
+        .filter_map(char::from_u32)
+        .collect();
     let mut check = |body: &str, is_filed: bool| {
         let letter = draft("alice", "bob", body);
         let posted = post(&mut journal, at(0), &letter);
@@ -46,7 +49,10 @@ fn bodies_come_back_to_the_byte_wherever_they_are_kept() {
         assert_eq!(kept.bytes(), body.len() as u64);
         assert!(read(&mut journal, letter.id) == body, "the body differs");
         let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
-        assert!(std::fs::read_to_string(file).unwrap() == body, "the file differs");
+        assert!(
+            std::fs::read_to_string(file).unwrap() == body,
+            "the file differs"
+        );
     };
     check("", false);
     check("no newline", false);
@@ -74,7 +80,13 @@ fn a_message_s_file_is_its_owner_s_alone() {
     for dir in ["", "messages", "messages/bob", "bell"] {
         assert_eq!(mode(&home.path().join(dir)), 0o700, "{dir}");
     }
-    for file in ["journal.db", "journal.db-wal", "journal.lock", "host", "bell/all"] {
+    for file in [
+        "journal.db",
+        "journal.db-wal",
+        "journal.lock",
+        "host",
+        "bell/all",
+    ] {
         assert_eq!(mode(&home.path().join(file)), 0o600, "{file}");
     }
 }
@@ -100,7 +112,11 @@ fn a_file_is_named_after_time_and_id_and_takes_nobody_s_place() {
     check(3, &large("three"), &format!("{long}3.md"));
     check(4, "first", "20260101-010203-3fa8c1d2.md");
     // Whose first name another has taken is found by its content all the same.
-    for (n, body) in [(1, "first".to_owned()), (2, "second".to_owned()), (3, large("three"))] {
+    for (n, body) in [
+        (1, "first".to_owned()),
+        (2, "second".to_owned()),
+        (3, large("three")),
+    ] {
         assert!(read(&mut journal, alike(n)) == body, "{n}");
     }
 }
@@ -250,7 +266,11 @@ fn a_retry_that_fails_does_not_take_the_body_of_the_message_that_stands() {
 fn a_body_that_cannot_be_written_takes_the_others_of_its_job_along() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    post(&mut journal, at(0), &draft("alice", "bob", "make the directories"));
+    post(
+        &mut journal,
+        at(0),
+        &draft("alice", "bob", "make the directories"),
+    );
     let before = files_of(&journal, "bob");
     // Carol's directory cannot be made: a file is in its place.
     std::fs::write(journal.home().messages(&name("carol")), "in the way").unwrap();
@@ -260,7 +280,10 @@ fn a_body_that_cannot_be_written_takes_the_others_of_its_job_along() {
     ];
     let failed = journal.commit(Job::Post { now: at(0), drafts });
     assert!(matches!(failed, Err(Error::Io { .. })), "{failed:?}");
-    assert_eq!((journal.head().unwrap(), files_of(&journal, "bob")), (1, before));
+    assert_eq!(
+        (journal.head().unwrap(), files_of(&journal, "bob")),
+        (1, before)
+    );
 }
 
 #[test]
@@ -276,7 +299,10 @@ fn a_copy_that_cannot_be_made_does_not_unsay_what_is_stored() {
     assert!(files::ensure(journal.home(), &posted.letter.message).is_err());
     std::fs::remove_file(in_the_way).unwrap();
     let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
-    assert_eq!(std::fs::read_to_string(file).unwrap(), "stored all the same");
+    assert_eq!(
+        std::fs::read_to_string(file).unwrap(),
+        "stored all the same"
+    );
 }
 
 #[test]

@@ -34,7 +34,10 @@ fn strange(n: u32, data: &str) -> Record {
 }
 
 fn lines(records: &[Record]) -> Vec<u8> {
-    let lines: Vec<String> = records.iter().map(|record| to_line(record) + "\n").collect();
+    let lines: Vec<String> = records
+        .iter()
+        .map(|record| to_line(record) + "\n")
+        .collect();
     lines.concat().into_bytes()
 }
 
@@ -76,7 +79,10 @@ fn furnished(home: &TempHome) -> Journal {
         &format!("{}{}", "[".repeat(128), "]".repeat(128)),
         &format!("{}{}", "[".repeat(5_000), "]".repeat(5_000)),
     ];
-    let odd: Vec<Record> = (1..).zip(odd_data).map(|(n, data)| strange(n, data)).collect();
+    let odd: Vec<Record> = (1..)
+        .zip(odd_data)
+        .map(|(n, data)| strange(n, data))
+        .collect();
     assert_eq!(imported(&mut journal, &lines(&odd)).added, odd.len() as u64);
     journal
 }
@@ -97,8 +103,8 @@ fn a_journal_goes_there_and_back_byte_for_byte() {
     assert_views_agree(&mut copy, &[at(10), at(100)]);
     assert_eq!(copy.examine().unwrap().lost_bodies, []);
     for letter in original.inbox(&name("bob"), Listing::All, at(10)).unwrap() {
-        let [one, other] = [&original, &copy]
-            .map(|journal| files::body(journal.home(), &letter.message).unwrap());
+        let [one, other] =
+            [&original, &copy].map(|journal| files::body(journal.home(), &letter.message).unwrap());
         assert!(one == other, "{}", letter.message.id);
     }
 }
@@ -234,7 +240,10 @@ fn the_same_id_with_other_bytes_is_a_conflict_and_changes_nothing() {
     let mut check = |spoil: fn(&mut Record)| {
         let mut other = facts[0].clone();
         spoil(&mut other);
-        let done = imported(&mut journal, &lines(&[other, strange(9, "{}"), facts[1].clone()]));
+        let done = imported(
+            &mut journal,
+            &lines(&[other, strange(9, "{}"), facts[1].clone()]),
+        );
         assert_eq!(done.conflicts, [id.to_string()]);
         assert_eq!(done.added + done.known, 2);
         assert_eq!(records(&journal)[..3], before);
@@ -259,7 +268,11 @@ fn a_conflict_leaves_the_body_that_stands_alone() {
         ..letter.clone()
     };
     post(&mut other, at(0), &claimed);
-    let files = || std::fs::read_dir(here.home().messages(&name("bob"))).unwrap().count();
+    let files = || {
+        std::fs::read_dir(here.home().messages(&name("bob")))
+            .unwrap()
+            .count()
+    };
     let done = imported(&mut journal, &exported(&other));
     assert_eq!((done.conflicts, files()), (vec![letter.id.to_string()], 1));
     let message = journal.letter(letter.id).unwrap().unwrap().message;
@@ -322,7 +335,11 @@ fn a_bad_line_is_named_and_what_came_whole_before_it_stays() {
     check(b"{}\n", 3, "missing field");
     check(b"{\"seq\":-1}\n", 3, "");
     let spoilt = |from: &str, to: &str| whole.replace(from, to);
-    check(spoilt("\"data\":{}", "\"x\":1").as_bytes(), 3, "unknown field");
+    check(
+        spoilt("\"data\":{}", "\"x\":1").as_bytes(),
+        3,
+        "unknown field",
+    );
     check(spoilt(",\"data\":{}", "").as_bytes(), 3, "without data");
     check(
         spoilt("\"data\":{}", "\"data\":{},\"data_text\":\"\"").as_bytes(),
@@ -345,7 +362,11 @@ fn a_bad_line_is_named_and_what_came_whole_before_it_stays() {
 fn a_body_that_its_fact_does_not_prove_is_refused() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    post(&mut journal, at(0), &draft("alice", "bob", "x".repeat(2 << 20)));
+    post(
+        &mut journal,
+        at(0),
+        &draft("alice", "bob", "x".repeat(2 << 20)),
+    );
     post(&mut journal, at(0), &draft("alice", "bob", "inline"));
     let text = String::from_utf8(exported(&journal)).unwrap();
     let inline = records(&journal)[1].id.clone();
@@ -357,8 +378,14 @@ fn a_body_that_its_fact_does_not_prove_is_refused() {
         let dir = there.home().messages(&name("bob"));
         assert!(!dir.exists(), "nothing was written");
     };
-    check(text.replacen("xxx", "xyx", 1), "not the one that its fact proves");
-    check(text.replacen("xxx", "", 1), "not the one that its fact proves");
+    check(
+        text.replacen("xxx", "xyx", 1),
+        "not the one that its fact proves",
+    );
+    check(
+        text.replacen("xxx", "", 1),
+        "not the one that its fact proves",
+    );
     let ahead = format!("{{\"body_of\":\"{inline}\",\"text\":\"inline\"}}\n");
     let second = text.lines().last().unwrap();
     check(ahead + second, "holds its body");
@@ -368,8 +395,13 @@ fn a_body_that_its_fact_does_not_prove_is_refused() {
 fn much_is_taken_in_stretches_and_nothing_of_it_twice() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let mut journal = here.journal();
-    let drafts = (0..2_500).map(|n| draft("alice", "bob", n.to_string())).collect();
-    journal.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    let drafts = (0..2_500)
+        .map(|n| draft("alice", "bob", n.to_string()))
+        .collect();
+    journal
+        .commit(Job::Post { now: at(0), drafts })
+        .unwrap()
+        .unwrap();
     let bytes = exported(&journal);
     let mut copy = there.journal();
     let mut told = Vec::new();

@@ -34,7 +34,10 @@ fn one_key_of_one_sender_to_one_recipient_is_one_message() {
     };
     check(with_key(draft("alice", "bob", "second"), "k"), false);
     check(with_key(draft("alice", "bob", "other key"), "K"), true);
-    check(with_key(draft("alice", "carol", "other recipient"), "k"), true);
+    check(
+        with_key(draft("alice", "carol", "other recipient"), "k"),
+        true,
+    );
     check(with_key(draft("carol", "bob", "other sender"), "k"), true);
     check(draft("alice", "bob", "no key"), true);
 }
@@ -162,7 +165,12 @@ fn an_order_is_done_whole_or_not_at_all() {
         assert!(refused.to_string().contains(want), "{refused}");
     };
     check("bob", Order::MarkRead, &ids, "belongs to carol");
-    check("bob", Order::Archive, &[ids[0], id(7)], "no message 00000007");
+    check(
+        "bob",
+        Order::Archive,
+        &[ids[0], id(7)],
+        "no message 00000007",
+    );
     check("bob", Order::Cancel, &ids[..2], "belongs to alice");
     assert_eq!(records(&journal), before);
     for agent in ["bob", "carol"] {

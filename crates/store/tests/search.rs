@@ -103,7 +103,10 @@ fn subjects_senders_and_recipients_narrow_it_down() {
 #[test]
 fn the_best_come_first_when_asked_for_and_no_more_than_asked_for() {
     let home = TempHome::new();
-    let (mut journal, ids) = filled(&home, &["fish fish fish", "fish and a lot of chips", "bird"]);
+    let (mut journal, ids) = filled(
+        &home,
+        &["fish fish fish", "fish and a lot of chips", "bird"],
+    );
     let best = Query {
         order: Order::BestFirst,
         ..query("fish")
@@ -145,10 +148,45 @@ fn whatever_is_asked_is_an_answer_and_no_error() {
     let many = "word ".repeat(5_000);
     let long = "x".repeat(100_000);
     let hostile = [
-        "\"", "\"\"\"", "'", "*", "**", "a**", "\"a\"*", "(", ")", "((((", "NOT", "AND OR NOT",
-        "NEAR(a b", "text:", "-", "--", "^a", "a^", "+", "{a b}:c", "\0", "a\0b", "\u{1b}[2J",
-        "%", "_", ";", "'; DROP TABLE letters; --", "\u{feff}", "\u{301}", "\u{1f469}\u{200d}",
-        "\u{10ffff}", "\u{a7ca}", "a\"b\"c\"", "\\", "\\\"", "rank:x", "letters", &many, &long,
+        "\"",
+        "\"\"\"",
+        "'",
+        "*",
+        "**",
+        "a**",
+        "\"a\"*",
+        "(",
+        ")",
+        "((((",
+        "NOT",
+        "AND OR NOT",
+        "NEAR(a b",
+        "text:",
+        "-",
+        "--",
+        "^a",
+        "a^",
+        "+",
+        "{a b}:c",
+        "\0",
+        "a\0b",
+        "\u{1b}[2J",
+        "%",
+        "_",
+        ";",
+        "'; DROP TABLE letters; --",
+        "\u{feff}",
+        "\u{301}",
+        "\u{1f469}\u{200d}",
+        "\u{10ffff}",
+        "\u{a7ca}",
+        "a\"b\"c\"",
+        "\\",
+        "\\\"",
+        "rank:x",
+        "letters",
+        &many,
+        &long,
     ];
     for words in hostile {
         let answer = journal.search(&query(words), |_| {});
@@ -172,14 +210,14 @@ fn an_index_that_is_lost_or_damaged_is_made_again() {
         fold_in(&home);
         spoil(&home, &journal);
         assert_eq!(found(&mut journal, &query("needle7")), [ids[7]], "{what}");
-        assert_eq!(
-            found(&mut journal, &query("haystack")).len(),
-            100,
-            "{what}"
-        );
+        assert_eq!(found(&mut journal, &query("haystack")).len(), 100, "{what}");
         let late = draft("alice", "bob", "needle300 came late");
         post(&mut journal, at(1), &late);
-        assert_eq!(found(&mut journal, &query("needle300")), [late.id], "{what}");
+        assert_eq!(
+            found(&mut journal, &query("needle300")),
+            [late.id],
+            "{what}"
+        );
     };
     check("deleted", |home, _| {
         std::fs::remove_file(home.home().search()).unwrap();
@@ -254,7 +292,11 @@ fn one_damaged_page_of_an_index_is_no_error() {
         // Between them they read all of it.
         let everything = found(&mut journal, &query("straw*"));
         assert_eq!(everything.len(), 100, "page {page}");
-        assert_eq!(found(&mut journal, &query("needle7")), [ids[7]], "page {page}");
+        assert_eq!(
+            found(&mut journal, &query("needle7")),
+            [ids[7]],
+            "page {page}"
+        );
     }
 }
 
@@ -267,7 +309,11 @@ fn an_index_older_than_a_restored_journal_is_not_trusted() {
     let wal = home.path().join("journal.db-wal");
     let backup_wal = std::fs::read(&wal).unwrap();
     let mut journal = home.journal();
-    post(&mut journal, at(1), &draft("alice", "bob", "lost in the crash"));
+    post(
+        &mut journal,
+        at(1),
+        &draft("alice", "bob", "lost in the crash"),
+    );
     post(&mut journal, at(1), &draft("alice", "bob", "also lost"));
     assert_eq!(found(&mut journal, &query("lost")).len(), 2);
     drop(journal);

@@ -14,7 +14,11 @@ fn many_short_lived_senders_leave_a_small_wal() {
     let home = TempHome::new();
     for n in 0..300 {
         let mut journal = home.journal();
-        post(&mut journal, at(n), &draft("alice", "bob", "x".repeat(2_000)));
+        post(
+            &mut journal,
+            at(n),
+            &draft("alice", "bob", "x".repeat(2_000)),
+        );
         journal.tidy().unwrap();
         drop(journal);
         assert!(wal_bytes(&home) < 1 << 20, "{} after {n}", wal_bytes(&home));
@@ -37,7 +41,11 @@ fn a_wal_that_a_slow_reader_let_grow_is_cut_off_when_it_is_gone() {
     };
     assert_eq!(count(), 1);
     for n in 1..=18 {
-        post(&mut journal, at(n), &draft("alice", "bob", "x".repeat(1 << 20)));
+        post(
+            &mut journal,
+            at(n),
+            &draft("alice", "bob", "x".repeat(1 << 20)),
+        );
         journal.tidy().unwrap();
     }
     assert!(wal_bytes(&home) > 16 << 20);

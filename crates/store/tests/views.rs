@@ -252,9 +252,7 @@ fn order_is_the_journal_s_and_not_the_clock_s() {
         post(&mut journal, at(hour * 3600), &letter);
         sent.push(letter.id);
     }
-    let inbox = journal
-        .inbox(&name("bob"), Listing::Unread, at(0))
-        .unwrap();
+    let inbox = journal.inbox(&name("bob"), Listing::Unread, at(0)).unwrap();
     let listed: Vec<_> = inbox.iter().map(|letter| letter.message.id).collect();
     assert_eq!(listed, sent);
     assert_views_agree(&mut journal, &[at(-36_000), at(36_000)]);
@@ -289,8 +287,12 @@ fn views_that_were_thrown_away_are_there_again_in_another_process_too() {
     let home = TempHome::new();
     let mut one = home.journal();
     let mut other = Journal::open(home.home(), Patience::DEFAULT).unwrap();
-    let drafts: Vec<_> = (0..1_500).map(|n| draft("alice", "bob", n.to_string())).collect();
-    one.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    let drafts: Vec<_> = (0..1_500)
+        .map(|n| draft("alice", "bob", n.to_string()))
+        .collect();
+    one.commit(Job::Post { now: at(0), drafts })
+        .unwrap()
+        .unwrap();
     assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
     one.rebuild_views().unwrap();
     assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
@@ -301,9 +303,14 @@ fn views_that_were_thrown_away_are_there_again_in_another_process_too() {
 fn an_inbox_that_changes_while_it_is_listed_names_nothing_twice() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let drafts: Vec<_> = (0..8).map(|n| draft("alice", "bob", n.to_string())).collect();
+    let drafts: Vec<_> = (0..8)
+        .map(|n| draft("alice", "bob", n.to_string()))
+        .collect();
     let ids: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
-    journal.commit(Job::Post { now: at(0), drafts }).unwrap().unwrap();
+    journal
+        .commit(Job::Post { now: at(0), drafts })
+        .unwrap()
+        .unwrap();
     let mut reader = home.journal();
     std::thread::scope(|scope| {
         let marking = scope.spawn(|| {

@@ -1,10 +1,11 @@
 use super::names::{NameParser, complete_agents};
 use crate::context::{Context, Said};
+use crate::letterbox;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::{AgentName, Body, text};
-use posthaste_store::{Done, Injection, Job, Patience, files};
+use posthaste_store::{Done, Injection, Job, Journal, Patience, files};
 use posthaste_wire::Count;
 
 /// Ask whether there is unread mail
@@ -67,7 +68,9 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
         )));
     }
     let patience = Patience::HOOK.0.min(context.config.patience.0);
-    let Some(mut journal) = context.reader_with(Patience(patience))? else {
+    // Silent where there is nothing yet: this runs at every prompt.
+    let home = context.home.clone();
+    let Some(mut journal) = Journal::open_existing(home, Patience(patience))? else {
         return Ok(());
     };
     if !journal.has_not_shown(&name, context.now)? {
@@ -105,7 +108,7 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
             .bytes(inject::reminder(&entries, unread).as_bytes())?;
     }
     context.out.flush()?;
-    journal.tidy()?;
+    letterbox::leave(journal);
     Ok(())
 }
 

@@ -1,9 +1,9 @@
 use crate::context::Context;
-use crate::output::{progress, progress_done};
+use crate::output::{counted, progress, progress_done};
 use crate::report::{Code, Report, Result};
 use anstyle::AnsiColor;
 use posthaste_core::text;
-use posthaste_store::{Hint, Home, Journal};
+use posthaste_store::{Error, Hint, Home, Journal};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -39,6 +39,9 @@ struct Finding {
     hint: Option<String>,
 }
 
+/// What to do about a damaged journal.
+const RESCUE: &str = "bring an export into a new home with 'ph import'";
+
 /// Programs that Posthaste works with, none of which it needs.
 const OUTSIDE: [&str; 5] = ["claude", "codex", "gemini", "opencode", "tmux"];
 
@@ -55,7 +58,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         ),
     ];
     findings.extend(permissions(&context.home));
-    match context.reader() {
+    match Journal::open_existing(context.home.clone(), context.config.patience) {
         Ok(None) => findings.push(info("journal", "nothing stored yet".to_owned())),
         Ok(Some(mut journal)) => {
             if args.rebuild_views {
@@ -70,7 +73,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             progress_done();
             findings.extend(found);
         }
-        Err(report) => findings.push(failed("journal", &report)),
+        Err(error) => findings.push(damaged(&error)),
     }
     findings.push(match &context.trouble {
         Some(report) => failed("settings", report),
@@ -114,6 +117,14 @@ fn wrong(check: &'static str, detail: String, hint: Option<String>) -> Finding {
     }
 }
 
+fn damaged(error: &Error) -> Finding {
+    let hint = match error {
+        Error::Corrupt { .. } => Some(RESCUE.to_owned()),
+        other => other.hint(),
+    };
+    wrong("journal", error.to_string(), hint)
+}
+
 fn failed(check: &'static str, report: &Report) -> Finding {
     wrong(
         check,
@@ -154,20 +165,20 @@ fn permissions(home: &Home) -> Option<Finding> {
 fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
     let health = match journal.examine() {
         Ok(health) => health,
-        Err(error) => return vec![wrong("journal", error.to_string(), error.hint())],
+        Err(error) => return vec![damaged(&error)],
     };
     let mut findings = Vec::new();
     findings.push(if health.damage.is_empty() {
         ok(
             "journal",
             format!(
-                "{} facts, SQLite {}, integrity ok",
-                health.facts, health.sqlite_version
+                "{}, SQLite {}, integrity ok",
+                counted(health.facts, "fact"),
+                health.sqlite_version
             ),
         )
     } else {
-        let hint = "bring an export into a new home with 'ph import'".to_owned();
-        wrong("journal", health.damage.join("; "), Some(hint))
+        wrong("journal", health.damage.join("; "), Some(RESCUE.to_owned()))
     });
     if !health.is_gap_free {
         findings.push(wrong(
@@ -183,8 +194,8 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
             .map(|(seq, why)| format!("{seq}: {why}"))
             .collect();
         let detail = format!(
-            "{} facts mean nothing to this version ({})",
-            health.odd_count,
+            "{} of no meaning to this version ({})",
+            counted(health.odd_count, "fact"),
             named.join("; ")
         );
         findings.push(info("facts", detail));

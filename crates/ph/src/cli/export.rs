@@ -1,5 +1,5 @@
 use crate::context::Context;
-use crate::output::note;
+use crate::output::{counted, note};
 use crate::report::{Code, Report, Result};
 use posthaste_store::Journal;
 use posthaste_store::portable::{self, Exported};
@@ -40,7 +40,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         if context.json {
             context.out.json(&serde_json::json!({ "facts": exported.facts, "lost_bodies": exported.lost_bodies }))?;
         } else {
-            note(format!("{} facts exported", exported.facts));
+            note(format!("{} exported", counted(exported.facts, "fact")));
         }
     }
     Ok(Code::Ok)

@@ -37,7 +37,9 @@ pub(super) fn run(args: &Args, said: &Said) -> Result<Code> {
             .hint("'ph' lists the verbs; the topics are: exit-codes")
         })?;
     }
-    let words = ["ph"].into_iter().chain(args.topic.iter().map(String::as_str));
+    let words = ["ph"]
+        .into_iter()
+        .chain(args.topic.iter().map(String::as_str));
     // Asked as '--help' would be, so that both say the same.
     match command.try_get_matches_from_mut(words.chain(["--help"])) {
         Err(help) => print(&help.render(), said),

@@ -1,5 +1,5 @@
 use crate::context::Context;
-use crate::output::{note, progress, progress_done};
+use crate::output::{counted, note, progress, progress_done};
 use crate::report::{Code, Report, Result};
 use posthaste_store::portable;
 use std::fs::File;
@@ -42,8 +42,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         }))?;
     } else {
         context.out.line(format!(
-            "{} facts added, {} known already",
-            imported.added, imported.known
+            "{} added, {} known already",
+            counted(imported.added, "fact"),
+            imported.known
         ))?;
     }
     context.out.flush()?;
@@ -57,7 +58,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         ));
     }
     Err(Report::refused(format!(
-        "{} facts were not taken",
-        imported.conflicts.len()
+        "{} not taken",
+        counted(imported.conflicts.len() as u64, "fact")
     )))
 }

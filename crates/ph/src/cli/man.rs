@@ -75,9 +75,9 @@ fn page(command: clap::Command) -> Result<Vec<u8>> {
         .collect();
     clap_mangen::Man::new(command)
         .source(concat!("Posthaste ", env!("CARGO_PKG_VERSION")))
-        .manual("Posthaste")
         .render(&mut roff)
         .map_err(|error| Report::storage(format!("cannot write the page: {error}")))?;
-    roff.extend_from_slice(format!(".SH \"EXIT STATUS\"\n{exit_codes}").as_bytes());
-    Ok(roff)
+    // What stands after the options of every verb is its examples.
+    let page = String::from_utf8_lossy(&roff).replace(".SH EXTRA\nExamples:\n", ".SH EXAMPLES\n");
+    Ok(format!("{page}.SH \"EXIT STATUS\"\n{exit_codes}").into_bytes())
 }

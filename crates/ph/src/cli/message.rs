@@ -57,6 +57,6 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         }
         context.out.flush()?;
     }
-    journal.tidy()?;
+    letterbox::leave(journal);
     Ok(Code::Ok)
 }

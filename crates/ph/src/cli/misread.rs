@@ -21,7 +21,7 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
         output::to_stdout(&error.render().ansi().to_string());
         return Code::Ok.into();
     }
-    let code = match text_taken_for_a_flag(error, &words) {
+    let code = match text_taken_apart(error, &words) {
         Some(report) => report.show(),
         None => {
             output::to_stderr(&told(error, &words));
@@ -44,9 +44,10 @@ fn told(error: &clap::Error, words: &[String]) -> String {
     text::visible(&error.render().to_string())
 }
 
-/// A body such as '- a list' is no flag, and the parser's own advice does not fit it.
-fn text_taken_for_a_flag(error: &clap::Error, words: &[String]) -> Option<Report> {
-    let hint = match verb(words)? {
+/// A text such as '- a list' is no flag, and one of several words needs quotes; the parser's own
+/// advice fits neither.
+fn text_taken_apart(error: &clap::Error, words: &[String]) -> Option<Report> {
+    let dash = match verb(words)? {
         "send" | "reply" => "a text that begins with '-' goes after '--', or in -m",
         "message" => "a text that begins with '-' goes after '--'",
         _ => return None,
@@ -59,6 +60,11 @@ fn text_taken_for_a_flag(error: &clap::Error, words: &[String]) -> Option<Report
     }
     let whole = words.iter().find(|word| word.starts_with(flag.as_str()))?;
     let shown = text::one_line(whole, 40);
+    let hint = if whole.starts_with('-') {
+        dash
+    } else {
+        "a text of several words goes in quotes"
+    };
     Some(Report::usage(format!("unexpected argument '{shown}'")).hint(hint))
 }
 

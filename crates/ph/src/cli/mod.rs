@@ -34,6 +34,7 @@ mod why;
 use crate::context::{Context, Said};
 use crate::report::{Code, Result};
 use clap::{CommandFactory, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -108,50 +109,38 @@ enum Verb {
     Help(help::Args),
 }
 
-/// The verbs that agents and their hooks call all the time. Knowing only these, the command line
-/// is read in a fraction of the time; whatever does not fit is left to the whole of it.
+/// One verb, as if it were all there is. Agents and their hooks call a few verbs all the time;
+/// with its own arguments alone a command line is read in a fraction of the time. Whatever does
+/// not fit is left to the whole of it.
 #[derive(Debug, Parser)]
-#[command(
-    name = "ph",
-    disable_help_subcommand = true,
-    disable_help_flag = true,
-    disable_version_flag = true
-)]
-struct HotCli {
+#[command(name = "ph", disable_help_flag = true, disable_version_flag = true)]
+struct Alone<A: clap::Args> {
     #[command(flatten)]
     global: Global,
-    #[command(subcommand)]
-    verb: HotVerb,
+    #[command(flatten)]
+    args: A,
 }
 
-#[derive(Debug, Subcommand)]
-enum HotVerb {
-    Send(send::Args),
-    Inbox(inbox::Args),
-    Check(check::Args),
-}
-
-impl HotVerb {
-    const NAMES: [&str; 3] = ["send", "inbox", "check"];
+fn alone<A: clap::Args>(words: &[OsString], verb: fn(A) -> Verb) -> Option<Cli> {
+    let Alone { global, args } = Alone::<A>::try_parse_from(words).ok()?;
+    Some(Cli {
+        global,
+        verb: Some(verb(args)),
+    })
 }
 
 /// What was typed; where that cannot be read, it is told, and the process ends so.
 pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
-    let verb = std::env::args_os().nth(1);
-    if verb.is_some_and(|verb| HotVerb::NAMES.iter().any(|name| verb == *name))
-        && let Ok(HotCli { global, verb }) = HotCli::try_parse()
-    {
-        let verb = match verb {
-            HotVerb::Send(args) => Verb::Send(args),
-            HotVerb::Inbox(args) => Verb::Inbox(args),
-            HotVerb::Check(args) => Verb::Check(args),
-        };
-        return Ok(Cli {
-            global,
-            verb: Some(verb),
-        });
-    }
     let words: Vec<_> = std::env::args_os().collect();
+    let often = match words.get(1).and_then(|word| word.to_str()) {
+        Some("send") => alone(&words[1..], Verb::Send),
+        Some("inbox") => alone(&words[1..], Verb::Inbox),
+        Some("check") => alone(&words[1..], Verb::Check),
+        _ => None,
+    };
+    if let Some(cli) = often {
+        return Ok(cli);
+    }
     Cli::try_parse_from(&words).map_err(|error| misread::tell(&error, &words))
 }
 

@@ -65,7 +65,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         },
     )?;
     answer(context, &posted, false)?;
-    journal.tidy()?;
+    letterbox::leave(journal);
     Ok(Code::Ok)
 }
 

@@ -95,7 +95,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     };
     let posted = letterbox::post(&mut journal, job)?;
     answer(context, &posted, is_list)?;
-    journal.tidy()?;
+    letterbox::leave(journal);
     Ok(Code::Ok)
 }
 

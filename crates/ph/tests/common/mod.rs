@@ -25,6 +25,7 @@ pub(crate) struct Ph {
 pub(crate) struct Call {
     command: Command,
     stdin: Option<Vec<u8>>,
+    stdout: Stdio,
 }
 
 /// How a run ended.
@@ -84,6 +85,7 @@ impl Ph {
         Call {
             command,
             stdin: None,
+            stdout: Stdio::piped(),
         }
     }
 
@@ -220,6 +222,17 @@ impl Call {
         self
     }
 
+    pub(crate) fn stdout(mut self, to: impl Into<Stdio>) -> Self {
+        self.stdout = to.into();
+        self
+    }
+
+    /// As another user, where root asks for it.
+    pub(crate) fn user(mut self, id: u32) -> Self {
+        std::os::unix::process::CommandExt::uid(&mut self.command, id);
+        self
+    }
+
     pub(crate) fn within(mut self, dir: &Path) -> Self {
         self.command.current_dir(dir);
         self
@@ -233,7 +246,7 @@ impl Call {
         let mut child = self
             .command
             .stdin(stdin)
-            .stdout(Stdio::piped())
+            .stdout(self.stdout)
             .stderr(Stdio::piped())
             .spawn()
             .expect("ph can be started");
@@ -296,6 +309,21 @@ impl Done {
         }
         shown
     }
+}
+
+/// Says what could not be tried, where a machine lacks what no program brings.
+pub(crate) fn skip(reason: &str) {
+    // Past the test harness, which swallows what a passing test prints.
+    let _ = writeln!(std::io::stderr().lock(), "skipped: {reason}");
+}
+
+/// Whether time zones are known by their names.
+pub(crate) fn has_time_zones() -> bool {
+    let is_there = Path::new("/usr/share/zoneinfo/Asia/Tokyo").exists();
+    if !is_there {
+        skip("there is no time zone database");
+    }
+    is_there
 }
 
 /// Asks until the answer is there.
