@@ -15,7 +15,9 @@ use clap::CommandFactory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    clap_complete::CompleteEnv::with_factory(cli::Cli::command).complete();
+    clap_complete::CompleteEnv::with_factory(cli::Cli::command)
+        .var(cli::COMPLETE)
+        .complete();
     let cli = match cli::parse() {
         Ok(cli) => cli,
         Err(code) => return code,

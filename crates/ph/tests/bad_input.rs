@@ -546,6 +546,12 @@ fn what_acts_on_a_terminal_never_reaches_it() {
         .ok();
     let whole = "abcd0000-0000-4000-8000-000000000001";
     let odd_home = path_text(ph.dir()) + "/" + "\u{1b}[2J\u{9b}";
+    let loose_home = path_text(ph.dir()) + "/loose\u{1b}[2J";
+    ph.call(&["send", "bob", "hi", "--home", &loose_home])
+        .run()
+        .ok();
+    let open_to_all = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&loose_home, open_to_all).unwrap();
     let rows: &[&[&str]] = &[
         &["inbox", "bob"],
         &["inbox", "bob", "--prompt"],
@@ -563,6 +569,8 @@ fn what_acts_on_a_terminal_never_reaches_it() {
         &["check", "--inject", &control],
         &["doctor"],
         &["doctor", "--home", &odd_home],
+        &["doctor", "--home", &loose_home],
+        &["inbox", "bob", "--home", &loose_home],
         &["inbox", "--home", &odd_home],
         &["config", "show", "--home", &odd_home],
         &["send", &control, "hi"],

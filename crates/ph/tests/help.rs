@@ -145,7 +145,7 @@ fn completion_scripts_are_there_for_every_shell() {
     let ph = Ph::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = ph.run(&format!("completions {shell}")).ok();
-        assert!(script.contains("COMPLETE"), "{shell}: {script}");
+        assert!(script.contains("PH_COMPLETE"), "{shell}: {script}");
     }
     ph.run("completions tcsh").fails(2, "possible values: bash");
 }
@@ -159,7 +159,7 @@ fn names_are_completed_from_the_journal() {
     let complete = |words: &[&str], agent: &str| {
         let index = (words.len() - 1).to_string();
         ph.call(&[&["--"], words].concat())
-            .env("COMPLETE", "bash")
+            .env("PH_COMPLETE", "bash")
             .env("_CLAP_COMPLETE_INDEX", index)
             .env("_CLAP_IFS", "\n")
             .env("PH_AGENT", agent)
@@ -187,7 +187,7 @@ fn completion_creates_and_breaks_nothing() {
     let ph = Ph::new();
     let complete = || {
         ph.call(&["--", "ph", "send", "co"])
-            .env("COMPLETE", "bash")
+            .env("PH_COMPLETE", "bash")
             .env("_CLAP_COMPLETE_INDEX", "2")
             .env("_CLAP_IFS", "\n")
             .run()
@@ -196,6 +196,8 @@ fn completion_creates_and_breaks_nothing() {
     assert!(!ph.home().exists());
     ph.file("user/.config/posthaste/config.toml", "nonsense");
     assert_eq!(complete().ok(), "");
+    let foreign = ph.call(&["help", "exit-codes"]).env("COMPLETE", "1").run();
+    assert_eq!(foreign.code, 0, "somebody else's variable is not ours");
 }
 
 #[test]

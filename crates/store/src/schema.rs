@@ -42,7 +42,7 @@ CREATE TABLE IF NOT EXISTS v#_letters(
 CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, shown, priority, seq) WHERE ended = 0;
 CREATE INDEX IF NOT EXISTS v#_threads ON v#_letters(thread, seq);
 CREATE INDEX IF NOT EXISTS v#_keys ON v#_letters(sender, recipient, key) WHERE key IS NOT NULL;
-CREATE INDEX IF NOT EXISTS v#_timed ON v#_letters(recipient, seq)
+CREATE INDEX IF NOT EXISTS v#_timed ON v#_letters(recipient, expires_at)
   WHERE ended = 0 AND (not_before IS NOT NULL OR expires_at IS NOT NULL);
 
 -- The steps of each message, in order; they may come before the message itself.

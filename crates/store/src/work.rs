@@ -226,6 +226,11 @@ impl Log<'_> {
                 )
                 .optional()?;
             known.same_key = found.and_then(|id| id.parse().ok());
+            // Then nothing is appended that would show whether the id is taken.
+            if known.same_key.is_some() {
+                let there = query::letter(self.conn, self.views, draft.id)?;
+                known.same_id = there.map(|letter| letter.message);
+            }
         }
         Ok(Ok(known))
     }

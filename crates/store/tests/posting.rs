@@ -48,8 +48,11 @@ fn one_id_is_one_message_and_never_two() {
     let mut journal = home.journal();
     let letter = draft("alice", "bob", "hello");
     post(&mut journal, at(0), &letter);
+    let keyed = with_key(draft("alice", "bob", "keyed"), "k");
+    post(&mut journal, at(0), &keyed);
     // Tried again over another way, a moment later.
     assert!(!post(&mut journal, at(1), &letter).is_new);
+    assert!(!post(&mut journal, at(1), &keyed).is_new);
     let mut check = |other: Draft| {
         let drafts = vec![other];
         let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
@@ -64,11 +67,17 @@ fn one_id_is_one_message_and_never_two() {
         to: name("carol"),
         ..letter.clone()
     });
+    // Neither does a key that stands make it another.
+    check(Draft {
+        body: Body::Inline("other".to_owned()),
+        key: Some("k".to_owned()),
+        ..letter.clone()
+    });
     check(Draft {
         subject: Some("new".to_owned()),
         ..letter.clone()
     });
-    assert_eq!(journal.head().unwrap(), 1);
+    assert_eq!(journal.head().unwrap(), 2);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub(super) fn run(args: &Args, said: &Said) -> Result<Code> {
     let mut script = Vec::new();
     let failed = |error| Report::storage(format!("cannot write the script: {error}"));
     shell
-        .write_registration("COMPLETE", "ph", "ph", "ph", &mut script)
+        .write_registration(super::COMPLETE, "ph", "ph", "ph", &mut script)
         .map_err(failed)?;
     let mut out = Output::new(super::help::color(said));
     out.bytes(&script)?;

@@ -38,6 +38,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// What a completion script sets when it asks for words. Our own name, because a variable that
+/// others use too would turn every command into a completion.
+pub(crate) const COMPLETE: &str = "PH_COMPLETE";
+
 const ABOUT: &str = "The post office for coding agents";
 
 const LONG_ABOUT: &str = "The post office for coding agents.
