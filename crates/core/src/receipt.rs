@@ -270,6 +270,8 @@ pub enum Refusal {
         owner: AgentName,
         verb: &'static str,
     },
+    #[error("{who} cannot call back a message that {sender} sent")]
+    NotSender { who: AgentName, sender: AgentName },
     #[error("already archived")]
     AlreadyArchived,
     #[error("it has ended already: {0}")]
@@ -291,21 +293,33 @@ pub fn decide(
     standing: Standing,
 ) -> Result<Vec<Event>, Refusal> {
     let present = standing.at(message, now);
-    let owner = match order {
-        Order::Cancel => &message.envelope.from,
-        Order::MarkRead
-        | Order::MarkUnread
-        | Order::Archive
-        | Order::Delete
-        | Order::Show
-        | Order::Expire => &message.to,
-    };
-    if who != owner && !who.is_human() {
-        return Err(Refusal::NotYours {
-            who: who.clone(),
-            owner: owner.clone(),
-            verb: order.verb(),
-        });
+    if !who.is_human() {
+        let owner = &message.to;
+        let sender = &message.envelope.from;
+        match order {
+            Order::Cancel if who != sender => {
+                return Err(Refusal::NotSender {
+                    who: who.clone(),
+                    sender: sender.clone(),
+                });
+            }
+            Order::Cancel => {}
+            Order::MarkRead
+            | Order::MarkUnread
+            | Order::Archive
+            | Order::Delete
+            | Order::Show
+            | Order::Expire => {
+                if who != owner {
+                    let verb = order.verb();
+                    return Err(Refusal::NotYours {
+                        who: who.clone(),
+                        owner: owner.clone(),
+                        verb,
+                    });
+                }
+            }
+        }
     }
     let step = match (order, present.end) {
         (Order::Delete, Some(End::Deleted)) => None,
@@ -447,7 +461,7 @@ mod tests {
             Order::Cancel,
             "bob",
             &[],
-            Err("bob cannot cancel a message that belongs to alice"),
+            Err("bob cannot call back a message that alice sent"),
         );
         check(Order::Cancel, "alice", &[Cancelled], Ok(None));
         check(

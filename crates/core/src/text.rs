@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn lines_break_wherever_a_reader_would() {
         let check = |text: &str, want: &[&str]| {
-            assert_eq!(lines(text).collect::<Vec<_>>(), want, "{text:?}")
+            assert_eq!(lines(text).collect::<Vec<_>>(), want, "{text:?}");
         };
         check("one", &["one"]);
         check("", &[""]);

@@ -89,7 +89,11 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
             rule: "no-session",
             since: due.unwrap_or(message.created_at),
             reason: format!("no session of {to} has offered it; it waits in the inbox"),
-            evidence: "the journal has no offer for it".to_owned(),
+            evidence: if letter.standing.shown {
+                "a hook has put it before the agent, which has not read it yet".to_owned()
+            } else {
+                "the journal has no offer for it".to_owned()
+            },
             release: format!("{to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"),
         },
     }

@@ -259,7 +259,8 @@ fn large_journal(table: &mut Table) {
         }
         assert_eq!(unread, Filled::WANTED as u64);
     });
-    let looks: [(&str, fn(&mut Filled)); 3] =
+    type Look = (&'static str, fn(&mut Filled));
+    let looks: [Look; 3] =
         [("unread mail of one agent", Filled::unread), ("count", Filled::count), ("a thread", Filled::thread)];
     for (what, look) in looks {
         let [mut in_small, mut in_large] = [const { Vec::new() }; 2];

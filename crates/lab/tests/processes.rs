@@ -117,6 +117,27 @@ fn what_was_acknowledged_outlives_a_kill_in_the_middle() {
 }
 
 #[test]
+fn one_that_is_killed_again_and_again_loses_nothing() {
+    let home = TempHome::new();
+    let mut acknowledged = Vec::new();
+    // Each is killed somewhere else: opening, committing, filing, ringing, tidying up.
+    for round in 0..40 {
+        let mut victim = Appender::append(&home, "bob", u32::MAX);
+        for _ in 0..round {
+            acknowledged.push(victim.acknowledged().expect("it runs until it is killed"));
+        }
+        victim.kill();
+        acknowledged.extend(std::iter::from_fn(|| victim.acknowledged()));
+    }
+    let mut journal = home.journal();
+    assert_intact(&mut journal);
+    assert_kept(&mut journal, &acknowledged);
+    assert_views_agree(&mut journal, &[Timestamp::now()]);
+    let unknown = journal.head().unwrap() - acknowledged.len() as u64;
+    assert!(unknown <= 40, "{unknown}");
+}
+
+#[test]
 fn a_home_made_by_ten_processes_at_once_is_one_home() {
     // Each round is another chance for two of them to meet.
     for _ in 0..5 {

@@ -5,7 +5,7 @@ use crate::output::note;
 use crate::report::{Report, Result};
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, IdPrefix, Letter, MessageId, Order, Priority, text};
+use posthaste_core::{Body, Letter, MessageId, Order, Priority, text};
 use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
 use posthaste_wire as wire;
 use unicode_width::UnicodeWidthStr;
@@ -172,32 +172,21 @@ pub(crate) fn leave(journal: Journal) {
 /// Carries one order out on several messages, all or none of them.
 pub(crate) fn order(
     context: &Context,
+    journal: &mut Journal,
     order: Order,
-    prefixes: &[IdPrefix],
+    ids: Vec<MessageId>,
 ) -> Result<Vec<Ordered>> {
     let (who, _) = context.me()?;
-    let mut journal = context.reader()?;
-    let mut ids: Vec<MessageId> = Vec::with_capacity(prefixes.len());
-    for prefix in prefixes {
-        let id = context.find(journal.as_mut(), prefix)?.message.id;
-        if !ids.contains(&id) {
-            ids.push(id);
-        }
-    }
-    let Some(mut journal) = journal else {
-        return Ok(Vec::new());
-    };
-    let ordered = match journal.commit(Job::Order {
-        now: context.now,
+    let now = context.now;
+    match journal.commit(Job::Order {
+        now,
         who,
         order,
         ids,
     })?? {
-        Done::Ordered(ordered) => ordered,
+        Done::Ordered(ordered) => Ok(ordered),
         Done::Posted(_) | Done::Injected(_) => {
-            return Err(Report::storage("the journal answered another question"));
+            Err(Report::storage("the journal answered another question"))
         }
-    };
-    leave(journal);
-    Ok(ordered)
+    }
 }

@@ -165,6 +165,7 @@ impl From<Denied> for Report {
                         id.map(|id| format!("'ph show {}' tells its whole journey", id.id8()))
                     }
                     posthaste_core::Refusal::NotYours { .. }
+                    | posthaste_core::Refusal::NotSender { .. }
                     | posthaste_core::Refusal::AlreadyArchived
                     | posthaste_core::Refusal::IdTaken => None,
                 };

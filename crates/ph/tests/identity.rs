@@ -125,10 +125,10 @@ fn mail_belongs_to_whom_it_was_written() {
     ! error: message [id1]: alice cannot mark a message that belongs to bob
     [exit 4]
     alice$ ph cancel [id1]
-    ! error: message [id1]: alice cannot cancel a message that belongs to human
+    ! error: message [id1]: alice cannot call back a message that human sent
     [exit 4]
     bob$ ph cancel [id1]
-    ! error: message [id1]: bob cannot cancel a message that belongs to human
+    ! error: message [id1]: bob cannot call back a message that human sent
     [exit 4]
     bob$ ph delete [id2]
     ! error: message [id2]: bob cannot delete a message that belongs to carol

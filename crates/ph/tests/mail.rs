@@ -399,9 +399,9 @@ fn what_is_deleted_is_not_found_but_stays_in_the_log() {
     $ ph inbox bob --all
     [id2]  human → bob  [time]  stored  another thing
     $ ph log
-         1  [time]  bob  message  [id1]  from human: a secret plan
-         2  [time]  bob  message  [id2]  from human: another thing
-         3  [time]  bob  deleted  [id1]  by human
+         1  [time]  bob           message    [id1]  from human: a secret plan
+         2  [time]  bob           message    [id2]  from human: another thing
+         3  [time]  bob           deleted    [id1]  by human
     ");
     assert_eq!(ph.files().len(), 1, "its file is gone");
 }
@@ -686,16 +686,16 @@ fn the_log() {
     ph.run("archive {2}").ok();
     insta::assert_snapshot!(ph.transcript(&["log", "log --after 2", "log --agent alice", "log --after 9", "log --agent nobody"]), @"
     $ ph log
-         1  [time]  bob  message  [id1]  from human: hi
-         2  [time]  alice  message  [id2]  from human: two lines
-         3  [time]  bob  read  [id1]  by human
-         4  [time]  alice  archived  [id2]  by human
+         1  [time]  bob           message    [id1]  from human: hi
+         2  [time]  alice         message    [id2]  from human: two lines
+         3  [time]  bob           read       [id1]  by human
+         4  [time]  alice         archived   [id2]  by human
     $ ph log --after 2
-         3  [time]  bob  read  [id1]  by human
-         4  [time]  alice  archived  [id2]  by human
+         3  [time]  bob           read       [id1]  by human
+         4  [time]  alice         archived   [id2]  by human
     $ ph log --agent alice
-         2  [time]  alice  message  [id2]  from human: two lines
-         4  [time]  alice  archived  [id2]  by human
+         2  [time]  alice         message    [id2]  from human: two lines
+         4  [time]  alice         archived   [id2]  by human
     $ ph log --after 9
     $ ph log --agent nobody
     ");
@@ -781,15 +781,15 @@ fn following_tells_history_then_a_mark_then_what_comes() {
         (Some(3), Some("three"))
     );
     assert!(
-        bob.line().contains("bob  read"),
+        bob.line().contains("bob           read"),
         "another's mail is passed over"
     );
     insta::assert_snapshot!(ph.redact(&seen), @"
-         1  [time]  bob  message  [id1]  from human: one
-         2  [time]  alice  message  [id2]  from human: two
+         1  [time]  bob           message    [id1]  from human: one
+         2  [time]  alice         message    [id2]  from human: two
     -- live after 2 --
-         3  [time]  alice  message  [id3]  from human: three
-         4  [time]  bob  read  [id1]  by human
+         3  [time]  alice         message    [id3]  from human: three
+         4  [time]  bob           read       [id1]  by human
     ");
 }
 

@@ -158,10 +158,10 @@ fn a_key_is_sent_once() {
     $ ph send bob the build failed --key nightly-42 --from alice
     [id4]
     $ ph log
-         1  [time]  bob  message  [id1]  from human: the build failed
-         2  [time]  bob  message  [id2]  from human: the build failed
-         3  [time]  carol  message  [id3]  from human: the build failed
-         4  [time]  bob  message  [id4]  from alice: the build failed
+         1  [time]  bob           message    [id1]  from human: the build failed
+         2  [time]  bob           message    [id2]  from human: the build failed
+         3  [time]  carol         message    [id3]  from human: the build failed
+         4  [time]  bob           message    [id4]  from alice: the build failed
     "#);
 }
 

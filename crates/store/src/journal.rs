@@ -210,7 +210,7 @@ impl Journal {
         }
     }
 
-    /// Brings this binary's views to head, giving the lock up every [`STRETCH`] facts.
+    /// Brings this binary's views to head, giving the lock up every thousand facts.
     pub fn catch_up(&mut self) -> Result<()> {
         let path = self.home.journal();
         loop {

@@ -180,7 +180,7 @@ fn an_order_is_done_whole_or_not_at_all() {
         &[ids[0], id(7)],
         "no message 00000007",
     );
-    check("bob", Order::Cancel, &ids[..2], "belongs to alice");
+    check("bob", Order::Cancel, &ids[..2], "alice");
     assert_eq!(records(&journal), before);
     for agent in ["bob", "carol"] {
         let count = journal.count(&name(agent), at(1)).unwrap();

@@ -1,6 +1,5 @@
 use super::names::{IdParser, complete_ids};
 use crate::context::Context;
-use crate::letterbox;
 use crate::report::{Code, Result};
 use posthaste_core::{IdPrefix, Order};
 use posthaste_store::Outcome;
@@ -20,9 +19,13 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let ordered = letterbox::order(context, Order::Archive, &args.ids)?;
-    super::mark::answer(context, &ordered, |outcome| match outcome {
-        Outcome::Changed | Outcome::Unchanged => "archived",
-        Outcome::AlreadyArchived => "already archived",
-    })
+    super::mark::order(
+        context,
+        Order::Archive,
+        &args.ids,
+        |outcome| match outcome {
+            Outcome::Changed | Outcome::Unchanged => "archived",
+            Outcome::AlreadyArchived => "already archived",
+        },
+    )
 }

@@ -1,6 +1,5 @@
 use super::names::{IdParser, complete_ids};
 use crate::context::Context;
-use crate::letterbox;
 use crate::report::{Code, Result};
 use posthaste_core::{IdPrefix, Order};
 
@@ -18,6 +17,5 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let ordered = letterbox::order(context, Order::Delete, &args.ids)?;
-    super::mark::answer(context, &ordered, |_| "deleted")
+    super::mark::order(context, Order::Delete, &args.ids, |_| "deleted")
 }

@@ -80,7 +80,7 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
     let kind = text::one_line(&record.kind, 40);
     let id8: String = text::one_line(&record.id, 64).chars().take(8).collect();
     context.out.line(format!(
-        "{:>6}  {when}  {agent}  {kind}  {}",
+        "{:>6}  {when}  {agent:<12}  {kind:<9}  {}",
         record.seq,
         gist(record, &id8)
     ))

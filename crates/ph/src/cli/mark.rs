@@ -31,19 +31,27 @@ pub(super) struct UnreadArgs {
 }
 
 pub(super) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
-    let ordered = letterbox::order(context, Order::MarkRead, &args.ids)?;
-    answer(context, &ordered, |outcome| match outcome {
-        Outcome::Changed => "marked as read",
-        Outcome::Unchanged | Outcome::AlreadyArchived => "already read",
-    })
+    order(
+        context,
+        Order::MarkRead,
+        &args.ids,
+        |outcome| match outcome {
+            Outcome::Changed => "marked as read",
+            Outcome::Unchanged | Outcome::AlreadyArchived => "already read",
+        },
+    )
 }
 
 pub(super) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
-    let ordered = letterbox::order(context, Order::MarkUnread, &args.ids)?;
-    answer(context, &ordered, |outcome| match outcome {
-        Outcome::Changed => "marked as unread",
-        Outcome::Unchanged | Outcome::AlreadyArchived => "already unread",
-    })
+    order(
+        context,
+        Order::MarkUnread,
+        &args.ids,
+        |outcome| match outcome {
+            Outcome::Changed => "marked as unread",
+            Outcome::Unchanged | Outcome::AlreadyArchived => "already unread",
+        },
+    )
 }
 
 #[derive(Serialize)]
@@ -53,12 +61,36 @@ struct Answer {
     changed: bool,
 }
 
-/// Says of each message what became of it.
-pub(super) fn answer(
+/// Carries one order out on all these messages or on none, and says in the verb's own words what
+/// became of each.
+pub(super) fn order(
+    context: &mut Context,
+    order: Order,
+    prefixes: &[IdPrefix],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<Code> {
+    let mut journal = context.reader()?;
+    let mut ids = Vec::with_capacity(prefixes.len());
+    for prefix in prefixes {
+        let id = context.find(journal.as_mut(), prefix)?.message.id;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    if let Some(mut journal) = journal {
+        let ordered = letterbox::order(context, &mut journal, order, ids)?;
+        answer(context, &ordered, word)?;
+        context.out.flush()?;
+        letterbox::leave(journal);
+    }
+    Ok(Code::Ok)
+}
+
+fn answer(
     context: &mut Context,
     ordered: &[Ordered],
     word: impl Fn(Outcome) -> &'static str,
-) -> Result<Code> {
+) -> Result<()> {
     if context.json {
         let answers: Vec<_> = ordered
             .iter()
@@ -76,5 +108,5 @@ pub(super) fn answer(
                 .line(format!("{} {}", one.message.id.id8(), word(one.outcome)))?;
         }
     }
-    Ok(Code::Ok)
+    Ok(())
 }

@@ -31,9 +31,13 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     // The text comes first: what cannot be shown is not marked as read.
     let body = files::body(&context.home, &letter.message)?;
     let is_mine = me.is_human() || me == letter.message.to;
-    if is_mine && standing.is_unread() {
-        letterbox::order(context, Order::MarkRead, &[letter.message.id.into()])?;
-        letter = context.find(journal.as_mut(), &letter.message.id.into())?;
+    if let Some(journal) = &mut journal
+        && is_mine
+        && standing.is_unread()
+    {
+        let id = letter.message.id;
+        letterbox::order(context, journal, Order::MarkRead, vec![id])?;
+        letter = journal.find(&id.into())?;
     }
     if context.json {
         let message = posthaste_wire::Message::new(&letter, body, context.now);
@@ -52,6 +56,10 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             "this is {}'s mail; {me} reading it does not mark it read",
             letter.message.to
         ));
+    }
+    context.out.flush()?;
+    if let Some(journal) = journal {
+        letterbox::leave(journal);
     }
     Ok(Code::Ok)
 }
