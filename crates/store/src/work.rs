@@ -166,12 +166,20 @@ impl Log<'_> {
                 Ok(Posting::New(event)) => event,
                 Ok(Posting::Already(id)) => {
                     let there = query::letter(self.conn, self.views, id)?;
-                    let posted = there.map(|letter| Posted { letter, is_new: false });
+                    let posted = there.map(|letter| Posted {
+                        letter,
+                        is_new: false,
+                    });
                     return Ok(posted.ok_or(Denied::NotFound(id)));
                 }
                 Err(refusal) => return Ok(Err(Denied::Refused { id: None, refusal })),
             };
-            let fact = Fact { id: draft.id.0, at: now, agent: draft.to.clone(), event };
+            let fact = Fact {
+                id: draft.id.0,
+                at: now,
+                agent: draft.to.clone(),
+                event,
+            };
             match self.append(&fact) {
                 Ok(()) => return self.posted(now, draft, &fact),
                 Err(error) if is_taken(&error) && known.same_id.is_none() => {}
@@ -199,7 +207,11 @@ impl Log<'_> {
             self.sweep(now, &draft.to)?;
         }
         let posted = fact.message().map(|message| Posted {
-            letter: Letter { message, standing: Standing::default(), receipts: vec![fact.receipt()] },
+            letter: Letter {
+                message,
+                standing: Standing::default(),
+                receipts: vec![fact.receipt()],
+            },
             is_new: true,
         });
         Ok(posted.ok_or(Denied::NotFound(draft.id)))
