@@ -7,7 +7,7 @@ use crate::fact::{Event, Fact, Record};
 use crate::id::{IdPrefix, MessageId};
 use crate::message::Message;
 use crate::name::AgentName;
-use crate::receipt::{Receipt, Standing};
+use crate::receipt::{End, Receipt, Standing};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -96,7 +96,7 @@ impl Mail {
     /// The messages that a prefix fits; deleted ones are not found.
     pub fn find(&self, prefix: &IdPrefix) -> Vec<MessageId> {
         let there = |id: &&MessageId| {
-            prefix.fits(**id) && self.letters[id].standing.end != Some(crate::receipt::End::Deleted)
+            prefix.fits(**id) && self.letters[id].standing.end != Some(End::Deleted)
         };
         self.letters.keys().filter(there).copied().collect()
     }
@@ -115,9 +115,11 @@ impl Mail {
             .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
     }
 
+    /// All messages of a thread but the deleted ones.
     pub fn thread(&self, thread: MessageId) -> impl Iterator<Item = &Letter> {
-        self.all()
-            .filter(move |l| l.message.envelope.thread_id == thread)
+        self.all().filter(move |l| {
+            l.message.envelope.thread_id == thread && l.standing.end != Some(End::Deleted)
+        })
     }
 
     pub fn odd(&self) -> &[u64] {

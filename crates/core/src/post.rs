@@ -2,10 +2,11 @@
 
 use crate::fact::Event;
 use crate::id::MessageId;
+use crate::mail::Letter;
 use crate::message::{Body, Envelope, Evidence, Message};
 use crate::name::AgentName;
 use crate::priority::Priority;
-use crate::receipt::Refusal;
+use crate::receipt::{End, Refusal};
 use jiff::{SignedDuration, Timestamp};
 
 /// A message as its sender wants it. The id is the sender's own choice, so that the same message
@@ -50,8 +51,8 @@ impl Draft {
 pub struct Correspondence {
     /// The message that it answers.
     pub parent: Option<Message>,
-    /// A message that stands under the same sender, recipient and key.
-    pub same_key: Option<MessageId>,
+    /// The latest message under the same sender, recipient and key.
+    pub same_key: Option<Letter>,
     /// A message that stands under the same id.
     pub same_id: Option<Message>,
 }
@@ -102,9 +103,18 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
             Err(Refusal::IdTaken)
         };
     }
-    match known.same_key {
-        Some(id) => Ok(Posting::Already(id)),
-        None => Ok(Posting::New(Event::Message(envelope))),
+    match &known.same_key {
+        Some(letter) if holds_its_key(letter, now) => Ok(Posting::Already(letter.message.id)),
+        Some(_) | None => Ok(Posting::New(Event::Message(envelope))),
+    }
+}
+
+/// Whether a repeat under its key is the same message again. One that was called back, ran out
+/// of time or failed reached nobody, so a repeat is a new try.
+fn holds_its_key(letter: &Letter, now: Timestamp) -> bool {
+    match letter.standing.at(&letter.message, now).end {
+        None | Some(End::Archived | End::Deleted) => true,
+        Some(End::Cancelled | End::Expired | End::Failed) => false,
     }
 }
 
@@ -112,6 +122,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
 mod tests {
     use super::*;
     use crate::mail::tests::{message, name};
+    use crate::receipt::{Standing, Step};
     use uuid::Uuid;
 
     fn draft() -> Draft {
@@ -204,12 +215,27 @@ mod tests {
     #[test]
     fn the_same_key_or_id_is_the_same_message() {
         let draft = draft();
-        let other = MessageId(Uuid::from_u128(4));
-        let by_key = Correspondence {
-            same_key: Some(other),
-            ..Default::default()
+        let other = message(4, "alice", "bob");
+        let by_key = |steps: &[Step]| {
+            let mut standing = Standing::default();
+            steps.iter().for_each(|step| standing.apply(*step));
+            let letter = Letter {
+                message: other.clone(),
+                standing,
+                receipts: vec![],
+            };
+            let known = Correspondence {
+                same_key: Some(letter),
+                ..Default::default()
+            };
+            decide(now(), &draft, &known)
         };
-        assert_eq!(decide(now(), &draft, &by_key), Ok(Posting::Already(other)));
+        for steps in [&[][..], &[Step::Read], &[Step::Archived], &[Step::Deleted]] {
+            assert_eq!(by_key(steps), Ok(Posting::Already(other.id)), "{steps:?}");
+        }
+        for end in [Step::Cancelled, Step::Expired, Step::Failed] {
+            assert!(matches!(by_key(&[end]), Ok(Posting::New(_))), "{end}");
+        }
         let mut there = message(9, "alice", "bob");
         there.envelope.body = draft.body.clone();
         let by_id = Correspondence {

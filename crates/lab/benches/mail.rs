@@ -3,8 +3,15 @@
 //! `just bench` runs it. `PH_BENCH_MESSAGES` sets the size of the large journal (1,000,000 unless
 //! said), for a quicker look.
 
-#![allow(clippy::unwrap_used, reason = "a benchmark that cannot run has nothing to say")]
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "its table is its output")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "its table is its output"
+)]
 
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Draft, IdPrefix, MessageId};
@@ -22,12 +29,24 @@ const BODY: &str = "Please have a look at the login page: the form still posts t
     learned for whoever comes next. Nothing here is urgent, but it should not be forgotten either. Thank you.";
 
 fn main() {
-    let programs = Programs::build();
+    // One part of it can be asked for by name; cargo adds a flag of its own.
+    let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let mut table = Table::default();
-    println!("{:<58} {:>12} {:>12} {:>7}  goal", "", "measured", "limit", "ratio");
-    processes(&mut table, &programs);
-    group_commit(&mut table);
-    large_journal(&mut table);
+    println!(
+        "{:<58} {:>12} {:>12} {:>7}  goal",
+        "", "measured", "limit", "ratio"
+    );
+    type Part = (&'static str, fn(&mut Table));
+    let parts: [Part; 3] = [
+        ("processes", processes),
+        ("group", group_commit),
+        ("large", large_journal),
+    ];
+    for (name, part) in parts {
+        if wanted.as_deref().is_none_or(|wanted| wanted == name) {
+            part(&mut table);
+        }
+    }
     if table.missed > 0 {
         println!("\n{} of {} goals missed", table.missed, table.rows);
     }
@@ -93,10 +112,22 @@ struct Programs {
 impl Programs {
     fn build() -> Self {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2)
+            .unwrap();
         let built = Command::new(cargo)
             .current_dir(root)
-            .args(["build", "--profile", "dist", "--config", ".cargo/dist.toml", "--bins", "--message-format", "json"])
+            .args([
+                "build",
+                "--profile",
+                "dist",
+                "--config",
+                ".cargo/dist.toml",
+                "--bins",
+                "--message-format",
+                "json",
+            ])
             .args(["-p", "posthaste", "-p", "posthaste-lab"])
             .stderr(Stdio::inherit())
             .output()
@@ -107,11 +138,17 @@ impl Programs {
             let built = String::from_utf8_lossy(&built.stdout);
             let line = built.lines().find_map(|line| {
                 let path = line.split_once("\"executable\":\"")?.1;
-                path.starts_with('/').then_some(path).filter(|path| path.contains(&end))
+                path.starts_with('/')
+                    .then_some(path)
+                    .filter(|path| path.contains(&end))
             });
             PathBuf::from(line.unwrap().split('"').next().unwrap())
         };
-        Self { ph: find("ph"), empty: find("lab-empty"), open: find("lab-open") }
+        Self {
+            ph: find("ph"),
+            empty: find("lab-empty"),
+            open: find("lab-open"),
+        }
     }
 }
 
@@ -120,14 +157,30 @@ fn name(text: &str) -> AgentName {
 }
 
 fn post(to: &AgentName) -> Job {
-    let draft = Draft::new(MessageId(Uuid::new_v4()), AgentName::human(), to.clone(), BODY);
-    Job::Post { now: Timestamp::now(), drafts: vec![draft] }
+    let draft = Draft::new(
+        MessageId(Uuid::new_v4()),
+        AgentName::human(),
+        to.clone(),
+        BODY,
+    );
+    Job::Post {
+        now: Timestamp::now(),
+        drafts: vec![draft],
+    }
 }
 
 fn command(program: &Path, home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(program);
-    command.args(args).env_clear().env("PH_HOME", home).env("HOME", home).env("PH_AGENT", "bot");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .args(args)
+        .env_clear()
+        .env("PH_HOME", home)
+        .env("HOME", home)
+        .env("PH_AGENT", "bot");
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command
 }
 
@@ -147,15 +200,20 @@ fn to_answer(program: &Path, home: &Path, args: &[&str]) -> Duration {
     let took = time(|| {
         let child = child.insert(command.spawn().unwrap());
         let mut answer = [0; 37];
-        child.stdout.as_mut().unwrap().read_exact(&mut answer).unwrap();
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut answer)
+            .unwrap();
     });
     child.unwrap().wait().unwrap();
     took
 }
 
 /// What one process costs.
-fn processes(table: &mut Table, programs: &Programs) {
-    let Programs { ph, empty, open } = programs;
+fn processes(table: &mut Table) {
+    let Programs { ph, empty, open } = &Programs::build();
     let dir = tempfile::tempdir().unwrap();
     let home = dir.path().join("home");
     let mut limit = SyncedCommit::new(&dir.path().join("limit.db"));
@@ -164,7 +222,15 @@ fn processes(table: &mut Table, programs: &Programs) {
     for _ in 0..20 {
         to_end(ph, &home, &send);
     }
-    let [mut empties, mut commits, mut sends, mut ends, mut opens, mut quiet, mut told] = [const { Vec::new() }; 7];
+    let [
+        mut empties,
+        mut commits,
+        mut sends,
+        mut ends,
+        mut opens,
+        mut quiet,
+        mut told,
+    ] = [const { Vec::new() }; 7];
     for _ in 0..400 {
         empties.push(to_end(empty, &home, &[]));
         commits.push(limit.commit());
@@ -176,11 +242,31 @@ fn processes(table: &mut Table, programs: &Programs) {
         told.push(to_end(ph, &home, &["check", "--inject"]));
     }
     let floor = median(empties) + median(commits);
-    table.row("ph send to its answer, against an empty process + a commit", median(sends), floor, &Goal::AtMost(1.5));
-    table.row("  the same to the end of the process", median(ends), floor, &Goal::None);
+    table.row(
+        "ph send to its answer, against an empty process + a commit",
+        median(sends),
+        floor,
+        &Goal::AtMost(1.5),
+    );
+    table.row(
+        "  the same to the end of the process",
+        median(ends),
+        floor,
+        &Goal::None,
+    );
     let open = median(opens);
-    table.row("check --inject, nothing new, against opening the journal", median(quiet), open, &Goal::AtMost(2.0));
-    table.row("check --inject, a new message, against the same", median(told), open, &Goal::AtMost(2.0));
+    table.row(
+        "check --inject, nothing new, against opening the journal",
+        median(quiet),
+        open,
+        &Goal::AtMost(2.0),
+    );
+    table.row(
+        "check --inject, a new message, against the same",
+        median(told),
+        open,
+        &Goal::AtMost(2.0),
+    );
 }
 
 /// The limit: one row, one transaction, one fdatasync.
@@ -200,33 +286,41 @@ impl SyncedCommit {
 
     fn commit(&mut self) -> Duration {
         time(|| {
-            self.conn.prepare_cached("INSERT INTO t(body) VALUES (?1)").unwrap().execute([BODY]).unwrap();
+            self.conn
+                .prepare_cached("INSERT INTO t(body) VALUES (?1)")
+                .unwrap()
+                .execute([BODY])
+                .unwrap();
         })
     }
 }
 
-/// Sixty-four senders at once, against one at a time.
+/// Sixty-four senders at once, against one at a time, through the same door.
 fn group_commit(table: &mut Table) {
-    const SENDERS: usize = 64;
-    const EACH: usize = 500;
-    const ALONE: usize = 2_000;
     let dir = tempfile::tempdir().unwrap();
-    let mut journal = Journal::open(Home::at(dir.path().join("alone")), Patience::DEFAULT).unwrap();
-    let bot = name("bot");
-    let alone = time(|| {
-        for _ in 0..ALONE {
-            journal.commit(post(&bot)).unwrap().unwrap();
-            journal.tidy().unwrap();
-        }
-    });
-    let (writer, thread) = Writer::start(Home::at(dir.path().join("together")), Patience::DEFAULT).unwrap();
-    let together = time(|| {
+    let one = rate(&dir.path().join("one"), 1, 2_000);
+    let many = rate(&dir.path().join("many"), 64, 500);
+    let shown = |rate: f64| format!("{rate:.0}/s");
+    let goal = Goal::AtLeast(10.0);
+    table.verdict(
+        "64 senders in one process, against one at a time",
+        &shown(many),
+        &shown(one),
+        many / one,
+        &goal,
+    );
+}
+
+/// How many messages a second so many senders get stored, synced and filed.
+fn rate(home: &Path, senders: usize, each: usize) -> f64 {
+    let (writer, thread) = Writer::start(Home::at(home), Patience::DEFAULT).unwrap();
+    let took = time(|| {
         std::thread::scope(|scope| {
-            for sender in 0..SENDERS {
+            for sender in 0..senders {
                 let writer = writer.clone();
                 let to = name(&format!("agent-{}", sender % 8));
                 scope.spawn(move || {
-                    for _ in 0..EACH {
+                    for _ in 0..each {
                         writer.commit(post(&to)).unwrap().unwrap();
                     }
                 });
@@ -235,16 +329,15 @@ fn group_commit(table: &mut Table) {
     });
     drop(writer);
     thread.join();
-    let [alone, together] =
-        [(ALONE, alone), (SENDERS * EACH, together)].map(|(count, time)| count as f64 / time.as_secs_f64());
-    let rate = |rate: f64| format!("{rate:.0}/s");
-    let ratio = together / alone;
-    table.verdict("64 senders in one process, against one at a time", &rate(together), &rate(alone), ratio, &Goal::AtLeast(10.0));
+    (senders * each) as f64 / took.as_secs_f64()
 }
 
 /// Looking things up in a large journal, against a small one and against reading all of it.
 fn large_journal(table: &mut Table) {
-    let large_size = std::env::var("PH_BENCH_MESSAGES").ok().and_then(|n| n.parse().ok()).unwrap_or(1_000_000);
+    let large_size = std::env::var("PH_BENCH_MESSAGES")
+        .ok()
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(1_000_000);
     let dir = tempfile::tempdir().unwrap();
     let mut small = Filled::new(&dir.path().join("small"), 1_000);
     let mut large = Filled::new(&dir.path().join("large"), large_size);
@@ -255,13 +348,19 @@ fn large_journal(table: &mut Table) {
             let page = large.journal.facts_after(last).unwrap();
             let Some(end) = page.last() else { break };
             last = end.seq;
-            unread += page.iter().filter(|record| record.agent == "wanted").count() as u64;
+            unread += page
+                .iter()
+                .filter(|record| record.agent == "wanted")
+                .count() as u64;
         }
         assert_eq!(unread, Filled::WANTED as u64);
     });
     type Look = (&'static str, fn(&mut Filled));
-    let looks: [Look; 3] =
-        [("unread mail of one agent", Filled::unread), ("count", Filled::count), ("a thread", Filled::thread)];
+    let looks: [Look; 3] = [
+        ("unread mail of one agent", Filled::unread),
+        ("count", Filled::count),
+        ("a thread", Filled::thread),
+    ];
     for (what, look) in looks {
         let [mut in_small, mut in_large] = [const { Vec::new() }; 2];
         for _ in 0..300 {
@@ -269,15 +368,34 @@ fn large_journal(table: &mut Table) {
             in_large.push(time(|| look(&mut large)));
         }
         let (in_small, in_large) = (median(in_small), median(in_large));
-        table.row(&format!("{what}: {large_size} messages, against 1,000"), in_large, in_small, &Goal::AtMost(2.0));
-        table.row(&format!("{what}: against reading the whole journal"), in_large, scan, &Goal::AtMost(0.1));
+        table.row(
+            &format!("{what}: {large_size} messages, against 1,000"),
+            in_large,
+            in_small,
+            &Goal::AtMost(2.0),
+        );
+        table.row(
+            &format!("{what}: against reading the whole journal"),
+            in_large,
+            scan,
+            &Goal::AtMost(0.1),
+        );
     }
     let filled = time(|| large.search("nobody"));
-    println!("{:<58} {:>12}", format!("filling the search index, {large_size} messages"), micros(filled));
+    println!(
+        "{:<58} {:>12}",
+        format!("filling the search index, {large_size} messages"),
+        micros(filled)
+    );
     for (what, words) in [("a rare word", "needle"), ("a common word", "login")] {
         let times = (0..50).map(|_| time(|| large.search(words))).collect();
         let limit = Duration::from_millis(50);
-        table.row(&format!("search for {what}, {large_size} messages, against 50 ms"), median(times), limit, &Goal::AtMost(1.0));
+        table.row(
+            &format!("search for {what}, {large_size} messages, against 50 ms"),
+            median(times),
+            limit,
+            &Goal::AtMost(1.0),
+        );
     }
 }
 
@@ -295,11 +413,18 @@ impl Filled {
         let mut journal = Journal::open(Home::at(path), Patience::DEFAULT).unwrap();
         let (thread, mut lines) = facts(size);
         portable::import(&mut journal, &mut lines, |_| {}).unwrap();
-        Self { journal, wanted: name("wanted"), thread: thread.into() }
+        Self {
+            journal,
+            wanted: name("wanted"),
+            thread: thread.into(),
+        }
     }
 
     fn unread(&mut self) {
-        let letters = self.journal.inbox(&self.wanted, Listing::Unread, Timestamp::now()).unwrap();
+        let letters = self
+            .journal
+            .inbox(&self.wanted, Listing::Unread, Timestamp::now())
+            .unwrap();
         assert_eq!(letters.len(), Self::WANTED);
     }
 
@@ -310,12 +435,21 @@ impl Filled {
 
     fn thread(&mut self) {
         let letter = self.journal.find(&self.thread).unwrap();
-        let letters = self.journal.thread(letter.message.envelope.thread_id).unwrap();
+        let letters = self
+            .journal
+            .thread(letter.message.envelope.thread_id)
+            .unwrap();
         assert_eq!(letters.len(), Self::WANTED);
     }
 
     fn search(&mut self, words: &str) {
-        let query = Query { words: words.to_owned(), from: None, to: None, order: Order::NewestFirst, limit: 20 };
+        let query = Query {
+            words: words.to_owned(),
+            from: None,
+            to: None,
+            order: Order::NewestFirst,
+            limit: 20,
+        };
         self.journal.search(&query, |_| {}).unwrap();
     }
 }
@@ -329,10 +463,21 @@ fn facts(size: usize) -> (MessageId, BufReader<impl Read>) {
     let lines = Lines(move |out: &mut [u8]| {
         while rest.is_empty() && index < size {
             let is_wanted = index % every == every - 1;
-            let id = if index == every - 1 { thread } else { MessageId(Uuid::new_v4()) };
-            let (agent, thread) =
-                if is_wanted { ("wanted".to_owned(), thread) } else { (format!("agent-{}", index % 1_000), id) };
-            let body = if index % 100_000 == 7 { format!("{BODY} needle") } else { BODY.to_owned() };
+            let id = if index == every - 1 {
+                thread
+            } else {
+                MessageId(Uuid::new_v4())
+            };
+            let (agent, thread) = if is_wanted {
+                ("wanted".to_owned(), thread)
+            } else {
+                (format!("agent-{}", index % 1_000), id)
+            };
+            let body = if index % 100_000 == 7 {
+                format!("{BODY} needle")
+            } else {
+                BODY.to_owned()
+            };
             let data = format!(
                 r#"{{"from":"human","from_evidence":"default","body":"{body}","priority":"normal","thread_id":"{thread}"}}"#
             );

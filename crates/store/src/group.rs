@@ -71,7 +71,6 @@ impl Writer {
         let answered = answered.recv().map_err(|_| Error::WriterGone)?;
         let (job, answer) = answered.inspect_err(|_| files::take_back(made.iter().flatten()))?;
         files::settle(&self.home, &job, &made, &answer);
-        bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
         Ok(answer)
     }
 }
@@ -101,10 +100,13 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
             group.into_iter().map(|r| (r.job, r.answer)).unzip();
         match journal.commit_all(&jobs) {
             Ok(answers) => {
+                let agents = touched(&answers);
                 for ((job, answer), sender) in jobs.into_iter().zip(answers).zip(senders) {
                     // A sender that no longer waits has its message stored all the same.
                     let _ = sender.send(Ok((job, answer)));
                 }
+                // Once for all of them.
+                bell::ring(journal.home(), &agents);
             }
             Err(error) => {
                 let error = Arc::new(error);

@@ -197,8 +197,13 @@ impl Lines<'_> {
 }
 
 fn read_line(number: u64, line: &str) -> Result<Record> {
-    let fact: FactLine<'_> =
-        serde_json::from_str(line).map_err(|error| bad(number, &error.to_string()))?;
+    let fact: FactLine<'_> = serde_json::from_str(line).map_err(|error| {
+        // Its own line is always the first.
+        bad(
+            number,
+            &error.to_string().replace(" at line 1 column", ", column"),
+        )
+    })?;
     let data = match (fact.data, fact.data_text) {
         (Some(raw), None) => raw.get().to_owned(),
         (None, Some(text)) => text,

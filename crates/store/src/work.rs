@@ -229,7 +229,7 @@ impl Log<'_> {
             let mut look = self.views.prepare(
                 self.conn,
                 "SELECT f.id FROM v#_letters l JOIN facts f ON f.seq = l.seq
-                 WHERE l.sender = ?1 AND l.recipient = ?2 AND l.key = ?3 ORDER BY l.seq LIMIT 1",
+                 WHERE l.sender = ?1 AND l.recipient = ?2 AND l.key = ?3 ORDER BY l.seq DESC LIMIT 1",
             )?;
             let found: Option<String> = look
                 .query_row(
@@ -237,7 +237,9 @@ impl Log<'_> {
                     |row| row.get(0),
                 )
                 .optional()?;
-            known.same_key = found.and_then(|id| id.parse().ok());
+            if let Some(id) = found.and_then(|id| id.parse().ok()) {
+                known.same_key = query::letter(self.conn, self.views, id)?;
+            }
             // Then nothing is appended that would show whether the id is taken.
             if known.same_key.is_some() {
                 let there = query::letter(self.conn, self.views, draft.id)?;

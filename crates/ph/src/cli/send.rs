@@ -41,7 +41,8 @@ pub(super) struct Args {
     /// The message that this one answers
     #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
     reply_to: Option<IdPrefix>,
-    /// Send only once under this key: a repeat stores nothing and prints the first one's id
+    /// Send only once under this key: a repeat stores nothing and prints the first one's id,
+    /// unless that was cancelled or has expired
     #[arg(long, value_name = "KEY", value_parser = one_line("key"))]
     key: Option<String>,
     /// Let it expire if nobody has seen it for this long
