@@ -23,14 +23,11 @@ impl HostHold {
     fn claim_as(home: &Home, kernel: &str) -> Result<Self> {
         let path = home.host();
         let mut file = private_file(&path)?;
+        file.lock_shared().map_err(io("lock", &path))?;
         if read(&mut file).map_err(io("read", &path))? == kernel {
-            file.lock_shared().map_err(io("lock", &path))?;
-            // Whoever changed it meanwhile had it alone; look again.
-            if read(&mut file).map_err(io("read", &path))? == kernel {
-                return Ok(Self { _file: file });
-            }
-            file.unlock().map_err(io("unlock", &path))?;
+            return Ok(Self { _file: file });
         }
+        file.unlock().map_err(io("unlock", &path))?;
         match file.try_lock() {
             Ok(()) => {
                 rewrite(&mut file, kernel).map_err(io("write", &path))?;

@@ -35,7 +35,10 @@ pub(crate) const STRETCH: u32 = 1_000;
 
 /// A process that opens the journal alone reads the whole WAL, so no more is left in it than is
 /// read in a moment. In pages.
-const WAL_FRAMES: u32 = 64;
+const WAL_FRAMES: u32 = 40;
+
+/// A WAL that a slow reader has let grow beyond this is cut off when it can be.
+const WAL_BYTES: u64 = 1 << 20;
 
 /// While a process writes on, nobody has to read the WAL anew, so more may gather in it.
 const WAL_FRAMES_ON_THE_WAY: u32 = 2_000;
@@ -315,21 +318,38 @@ impl Journal {
         tidied
     }
 
-    /// Moves what has gathered in the WAL into the database and empties it, if it is much. For
-    /// after the answer, in a process that is about to end.
+    /// Moves what has gathered in the WAL into the database and begins it anew, if it is much.
+    /// For after the answer, in a process that is about to end.
     pub fn tidy(&self) -> Result<()> {
         if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES {
             return Ok(());
         }
-        // Emptying shuts other writers out for a moment, so it takes its turn; whoever has the
-        // turn now will see to it.
-        match self.lock.try_acquire()? {
-            Some(_held) => {
-                self.checkpoint("TRUNCATE")?;
-                self.lay_out_wal()
-            }
-            None => Ok(()),
+        // It takes its turn like any writer; whoever has the turn now will see to it.
+        let Some(_held) = self.lock.try_acquire()? else {
+            return Ok(());
+        };
+        let path = self.home.journal();
+        if wal_of(&path)
+            .metadata()
+            .is_ok_and(|meta| meta.len() > WAL_BYTES)
+        {
+            self.checkpoint("TRUNCATE")?;
+            return self.lay_out_wal();
         }
+        if self.checkpoint("PASSIVE")? {
+            self.begin_wal_anew().map_err(sqlite(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a first page over the beginning of a WAL of which everything is in the database.
+    /// Without it, the next process could not know that, and would read all of it again. What is
+    /// written must differ from what is there, or SQLite writes nothing.
+    fn begin_wal_anew(&self) -> rusqlite::Result<()> {
+        self.conn.execute_batch(
+            "INSERT INTO home VALUES ('tidied', '1')
+             ON CONFLICT(name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+        )
     }
 
     /// Gives an emptied WAL its usual length again, in zeros, which mean nothing to SQLite. A
@@ -353,16 +373,21 @@ impl Journal {
         if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
             return Ok(());
         }
-        self.checkpoint("PASSIVE")
+        self.checkpoint("PASSIVE").map(drop)
     }
 
-    /// Nobody is waited for: what a reader still needs stays, and is moved another time.
-    fn checkpoint(&self, mode: &str) -> Result<()> {
+    /// Moves what it can from the WAL into the database; true where that was everything. Nobody
+    /// is waited for: what a reader still needs stays, and is moved another time.
+    fn checkpoint(&self, mode: &str) -> Result<bool> {
         let checkpoint = || {
             self.conn.busy_timeout(Duration::ZERO)?;
             let moved = self
                 .conn
-                .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |_| Ok(()));
+                .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+                    let (busy, frames, moved): (bool, i64, i64) =
+                        (row.get(0)?, row.get(1)?, row.get(2)?);
+                    Ok(!busy && frames == moved)
+                });
             self.conn.busy_timeout(self.patience.0)?;
             moved
         };
