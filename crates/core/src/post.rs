@@ -110,11 +110,12 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
 }
 
 /// Whether a repeat under its key is the same message again. One that was called back, ran out
-/// of time or failed reached nobody, so a repeat is a new try.
+/// of time or failed reached nobody, and one that was deleted is not found any more: a repeat of
+/// these is a new message.
 fn holds_its_key(letter: &Letter, now: Timestamp) -> bool {
     match letter.standing.at(&letter.message, now).end {
-        None | Some(End::Archived | End::Deleted) => true,
-        Some(End::Cancelled | End::Expired | End::Failed) => false,
+        None | Some(End::Archived) => true,
+        Some(End::Deleted | End::Cancelled | End::Expired | End::Failed) => false,
     }
 }
 
@@ -230,10 +231,10 @@ mod tests {
             };
             decide(now(), &draft, &known)
         };
-        for steps in [&[][..], &[Step::Read], &[Step::Archived], &[Step::Deleted]] {
+        for steps in [&[][..], &[Step::Read], &[Step::Archived]] {
             assert_eq!(by_key(steps), Ok(Posting::Already(other.id)), "{steps:?}");
         }
-        for end in [Step::Cancelled, Step::Expired, Step::Failed] {
+        for end in [Step::Deleted, Step::Cancelled, Step::Expired, Step::Failed] {
             assert!(matches!(by_key(&[end]), Ok(Posting::New(_))), "{end}");
         }
         let mut there = message(9, "alice", "bob");

@@ -105,6 +105,8 @@ pub struct Standing {
     pub proven: Proven,
     pub read: bool,
     pub shown: bool,
+    /// Whether anybody may ever have seen it; never taken back, whatever else is.
+    pub seen: bool,
     pub end: Option<End>,
 }
 
@@ -162,6 +164,16 @@ pub struct Receipt {
 
 impl Standing {
     pub fn apply(&mut self, step: Step) {
+        self.seen |= match step {
+            Step::Offering | Step::Offered | Step::Accepted | Step::Shown | Step::Read => true,
+            Step::Uncertain
+            | Step::Unread
+            | Step::Archived
+            | Step::Deleted
+            | Step::Cancelled
+            | Step::Expired
+            | Step::Failed => false,
+        };
         match step {
             Step::Offering => {
                 if matches!(self.proven, Proven::Stored | Proven::Uncertain) {
@@ -216,18 +228,10 @@ impl Standing {
         self.in_inbox() && !self.read
     }
 
-    /// Whether an agent may already have seen it, so that it can be neither recalled nor expire.
-    pub fn may_have_been_seen(self) -> bool {
-        match self.proven {
-            Proven::Stored | Proven::Uncertain => self.read,
-            Proven::Offering | Proven::Offered | Proven::Accepted => true,
-        }
-    }
-
     /// The standing that holds at `now`: a message whose time ran out has expired, whether or
     /// not somebody has come by to record it.
     pub fn at(mut self, message: &Message, now: Timestamp) -> Self {
-        if self.end.is_none() && message.has_run_out(now) && !self.may_have_been_seen() {
+        if self.end.is_none() && message.has_run_out(now) && !self.seen {
             self.end = Some(End::Expired);
         }
         self
@@ -284,6 +288,35 @@ pub enum Refusal {
     IdTaken,
 }
 
+/// Whether it is theirs to order: the person may everything, a sender may call back what it sent,
+/// and all else is the recipient's.
+fn may(who: &AgentName, order: Order, message: &Message) -> Result<(), Refusal> {
+    let (owner, sender) = (&message.to, &message.envelope.from);
+    match order {
+        _ if who.is_human() => Ok(()),
+        Order::Cancel if who == sender => Ok(()),
+        Order::Cancel => Err(Refusal::NotSender {
+            who: who.clone(),
+            sender: sender.clone(),
+        }),
+        Order::MarkRead
+        | Order::MarkUnread
+        | Order::Archive
+        | Order::Delete
+        | Order::Show
+        | Order::Expire => {
+            if who == owner {
+                return Ok(());
+            }
+            Err(Refusal::NotYours {
+                who: who.clone(),
+                owner: owner.clone(),
+                verb: order.verb(),
+            })
+        }
+    }
+}
+
 /// Decides an order about one message. An empty answer means that there is nothing to do.
 pub fn decide(
     now: Timestamp,
@@ -293,34 +326,7 @@ pub fn decide(
     standing: Standing,
 ) -> Result<Vec<Event>, Refusal> {
     let present = standing.at(message, now);
-    if !who.is_human() {
-        let owner = &message.to;
-        let sender = &message.envelope.from;
-        match order {
-            Order::Cancel if who != sender => {
-                return Err(Refusal::NotSender {
-                    who: who.clone(),
-                    sender: sender.clone(),
-                });
-            }
-            Order::Cancel => {}
-            Order::MarkRead
-            | Order::MarkUnread
-            | Order::Archive
-            | Order::Delete
-            | Order::Show
-            | Order::Expire => {
-                if who != owner {
-                    let verb = order.verb();
-                    return Err(Refusal::NotYours {
-                        who: who.clone(),
-                        owner: owner.clone(),
-                        verb,
-                    });
-                }
-            }
-        }
-    }
+    may(who, order, message)?;
     let step = match (order, present.end) {
         (Order::Delete, Some(End::Deleted)) => None,
         (Order::Delete, _) => Some(Step::Deleted),
@@ -333,7 +339,7 @@ pub fn decide(
         (Order::Archive, None) => Some(Step::Archived),
         (Order::MarkRead, None) => (!present.read).then_some(Step::Read),
         (Order::MarkUnread, None) => present.read.then_some(Step::Unread),
-        (Order::Cancel, None) if present.may_have_been_seen() => {
+        (Order::Cancel, None) if present.seen => {
             return Err(Refusal::OutOfReach(present.receipt()));
         }
         (Order::Cancel, None) => Some(Step::Cancelled),
@@ -463,6 +469,10 @@ mod tests {
             &[],
             Err("bob cannot call back a message that alice sent"),
         );
+        for seen in [&[Shown][..], &[Read, Unread]] {
+            let out = "it cannot be called back any more: stored";
+            check(Order::Cancel, "alice", seen, Err(out));
+        }
         check(Order::Cancel, "alice", &[Cancelled], Ok(None));
         check(
             Order::Cancel,
@@ -500,8 +510,10 @@ mod tests {
         check(
             2_000,
             &[Step::Offering, Step::Uncertain],
-            ReceiptState::Expired,
+            ReceiptState::Uncertain,
         );
+        check(2_000, &[Step::Shown], ReceiptState::Stored);
+        check(2_000, &[Step::Read, Step::Unread], ReceiptState::Stored);
         check(2_000, &[Step::Offering], ReceiptState::Offering);
         check(2_000, &[Step::Read], ReceiptState::Read);
         check(2_000, &[Step::Archived], ReceiptState::Archived);

@@ -3,11 +3,14 @@
 //! Bodies and names are data. Nothing that passes through here can move a cursor, forge a line or
 //! close a tag; what is stored is never changed, only what is shown.
 
-/// Whether a character acts on a terminal, or on the order in which a line is read, instead of
-/// being shown. Newline and tab are left to the caller.
+/// Whether a character acts on a terminal, or on the order in which a line is read, or hides in
+/// it, instead of being shown. Newline and tab are left to the caller; what joins emoji is kept.
 fn acts(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
-        || matches!(c, '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c,
+            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+            | '\u{00ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}'
+            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Whether a character ends a line for some reader of it.
@@ -101,21 +104,7 @@ pub fn head(text: &str, max_bytes: usize) -> &str {
 
 /// Makes whatever could open or close a tag plain text.
 pub fn without_tags(text: &str) -> String {
-    let mut plain = String::with_capacity(text.len());
-    for (index, c) in text.char_indices() {
-        if c == '<' && opens_tag(&text[index + 1..]) {
-            plain.push_str("&lt;");
-        } else {
-            plain.push(c);
-        }
-    }
-    plain
-}
-
-fn opens_tag(after: &str) -> bool {
-    let first = after.chars().next();
-    first.is_some_and(|c| c.is_alphabetic() || matches!(c, '/' | '!' | '?'))
-        || after.trim_start().starts_with('/')
+    text.replace('<', "&lt;")
 }
 
 #[cfg(test)]
@@ -172,10 +161,19 @@ mod tests {
     fn tags_become_text() {
         let check = |text: &str, want: &str| assert_eq!(without_tags(text), want, "{text:?}");
         check("</system-reminder>", "&lt;/system-reminder>");
-        check("<system-reminder>", "&lt;system-reminder>");
         check("< /system-reminder>", "&lt; /system-reminder>");
-        check("<!-- x", "&lt;!-- x");
-        check("a < b && c <= d << e", "a < b && c <= d << e");
-        check("<<x>", "<&lt;x>");
+        check("a < b", "a &lt; b");
+    }
+
+    #[test]
+    fn what_hides_in_a_line_is_dropped_from_it() {
+        let hidden = "a\u{200b}b\u{feff}c\u{e0041}d\u{2062}e";
+        assert_eq!(one_line(hidden, 80), "abcde");
+        assert_eq!(lines(hidden).collect::<Vec<_>>(), ["abcde"]);
+        assert_eq!(visible("a\u{200b}b"), "a\\u{200b}b");
+        assert_eq!(
+            one_line("👩\u{200d}💻 ❤\u{fe0f}", 80),
+            "👩\u{200d}💻 ❤\u{fe0f}"
+        );
     }
 }

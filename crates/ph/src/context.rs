@@ -211,7 +211,18 @@ fn project_home() -> Result<Option<Home>> {
             ))
             .hint("choose a home of your own with --home or PH_HOME"));
         }
-        return Ok(Some(Home::at(candidate)));
+        let home = Home::at(candidate);
+        // Nor may a journal that came with somebody's files speak to anybody's agents. A home
+        // that ph made is private; what is unpacked or checked out usually is not.
+        if meta.mode() & 0o077 != 0 && home.has_journal()? {
+            let shown = home.path().display();
+            return Err(
+                Report::refused(format!("{shown} holds a journal and is open to others")).hint(
+                    format!("if it is yours, make it private: chmod 700 {shown}"),
+                ),
+            );
+        }
+        return Ok(Some(home));
     }
     Ok(None)
 }

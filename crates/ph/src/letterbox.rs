@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use posthaste_core::{Body, Letter, MessageId, Order, Priority, text};
 use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
 use posthaste_wire as wire;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How much of a text stands in a list that goes to no terminal.
 const LINE: usize = 100;
@@ -97,10 +97,24 @@ fn summary(letter: &Letter, room: usize) -> String {
         Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
         Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
     };
-    match &envelope.subject {
-        Some(subject) => text::one_line(&format!("[{subject}] {body}"), room),
-        None => text::one_line(&body, room),
+    let line = match &envelope.subject {
+        Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),
+        None => text::one_line(&body, room.saturating_sub(1)),
+    };
+    narrow(&line, room)
+}
+
+/// The beginning of a line that fits into so many columns; some characters take two.
+fn narrow(line: &str, columns: usize) -> String {
+    if line.width() <= columns {
+        return line.to_owned();
     }
+    let mut used = 0;
+    let fits = |c: &char| {
+        used += c.width().unwrap_or(0);
+        used < columns
+    };
+    line.chars().take_while(fits).chain(['…']).collect()
 }
 
 /// How wide the terminal is, where output goes to one.

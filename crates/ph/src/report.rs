@@ -88,6 +88,12 @@ impl Report {
         self
     }
 
+    /// The same, with what holds in spite of it said first.
+    pub(crate) fn after(mut self, said: &str) -> Self {
+        self.message = format!("{said} {}", self.message);
+        self
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
@@ -139,6 +145,7 @@ impl From<Error> for Report {
             | Error::OtherMachine { .. }
             | Error::Busy { .. }
             | Error::BodyLost { .. }
+            | Error::Uncertain(_)
             | Error::WriterGone
             | Error::Sqlite(_)
             | Error::Shared(_) => Code::Storage,

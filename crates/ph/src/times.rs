@@ -4,7 +4,7 @@ use crate::report::{Report, Result};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, Zoned, civil};
 
-/// The present moment, to the microsecond that the views keep.
+/// The present moment, to the microsecond: finer than any clock here is true.
 pub(crate) fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)

@@ -20,7 +20,7 @@ fn it_shows_an_exchange_and_leaves_nothing() {
     let shown = ph.call(&["demo"]).env("TMPDIR", &temp).run().ok();
     for key in [
         "human$ ph send coder --subject login 'Please fix the login page first.'",
-        "note: coder has this message already; nothing new was stored",
+        "note: a message with this key was sent to coder already; nothing new was stored",
         "## INBOX (Unread Messages - Process these first!)",
         "<system-reminder>",
         "coder$ ph reply ",

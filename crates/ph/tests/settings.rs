@@ -330,3 +330,103 @@ fn a_directory_that_is_no_home_is_not_told_to_be_private() {
     assert_eq!(code, 0, "{shown}");
     assert!(!shown.contains("chmod"), "{shown}");
 }
+
+/// A directory as it comes with somebody's repository.
+fn checkout(ph: &Ph) -> std::path::PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let home = ph.dir().join("clone/.posthaste");
+    std::fs::create_dir_all(&home).expect("a directory");
+    let open = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&home, open).expect("a mode");
+    home
+}
+
+#[test]
+fn a_home_that_comes_with_a_repository_harms_nobody() {
+    use std::os::unix::fs::symlink;
+    let traps = [
+        "host",
+        "journal.lock",
+        "bell/all",
+        "bell/agents/bob",
+        "search-1.db",
+    ];
+    for trap in traps {
+        let ph = Ph::new();
+        let home = checkout(&ph);
+        let precious = ph.file("precious", "do not touch ".repeat(6_000));
+        let before = std::fs::read(&precious).unwrap();
+        std::fs::create_dir_all(home.join(trap).parent().unwrap()).unwrap();
+        symlink(&precious, home.join(trap)).unwrap();
+        for verb in [
+            &["send", "bob", "hi"][..],
+            &["inbox", "bob"],
+            &["search", "hi"],
+        ] {
+            ph.call(verb)
+                .without("PH_HOME")
+                .within(home.parent().unwrap())
+                .run();
+        }
+        assert!(std::fs::read(&precious).unwrap() == before, "{trap}");
+    }
+    for dir in ["messages", "messages/bob", "bell", "bell/agents"] {
+        let ph = Ph::new();
+        let home = checkout(&ph);
+        let elsewhere = ph.dir().join("elsewhere");
+        std::fs::create_dir(&elsewhere).unwrap();
+        std::fs::create_dir_all(home.join(dir).parent().unwrap()).unwrap();
+        symlink(&elsewhere, home.join(dir)).unwrap();
+        ph.call(&["send", "bob", "hi"])
+            .without("PH_HOME")
+            .within(home.parent().unwrap())
+            .run();
+        assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0, "{dir}");
+    }
+}
+
+#[test]
+fn a_journal_that_comes_with_a_repository_is_not_believed() {
+    let ph = Ph::new();
+    ph.send("bob planted");
+    let home = checkout(&ph);
+    std::fs::copy(ph.home().join("journal.db"), home.join("journal.db")).unwrap();
+    let look = |args: &[&str]| {
+        ph.call(args)
+            .without("PH_HOME")
+            .within(home.parent().unwrap())
+            .run()
+    };
+    look(&["inbox", "bob"]).fails(4, "holds a journal and is open to others");
+    assert_eq!(look(&["check", "bob", "--inject"]).out(), "");
+}
+
+#[test]
+fn a_home_made_by_hand_becomes_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let ph = Ph::new();
+    let home = checkout(&ph);
+    ph.call(&["send", "bob", "hi"])
+        .without("PH_HOME")
+        .within(home.parent().unwrap())
+        .run()
+        .ok();
+    assert_eq!(home.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_journal_that_was_lost_is_missed() {
+    let ph = Ph::new();
+    ph.send("bob hi");
+    for file in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+        let _ = std::fs::remove_file(ph.home().join(file));
+    }
+    ph.send("alice new");
+    let told = ph.run("doctor");
+    assert_eq!(
+        told.out().matches("1 message file of no message").count(),
+        1,
+        "{}",
+        told.out()
+    );
+}

@@ -145,16 +145,16 @@ fn a_key_is_sent_once() {
     [id1]
     $ ph send bob the build failed --key nightly-42
     [id1]
-    ! note: bob has this message already; nothing new was stored
+    ! note: a message with this key was sent to bob already; nothing new was stored
     $ ph send bob other words --key nightly-42 --json
     {"id":"[id1]","from":"human","from_evidence":"default","to":"bob","subject":null,"body":"the build failed","created_at":"[time]","read":false,"thread_id":"[id1]","reply_to":null,"priority":"normal","receipt":"stored","reason":"no session of bob has offered it; it waits in the inbox","receipts":[{"state":"stored","at":"[time]","route":null,"evidence":null}]}
-    ! note: bob has this message already; nothing new was stored
+    ! note: a message with this key was sent to bob already, with another text; nothing new was stored
     $ ph send bob the build failed --key nightly-43
     [id2]
     $ ph send bob,carol the build failed --key nightly-42
     [id1]
     [id3]
-    ! note: bob has this message already; nothing new was stored
+    ! note: a message with this key was sent to bob already; nothing new was stored
     $ ph send bob the build failed --key nightly-42 --from alice
     [id4]
     $ ph log
@@ -203,4 +203,29 @@ fn a_message_from_the_future_is_only_older_mail() {
         .collect();
     assert_eq!(bodies, ["first", "second", "third"]);
     assert_eq!(ph.run("why {1}").code, 0);
+}
+
+#[test]
+fn what_somebody_may_have_seen_is_neither_called_back_nor_expired() {
+    let ph = Ph::new();
+    ph.send("bob 'deploy now'");
+    ph.run_as("bob", "check --inject").ok();
+    ph.run("cancel {1}")
+        .fails(4, "it cannot be called back any more");
+    ph.send("bob --ttl 1h later");
+    ph.run_as("bob", "read {2} --body").ok();
+    ph.run_as("bob", "mark-unread {2}").ok();
+    ph.run("cancel {2}")
+        .fails(4, "it cannot be called back any more");
+    assert!(ph.run("inbox bob").ok().contains("later"), "unread again");
+}
+
+#[test]
+fn a_deleted_message_frees_its_key() {
+    let ph = Ph::new();
+    ph.send("bob --key k one");
+    ph.run("delete {1}").ok();
+    let again = ph.run("send bob --key k two");
+    assert_eq!(again.err(), "");
+    assert!(ph.run("inbox bob").ok().contains("two"));
 }

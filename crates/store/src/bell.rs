@@ -4,12 +4,10 @@
 //! them before the commit can be seen. A lost ring costs a follower a tick, never a fact.
 
 use crate::error::{Error, Result, io};
-use crate::home::{Home, private_file};
+use crate::home::{Home, private, private_file};
 use notify::{RecursiveMode, Watcher};
 use posthaste_core::AgentName;
-use std::fs::OpenOptions;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -32,11 +30,7 @@ pub fn ring(home: &Home, agents: &[AgentName]) {
 }
 
 fn strike(path: &Path) {
-    let bell = OpenOptions::new()
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .open(path);
+    let bell = private().append(true).create(true).open(path);
     if let Ok(mut bell) = bell {
         let _ = bell.write_all(b"\n");
         if bell.metadata().is_ok_and(|meta| meta.len() > LONG) {

@@ -25,8 +25,14 @@ pub enum Error {
     SharedFileSystem { path: PathBuf, kind: String },
     #[error("{} is in use from another machine ({host})", path.display())]
     OtherMachine { path: PathBuf, host: String },
-    #[error("the journal is busy: waited {} for {holder}", seconds(*.waited))]
-    Busy { waited: Duration, holder: String },
+    #[error("the journal is busy: {}", wait(*.waited, .holder))]
+    Busy {
+        waited: Option<Duration>,
+        holder: String,
+    },
+    /// The commit was begun, and nobody can say whether it holds.
+    #[error("it may have been stored all the same: {0}")]
+    Uncertain(Box<Error>),
     #[error("no message {0}")]
     NotFound(IdPrefix),
     #[error("{prefix} fits more than one message: {}", list(.fits))]
@@ -85,6 +91,9 @@ impl Hint for Error {
             Self::NotFound(_) => "'ph inbox --all' lists ids; 'ph search' finds text".to_owned(),
             Self::Ambiguous { .. } => "give more digits".to_owned(),
             Self::Shared(inner) => return inner.hint(),
+            Self::Uncertain(_) => {
+                "look for it before you send it again ('ph log' has it if it was stored)".to_owned()
+            }
             Self::Io { .. }
             | Self::BodyLost { .. }
             | Self::BadImport { .. }
@@ -95,11 +104,13 @@ impl Hint for Error {
     }
 }
 
-fn seconds(time: Duration) -> String {
-    if time < Duration::from_secs(1) {
-        format!("{} ms", time.as_millis())
-    } else {
-        format!("{} s", time.as_secs())
+fn wait(waited: Option<Duration>, holder: &str) -> String {
+    match waited {
+        None => format!("{holder} has it"),
+        Some(time) if time < Duration::from_secs(1) => {
+            format!("waited {} ms for {holder}", time.as_millis())
+        }
+        Some(time) => format!("waited {} s for {holder}", time.as_secs()),
     }
 }
 
@@ -123,6 +134,23 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
     }
 }
 
+impl Error {
+    /// Whether what failed may hold all the same.
+    pub(crate) fn is_uncertain(&self) -> bool {
+        match self {
+            Self::Uncertain(_) => true,
+            Self::Shared(inner) => inner.is_uncertain(),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a commit failed only in its sync: what it wrote may be found again.
+pub(crate) fn is_failed_sync(error: &rusqlite::Error) -> bool {
+    let code = error.sqlite_error().map(|error| error.extended_code);
+    code == Some(rusqlite::ffi::SQLITE_IOERR_FSYNC)
+}
+
 /// Turns SQLite's codes into what they mean for the journal at `path`.
 pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
     move |error| {
@@ -140,7 +168,7 @@ pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
                 why: error.to_string(),
             },
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy {
-                waited: crate::journal::Patience::DEFAULT.0,
+                waited: None,
                 holder: "a program that is not ph".to_owned(),
             },
             ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Error::Io {

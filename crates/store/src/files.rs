@@ -6,14 +6,13 @@
 //! taken from it.
 
 use crate::error::{Error, Result, io};
-use crate::home::{Home, private_dir};
+use crate::home::{Home, is_own_dir, private, private_dir, sync_dir};
 use crate::work::{Denied, Done, Job, Outcome};
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{AgentName, Body, Message, MessageId};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// The two names that a message's file can have: the usual one, and one for when that is taken.
@@ -30,27 +29,16 @@ pub(crate) fn names_of(home: &Home, message: &Message) -> [PathBuf; 2] {
     names(home, &message.to, message.created_at, message.id)
 }
 
-fn create_new(path: &Path) -> std::io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)
-}
-
 /// Creates the first of `names` that is free, with its directory if need be.
 fn create_first(names: &[PathBuf; 2]) -> Result<Option<(File, &PathBuf)>> {
-    let mut made_dir = false;
-    let mut candidates = names.iter();
-    let mut name = candidates.next();
-    while let Some(path) = name {
-        match create_new(path) {
+    let dir = names[0].parent().unwrap_or(&names[0]);
+    if !is_own_dir(dir)? {
+        private_dir(dir)?;
+    }
+    for path in names {
+        match private().write(true).create_new(true).open(path) {
             Ok(file) => return Ok(Some((file, path))),
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => name = candidates.next(),
-            Err(error) if error.kind() == ErrorKind::NotFound && !made_dir => {
-                made_dir = true;
-                private_dir(path.parent().unwrap_or(path))?;
-            }
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             Err(error) => return Err(io("create", path)(error)),
         }
     }
@@ -86,8 +74,10 @@ fn write_copy(names: &[PathBuf; 2], text: &str) -> Result<PathBuf> {
         }
         // Both names are taken: the second is this message's alone, and somebody changed it.
         None => {
-            std::fs::write(&names[1], text).map_err(io("write", &names[1]))?;
-            Ok(names[1].clone())
+            let path = &names[1];
+            let file = private().write(true).truncate(true).open(path);
+            fill(file.map_err(io("write", path))?, path, text)?;
+            Ok(path.clone())
         }
     }
 }
@@ -189,15 +179,19 @@ pub(crate) fn put_filed(names: &[PathBuf; 2], text: &str) -> Result<(Body, Optio
             Err(io("create", &names[1])(ErrorKind::AlreadyExists.into()))
         };
     };
-    let dir = path.parent().unwrap_or(path);
+    // Its own name, and that of a directory made for it, must be as lasting as its content.
+    let mut dirs = path.ancestors().skip(1).take(2);
     let synced = fill(file, path, text)?
         .sync_all()
-        .and_then(|()| File::open(dir)?.sync_all());
-    if let Err(error) = synced {
-        take_back([path]);
-        return Err(io("sync", path)(error));
+        .map_err(io("sync", path))
+        .and_then(|()| dirs.try_for_each(sync_dir));
+    match synced {
+        Ok(()) => Ok((body, Some(path.clone()))),
+        Err(error) => {
+            take_back([path]);
+            Err(error)
+        }
     }
-    Ok((body, Some(path.clone())))
 }
 
 /// Removes files whose message was not stored.
@@ -205,6 +199,13 @@ pub(crate) fn take_back<'a>(made: impl IntoIterator<Item = &'a PathBuf>) {
     for path in made {
         // Best effort: an orphan file is untidy, not wrong.
         let _ = std::fs::remove_file(path);
+    }
+}
+
+/// The same after an error, unless the message may be there all the same and need its body.
+pub(crate) fn take_back_after(error: &Error, made: &Made) {
+    if !error.is_uncertain() {
+        take_back(made.iter().flatten());
     }
 }
 

@@ -69,7 +69,7 @@ impl Writer {
         }
         // Without an answer nobody knows whether it was stored: its files stay.
         let answered = answered.recv().map_err(|_| Error::WriterGone)?;
-        let (job, answer) = answered.inspect_err(|_| files::take_back(made.iter().flatten()))?;
+        let (job, answer) = answered.inspect_err(|error| files::take_back_after(error, &made))?;
         files::settle(&self.home, &job, &made, &answer);
         Ok(answer)
     }

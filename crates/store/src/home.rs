@@ -7,9 +7,9 @@ use crate::error::{Result, io};
 use crate::host::HostHold;
 use crate::mount;
 use posthaste_core::AgentName;
-use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 pub const PROJECT_DIR: &str = ".posthaste";
@@ -74,30 +74,68 @@ impl Home {
     /// Makes the home's directories, if they are not there, and claims it for this machine.
     pub(crate) fn prepare(&self) -> Result<HostHold> {
         mount::refuse_shared(&self.root)?;
-        if !self.root.join("bell").join("agents").is_dir() {
-            for dir in [
-                self.root.join("bell").join("agents"),
-                self.root.join("messages"),
-            ] {
-                private_dir(&dir)?;
-            }
-            if self
-                .root
-                .file_name()
-                .is_some_and(|name| name == PROJECT_DIR)
-            {
-                let path = self.root.join(".gitignore");
-                match OpenOptions::new().write(true).create_new(true).open(&path) {
-                    Ok(mut file) => file
-                        .write_all(GITIGNORE.as_bytes())
-                        .map_err(io("write", &path))?,
-                    Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
-                    Err(error) => return Err(io("create", &path)(error)),
-                }
-            }
+        let bells = self.root.join("bell");
+        let dirs = [bells.join("agents"), bells, self.root.join("messages")];
+        let are_there = dirs
+            .iter()
+            .map(|dir| is_own_dir(dir))
+            .collect::<Result<Vec<_>>>()?;
+        if are_there.contains(&false) {
+            self.create(&dirs)?;
         }
         HostHold::claim(self)
     }
+
+    fn create(&self, dirs: &[PathBuf]) -> Result<()> {
+        let parent = self.root.ancestors().find(|path| path.exists());
+        let parent = parent.unwrap_or(&self.root).to_owned();
+        for dir in dirs {
+            private_dir(dir)?;
+        }
+        // Somebody may have made the directory by hand; what is to come is nobody else's to read.
+        let private = Permissions::from_mode(0o700);
+        std::fs::set_permissions(&self.root, private).map_err(io("make private", &self.root))?;
+        if self
+            .root
+            .file_name()
+            .is_some_and(|name| name == PROJECT_DIR)
+        {
+            let path = self.root.join(".gitignore");
+            match OpenOptions::new().write(true).create_new(true).open(&path) {
+                Ok(mut file) => file
+                    .write_all(GITIGNORE.as_bytes())
+                    .map_err(io("write", &path))?,
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io("create", &path)(error)),
+            }
+        }
+        // The names of new directories must outlive a power cut, as their content does.
+        for dir in self
+            .root
+            .ancestors()
+            .take_while(|dir| dir.starts_with(&parent))
+        {
+            sync_dir(dir)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a directory is there. Something else under its name, or a link that leads elsewhere,
+/// is refused: a home may have come with somebody's files.
+pub(crate) fn is_own_dir(path: &Path) -> Result<bool> {
+    match path.symlink_metadata() {
+        Ok(meta) if meta.is_dir() => Ok(true),
+        Ok(_) => Err(io("use", path)(ErrorKind::NotADirectory.into())),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(io("look at", path)(error)),
+    }
+}
+
+pub(crate) fn sync_dir(path: &Path) -> Result<()> {
+    File::open(path)
+        .and_then(|dir| dir.sync_all())
+        .map_err(io("sync", path))
 }
 
 /// Creates a directory and its parents for this user alone; one that is there is left as it is.
@@ -109,14 +147,22 @@ pub(crate) fn private_dir(path: &Path) -> Result<()> {
         .map_err(io("create", path))
 }
 
+/// How every file of a home is opened: for this user alone, and never through a link.
+pub(crate) fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
 /// Opens a file that this user alone may read, creating it if it is not there.
 pub(crate) fn private_file(path: &Path) -> Result<File> {
-    OpenOptions::new()
+    private()
         .read(true)
         .write(true)
         .create(true)
         .truncate(false)
-        .mode(0o600)
         .open(path)
         .map_err(io("open", path))
 }

@@ -6,8 +6,13 @@
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, private_file};
-use std::fs::{File, TryLockError};
+use crate::lock::lock_within;
+use std::fs::File;
 use std::io::{Read, Seek, Write};
+use std::time::Duration;
+
+/// How long somebody else may have the record before it counts as in use.
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Held for as long as this process has the home open.
 #[derive(Debug)]
@@ -22,35 +27,32 @@ impl HostHold {
 
     fn claim_as(home: &Home, kernel: &str) -> Result<Self> {
         let path = home.host();
-        let mut file = private_file(&path)?;
-        file.lock_shared().map_err(io("lock", &path))?;
-        if read(&mut file).map_err(io("read", &path))? == kernel {
-            return Ok(Self { _file: file });
-        }
-        file.unlock().map_err(io("unlock", &path))?;
-        match file.try_lock() {
-            Ok(()) => {
-                rewrite(&mut file, kernel).map_err(io("write", &path))?;
-                file.lock_shared().map_err(io("lock", &path))?;
-                Ok(Self { _file: file })
+        loop {
+            let mut file = private_file(&path)?;
+            file.lock_shared().map_err(io("lock", &path))?;
+            let there = read(&mut file).map_err(io("read", &path))?;
+            if is_same(&there, kernel) {
+                return Ok(Self { _file: file });
             }
-            Err(TryLockError::WouldBlock) => {
-                // Alone it is held only for the moment of a claim, by a process of this machine
-                // or another: wait for that, then see who is there.
-                file.lock_shared().map_err(io("lock", &path))?;
-                let there = read(&mut file).map_err(io("read", &path))?;
-                if there == kernel {
-                    return Ok(Self { _file: file });
-                }
+            file.unlock().map_err(io("unlock", &path))?;
+            // Those who only look, as above, have it for a moment; another machine for longer.
+            let Some(mut alone) = lock_within(file, GRACE).map_err(io("lock", &path))? else {
                 let host = there.lines().nth(1).unwrap_or("unknown").to_owned();
-                Err(Error::OtherMachine {
-                    path: home.path().to_owned(),
-                    host,
-                })
+                let path = home.path().to_owned();
+                return Err(Error::OtherMachine { path, host });
+            };
+            let there = read(&mut alone).map_err(io("read", &path))?;
+            if !is_same(&there, kernel) {
+                rewrite(&mut alone, kernel).map_err(io("write", &path))?;
             }
-            Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
+            // Between letting go and taking it shared, anybody may have come: look again.
         }
     }
+}
+
+/// Whether two records name the same kernel; the host's name behind it is for people.
+fn is_same(one: &str, other: &str) -> bool {
+    one.lines().next() == other.lines().next()
 }
 
 fn read(file: &mut File) -> std::io::Result<String> {
@@ -66,17 +68,47 @@ fn rewrite(file: &mut File, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The running kernel's own id, then the host's name for people.
+/// The running kernel's own id, then the host's name for people. Where a kernel has no id, its
+/// host's name must do.
 fn this_kernel() -> String {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let name = rustix::system::uname();
-    let name = name.nodename().to_string_lossy();
-    format!("{}\n{name}\n", boot.trim())
+    let uname = rustix::system::uname();
+    let name = uname.nodename().to_string_lossy();
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let kernel = boot.as_deref().map_or(&*name, str::trim);
+    format!("{kernel}\n{name}\n")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ten_at_once_claim_a_home_that_another_machine_had() {
+        for stale in ["", "kernel-b\nhost-b\n"] {
+            let dir = tempfile::tempdir().unwrap();
+            let home = Home::at(dir.path());
+            std::fs::write(home.host(), stale).unwrap();
+            let claims = std::thread::scope(|scope| {
+                let claim = || HostHold::claim_as(&home, "kernel-a\nhost-a\n");
+                let threads: Vec<_> = (0..10).map(|_| scope.spawn(claim)).collect();
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap())
+                    .collect::<Vec<_>>()
+            });
+            for claim in claims {
+                claim.unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn another_name_for_the_same_kernel_is_the_same_machine() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        let _here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
+        HostHold::claim_as(&home, "kernel-a\ncontainer\n").unwrap();
+    }
 
     #[test]
     fn a_home_changes_machines_only_when_nobody_has_it_open() {

@@ -4,7 +4,7 @@ use crate::error::{Result, sqlite};
 use crate::files;
 use crate::journal::Journal;
 use crate::schema;
-use posthaste_core::{Body, MessageId};
+use posthaste_core::{Body, IdPrefix, MessageId};
 
 #[derive(Debug, Clone, Default)]
 pub struct Health {
@@ -17,6 +17,8 @@ pub struct Health {
     pub odd: Vec<(u64, String)>,
     pub odd_count: u64,
     pub lost_bodies: Vec<MessageId>,
+    /// How many message files belong to no message of the journal.
+    pub stray_files: u64,
     pub view_versions: Vec<u32>,
     pub sqlite_version: String,
     pub wal_bytes: u64,
@@ -57,6 +59,7 @@ impl Journal {
                 odd,
                 odd_count,
                 lost_bodies: Vec::new(),
+                stray_files: 0,
                 view_versions: schema::view_versions(conn)?,
                 sqlite_version: rusqlite::version().to_owned(),
                 wal_bytes: path
@@ -67,7 +70,33 @@ impl Journal {
         };
         let mut health = look(self).map_err(sqlite(&path))?;
         health.lost_bodies = self.lost_bodies()?;
+        health.stray_files = self.stray_files().map_err(sqlite(&path))?;
         Ok(health)
+    }
+
+    /// A journal that was lost or replaced leaves the files of its messages behind.
+    fn stray_files(&self) -> rusqlite::Result<u64> {
+        let mut look = self
+            .conn
+            .prepare("SELECT 1 FROM facts WHERE id >= ?1 AND id < ?2")?;
+        let mut strays = 0;
+        let dirs = std::fs::read_dir(self.home.path().join("messages"));
+        let files = dirs.into_iter().flatten().flatten();
+        let files = files.filter_map(|dir| std::fs::read_dir(dir.path()).ok());
+        for file in files.flatten().flatten() {
+            // <day>-<time>-<id8 or id>.md
+            let name = file.file_name().to_string_lossy().into_owned();
+            let id = name
+                .strip_suffix(".md")
+                .and_then(|name| name.splitn(3, '-').nth(2));
+            let prefix = id.and_then(|id| IdPrefix::parse(id).ok());
+            let is_known = match prefix {
+                Some(prefix) => look.exists([prefix.as_str(), &prefix.upper_bound()])?,
+                None => false,
+            };
+            strays += u64::from(!is_known);
+        }
+        Ok(strays)
     }
 
     /// Messages whose body is kept in a file that is not what was stored.

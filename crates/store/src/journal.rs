@@ -1,8 +1,8 @@
 //! A journal, open: one connection, the writers' lock, and the transaction that every write goes
 //! through.
 
-use crate::error::{Error, Result, io, sqlite};
-use crate::home::{Home, private_file};
+use crate::error::{Error, Result, io, is_failed_sync, sqlite};
+use crate::home::{Home, private_file, sync_dir};
 use crate::host::HostHold;
 use crate::lock::{Held, WritersLock};
 use crate::schema::{self, Position, VIEWS};
@@ -12,7 +12,7 @@ use crate::{bell, files};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use std::fs::{File, OpenOptions};
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -53,9 +53,6 @@ pub struct Journal {
     origin: String,
     /// How many pages the WAL held after this process's last commit.
     wal_frames: Arc<AtomicU32>,
-    /// Whether the WAL was not there before this process: its name is then synced once, because
-    /// SQLite is told not to sync directories in every process.
-    wal_is_new: bool,
     _host: HostHold,
 }
 
@@ -91,8 +88,6 @@ impl Journal {
         if !home.has_journal()? {
             private_file(&path)?;
         }
-        // An empty one is as good as none: nobody has written to it and synced its name.
-        let wal_is_new = !wal_of(&path).metadata().is_ok_and(|meta| meta.len() > 0);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(&path, flags).map_err(sqlite(&path))?;
         let wal_frames = Arc::default();
@@ -106,13 +101,14 @@ impl Journal {
             lock,
             origin: String::new(),
             wal_frames,
-            wal_is_new,
             _host: host,
         };
-        if let Some(position) = journal.position()? {
-            journal.origin = position.origin;
-        } else {
-            journal.create()?;
+        match journal.position()? {
+            Some(position) => {
+                journal.origin = position.origin;
+                journal.sync_new_wal()?;
+            }
+            None => journal.create()?,
         }
         Ok(journal)
     }
@@ -139,21 +135,27 @@ impl Journal {
         self.conn
             .pragma_update(None, "journal_mode", "wal")
             .map_err(sqlite(&path))?;
+        // A look is enough for SQLite to make the WAL.
+        self.position()?;
+        self.sync_new_wal()?;
         in_transaction(&mut self.conn, |tx| schema::create(tx, version, &fresh))
             .map_err(sqlite(&path))?;
-        self.sync_names()?;
-        self.lay_out_wal()?;
+        // A journal that has lost its WAL should at least be known for one.
+        if self.checkpoint("TRUNCATE")? {
+            // Without it commits are slower, and nothing else.
+            let _ = self.lay_out_wal();
+        }
         self.origin = self.position()?.map_or(fresh, |position| position.origin);
         Ok(())
     }
 
-    /// Makes the names of the journal's files outlive a power cut, as their content does.
-    fn sync_names(&mut self) -> Result<()> {
-        let dir = self.home.path();
-        File::open(dir)
-            .and_then(|dir| dir.sync_all())
-            .map_err(io("sync", dir))?;
-        self.wal_is_new = false;
+    /// Makes the name of a WAL to which nobody has written yet outlive a power cut. SQLite would do
+    /// so in every process that writes, and is told not to.
+    fn sync_new_wal(&self) -> Result<()> {
+        let wal = wal_of(&self.home.journal());
+        if wal.metadata().is_ok_and(|meta| meta.len() == 0) {
+            sync_dir(self.home.path())?;
+        }
         Ok(())
     }
 
@@ -201,15 +203,15 @@ impl Journal {
                 }
                 Ok(Some(value))
             });
-            if let Some(value) = value.map_err(sqlite(&path))? {
-                // Before the next in line, who sees a WAL that is not new.
-                if self.wal_is_new {
-                    self.sync_names()?;
-                }
-                return Ok(value);
-            }
             drop(held);
-            self.catch_up()?;
+            match value {
+                Ok(Some(value)) => return Ok(value),
+                Ok(None) => self.catch_up()?,
+                Err(error) if is_failed_sync(&error) => {
+                    return Err(Error::Uncertain(Box::new(sqlite(&path)(error))));
+                }
+                Err(error) => return Err(sqlite(&path)(error)),
+            }
         }
     }
 
@@ -265,7 +267,7 @@ impl Journal {
         let answer = match answer {
             Ok(mut answers) => answers.pop().ok_or(Error::WriterGone)?,
             Err(error) => {
-                files::take_back(made.iter().flatten());
+                files::take_back_after(&error, &made);
                 return Err(error);
             }
         };

@@ -42,12 +42,13 @@ impl WritersLock {
 
     pub(crate) fn acquire(&self, patience: Duration) -> Result<Held> {
         let file = private_file(&self.path)?;
-        let file = match file.try_lock() {
-            Ok(()) => file,
-            Err(TryLockError::WouldBlock) => self.wait(file, patience)?,
-            Err(TryLockError::Error(error)) => return Err(io("lock", &self.path)(error)),
-        };
-        Ok(Held::sign(file))
+        match lock_within(file, patience).map_err(io("lock", &self.path))? {
+            Some(file) => Ok(Held::sign(file)),
+            None => Err(Error::Busy {
+                waited: Some(patience),
+                holder: self.holder(),
+            }),
+        }
     }
 
     /// Takes the lock only if nobody has it.
@@ -57,27 +58,6 @@ impl WritersLock {
             Ok(()) => Ok(Some(Held::sign(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(io("lock", &self.path)(error)),
-        }
-    }
-
-    /// Waits in a thread of its own, because the kernel's wait has no deadline. A thread whose
-    /// waiter gave up gets the lock late and drops it at once.
-    fn wait(&self, file: File, patience: Duration) -> Result<File> {
-        let (hand_over, handed) = mpsc::sync_channel(1);
-        let waiter = std::thread::Builder::new().name("journal-lock".to_owned());
-        waiter
-            .spawn(move || {
-                let locked = file.lock().map(|()| file);
-                // Nobody waits any more: dropping the file gives the lock back.
-                let _ = hand_over.send(locked);
-            })
-            .map_err(io("wait for", &self.path))?;
-        match handed.recv_timeout(patience) {
-            Ok(locked) => locked.map_err(io("lock", &self.path)),
-            Err(_) => Err(Error::Busy {
-                waited: patience,
-                holder: self.holder(),
-            }),
         }
     }
 
@@ -91,6 +71,29 @@ impl WritersLock {
             (!line.is_empty()).then_some(line)
         };
         read().unwrap_or_else(|| "another process".to_owned())
+    }
+}
+
+/// Locks a file for this process alone; none where that takes longer than `patience`. The wait is
+/// in a thread of its own, because the kernel's has no deadline. A thread whose waiter gave up
+/// gets the lock late and drops it at once.
+pub(crate) fn lock_within(file: File, patience: Duration) -> std::io::Result<Option<File>> {
+    match file.try_lock() {
+        Ok(()) => return Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => {}
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let (hand_over, handed) = mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name("lock".to_owned())
+        .spawn(move || {
+            let locked = file.lock().map(|()| file);
+            // Nobody waits any more: dropping the file gives the lock back.
+            let _ = hand_over.send(locked);
+        })?;
+    match handed.recv_timeout(patience) {
+        Ok(locked) => locked.map(Some),
+        Err(_) => Ok(None),
     }
 }
 

@@ -144,8 +144,17 @@ pub fn import(
             journal.tidy()?;
             progress(done.added + done.known);
         }
-        if !more? {
-            return Ok(done);
+        match more {
+            Ok(true) => {}
+            Ok(false) => return Ok(done),
+            Err(Error::BadImport { line, why }) => {
+                let kept = done.added + done.known;
+                return Err(bad(
+                    line,
+                    &format!("{why} (the {kept} facts before it were taken)"),
+                ));
+            }
+            Err(error) => return Err(error),
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::views::{DELETED, STORED, UNCERTAIN, Views, instant, record_of, standing_at};
+use crate::views::{DELETED, Views, instant, record_of, standing_at};
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Letter, MessageId, Record};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -168,7 +168,7 @@ fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Opti
     let found = views
         .prepare(
             conn,
-            "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.ended
+            "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.seen, l.ended
              FROM v#_letters l JOIN facts f ON f.seq = l.seq WHERE l.seq = ?1",
         )?
         .query_row([seq], |row| Ok((record_of(row)?, standing_at(row, 7)?)))
@@ -254,13 +254,11 @@ pub(crate) fn not_shown(
 ) -> rusqlite::Result<Vec<Letter>> {
     let mut look = views.prepare(
         conn,
-        &format!(
-            "SELECT seq FROM v#_letters
-             WHERE recipient = ?1 AND read = 0 AND ended = 0 AND shown = 0
-               AND (not_before IS NULL OR not_before <= ?2)
-               AND (expires_at IS NULL OR expires_at > ?2 OR proven NOT IN ({STORED}, {UNCERTAIN}))
-             ORDER BY priority, seq LIMIT ?3"
-        ),
+        "SELECT seq FROM v#_letters
+         WHERE recipient = ?1 AND read = 0 AND ended = 0 AND shown = 0
+           AND (not_before IS NULL OR not_before <= ?2)
+           AND (expires_at IS NULL OR expires_at > ?2 OR seen = 1)
+         ORDER BY priority, seq LIMIT ?3",
     )?;
     let seqs: Vec<u64> = look
         .query_map(params![agent.as_str(), instant(now), limit as u64], |row| {
@@ -283,18 +281,25 @@ pub(crate) fn count(
         .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?
         .unwrap_or((0, 0));
-    let (hidden, hidden_unread): (u64, u64) = views
+    let not_due: (u64, u64) = views
         .prepare(
             conn,
-            &format!(
-                "SELECT count(*), coalesce(sum(read = 0), 0) FROM v#_letters INDEXED BY v#_timed
-                 WHERE recipient = ?1 AND ended = 0 AND (not_before IS NOT NULL OR expires_at IS NOT NULL)
-                   AND (not_before > ?2 OR (expires_at <= ?2 AND read = 0 AND proven IN ({STORED}, {UNCERTAIN})))"
-            ),
+            "SELECT count(*), coalesce(sum(read = 0), 0) FROM v#_letters INDEXED BY v#_not_due
+             WHERE recipient = ?1 AND ended = 0 AND not_before > ?2",
         )?
-        .query_row(params![agent.as_str(), instant(now)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        .query_row(params![agent.as_str(), instant(now)], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let expired: u64 = views
+        .prepare(
+            conn,
+            "SELECT count(*) FROM v#_letters INDEXED BY v#_expiring
+             WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND expires_at <= ?2
+               AND (not_before IS NULL OR not_before <= ?2)",
+        )?
+        .query_row(params![agent.as_str(), instant(now)], |row| row.get(0))?;
     Ok(Count {
-        total: total.saturating_sub(hidden),
-        unread: unread.saturating_sub(hidden_unread),
+        total: total.saturating_sub(not_due.0 + expired),
+        unread: unread.saturating_sub(not_due.1 + expired),
     })
 }

@@ -33,6 +33,7 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   proven INTEGER NOT NULL,
   read INTEGER NOT NULL,
   shown INTEGER NOT NULL,
+  seen INTEGER NOT NULL,
   ended INTEGER NOT NULL,
   key TEXT,
   not_before INTEGER,
@@ -42,8 +43,8 @@ CREATE TABLE IF NOT EXISTS v#_letters(
 CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, shown, priority, seq) WHERE ended = 0;
 CREATE INDEX IF NOT EXISTS v#_threads ON v#_letters(thread, seq);
 CREATE INDEX IF NOT EXISTS v#_keys ON v#_letters(sender, recipient, key) WHERE key IS NOT NULL;
-CREATE INDEX IF NOT EXISTS v#_timed ON v#_letters(recipient, expires_at)
-  WHERE ended = 0 AND (not_before IS NOT NULL OR expires_at IS NOT NULL);
+CREATE INDEX IF NOT EXISTS v#_not_due ON v#_letters(recipient, not_before) WHERE ended = 0 AND not_before IS NOT NULL;
+CREATE INDEX IF NOT EXISTS v#_expiring ON v#_letters(recipient, expires_at) WHERE ended = 0 AND seen = 0 AND expires_at IS NOT NULL;
 
 -- The steps of each message, in order; they may come before the message itself.
 CREATE TABLE IF NOT EXISTS v#_steps(message TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(message, seq)) STRICT, WITHOUT ROWID;

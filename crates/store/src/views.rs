@@ -75,7 +75,7 @@ impl Views {
         let envelope = &message.envelope;
         self.prepare(
             conn,
-            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12)",
+            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
         )?
         .execute(params![
             seq,
@@ -86,6 +86,7 @@ impl Views {
             proven_code(standing.proven),
             standing.read,
             standing.shown,
+            standing.seen,
             end_code(standing.end),
             envelope.key,
             envelope.not_before.map(instant),
@@ -132,10 +133,10 @@ impl Views {
         let recipient: String = self
             .prepare(
                 conn,
-                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, ended = ?5 WHERE seq = ?1 RETURNING recipient",
+                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, ended = ?6 WHERE seq = ?1 RETURNING recipient",
             )?
             .query_row(
-                params![letter, proven_code(after.proven), after.read, after.shown, end_code(after.end)],
+                params![letter, proven_code(after.proven), after.read, after.shown, after.seen, end_code(after.end)],
                 |row| row.get(0),
             )?;
         let total = i64::from(after.in_inbox()) - i64::from(before.in_inbox());
@@ -170,7 +171,7 @@ impl Views {
     pub(crate) fn standing(self, conn: &Connection, letter: u64) -> Result<Standing> {
         self.prepare(
             conn,
-            "SELECT proven, read, shown, ended FROM v#_letters WHERE seq = ?1",
+            "SELECT proven, read, shown, seen, ended FROM v#_letters WHERE seq = ?1",
         )?
         .query_row([letter], |row| standing_at(row, 0))
     }
@@ -183,13 +184,14 @@ pub(crate) fn instant(time: Timestamp) -> i64 {
     time.as_nanosecond().clamp(*span.start(), *span.end()) as i64
 }
 
-/// Reads `proven, read, shown, ended` from a row, beginning at one of its columns.
+/// Reads `proven, read, shown, seen, ended` from a row, beginning at one of its columns.
 pub(crate) fn standing_at(row: &Row<'_>, first: usize) -> Result<Standing> {
     Ok(Standing {
         proven: proven_of(row.get(first)?),
         read: row.get(first + 1)?,
         shown: row.get(first + 2)?,
-        end: end_of(row.get(first + 3)?),
+        seen: row.get(first + 3)?,
+        end: end_of(row.get(first + 4)?),
     })
 }
 
@@ -232,15 +234,13 @@ pub(crate) fn record_at(conn: &Connection, seq: u64) -> Result<Option<Record>> {
         .optional()
 }
 
-pub(crate) const STORED: u8 = 0;
-pub(crate) const UNCERTAIN: u8 = 2;
 pub(crate) const DELETED: u8 = 2;
 
 fn proven_code(proven: Proven) -> u8 {
     match proven {
-        Proven::Stored => STORED,
+        Proven::Stored => 0,
         Proven::Offering => 1,
-        Proven::Uncertain => UNCERTAIN,
+        Proven::Uncertain => 2,
         Proven::Offered => 3,
         Proven::Accepted => 4,
     }
@@ -249,7 +249,7 @@ fn proven_code(proven: Proven) -> u8 {
 fn proven_of(code: u8) -> Proven {
     match code {
         1 => Proven::Offering,
-        UNCERTAIN => Proven::Uncertain,
+        2 => Proven::Uncertain,
         3 => Proven::Offered,
         4 => Proven::Accepted,
         // Only `proven_code` writes this column.

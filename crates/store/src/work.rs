@@ -2,7 +2,7 @@
 //! at head, what it decides is appended as facts, and the views follow.
 
 use crate::query;
-use crate::views::{STORED, UNCERTAIN, Views, instant};
+use crate::views::{Views, instant};
 use jiff::Timestamp;
 use posthaste_core::post::{self, Correspondence};
 use posthaste_core::receipt::{self, Order};
@@ -299,9 +299,8 @@ impl Log<'_> {
             let mut look = self.views.prepare(
                 self.conn,
                 &format!(
-                    "SELECT f.id FROM v#_letters l INDEXED BY v#_timed JOIN facts f ON f.seq = l.seq
-                     WHERE l.recipient = ?1 AND l.ended = 0 AND (l.not_before IS NOT NULL OR l.expires_at IS NOT NULL)
-                       AND l.expires_at <= ?2 AND l.read = 0 AND l.proven IN ({STORED}, {UNCERTAIN}) LIMIT {SWEEP}"
+                    "SELECT f.id FROM v#_letters l INDEXED BY v#_expiring JOIN facts f ON f.seq = l.seq
+                     WHERE l.recipient = ?1 AND l.ended = 0 AND l.seen = 0 AND l.expires_at <= ?2 LIMIT {SWEEP}"
                 ),
             )?;
             look.query_map(params![agent.as_str(), instant(now)], |row| {

@@ -150,7 +150,7 @@ fn a_journal_that_is_busy_too_long_says_who_has_it() {
     let Error::Busy { waited, holder } = &error else {
         panic!("{error:?}");
     };
-    assert_eq!(*waited, Duration::from_millis(30));
+    assert_eq!(*waited, Some(Duration::from_millis(30)));
     let process = format!("process {} ", std::process::id());
     assert!(holder.starts_with(&process), "{holder}");
     assert!(error.hint().is_some());

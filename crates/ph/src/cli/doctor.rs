@@ -200,6 +200,13 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
         );
         findings.push(info("facts", detail));
     }
+    if health.stray_files > 0 {
+        let count = counted(health.stray_files, "message file");
+        let detail = format!("{count} of no message in the journal");
+        let hint =
+            "a send that was cut off leaves one; many mean that a journal was lost".to_owned();
+        findings.push(wrong("files", detail, Some(hint)));
+    }
     if !health.lost_bodies.is_empty() {
         let ids: Vec<_> = health.lost_bodies.iter().map(|id| id.id8()).collect();
         findings.push(wrong(

@@ -23,6 +23,14 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let to_stdout = args
+        .file
+        .as_deref()
+        .is_none_or(|path| path == Path::new("-"));
+    if to_stdout && context.out.is_terminal() {
+        return Err(Report::usage("an export is not made for a terminal")
+            .hint("name a FILE, or send it through a pipe; 'ph log' is for reading"));
+    }
     let journal = context.reader()?;
     let exported = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => to_file(journal.as_ref(), path)?,

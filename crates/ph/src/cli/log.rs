@@ -1,6 +1,7 @@
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::report::{Code, Result};
+use crate::times;
 use posthaste_core::{AgentName, Record, text};
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::portable::to_line;
@@ -54,6 +55,7 @@ fn follow(context: &mut Context, args: Args) -> Result<Code> {
     // Following a home where nothing was stored yet waits for the first fact.
     let mut follower = Follower::new(context.journal()?, args.after, args.agent)?;
     while let Some(next) = follower.next(None)? {
+        context.now = times::now();
         match next {
             Followed::Fact(record) => print(context, &record)?,
             Followed::Mark { seq } if context.json => context

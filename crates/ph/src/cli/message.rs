@@ -1,11 +1,9 @@
 use super::body::not_empty;
 use super::names::complete_agents;
-use super::send::new_id;
+use super::send::{Answer, new_id, post};
 use crate::context::{Context, agent_name};
-use crate::letterbox;
 use crate::report::{Code, Report, Result};
 use posthaste_core::Draft;
-use posthaste_store::Job;
 
 /// Leave a message for a loop or session by its name
 ///
@@ -39,24 +37,6 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         priority: context.config.priority,
         ..Draft::new(new_id(), from, to, not_empty(text)?)
     };
-    let mut journal = context.journal()?;
-    let posted = letterbox::post(
-        &mut journal,
-        Job::Post {
-            now: context.now,
-            drafts: vec![draft],
-        },
-    )?;
-    if context.json {
-        super::send::answer(context, &posted, false)?;
-    } else {
-        for posted in &posted {
-            context
-                .out
-                .line(format!("Message sent: {}", posted.letter.message.id))?;
-        }
-        context.out.flush()?;
-    }
-    letterbox::leave(journal);
-    Ok(Code::Ok)
+    let journal = context.journal()?;
+    post(context, journal, vec![draft], Answer::Sentence)
 }

@@ -1,11 +1,10 @@
 use super::body::{BodyArgs, one_line};
 use super::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
-use super::send::{answer, new_id};
+use super::send::{Answer, new_id, post};
 use crate::context::Context;
-use crate::letterbox;
 use crate::report::{Code, Result};
+use crate::times;
 use posthaste_core::{AgentName, Body, Draft, IdPrefix, Priority};
-use posthaste_store::Job;
 
 /// Answer a message, in its thread
 ///
@@ -38,6 +37,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let mut journal = context.reader()?;
     let parent = context.find(journal.as_mut(), &args.id)?.message;
     let body = args.body.read()?;
+    context.now = times::now();
     let to = if parent.envelope.from == from {
         parent.to
     } else {
@@ -56,17 +56,8 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         allow_self: true,
         ..Draft::new(new_id(), from, to, "")
     };
-    let mut journal = context.journal()?;
-    let posted = letterbox::post(
-        &mut journal,
-        Job::Post {
-            now: context.now,
-            drafts: vec![draft],
-        },
-    )?;
-    answer(context, &posted, false)?;
-    letterbox::leave(journal);
-    Ok(Code::Ok)
+    let journal = context.journal()?;
+    post(context, journal, vec![draft], Answer::Id)
 }
 
 fn answered(subject: &str) -> String {

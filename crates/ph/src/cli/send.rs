@@ -6,10 +6,10 @@ use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
-use crate::times::{parse_duration, parse_point};
+use crate::times::{self, parse_duration, parse_point};
 use jiff::SignedDuration;
 use posthaste_core::{AgentName, Body, Draft, IdPrefix, MessageId, Priority};
-use posthaste_store::{Job, Posted};
+use posthaste_store::{Job, Journal, Posted, files};
 
 /// Write to one or more agents
 ///
@@ -61,6 +61,9 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    let body = args.body.read()?;
+    // Whoever typed or piped it may have taken a while.
+    context.now = times::now();
     let not_before = match (&args.at, args.after) {
         (Some(at), _) => Some(parse_point(at, context.now)?),
         (None, Some(after)) => Some(context.now.checked_add(after).map_err(|_| {
@@ -68,14 +71,17 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         })?),
         (None, None) => None,
     };
-    let body = args.body.read()?;
     let mut journal = context.journal()?;
     let reply_to = match &args.reply_to {
         Some(prefix) => Some(journal.find(prefix)?.message.id),
         None => None,
     };
     let Recipients(to) = args.to;
-    let is_list = to.len() > 1;
+    let answer = if to.len() > 1 {
+        Answer::Ids
+    } else {
+        Answer::Id
+    };
     let drafts = to.into_iter().map(|to| Draft {
         id: new_id(),
         from: from.clone(),
@@ -90,37 +96,82 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         not_before,
         allow_self: args.allow_self,
     });
+    let drafts = drafts.collect();
+    post(context, journal, drafts, answer)
+}
+
+/// How the answer names what was stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// The id alone; in JSON the message.
+    Id,
+    /// An id a line; in JSON an array.
+    Ids,
+    /// A sentence for a person; in JSON the message.
+    Sentence,
+}
+
+/// Stores messages, all or none, and says so: after the answer, what can wait is done.
+pub(super) fn post(
+    context: &mut Context,
+    mut journal: Journal,
+    drafts: Vec<Draft>,
+    answer: Answer,
+) -> Result<Code> {
+    let texts: Vec<_> = drafts
+        .iter()
+        .map(|draft| draft.key.as_ref().map(|_| draft.body.clone()))
+        .collect();
     let job = Job::Post {
         now: context.now,
-        drafts: drafts.collect(),
+        drafts,
     };
     let posted = letterbox::post(&mut journal, job)?;
-    answer(context, &posted, is_list)?;
+    for (posted, text) in posted
+        .iter()
+        .zip(texts)
+        .filter(|(posted, _)| !posted.is_new)
+    {
+        let message = &posted.letter.message;
+        let there = files::body(&context.home, message).ok().map(Body::Inline);
+        let other = if there == text {
+            ""
+        } else {
+            ", with another text"
+        };
+        note(format!(
+            "a message with this key was sent to {} already{other}; nothing new was stored",
+            message.to
+        ));
+    }
+    let ids: Vec<_> = posted
+        .iter()
+        .map(|posted| posted.letter.message.id.to_string())
+        .collect();
+    print(context, &posted, answer)
+        .and_then(|()| context.out.flush())
+        .map_err(|report| report.after(&format!("stored as {}, but", ids.join(", "))))?;
     letterbox::leave(journal);
     Ok(Code::Ok)
 }
 
-/// Says what was stored: the ids alone, or the messages.
-pub(super) fn answer(context: &mut Context, posted: &[Posted], is_list: bool) -> Result<()> {
-    for repeat in posted.iter().filter(|posted| !posted.is_new) {
-        note(format!(
-            "{} has this message already; nothing new was stored",
-            repeat.letter.message.to
-        ));
-    }
+fn print(context: &mut Context, posted: &[Posted], answer: Answer) -> Result<()> {
     if context.json {
         let letters: Vec<_> = posted.iter().map(|posted| posted.letter.clone()).collect();
         let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
-        match messages.as_slice() {
-            [message] if !is_list => context.out.json(message)?,
-            several => context.out.json(&several)?,
-        }
-    } else {
-        for posted in posted {
-            context.out.line(posted.letter.message.id)?;
+        return match (answer, messages.as_slice()) {
+            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message),
+            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several),
+        };
+    }
+    for posted in posted {
+        let id = posted.letter.message.id;
+        match answer {
+            Answer::Id | Answer::Ids => context.out.line(id)?,
+            Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
         }
     }
-    context.out.flush()
+    Ok(())
 }
 
 pub(super) fn new_id() -> MessageId {
