@@ -7,7 +7,7 @@ use posthaste_core::Draft;
 
 /// Leave a message for a loop or session by its name
 ///
-/// The short form of 'send', from the person. The name may be one that never ran.
+/// The short form of 'send'. The name may be one that never ran.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
