@@ -1,8 +1,8 @@
 //! A journal, open: one connection, the writers' lock, and the transaction that every write goes
 //! through.
 
-use crate::error::{Error, Result, io, is_failed_sync, sqlite};
-use crate::home::{Home, private_file, sync_dir};
+use crate::error::{Error, Result, is_failed_sync, sqlite};
+use crate::home::{Home, private_file};
 use crate::host::HostHold;
 use crate::lock::{Held, WritersLock};
 use crate::schema::{self, Position, VIEWS};
@@ -12,9 +12,6 @@ use crate::{bell, files};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-use std::fs::OpenOptions;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
@@ -33,26 +30,16 @@ impl Patience {
 /// How many facts are folded in, or imported, before others get their turn.
 pub(crate) const STRETCH: u32 = 1_000;
 
-/// A process that opens the journal alone reads the whole WAL, so no more is left in it than is
-/// read in a moment. In pages.
-const WAL_FRAMES: u32 = 40;
-
-/// A WAL that a slow reader has let grow beyond this is cut off when it can be.
-const WAL_BYTES: u64 = 1 << 20;
-
-/// While a process writes on, nobody has to read the WAL anew, so more may gather in it.
-const WAL_FRAMES_ON_THE_WAY: u32 = 2_000;
-
 #[derive(Debug)]
 pub struct Journal {
     pub(crate) home: Home,
     pub(crate) conn: Connection,
     pub(crate) views: Views,
     pub(crate) patience: Patience,
-    lock: WritersLock,
+    pub(crate) lock: WritersLock,
     origin: String,
     /// How many pages the WAL held after this process's last commit.
-    wal_frames: Arc<AtomicU32>,
+    pub(crate) wal_frames: Arc<AtomicU32>,
     _host: HostHold,
 }
 
@@ -132,9 +119,7 @@ impl Journal {
         let _held = self.lock.acquire(self.patience.0)?;
         let fresh = Uuid::new_v4().to_string();
         let version = self.views.version;
-        self.conn
-            .pragma_update(None, "journal_mode", "wal")
-            .map_err(sqlite(&path))?;
+        self.use_wal()?;
         // A look is enough for SQLite to make the WAL.
         self.position()?;
         self.sync_new_wal()?;
@@ -146,16 +131,6 @@ impl Journal {
             let _ = self.lay_out_wal();
         }
         self.origin = self.position()?.map_or(fresh, |position| position.origin);
-        Ok(())
-    }
-
-    /// Makes the name of a WAL to which nobody has written yet outlive a power cut. SQLite would do
-    /// so in every process that writes, and is told not to.
-    fn sync_new_wal(&self) -> Result<()> {
-        let wal = wal_of(&self.home.journal());
-        if wal.metadata().is_ok_and(|meta| meta.len() == 0) {
-            sync_dir(self.home.path())?;
-        }
         Ok(())
     }
 
@@ -311,90 +286,6 @@ impl Journal {
             .map_err(sqlite(&path))?;
         value
     }
-
-    /// For the end of a process: tidies up, and leaves the rest to the kernel, which closes
-    /// everything in a fraction of the time.
-    pub fn leave(self) -> Result<()> {
-        let tidied = self.tidy();
-        std::mem::forget(self);
-        tidied
-    }
-
-    /// Moves what has gathered in the WAL into the database and begins it anew, if it is much.
-    /// For after the answer, in a process that is about to end.
-    pub fn tidy(&self) -> Result<()> {
-        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES {
-            return Ok(());
-        }
-        // It takes its turn like any writer; whoever has the turn now will see to it.
-        let Some(_held) = self.lock.try_acquire()? else {
-            return Ok(());
-        };
-        let path = self.home.journal();
-        if wal_of(&path)
-            .metadata()
-            .is_ok_and(|meta| meta.len() > WAL_BYTES)
-        {
-            self.checkpoint("TRUNCATE")?;
-            return self.lay_out_wal();
-        }
-        if self.checkpoint("PASSIVE")? {
-            self.begin_wal_anew().map_err(sqlite(&path))?;
-        }
-        Ok(())
-    }
-
-    /// Writes a first page over the beginning of a WAL of which everything is in the database.
-    /// Without it, the next process could not know that, and would read all of it again. What is
-    /// written must differ from what is there, or SQLite writes nothing.
-    fn begin_wal_anew(&self) -> rusqlite::Result<()> {
-        self.conn.execute_batch(
-            "INSERT INTO home VALUES ('tidied', '1')
-             ON CONFLICT(name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
-        )
-    }
-
-    /// Gives an emptied WAL its usual length again, in zeros, which mean nothing to SQLite. A
-    /// commit that writes over them is synced in half the time of one that makes the file grow.
-    fn lay_out_wal(&self) -> Result<()> {
-        const LENGTH: u64 = (WAL_FRAMES as u64 + 32) * 4120;
-        let path = wal_of(&self.home.journal());
-        let lay_out = || {
-            // At the end, wherever that is by now: nothing that is there is written over.
-            let mut wal = OpenOptions::new().append(true).open(&path)?;
-            let missing = LENGTH.saturating_sub(wal.metadata()?.len());
-            wal.write_all(&vec![0; missing as usize])?;
-            wal.sync_all()
-        };
-        lay_out().map_err(io("lay out", &path))
-    }
-
-    /// The same in a process that goes on: the WAL is written over from its beginning, once
-    /// everything in it is moved, and nobody is shut out.
-    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
-        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
-            return Ok(());
-        }
-        self.checkpoint("PASSIVE").map(drop)
-    }
-
-    /// Moves what it can from the WAL into the database; true where that was everything. Nobody
-    /// is waited for: what a reader still needs stays, and is moved another time.
-    fn checkpoint(&self, mode: &str) -> Result<bool> {
-        let checkpoint = || {
-            self.conn.busy_timeout(Duration::ZERO)?;
-            let moved = self
-                .conn
-                .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
-                    let (busy, frames, moved): (bool, i64, i64) =
-                        (row.get(0)?, row.get(1)?, row.get(2)?);
-                    Ok(!busy && frames == moved)
-                });
-            self.conn.busy_timeout(self.patience.0)?;
-            moved
-        };
-        checkpoint().map_err(sqlite(&self.home.journal()))
-    }
 }
 
 /// The agents whose bells are to ring.
@@ -438,10 +329,6 @@ fn configure(
         conn.execute_batch("PRAGMA fullfsync = ON")?;
     }
     Ok(())
-}
-
-fn wal_of(journal: &Path) -> PathBuf {
-    journal.with_extension("db-wal")
 }
 
 #[cfg(test)]

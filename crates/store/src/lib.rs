@@ -23,6 +23,7 @@ mod query;
 mod schema;
 pub mod search;
 mod views;
+mod wal;
 mod work;
 
 pub use error::{Error, Hint};

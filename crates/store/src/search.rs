@@ -3,10 +3,11 @@
 //! It is off the write path: a send never touches it. Whoever searches brings it up to date
 //! first; a quiet writer does so ahead of time. It can be thrown away at any moment.
 
-use crate::error::{Error, Result, sqlite};
+use crate::error::{Error, Result, io, sqlite};
 use crate::files;
 use crate::home::private_file;
 use crate::journal::{Journal, STRETCH};
+use crate::lock::lock_within;
 use posthaste_core::{AgentName, Letter, receipt::End, text};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
@@ -106,6 +107,14 @@ fn with_index<T>(journal: &Journal, mut work: impl FnMut(&Connection) -> Result<
 
 fn connect(journal: &Journal) -> Result<Connection> {
     let path = journal.home().search();
+    // To change a new database's mode SQLite wants it alone, and does not wait for that.
+    let lock = path.with_extension("lock");
+    let alone = lock_within(private_file(&lock)?, journal.patience.0).map_err(io("lock", &lock))?;
+    let Some(_alone) = alone else {
+        let waited = Some(journal.patience.0);
+        let holder = "another search".to_owned();
+        return Err(Error::Busy { waited, holder });
+    };
     private_file(&path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connect = || {

@@ -1,0 +1,152 @@
+//! The WAL of a journal: turned on, kept short, and ready to be written over.
+//!
+//! SQLite's own ways with it are made for processes that live; ours end after one message. What
+//! is done here is done before the first commit or after the answer, never in between.
+
+use crate::error::{Error, Result, io, sqlite};
+use crate::home::sync_dir;
+use crate::journal::Journal;
+use rusqlite::ErrorCode;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// A process that opens the journal alone reads the whole WAL, so no more is left in it than is
+/// read in a moment. In pages.
+const WAL_FRAMES: u32 = 40;
+
+/// A WAL that a slow reader has let grow beyond this is cut off when it can be.
+const WAL_BYTES: u64 = 1 << 20;
+
+/// While a process writes on, nobody has to read the WAL anew, so more may gather in it.
+const WAL_FRAMES_ON_THE_WAY: u32 = 2_000;
+
+impl Journal {
+    /// Turns the WAL on. SQLite wants a new database alone for that and does not wait, while
+    /// another process may be taking its first look at it: so this tries again, for a while.
+    pub(crate) fn use_wal(&self) -> Result<()> {
+        let path = self.home.journal();
+        let deadline = Instant::now() + self.patience.0;
+        loop {
+            let mode = self
+                .conn
+                .pragma_update_and_check(None, "journal_mode", "wal", |row| {
+                    row.get::<_, String>(0)
+                });
+            match mode {
+                Ok(mode) if mode == "wal" => return Ok(()),
+                Err(error) if error.sqlite_error_code() != Some(ErrorCode::DatabaseBusy) => {
+                    return Err(sqlite(&path)(error));
+                }
+                Ok(_) | Err(_) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                Ok(_) | Err(_) => {
+                    let holder = "another process".to_owned();
+                    let waited = Some(self.patience.0);
+                    return Err(Error::Busy { waited, holder });
+                }
+            }
+        }
+    }
+
+    /// Makes the name of a WAL to which nobody has written yet outlive a power cut. SQLite would do
+    /// so in every process that writes, and is told not to.
+    pub(crate) fn sync_new_wal(&self) -> Result<()> {
+        let wal = wal_of(&self.home.journal());
+        if wal.metadata().is_ok_and(|meta| meta.len() == 0) {
+            sync_dir(self.home.path())?;
+        }
+        Ok(())
+    }
+
+    /// For the end of a process: tidies up, and leaves the rest to the kernel, which closes
+    /// everything in a fraction of the time.
+    pub fn leave(self) -> Result<()> {
+        let tidied = self.tidy();
+        std::mem::forget(self);
+        tidied
+    }
+
+    /// Moves what has gathered in the WAL into the database and begins it anew, if it is much.
+    /// For after the answer, in a process that is about to end.
+    pub fn tidy(&self) -> Result<()> {
+        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES {
+            return Ok(());
+        }
+        // It takes its turn like any writer; whoever has the turn now will see to it.
+        let Some(_held) = self.lock.try_acquire()? else {
+            return Ok(());
+        };
+        let path = self.home.journal();
+        if wal_of(&path)
+            .metadata()
+            .is_ok_and(|meta| meta.len() > WAL_BYTES)
+        {
+            self.checkpoint("TRUNCATE")?;
+            return self.lay_out_wal();
+        }
+        if self.checkpoint("PASSIVE")? {
+            self.begin_wal_anew().map_err(sqlite(&path))?;
+        }
+        Ok(())
+    }
+
+    /// Writes a first page over the beginning of a WAL of which everything is in the database.
+    /// Without it, the next process could not know that, and would read all of it again. What is
+    /// written must differ from what is there, or SQLite writes nothing.
+    fn begin_wal_anew(&self) -> rusqlite::Result<()> {
+        self.conn.execute_batch(
+            "INSERT INTO home VALUES ('tidied', '1')
+             ON CONFLICT(name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
+        )
+    }
+
+    /// Gives an emptied WAL its usual length again, in zeros, which mean nothing to SQLite. A
+    /// commit that writes over them is synced in half the time of one that makes the file grow.
+    pub(crate) fn lay_out_wal(&self) -> Result<()> {
+        const LENGTH: u64 = (WAL_FRAMES as u64 + 32) * 4120;
+        let path = wal_of(&self.home.journal());
+        let lay_out = || {
+            // At the end, wherever that is by now: nothing that is there is written over.
+            let mut wal = OpenOptions::new().append(true).open(&path)?;
+            let missing = LENGTH.saturating_sub(wal.metadata()?.len());
+            wal.write_all(&vec![0; missing as usize])?;
+            wal.sync_all()
+        };
+        lay_out().map_err(io("lay out", &path))
+    }
+
+    /// The same in a process that goes on: the WAL is written over from its beginning, once
+    /// everything in it is moved, and nobody is shut out.
+    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
+        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
+            return Ok(());
+        }
+        self.checkpoint("PASSIVE").map(drop)
+    }
+
+    /// Moves what it can from the WAL into the database; true where that was everything. Nobody
+    /// is waited for: what a reader still needs stays, and is moved another time.
+    pub(crate) fn checkpoint(&self, mode: &str) -> Result<bool> {
+        let checkpoint = || {
+            self.conn.busy_timeout(Duration::ZERO)?;
+            let moved = self
+                .conn
+                .query_row(&format!("PRAGMA wal_checkpoint({mode})"), [], |row| {
+                    let (busy, frames, moved): (bool, i64, i64) =
+                        (row.get(0)?, row.get(1)?, row.get(2)?);
+                    Ok(!busy && frames == moved)
+                });
+            self.conn.busy_timeout(self.patience.0)?;
+            moved
+        };
+        checkpoint().map_err(sqlite(&self.home.journal()))
+    }
+}
+
+fn wal_of(journal: &Path) -> PathBuf {
+    journal.with_extension("db-wal")
+}
