@@ -89,11 +89,17 @@ impl Journal {
         self.letters(&seqs)
     }
 
+    /// The letters under these numbers, each stretch of them as of one moment.
     pub(crate) fn letters(&self, seqs: &[u64]) -> Result<Vec<Letter>> {
         let path = self.home.journal();
         let mut letters = Vec::with_capacity(seqs.len());
-        for seq in seqs {
-            letters.extend(letter_at(&self.conn, self.views, *seq).map_err(sqlite(&path))?);
+        for stretch in seqs.chunks(PAGE as usize) {
+            let look = || -> rusqlite::Result<Vec<_>> {
+                let tx = self.conn.unchecked_transaction()?;
+                let found = stretch.iter().map(|seq| letter_at(&tx, self.views, *seq));
+                found.collect()
+            };
+            letters.extend(look().map_err(sqlite(&path))?.into_iter().flatten());
         }
         Ok(letters)
     }
