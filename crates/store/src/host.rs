@@ -6,10 +6,9 @@
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, private_file};
-use crate::lock::lock_within;
-use std::fs::File;
+use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long somebody else may have the record before it counts as in use.
 const GRACE: Duration = Duration::from_millis(500);
@@ -27,25 +26,29 @@ impl HostHold {
 
     fn claim_as(home: &Home, kernel: &str) -> Result<Self> {
         let path = home.host();
+        let mut file = private_file(&path)?;
+        let deadline = Instant::now() + GRACE;
         loop {
-            let mut file = private_file(&path)?;
             file.lock_shared().map_err(io("lock", &path))?;
             let there = read(&mut file).map_err(io("read", &path))?;
             if is_same(&there, kernel) {
                 return Ok(Self { _file: file });
             }
             file.unlock().map_err(io("unlock", &path))?;
-            // Those who only look, as above, have it for a moment; another machine for longer.
-            let Some(mut alone) = lock_within(file, GRACE).map_err(io("lock", &path))? else {
-                let host = there.lines().nth(1).unwrap_or("unknown").to_owned();
-                let path = home.path().to_owned();
-                return Err(Error::OtherMachine { path, host });
-            };
-            let there = read(&mut alone).map_err(io("read", &path))?;
-            if !is_same(&there, kernel) {
-                rewrite(&mut alone, kernel).map_err(io("write", &path))?;
+            match file.try_lock() {
+                Ok(()) => rewrite(&mut file, kernel).map_err(io("write", &path))?,
+                // Others of this machine may be looking, or have just claimed it: then the next
+                // look shows that. Another machine has it for longer.
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(Duration::from_millis(2));
+                }
+                Err(TryLockError::WouldBlock) => {
+                    let host = there.lines().nth(1).unwrap_or("unknown").to_owned();
+                    let path = home.path().to_owned();
+                    return Err(Error::OtherMachine { path, host });
+                }
+                Err(TryLockError::Error(error)) => return Err(io("lock", &path)(error)),
             }
-            // Between letting go and taking it shared, anybody may have come: look again.
         }
     }
 }
@@ -99,6 +102,24 @@ mod tests {
             for claim in claims {
                 claim.unwrap();
             }
+        }
+    }
+
+    #[test]
+    fn who_comes_while_the_first_holds_on_is_let_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = Home::at(dir.path());
+        let kernel = "kernel-a\nhost-a\n";
+        for _ in 0..50 {
+            std::fs::write(home.host(), "").unwrap();
+            std::thread::scope(|scope| {
+                let claims: Vec<_> = (0..4)
+                    .map(|_| scope.spawn(|| HostHold::claim_as(&home, kernel).unwrap()))
+                    .collect();
+                // All of them hold on until the last has come.
+                let holds: Vec<_> = claims.into_iter().map(|c| c.join().unwrap()).collect();
+                assert_eq!(holds.len(), 4);
+            });
         }
     }
 
