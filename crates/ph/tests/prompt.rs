@@ -301,3 +301,33 @@ fn a_lost_body_does_not_keep_the_rest_of_an_inbox_back() {
     assert_eq!(doctor.code, 1);
     assert!(doctor.out().contains("WRONG  bodies"), "{}", doctor.out());
 }
+
+#[test]
+fn a_hook_tells_mail_in_the_order_of_delivery() {
+    let ph = Ph::new();
+    for (priority, text) in [
+        ("idle", "i1"),
+        ("idle", "i2"),
+        ("idle-first", "f1"),
+        ("idle-first", "f2"),
+        ("normal", "n1"),
+        ("normal", "n2"),
+        ("interrupt", "u1"),
+    ] {
+        ph.send(&format!("bob --priority {priority} {text}"));
+    }
+    let mut told = Vec::new();
+    for _ in 0..3 {
+        let block = ph.run_as("bob", "check --inject").ok();
+        let texts = block
+            .lines()
+            .filter_map(|line| line.split_once("from human: "));
+        told.extend(texts.map(|(_, text)| text.to_owned()));
+    }
+    assert_eq!(told, ["u1", "n1", "n2", "f2", "f1", "i1", "i2"]);
+    assert_eq!(
+        ph.run("inbox bob").ok().lines().count(),
+        7,
+        "the inbox keeps all of them"
+    );
+}

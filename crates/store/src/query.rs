@@ -220,31 +220,29 @@ fn mailbox(
     read: bool,
 ) -> rusqlite::Result<Vec<u64>> {
     let mut seqs = Vec::new();
-    let mut last = (0, 0, 0);
+    // Before the first: no priority is 0.
+    let mut last = (0u8, 0u8, 0i64);
     loop {
         let mut look = views.prepare(
             conn,
             &format!(
-                "SELECT shown, priority, seq FROM v#_letters
-                 WHERE recipient = ?1 AND read = ?2 AND ended = 0 AND (shown, priority, seq) > (?3, ?4, ?5)
-                 ORDER BY shown, priority, seq LIMIT {PAGE}"
+                "SELECT shown, priority, place, seq FROM v#_letters
+                 WHERE recipient = ?1 AND read = ?2 AND ended = 0 AND (shown, priority, place) > (?3, ?4, ?5)
+                 ORDER BY shown, priority, place LIMIT {PAGE}"
             ),
         )?;
         let page = look
             .query_map(
                 params![agent.as_str(), read, last.0, last.1, last.2],
                 |row| {
-                    Ok((
-                        row.get::<_, u8>(0)?,
-                        row.get::<_, u8>(1)?,
-                        row.get::<_, u64>(2)?,
-                    ))
+                    let place = (row.get(0)?, row.get(1)?, row.get(2)?);
+                    Ok((place, row.get::<_, u64>(3)?))
                 },
             )?
             .collect::<rusqlite::Result<Vec<_>>>()?;
-        seqs.extend(page.iter().map(|(_, _, seq)| *seq));
+        seqs.extend(page.iter().map(|(_, seq)| *seq));
         match page.last() {
-            Some(end) if page.len() == PAGE as usize => last = *end,
+            Some((end, _)) if page.len() == PAGE as usize => last = *end,
             _ => return Ok(seqs),
         }
     }
@@ -264,7 +262,7 @@ pub(crate) fn not_shown(
          WHERE recipient = ?1 AND read = 0 AND ended = 0 AND shown = 0
            AND (not_before IS NULL OR not_before <= ?2)
            AND (expires_at IS NULL OR expires_at > ?2 OR seen = 1)
-         ORDER BY priority, seq LIMIT ?3",
+         ORDER BY priority, place LIMIT ?3",
     )?;
     let seqs: Vec<u64> = look
         .query_map(params![agent.as_str(), instant(now), limit as u64], |row| {

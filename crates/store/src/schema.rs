@@ -30,6 +30,7 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   sender TEXT NOT NULL,
   thread TEXT NOT NULL,
   priority INTEGER NOT NULL,
+  place INTEGER NOT NULL,
   proven INTEGER NOT NULL,
   read INTEGER NOT NULL,
   shown INTEGER NOT NULL,
@@ -40,7 +41,7 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   expires_at INTEGER
 ) STRICT;
 -- An inbox: unread first, of these what was not yet shown, most urgent first.
-CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, shown, priority, seq) WHERE ended = 0;
+CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, shown, priority, place) WHERE ended = 0;
 CREATE INDEX IF NOT EXISTS v#_threads ON v#_letters(thread, seq);
 CREATE INDEX IF NOT EXISTS v#_keys ON v#_letters(sender, recipient, key) WHERE key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS v#_not_due ON v#_letters(recipient, not_before) WHERE ended = 0 AND not_before IS NOT NULL;

@@ -6,7 +6,7 @@
 use crate::schema::{self, versioned};
 use jiff::Timestamp;
 use posthaste_core::receipt::{End, Proven};
-use posthaste_core::{Event, Fact, MessageId, Record, Standing};
+use posthaste_core::{Event, Fact, MessageId, Priority, Record, Standing};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row, params};
 
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ impl Views {
         let envelope = &message.envelope;
         self.prepare(
             conn,
-            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13)",
+            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
         )?
         .execute(params![
             seq,
@@ -83,6 +83,7 @@ impl Views {
             envelope.from.as_str(),
             envelope.thread_id.to_string(),
             envelope.priority.rank(),
+            place(envelope.priority, seq),
             proven_code(standing.proven),
             standing.read,
             standing.shown,
@@ -174,6 +175,16 @@ impl Views {
             "SELECT proven, read, shown, seen, ended FROM v#_letters WHERE seq = ?1",
         )?
         .query_row([letter], |row| standing_at(row, 0))
+    }
+}
+
+/// Where a message stands among those of its priority: behind the others, or before them where
+/// the last in is the first out.
+fn place(priority: Priority, seq: u64) -> i64 {
+    let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+    match priority {
+        Priority::Interrupt | Priority::Normal | Priority::Idle => seq,
+        Priority::IdleFirst => -seq,
     }
 }
 
