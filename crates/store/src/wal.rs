@@ -3,11 +3,10 @@
 //! SQLite's own ways with it are made for processes that live; ours end after one message. What
 //! is done here is done before the first commit or after the answer, never in between.
 
-use crate::error::{Error, Result, io, sqlite};
-use crate::home::sync_dir;
+use crate::error::{Error, Result, sqlite};
+use crate::home::{private, sync_dir};
 use crate::journal::Journal;
 use rusqlite::ErrorCode;
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -86,12 +85,22 @@ impl Journal {
             .is_ok_and(|meta| meta.len() > WAL_BYTES)
         {
             self.checkpoint("TRUNCATE")?;
-            return self.lay_out_wal();
+            self.lay_out_wal();
+            return Ok(());
         }
         if self.checkpoint("PASSIVE")? {
             self.begin_wal_anew().map_err(sqlite(&path))?;
         }
         Ok(())
+    }
+
+    /// The same in a process that goes on: the WAL is written over from its beginning, once
+    /// everything in it is moved, and nobody is shut out.
+    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
+        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
+            return Ok(());
+        }
+        self.checkpoint("PASSIVE").map(drop)
     }
 
     /// Writes a first page over the beginning of a WAL of which everything is in the database.
@@ -105,27 +114,18 @@ impl Journal {
     }
 
     /// Gives an emptied WAL its usual length again, in zeros, which mean nothing to SQLite. A
-    /// commit that writes over them is synced in half the time of one that makes the file grow.
-    pub(crate) fn lay_out_wal(&self) -> Result<()> {
+    /// commit that writes over them is synced in half the time of one that makes the file grow;
+    /// where it cannot be done, commits are slower and nothing else.
+    pub(crate) fn lay_out_wal(&self) {
         const LENGTH: u64 = (WAL_FRAMES as u64 + 32) * 4120;
-        let path = wal_of(&self.home.journal());
         let lay_out = || {
             // At the end, wherever that is by now: nothing that is there is written over.
-            let mut wal = OpenOptions::new().append(true).open(&path)?;
+            let mut wal = private().append(true).open(wal_of(&self.home.journal()))?;
             let missing = LENGTH.saturating_sub(wal.metadata()?.len());
             wal.write_all(&vec![0; missing as usize])?;
             wal.sync_all()
         };
-        lay_out().map_err(io("lay out", &path))
-    }
-
-    /// The same in a process that goes on: the WAL is written over from its beginning, once
-    /// everything in it is moved, and nobody is shut out.
-    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
-        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
-            return Ok(());
-        }
-        self.checkpoint("PASSIVE").map(drop)
+        let _ = lay_out();
     }
 
     /// Moves what it can from the WAL into the database; true where that was everything. Nobody

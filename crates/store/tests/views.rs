@@ -172,21 +172,27 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
         }
         Ok(Done::Ordered(_)) => {}
         Ok(Done::Injected(injection)) => {
-            // The most urgent that were not shown, and now they were.
+            // The most urgent that were not shown, and now they were; of idle-first the last in.
             let mut due: Vec<_> = unread_before
                 .iter()
                 .filter(|letter| !letter.standing.shown)
-                .map(|letter| (letter.message.envelope.priority, letter.message.id))
+                .enumerate()
+                .map(|(came, letter)| {
+                    let priority = letter.message.envelope.priority;
+                    let place = match priority {
+                        Priority::IdleFirst => -(came as i64),
+                        Priority::Interrupt | Priority::Normal | Priority::Idle => came as i64,
+                    };
+                    (priority, place, letter.message.id)
+                })
                 .collect();
-            due.sort_by_key(|(priority, _)| *priority);
+            due.sort_by_key(|(priority, place, _)| (*priority, *place));
+            let due = due.into_iter().map(|(priority, _, id)| (priority, id));
             let shown = injection
                 .letters
                 .iter()
                 .map(|l| (l.message.envelope.priority, l.message.id));
-            assert_eq!(
-                shown.collect::<Vec<_>>(),
-                due.into_iter().take(3).collect::<Vec<_>>()
-            );
+            assert_eq!(shown.collect::<Vec<_>>(), due.take(3).collect::<Vec<_>>());
             assert_eq!(injection.unread, unread_before.len() as u64);
         }
     }
