@@ -2,6 +2,7 @@
 //!
 //! Owns every such shape once. Does no I/O and decides nothing.
 
+pub mod frames;
 mod message;
 
 pub use message::{Count, Detail, Message, Receipt, Why};

@@ -1,0 +1,161 @@
+//! The frames of an attached terminal: `[u8 type][u32 BE length][payload]`, both ways.
+//!
+//! A frame of an unknown type is passed over. One that claims to be longer than [`MAX_PAYLOAD`] is
+//! an error: what follows it cannot be told apart any more.
+
+use serde::{Deserialize, Serialize};
+
+pub const DATA: u8 = 0x00;
+pub const CONTROL: u8 = 0x01;
+pub const HEADER: usize = 5;
+pub const MAX_PAYLOAD: usize = 10 << 20;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame {
+    /// Keys to the program, or its output.
+    Data(Vec<u8>),
+    Control(Vec<u8>),
+    /// Of a type that nobody here knows.
+    Unknown(u8),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a frame of {0} bytes; at most {MAX_PAYLOAD} are allowed")]
+pub struct TooLong(pub usize);
+
+/// What a frame of this length begins with.
+pub fn header(kind: u8, length: usize) -> [u8; HEADER] {
+    let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
+    [kind, length[0], length[1], length[2], length[3]]
+}
+
+pub fn encode(kind: u8, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(HEADER + payload.len());
+    frame.extend(header(kind, payload.len()));
+    frame.extend(payload);
+    frame
+}
+
+/// Takes bytes as they come and gives frames as they are whole.
+#[derive(Debug, Default)]
+pub struct Decoder {
+    buffer: Vec<u8>,
+    /// How much of the buffer has been given out.
+    taken: usize,
+}
+
+impl Decoder {
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.taken > 0 {
+            self.buffer.drain(..self.taken);
+            self.taken = 0;
+        }
+        self.buffer.extend_from_slice(bytes);
+    }
+
+    /// The next whole frame.
+    pub fn next_frame(&mut self) -> Result<Option<Frame>, TooLong> {
+        let rest = &self.buffer[self.taken..];
+        let [kind, a, b, c, d, payload @ ..] = rest else {
+            return Ok(None);
+        };
+        let length = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+        if length > MAX_PAYLOAD {
+            return Err(TooLong(length));
+        }
+        let Some(payload) = payload.get(..length) else {
+            return Ok(None);
+        };
+        let frame = match *kind {
+            DATA => Frame::Data(payload.to_vec()),
+            CONTROL => Frame::Control(payload.to_vec()),
+            other => Frame::Unknown(other),
+        };
+        self.taken += HEADER + length;
+        Ok(Some(frame))
+    }
+}
+
+/// What an attached client says beside its keys. Unknown types are passed over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromClient {
+    Resize {
+        cols: u16,
+        rows: u16,
+    },
+    /// Give me the keyboard alone, and hold deliveries back.
+    Take,
+    Release,
+    /// Draw everything anew.
+    Redraw,
+}
+
+/// What a session says to an attached client beside the output.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToClient {
+    /// The original's: go on with another agent. Never sent, always understood.
+    Switch { name: String },
+    /// The program has ended; the connection closes after this.
+    Ended { how: String },
+    /// Who has the keyboard to itself, if somebody has.
+    Keyboard { taken: bool, yours: bool },
+    /// Something worth knowing.
+    Notice { text: String },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_come_out_as_they_went_in_however_they_are_cut() {
+        let whole = [
+            encode(DATA, b"hello"),
+            encode(CONTROL, br#"{"type":"take"}"#),
+            encode(7, b"??"),
+            encode(DATA, b""),
+        ]
+        .concat();
+        for step in 1..whole.len() {
+            let mut decoder = Decoder::default();
+            let mut got = Vec::new();
+            for part in whole.chunks(step) {
+                decoder.feed(part);
+                while let Some(frame) = decoder.next_frame().unwrap() {
+                    got.push(frame);
+                }
+            }
+            assert_eq!(
+                got,
+                [
+                    Frame::Data(b"hello".to_vec()),
+                    Frame::Control(br#"{"type":"take"}"#.to_vec()),
+                    Frame::Unknown(7),
+                    Frame::Data(vec![]),
+                ],
+                "in parts of {step}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_false_length_is_an_error_before_anything_is_kept() {
+        let mut decoder = Decoder::default();
+        decoder.feed(&[DATA, 0xff, 0xff, 0xff, 0xff]);
+        assert_eq!(decoder.next_frame(), Err(TooLong(u32::MAX as usize)));
+    }
+
+    #[test]
+    fn a_resize_reads_as_the_original_writes_it() {
+        let said = br#"{"type":"resize","cols":120,"rows":40}"#;
+        assert_eq!(
+            serde_json::from_slice::<FromClient>(said).unwrap(),
+            FromClient::Resize {
+                cols: 120,
+                rows: 40
+            }
+        );
+    }
+}
