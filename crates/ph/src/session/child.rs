@@ -1,0 +1,120 @@
+//! The program on its own terminal. The one file with unsafe code: what a child must do between
+//! fork and exec, and one question to the kernel that no safe wrapper asks.
+#![allow(unsafe_code)]
+
+use super::place::Launch;
+use crate::report::{Report, Result};
+use posthaste_core::text;
+use rustix::process::{Resource, Rlimit, Signal};
+use std::io::ErrorKind;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::Path;
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
+
+/// Variables by which a program would take the starter's terminal for its own.
+const NOT_INHERITED: [&str; 8] = [
+    "TMUX",
+    "TMUX_PANE",
+    "STY",
+    "WINDOW",
+    "TERM_PROGRAM",
+    "TERM_PROGRAM_VERSION",
+    "COLUMNS",
+    "LINES",
+];
+
+/// What the child is told of its session.
+#[derive(Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) home: &'a Path,
+    pub(crate) socket: &'a Path,
+}
+
+/// Starts the program; the answer's file descriptor is its terminal's other side.
+pub(crate) fn spawn(
+    launch: &Launch,
+    told: &Told<'_>,
+    files: Rlimit,
+) -> Result<(AsyncFd<OwnedFd>, Child)> {
+    let [program, args @ ..] = launch.command.as_slice() else {
+        return Err(Report::usage("no command was given"));
+    };
+    let no_terminal =
+        |error: &dyn std::fmt::Display| Report::storage(format!("cannot open a terminal: {error}"));
+    let (pty, pts) = pty_process::open().map_err(|error| no_terminal(&error))?;
+    pty.resize(pty_process::Size::new(launch.rows, launch.cols))
+        .map_err(|error| no_terminal(&error))?;
+    let mut command = pty_process::Command::new(program)
+        .args(args)
+        .current_dir(&launch.cwd)
+        .env("TERM", "xterm-256color")
+        .env("COLORTERM", "truecolor");
+    for name in NOT_INHERITED {
+        command = command.env_remove(name);
+    }
+    command = command
+        .envs(launch.env.iter().map(|(name, value)| (name, value)))
+        .env("PH_AGENT", launch.name.as_str())
+        .env("PH_HOME", told.home)
+        .env("PH_SOCKET", told.socket);
+    // SAFETY: only async-signal-safe calls: signal(2), prctl(2), setrlimit(2).
+    let command = unsafe { command.pre_exec(move || before_exec(files)) };
+    let child = command
+        .spawn(pts)
+        .map_err(|error| not_started(program, launch, &error))?;
+    let pty: OwnedFd = pty.into();
+    let pty = AsyncFd::new(pty).map_err(|error| no_terminal(&error))?;
+    Ok((pty, child))
+}
+
+fn before_exec(files: Rlimit) -> std::io::Result<()> {
+    for ignored in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM, libc::SIGTSTP] {
+        // SAFETY: resets a signal to its default; an ignored one would stay ignored past exec.
+        unsafe { libc::signal(ignored, libc::SIG_DFL) };
+    }
+    // So that nothing outlives a session that was killed.
+    #[cfg(target_os = "linux")]
+    rustix::process::set_parent_process_death_signal(Some(Signal::HUP))?;
+    rustix::process::setrlimit(Resource::Nofile, files)?;
+    Ok(())
+}
+
+fn not_started(program: &str, launch: &Launch, error: &pty_process::Error) -> Report {
+    let shown = text::one_line(program, 80);
+    let kind = match error {
+        pty_process::Error::Io(error) => Some(error.kind()),
+        _ => None,
+    };
+    match kind {
+        _ if !launch.cwd.is_dir() => Report::usage(format!(
+            "cannot start in {}: it is no directory",
+            launch.cwd.display()
+        )),
+        Some(ErrorKind::NotFound) => Report::usage(format!("no such command: {shown}"))
+            .hint("is it installed, and on PATH? a path needs a '/'"),
+        Some(ErrorKind::PermissionDenied) => {
+            Report::usage(format!("{shown} may not be executed"))
+                .hint("'chmod +x' makes a script a command")
+        }
+        _ => Report::usage(format!("cannot start {shown}: {error}")),
+    }
+}
+
+/// How much of what was written to a socket its other side has not read yet.
+#[cfg(target_os = "linux")]
+pub(crate) fn unread_by_peer(socket: impl AsFd) -> std::io::Result<i32> {
+    let mut bytes: libc::c_int = 0;
+    // SAFETY: SIOCOUTQ (the same number as TIOCOUTQ) writes one int.
+    let asked = unsafe { libc::ioctl(socket.as_fd().as_raw_fd(), libc::TIOCOUTQ, &mut bytes) };
+    if asked < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    Ok(bytes)
+}
+
+/// Elsewhere it cannot be asked; the caller's own patience must do.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn unread_by_peer(_: impl AsFd) -> std::io::Result<i32> {
+    Err(ErrorKind::Unsupported.into())
+}

@@ -1,0 +1,120 @@
+//! One connection to a session's socket, from its first byte to its last.
+//!
+//! Hands lines to the dispatcher one after the other, and turns into an attached terminal where it
+//! is asked to. What it reads is data from outside: nothing that comes in here can stop the
+//! session or its other connections.
+
+use super::dispatch::{self, Next};
+use super::hub::Outbox;
+use super::lines::{Line, Lines};
+use super::peer::Peer;
+use super::{Shared, attached, log};
+use posthaste_wire::plain;
+use posthaste_wire::rpc::{self, Failure, Id, Said};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::{UnixListener, UnixStream};
+
+/// How many connections a session has at once; one more is told so and closed.
+const CONNECTIONS: usize = 4_096;
+/// How long accepting pauses where the system has no more descriptors to give.
+const NO_DESCRIPTORS: Duration = Duration::from_millis(100);
+
+/// Accepts connections for as long as the session lives.
+pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                let shared = shared.clone();
+                tokio::task::spawn_local(serve(shared, stream));
+            }
+            Err(error) => {
+                log::line(format!("cannot accept a connection: {error}"));
+                tokio::time::sleep(NO_DESCRIPTORS).await;
+            }
+        }
+    }
+}
+
+/// How a conversation ended.
+enum Ended {
+    Closed,
+    Attach(plain::Attach),
+}
+
+async fn serve(shared: Rc<Shared>, stream: UnixStream) {
+    let Ok(peer) = Peer::of(&stream) else {
+        return;
+    };
+    let outbox = shared.hub.outbox();
+    let (read, mut write) = stream.into_split();
+    let refusal = if !peer.is_this_user() {
+        Some("this session belongs to another user")
+    } else if shared.hub.count() > CONNECTIONS {
+        Some("too many connections")
+    } else {
+        None
+    };
+    if let Some(refusal) = refusal {
+        outbox.push(&rpc::refusal(&Id::null(), &Failure::internal(refusal)));
+        outbox.close();
+        return outbox.write_to(&mut write).await;
+    }
+    let mut lines = Lines::new(read, shared.room.clone());
+    let ended = {
+        let mut writing = std::pin::pin!(outbox.write_to(&mut write));
+        let ended = tokio::select! {
+            ended = converse(&shared, &outbox, &peer, &mut lines) => ended,
+            () = &mut writing => Ended::Closed,
+        };
+        if matches!(ended, Ended::Closed) {
+            outbox.close();
+            writing.await;
+        }
+        ended
+    };
+    match ended {
+        Ended::Closed => {}
+        Ended::Attach(request) => {
+            attached::serve(&shared, &request, lines.into_rest(), write).await;
+        }
+    }
+    drop(outbox);
+    shared.hub.recount();
+}
+
+async fn converse(
+    shared: &Rc<Shared>,
+    outbox: &Rc<Outbox>,
+    peer: &Peer,
+    lines: &mut Lines,
+) -> Ended {
+    let mut is_first = true;
+    loop {
+        outbox.room().await;
+        let said = match lines.next().await {
+            Line::Whole(line) if is_first => rpc::read(&line),
+            Line::Whole(line) => rpc::read_on(&line),
+            Line::TooLong => {
+                outbox.push(&rpc::refusal(&Id::null(), &Failure::line_too_long()));
+                continue;
+            }
+            Line::NoRoom => {
+                let busy = Failure::internal("too much is being sent to this session at once");
+                outbox.push(&rpc::refusal(&Id::null(), &busy));
+                return Ended::Closed;
+            }
+            Line::End => return Ended::Closed,
+        };
+        match said {
+            Said::Blank => continue,
+            Said::One(request) => dispatch::one(shared, outbox, peer, request).await,
+            Said::Batch(requests) => dispatch::batch(shared, outbox, peer, requests).await,
+            Said::Plain(request) => match dispatch::plain(shared, outbox, peer, request).await {
+                Next::Close => return Ended::Closed,
+                Next::Attach(request) => return Ended::Attach(request),
+            },
+        }
+        is_first = false;
+    }
+}

@@ -1,0 +1,285 @@
+//! Who listens, and what each is still owed.
+//!
+//! Every connection has an outbox of bounded size. An event is written once and copied into the
+//! outbox of everybody who wants it; one whose outbox is full misses it, is told how many it
+//! missed once there is room, and holds nobody up. Only the output waits a little for a listener
+//! that does read, within a credit that it cannot overdraw.
+
+use posthaste_wire::event;
+use posthaste_wire::topic::{Topic, Topics};
+use std::cell::{Cell, RefCell};
+use std::rc::{Rc, Weak};
+use std::time::{Duration, Instant};
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
+
+/// How many bytes may wait for one connection.
+const OUTBOX: usize = 1 << 20;
+/// How long the output waits for a listener that reads nothing at all.
+const NO_PROGRESS: Duration = Duration::from_millis(100);
+/// How long it waits for one that reads, but slowly. It comes back at a tenth of the time.
+const CREDIT: Duration = Duration::from_secs(2);
+const REFUND: u32 = 10;
+
+/// What is to be written to one connection.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    out: RefCell<Out>,
+    /// There is something to write.
+    filled: Notify,
+    /// There is room again.
+    drained: Rc<Notify>,
+}
+
+#[derive(Debug)]
+struct Out {
+    bytes: Vec<u8>,
+    /// Taken out and not yet written.
+    in_hand: usize,
+    topics: Topics,
+    missed: u64,
+    /// Grows with every byte that was written: the sign of a reader.
+    written: u64,
+    gave_up: bool,
+    credit: Duration,
+    spent_at: Instant,
+    is_closing: bool,
+    is_dead: bool,
+}
+
+impl Outbox {
+    /// Adds an answer. Whoever asks waits for room before it asks again.
+    pub(crate) fn push(&self, bytes: &[u8]) {
+        self.out.borrow_mut().bytes.extend_from_slice(bytes);
+        self.filled.notify_one();
+    }
+
+    /// Waits until there is room for an answer.
+    pub(crate) async fn room(&self) {
+        loop {
+            let drained = self.drained.notified();
+            {
+                let out = self.out.borrow();
+                if out.owed() < OUTBOX || out.is_dead {
+                    return;
+                }
+            }
+            drained.await;
+        }
+    }
+
+    /// Ends the connection once everything is written.
+    pub(crate) fn close(&self) {
+        self.out.borrow_mut().is_closing = true;
+        self.filled.notify_one();
+    }
+
+    pub(crate) fn topics(&self) -> Topics {
+        self.out.borrow().topics
+    }
+
+    pub(crate) fn set_topics(&self, topics: Topics) {
+        self.out.borrow_mut().topics = topics;
+    }
+
+    /// Writes what comes in, until it is closed or nobody can be written to.
+    pub(crate) async fn write_to(&self, socket: &mut (impl AsyncWrite + Unpin)) {
+        let mut hand = Vec::new();
+        loop {
+            let filled = self.filled.notified();
+            let is_closing = {
+                let mut out = self.out.borrow_mut();
+                hand.clear();
+                std::mem::swap(&mut hand, &mut out.bytes);
+                out.in_hand = hand.len();
+                out.is_closing
+            };
+            if hand.is_empty() {
+                if is_closing {
+                    break;
+                }
+                filled.await;
+                continue;
+            }
+            if self.write_hand(socket, &hand).await.is_err() {
+                break;
+            }
+            // A listener that came back hears how much it missed, even if nothing else follows.
+            self.out.borrow_mut().tell_missed();
+            if hand.capacity() > OUTBOX / 4 {
+                hand = Vec::new();
+            }
+        }
+        self.out.borrow_mut().is_dead = true;
+        self.drained.notify_waiters();
+        let _ = socket.shutdown().await;
+    }
+
+    async fn write_hand(
+        &self,
+        socket: &mut (impl AsyncWrite + Unpin),
+        hand: &[u8],
+    ) -> std::io::Result<()> {
+        let mut rest = hand;
+        while !rest.is_empty() {
+            let count = socket.write(rest).await?;
+            if count == 0 {
+                return Err(std::io::ErrorKind::WriteZero.into());
+            }
+            rest = &rest[count..];
+            let mut out = self.out.borrow_mut();
+            out.in_hand = rest.len();
+            out.written += count as u64;
+            drop(out);
+            self.drained.notify_waiters();
+        }
+        Ok(())
+    }
+}
+
+impl Out {
+    fn owed(&self) -> usize {
+        self.bytes.len() + self.in_hand
+    }
+
+    fn tell_missed(&mut self) {
+        if self.missed > 0 && self.owed() < OUTBOX / 2 {
+            event::lagged(&mut self.bytes, &super::clock::local_now(), self.missed);
+            self.missed = 0;
+            self.gave_up = false;
+        }
+    }
+
+    /// Whether the output should wait for this one; takes the wait from its credit.
+    fn is_worth_waiting_for(&mut self, now: Instant) -> bool {
+        if self.is_dead || self.gave_up || !self.topics.wants(Topic::Output) {
+            return false;
+        }
+        if self.owed() < OUTBOX / 2 {
+            return false;
+        }
+        let since = now.saturating_duration_since(self.spent_at);
+        self.credit = (self.credit + since / REFUND).min(CREDIT);
+        self.spent_at = now;
+        self.credit > Duration::ZERO
+    }
+}
+
+/// All connections of a session.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    outboxes: RefCell<Vec<Weak<Outbox>>>,
+    drained: Rc<Notify>,
+    listeners: Cell<bool>,
+}
+
+impl Hub {
+    pub(crate) fn outbox(&self) -> Rc<Outbox> {
+        let outbox = Rc::new(Outbox {
+            out: RefCell::new(Out {
+                bytes: Vec::new(),
+                in_hand: 0,
+                topics: Topics::default(),
+                missed: 0,
+                written: 0,
+                gave_up: false,
+                credit: CREDIT,
+                spent_at: Instant::now(),
+                is_closing: false,
+                is_dead: false,
+            }),
+            filled: Notify::new(),
+            drained: self.drained.clone(),
+        });
+        self.outboxes.borrow_mut().push(Rc::downgrade(&outbox));
+        outbox
+    }
+
+    fn each(&self, mut visit: impl FnMut(&Outbox)) {
+        self.outboxes.borrow_mut().retain(|outbox| match outbox.upgrade() {
+            Some(outbox) => {
+                visit(&outbox);
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// Whether anybody wants to hear of the output.
+    pub(crate) fn wants_output(&self) -> bool {
+        self.listeners.get()
+    }
+
+    /// Looks again who wants what; after every change of a subscription.
+    pub(crate) fn recount(&self) {
+        let mut wanted = false;
+        self.each(|outbox| {
+            let out = outbox.out.borrow();
+            wanted |= !out.is_dead && out.topics.wants(Topic::Output);
+        });
+        self.listeners.set(wanted);
+    }
+
+    /// Hands `count` finished event lines to everybody who wants them.
+    pub(crate) fn publish(&self, topic: Topic, lines: &[u8], count: u64) {
+        self.each(|outbox| {
+            let mut out = outbox.out.borrow_mut();
+            if out.is_dead || out.is_closing || !out.topics.wants(topic) {
+                return;
+            }
+            out.tell_missed();
+            if out.missed > 0 || out.owed() + lines.len() > OUTBOX {
+                out.missed += count;
+                return;
+            }
+            out.bytes.extend_from_slice(lines);
+            drop(out);
+            outbox.filled.notify_one();
+        });
+    }
+
+    /// Waits for listeners that are behind and do read, as long as their credit lasts.
+    pub(crate) async fn wait_for_readers(&self) {
+        loop {
+            let drained = self.drained.notified();
+            let begun = Instant::now();
+            let mut waiting = Vec::new();
+            self.each(|outbox| {
+                let mut out = outbox.out.borrow_mut();
+                if out.is_worth_waiting_for(begun) {
+                    waiting.push(out.written);
+                }
+            });
+            if waiting.is_empty() {
+                return;
+            }
+            let in_time = tokio::time::timeout(NO_PROGRESS, drained).await.is_ok();
+            let waited = begun.elapsed();
+            self.each(|outbox| {
+                let mut out = outbox.out.borrow_mut();
+                let now = Instant::now();
+                if out.is_worth_waiting_for(now) {
+                    out.credit = out.credit.saturating_sub(waited);
+                    let stands_still = waiting.contains(&out.written);
+                    out.gave_up |= out.credit.is_zero() || (!in_time && stands_still);
+                }
+            });
+        }
+    }
+
+    /// Closes all connections once what they are owed is written.
+    pub(crate) fn close(&self) {
+        self.each(Outbox::close);
+    }
+
+    /// How many connections there are.
+    pub(crate) fn count(&self) -> usize {
+        let mut count = 0;
+        self.each(|outbox| {
+            if !outbox.out.borrow().is_dead {
+                count += 1;
+            }
+        });
+        count
+    }
+}

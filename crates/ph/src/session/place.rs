@@ -1,0 +1,222 @@
+//! Where a session's files are: its lock, its record, its log, its recording and its socket.
+//!
+//! The lock is held for as long as the session lives and is the only proof that it does; the
+//! record says what to connect to and how to start it again, and is believed only beside a lock
+//! that is held.
+
+use crate::report::{Report, Result};
+use posthaste_core::{AgentName, Timestamp};
+use posthaste_store::Home;
+use serde::{Deserialize, Serialize};
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use uuid::Uuid;
+
+/// The longest path that a socket can have, on any system that we know.
+pub(crate) const MAX_SOCKET_PATH: usize = 103;
+
+/// The files of one agent's sessions.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    home: PathBuf,
+    name: AgentName,
+}
+
+/// What a session is started with; kept so that it can be started again.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Launch {
+    pub(crate) name: AgentName,
+    pub(crate) command: Vec<String>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) harness: String,
+    /// What `--env` said, in order.
+    pub(crate) env: Vec<(String, String)>,
+    /// Further paths to listen on.
+    pub(crate) sockets: Vec<PathBuf>,
+    pub(crate) cols: u16,
+    pub(crate) rows: u16,
+}
+
+/// The record of an agent's latest session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) run: Uuid,
+    pub(crate) pid: u32,
+    pub(crate) child_pid: u32,
+    /// When the kernel started the child: tells a reused pid apart.
+    pub(crate) child_started: u64,
+    pub(crate) socket: PathBuf,
+    pub(crate) started_at: Timestamp,
+    pub(crate) launch: Launch,
+}
+
+impl Place {
+    pub(crate) fn of(home: &Home, name: &AgentName) -> Self {
+        Self {
+            home: home.path().to_owned(),
+            name: name.clone(),
+        }
+    }
+
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.home.join("sessions").join(self.name.as_str())
+    }
+
+    fn lock_file(&self) -> PathBuf {
+        self.dir().join("lock")
+    }
+
+    fn record_file(&self) -> PathBuf {
+        self.dir().join("run.json")
+    }
+
+    pub(crate) fn log_file(&self) -> PathBuf {
+        self.dir().join("log")
+    }
+
+    /// Makes the directory, for this user alone.
+    pub(crate) fn prepare(&self) -> Result<()> {
+        let dir = self.dir();
+        private_dir(&dir)?;
+        match dir.symlink_metadata() {
+            Ok(meta) if meta.is_dir() => Ok(()),
+            Ok(_) => Err(Report::storage(format!("{} is no directory", dir.display()))),
+            Err(error) => Err(cannot("look at", &dir, &error)),
+        }
+    }
+
+    /// Takes the name for as long as the answer is kept; `None` where a live session has it.
+    pub(crate) fn claim(&self) -> Result<Option<File>> {
+        let path = self.lock_file();
+        let file = private_file()
+            .read(true)
+            .write(true)
+            .create(true)
+            .open(&path)
+            .map_err(|error| cannot("open", &path, &error))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(cannot("lock", &path, &error)),
+        }
+    }
+
+    /// Whether a session holds the name now.
+    pub(crate) fn is_held(&self) -> Result<bool> {
+        let path = self.lock_file();
+        let file = match private_file().read(true).open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(cannot("open", &path, &error)),
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(cannot("lock", &path, &error)),
+        }
+    }
+
+    /// The record of the latest session, whether or not it lives.
+    pub(crate) fn record(&self) -> Option<Record> {
+        let mut text = String::new();
+        let mut file = private_file().read(true).open(self.record_file()).ok()?;
+        std::io::Read::read_to_string(&mut file, &mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    }
+
+    pub(crate) fn write_record(&self, record: &Record) -> Result<()> {
+        let path = self.record_file();
+        let fresh = self.dir().join("run.json.new");
+        let text = serde_json::to_vec(record)
+            .map_err(|error| Report::storage(format!("cannot write the record: {error}")))?;
+        let write = || -> std::io::Result<()> {
+            let mut options = private_file();
+            let mut file = options.write(true).create(true).truncate(true).open(&fresh)?;
+            file.write_all(&text)?;
+            std::fs::rename(&fresh, &path)
+        };
+        write().map_err(|error| cannot("write", &path, &error))
+    }
+
+    /// Where this session listens. A path too long for the OS gets a short stand-in.
+    pub(crate) fn socket(&self) -> Result<PathBuf> {
+        let key = blake3_hex(self.home.as_os_str().as_bytes());
+        let short = format!("{}.sock", self.name);
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let base = match runtime.filter(|dir| dir.is_absolute() && is_ours(dir)) {
+            Some(runtime) => runtime.join("posthaste").join(&key),
+            None => self.home.join("sockets"),
+        };
+        let path = base.join(&short);
+        if path.as_os_str().len() <= MAX_SOCKET_PATH {
+            private_dir(&base)?;
+            return Ok(path);
+        }
+        let uid = rustix::process::geteuid().as_raw();
+        let base = std::env::temp_dir().join(format!("posthaste-{uid}"));
+        let base = if base.as_os_str().len() > 40 {
+            PathBuf::from(format!("/tmp/posthaste-{uid}"))
+        } else {
+            base
+        };
+        private_dir(&base)?;
+        if !is_ours(&base) {
+            return Err(
+                Report::refused(format!("{} is not this user's alone", base.display()))
+                    .hint("set XDG_RUNTIME_DIR to a directory of your own"),
+            );
+        }
+        let both = blake3_hex(format!("{key}/{}", self.name).as_bytes());
+        Ok(base.join(format!("{both}.sock")))
+    }
+}
+
+/// The agents that ever had a session here, by name.
+pub(crate) fn agents(home: &Home) -> Vec<AgentName> {
+    let Ok(entries) = std::fs::read_dir(home.path().join("sessions")) else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> = entries
+        .filter_map(|entry| AgentName::parse(entry.ok()?.file_name().to_str()?).ok())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// Whether a directory is this user's alone.
+fn is_ours(dir: &Path) -> bool {
+    dir.symlink_metadata().is_ok_and(|meta| {
+        meta.is_dir()
+            && meta.uid() == rustix::process::geteuid().as_raw()
+            && meta.mode() & 0o077 == 0
+    })
+}
+
+pub(crate) fn private_dir(dir: &Path) -> Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(dir)
+        .map_err(|error| cannot("create", dir, &error))
+}
+
+/// For this user alone, and never through a link.
+pub(crate) fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options
+        .mode(0o600)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
+    options
+}
+
+fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
+    Report::storage(format!("cannot {act} {}: {error}", path.display()))
+}
+
+/// The first sixteen hexadecimal digits of a hash: enough to keep homes apart.
+fn blake3_hex(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..16].to_owned()
+}

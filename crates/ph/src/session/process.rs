@@ -1,0 +1,118 @@
+//! Other processes: who they are, who started them, and how to end them.
+//!
+//! A pid alone names nobody for long, so it always comes with the time at which the kernel
+//! started the process.
+
+use rustix::process::{Pid, Signal};
+
+/// What the kernel says of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    parent: u32,
+    session: u32,
+    started: u64,
+}
+
+/// When the kernel started a process; nothing where there is none.
+pub(crate) fn started(pid: u32) -> Option<u64> {
+    stat(pid).map(|stat| stat.started)
+}
+
+/// Reads `/proc/PID/stat`. The second field is a name in brackets that may hold anything.
+#[cfg(target_os = "linux")]
+fn stat(pid: u32) -> Option<Stat> {
+    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after = text.iter().rposition(|byte| *byte == b')')? + 1;
+    let fields: Vec<&str> = std::str::from_utf8(&text[after..])
+        .ok()?
+        .split_ascii_whitespace()
+        .collect();
+    Some(Stat {
+        parent: fields.get(1)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// Elsewhere nothing is known of other processes, so nothing is claimed.
+#[cfg(not(target_os = "linux"))]
+fn stat(_: u32) -> Option<Stat> {
+    None
+}
+
+/// The ancestors of a process, itself first, each with its start.
+pub(crate) fn ancestry(pid: u32) -> Vec<(u32, u64)> {
+    let mut line = Vec::new();
+    let mut next = pid;
+    // A cycle is impossible, but a pid may be reused while we look.
+    while next > 1 && line.len() < 64 {
+        let Some(stat) = stat(next) else { break };
+        line.push((next, stat.started));
+        next = stat.parent;
+    }
+    line
+}
+
+/// Which boot of this machine this is; pids mean nothing across boots.
+pub(crate) fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// Whether the child of an earlier session, or anything that it started, is still there.
+pub(crate) fn left_of(child: u32, child_started: u64) -> Vec<u32> {
+    let is_it = |pid: u32, stat: Stat| {
+        if pid == child {
+            stat.started == child_started
+        } else {
+            // The child led a process session of its own. Its pid cannot be given to another
+            // while anything is left in that session.
+            stat.session == child && stat.started >= child_started
+        }
+    };
+    let Ok(entries) = std::fs::read_dir("/proc") else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| stat(*pid).is_some_and(|stat| is_it(*pid, stat)))
+        .collect()
+}
+
+/// Sends a signal to one process; one that is gone needs none.
+pub(crate) fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Sends a signal to everything in a child's own process session.
+pub(crate) fn signal_all(child: u32, child_started: u64, which: Signal) {
+    if let Some(group) = i32::try_from(child).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, which);
+    }
+    for pid in left_of(child, child_started) {
+        signal(pid, which);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_knows_its_line() {
+        let me = std::process::id();
+        let line = ancestry(me);
+        assert_eq!(line.first().map(|(pid, _)| *pid), Some(me));
+        assert_eq!(line.first().map(|(_, at)| *at), started(me));
+        assert!(line.len() > 1, "{line:?}");
+    }
+
+    #[test]
+    fn nobody_is_nobody() {
+        assert_eq!(started(u32::MAX), None);
+        assert_eq!(left_of(u32::MAX - 1, 0), Vec::<u32>::new());
+    }
+}

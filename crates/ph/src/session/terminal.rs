@@ -1,0 +1,403 @@
+//! The program's terminal: reads its output, keeps its screen, and shows it to everybody who
+//! watches, records or listens.
+//!
+//! The bytes stream past the owner of the session's state, which hears only that there were some.
+//! A viewer that cannot keep up is drawn anew from the screen when it is ready again, so nobody
+//! waits for it and nothing piles up.
+
+use super::hub::Hub;
+use super::keyboard::{Keyboard, Typed};
+use super::pulse::Pulse;
+use super::viewer::{Viewer, ViewerId};
+use super::{clock, log};
+use crate::screen::lines::Lines;
+use crate::screen::paint::redraw;
+use crate::screen::recording::Recorder;
+use crate::screen::sieve::Sieve;
+use crate::screen::{Screen, Size};
+use posthaste_wire::event;
+use posthaste_wire::topic::Topic;
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{mpsc, oneshot};
+
+/// How much is read before others get their turn.
+const BATCH: usize = 64 * 1024;
+/// How often the recording is written, and viewers of another size are drawn.
+const FRAME: Duration = Duration::from_millis(25);
+const RECORD: Duration = Duration::from_millis(250);
+/// How long output may still come once the program has ended.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// How many requests may wait; who comes when it is full waits for room.
+const QUEUE: usize = 64;
+
+/// What others want of the terminal.
+#[derive(Debug)]
+pub(crate) enum Ask {
+    Attach(Viewer),
+    Detach(ViewerId),
+    Resize(ViewerId, Size),
+    /// Draw this viewer anew: it asks for it, or it had fallen behind and is ready again.
+    Redraw(ViewerId),
+    Peek {
+        lines: Option<usize>,
+        ansi: bool,
+        seen: oneshot::Sender<Seen>,
+    },
+    /// The last lines of the output.
+    Recent {
+        lines: usize,
+        recent: oneshot::Sender<Vec<String>>,
+    },
+    /// Whether the program wants pastes bracketed.
+    WantsPaste(oneshot::Sender<bool>),
+    /// The program has ended: read what is left, then stop.
+    End,
+}
+
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) lines: Vec<String>,
+    pub(crate) size: Size,
+    pub(crate) title: Option<String>,
+}
+
+/// The way to a terminal; cheap to clone.
+#[derive(Debug, Clone)]
+pub(crate) struct Terminal {
+    asks: mpsc::Sender<Ask>,
+}
+
+impl Terminal {
+    /// False where the terminal is gone.
+    pub(crate) async fn ask(&self, ask: Ask) -> bool {
+        self.asks.send(ask).await.is_ok()
+    }
+
+    pub(crate) async fn peek(&self, lines: Option<usize>, ansi: bool) -> Option<Seen> {
+        let (seen, answer) = oneshot::channel();
+        self.ask(Ask::Peek { lines, ansi, seen }).await;
+        answer.await.ok()
+    }
+
+    pub(crate) async fn recent(&self, lines: usize) -> Vec<String> {
+        let (recent, answer) = oneshot::channel();
+        self.ask(Ask::Recent { lines, recent }).await;
+        answer.await.unwrap_or_default()
+    }
+
+    pub(crate) async fn wants_paste(&self) -> bool {
+        let (wants, answer) = oneshot::channel();
+        self.ask(Ask::WantsPaste(wants)).await;
+        answer.await.unwrap_or(false)
+    }
+}
+
+/// What the terminal's task owns.
+pub(crate) struct Stage {
+    pub(crate) pty: Rc<AsyncFd<OwnedFd>>,
+    pub(crate) screen: Screen,
+    pub(crate) recorder: Option<Recorder>,
+    pub(crate) keyboard: Keyboard,
+    pub(crate) pulse: Rc<Pulse>,
+    pub(crate) hub: Rc<Hub>,
+}
+
+/// The terminal, and the task that runs it until the program's output ends.
+pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
+    let (asks, waiting) = mpsc::channel(QUEUE);
+    let task = Task {
+        stage,
+        sieve: Sieve::default(),
+        lines: Lines::default(),
+        listened: false,
+        viewers: Vec::new(),
+        begun: Instant::now(),
+        drawn_at: Instant::now(),
+        recorded_at: Instant::now(),
+        is_unrecorded: false,
+        passed: Vec::new(),
+        told: Vec::new(),
+    };
+    (Terminal { asks }, task.run(waiting))
+}
+
+struct Task {
+    stage: Stage,
+    sieve: Sieve,
+    lines: Lines,
+    /// Whether the lines of the output were told last time.
+    listened: bool,
+    viewers: Vec<Viewer>,
+    begun: Instant,
+    drawn_at: Instant,
+    recorded_at: Instant,
+    is_unrecorded: bool,
+    /// Space to work in, kept from batch to batch.
+    passed: Vec<u8>,
+    told: Vec<u8>,
+}
+
+/// How a read of the terminal went.
+enum Read {
+    Some(usize),
+    /// Nothing for now.
+    Nothing,
+    /// The program and everybody else has closed it.
+    End,
+}
+
+impl Task {
+    async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
+        let mut buffer = vec![0; BATCH];
+        let mut ends_at: Option<Instant> = None;
+        loop {
+            let wakeup = self.wakeup(ends_at);
+            tokio::select! {
+                biased;
+                ask = asks.recv() => match ask {
+                    Some(Ask::End) => ends_at = Some(Instant::now() + LAST_WORDS),
+                    Some(ask) => self.answer(ask),
+                    None => break,
+                },
+                () = sleep_until(wakeup), if wakeup.is_some() => {
+                    let now = Instant::now();
+                    if ends_at.is_some_and(|end| end <= now) {
+                        break;
+                    }
+                    self.tick(now);
+                }
+                read = read(&self.stage.pty, &mut buffer) => match read {
+                    Read::Some(count) => {
+                        self.output(&buffer[..count]);
+                        if self.listened {
+                            self.stage.hub.wait_for_readers().await;
+                        }
+                        tokio::task::yield_now().await;
+                    }
+                    Read::Nothing => {}
+                    Read::End => break,
+                },
+            }
+        }
+        self.finish(asks).await;
+    }
+
+    fn wakeup(&self, ends_at: Option<Instant>) -> Option<Instant> {
+        let record = self.is_unrecorded.then(|| self.recorded_at + RECORD);
+        let is_due = self.viewers.iter().any(Viewer::is_unpainted);
+        let draw = is_due.then(|| self.drawn_at + FRAME);
+        let sync = self.stage.screen.sync_deadline();
+        [record, draw, sync, ends_at].into_iter().flatten().min()
+    }
+
+    fn output(&mut self, bytes: &[u8]) {
+        let now = Instant::now();
+        self.stage.screen.feed(bytes);
+        let answers = self.stage.screen.take_replies();
+        if !answers.is_empty() {
+            self.stage.keyboard.try_type_in(Typed::Answer(answers));
+        }
+        self.passed.clear();
+        self.sieve.pass(bytes, &mut self.passed);
+        for viewer in &mut self.viewers {
+            viewer.output(&self.passed);
+        }
+        if let Some(recorder) = &mut self.stage.recorder {
+            recorder.output(now - self.begun, bytes);
+            self.is_unrecorded = true;
+        }
+        self.tell_lines(bytes);
+        self.stage.pulse.beat(now);
+    }
+
+    fn tell_lines(&mut self, bytes: &[u8]) {
+        let wanted = self.stage.hub.wants_output();
+        if wanted != self.listened {
+            // Somebody who begins to listen hears whole lines only.
+            self.lines = Lines::default();
+            self.listened = wanted;
+        }
+        if !wanted {
+            return;
+        }
+        let at = clock::local_now();
+        let mut count = 0;
+        self.told.clear();
+        let told = &mut self.told;
+        self.lines.feed(bytes, &mut |line: &str| {
+            event::output(told, &at, line);
+            count += 1;
+        });
+        if count > 0 {
+            self.stage.hub.publish(Topic::Output, &self.told, count);
+        }
+    }
+
+    fn tick(&mut self, now: Instant) {
+        if self.stage.screen.sync_deadline().is_some_and(|at| at <= now) {
+            self.stage.screen.stop_sync();
+        }
+        if self.drawn_at + FRAME <= now {
+            self.drawn_at = now;
+            for viewer in &mut self.viewers {
+                viewer.paint(&self.stage.screen);
+            }
+        }
+        if self.is_unrecorded && self.recorded_at + RECORD <= now {
+            self.record(now);
+        }
+    }
+
+    fn record(&mut self, now: Instant) {
+        self.recorded_at = now;
+        self.is_unrecorded = false;
+        if let Some(recorder) = &mut self.stage.recorder
+            && let Err(error) = recorder.flush(&self.stage.screen, now - self.begun)
+        {
+            log::line(format!("the recording stops: {error}"));
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        let screen = &self.stage.screen;
+        match ask {
+            Ask::Attach(viewer) => {
+                self.viewers.push(viewer);
+                let id = self.viewers.last().map(Viewer::id);
+                self.fit();
+                id.into_iter().for_each(|id| self.redraw(id));
+            }
+            Ask::Detach(id) => {
+                self.viewers.retain(|viewer| viewer.id() != id);
+                self.fit();
+            }
+            Ask::Resize(id, size) => {
+                if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
+                    viewer.resize(size);
+                }
+                self.fit();
+                self.redraw(id);
+            }
+            Ask::Redraw(id) => self.redraw(id),
+            Ask::Peek { lines, ansi, seen } => {
+                let shown = if ansi {
+                    screen.ansi(lines)
+                } else {
+                    screen.text(lines)
+                };
+                let _ = seen.send(Seen {
+                    lines: shown,
+                    size: screen.size(),
+                    title: screen.title().map(str::to_owned),
+                });
+            }
+            Ask::Recent { lines, recent } => {
+                let _ = recent.send(screen.recent(lines));
+            }
+            Ask::WantsPaste(wants) => {
+                let _ = wants.send(screen.bracketed_paste());
+            }
+            Ask::End => {}
+        }
+    }
+
+    fn redraw(&mut self, id: ViewerId) {
+        let screen = &self.stage.screen;
+        if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
+            viewer.redraw(screen, || redraw(screen, &self.sieve));
+        }
+    }
+
+    /// Makes the terminal as large as the smallest viewer; without any it stays as it is.
+    fn fit(&mut self) {
+        let sizes = self.viewers.iter().map(Viewer::size);
+        let Some(size) = sizes.reduce(|a, b| Size {
+            cols: a.cols.min(b.cols),
+            rows: a.rows.min(b.rows),
+        }) else {
+            return;
+        };
+        let before = self.stage.screen.size();
+        self.stage.screen.resize(size);
+        let size = self.stage.screen.size();
+        if size == before {
+            return;
+        }
+        self.sieve.resized();
+        let shape = rustix::termios::Winsize {
+            ws_row: size.rows,
+            ws_col: size.cols,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        // The kernel tells the program with SIGWINCH.
+        if let Err(error) = rustix::termios::tcsetwinsize(self.stage.pty.get_ref(), shape) {
+            log::line(format!("cannot resize the terminal: {error}"));
+        }
+        if let Some(recorder) = &mut self.stage.recorder {
+            recorder.resize(self.begun.elapsed(), size);
+        }
+        let ids: Vec<_> = self.viewers.iter().map(Viewer::id).collect();
+        ids.into_iter().for_each(|id| self.redraw(id));
+    }
+
+    /// Tells the last line, writes the rest of the recording, and lets everybody go.
+    async fn finish(mut self, mut asks: mpsc::Receiver<Ask>) {
+        if self.listened {
+            let at = clock::local_now();
+            let mut told = Vec::new();
+            let mut count = 0;
+            self.lines.finish(&mut |line: &str| {
+                event::output(&mut told, &at, line);
+                count += 1;
+            });
+            self.stage.hub.publish(Topic::Output, &told, count);
+        }
+        self.stage.screen.stop_sync();
+        for viewer in &mut self.viewers {
+            viewer.paint(&self.stage.screen);
+        }
+        self.record(Instant::now());
+        // Viewers go when the session says how it ended; until then questions are answered.
+        while let Some(ask) = asks.recv().await {
+            self.answer(ask);
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Reads as much as is there, up to the buffer's size: the kernel gives it in small pieces.
+async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
+    let Ok(mut ready) = pty.readable().await else {
+        return Read::End;
+    };
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match rustix::io::read(pty.get_ref(), &mut buffer[filled..]) {
+            Ok(0) => return if filled == 0 { Read::End } else { Read::Some(filled) },
+            Ok(count) => filled += count,
+            Err(Errno::AGAIN) => {
+                ready.clear_ready();
+                break;
+            }
+            Err(Errno::INTR) => {}
+            // The other side is closed; on Linux that is an error.
+            Err(_) => return if filled == 0 { Read::End } else { Read::Some(filled) },
+        }
+    }
+    if filled == 0 {
+        Read::Nothing
+    } else {
+        Read::Some(filled)
+    }
+}
