@@ -42,7 +42,8 @@ impl FromStr for MessageId {
 }
 
 /// The beginning of an id, in the spelling of a full one: lower case, hyphens in place.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct IdPrefix(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -108,6 +109,19 @@ impl fmt::Display for IdPrefix {
 impl From<MessageId> for IdPrefix {
     fn from(id: MessageId) -> Self {
         Self(id.to_string())
+    }
+}
+
+impl TryFrom<String> for IdPrefix {
+    type Error = PrefixError;
+    fn try_from(text: String) -> Result<Self, PrefixError> {
+        Self::parse(&text)
+    }
+}
+
+impl From<IdPrefix> for String {
+    fn from(prefix: IdPrefix) -> Self {
+        prefix.0
     }
 }
 

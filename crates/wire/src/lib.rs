@@ -1,8 +1,21 @@
 //! The shapes that Posthaste shows the outside: what `--json` prints and the socket speaks.
 //!
-//! Owns every such shape once. Does no I/O and decides nothing.
+//! Owns every such shape once, and both dialects of the socket: [`rpc`] (JSON-RPC 2.0, with the
+//! table of its methods in [`method`]) and [`plain`]. Does no I/O, has no clock, looks up no time
+//! zone, and decides nothing.
 
+pub mod client;
+pub mod event;
+mod fields;
 pub mod frames;
 mod message;
+pub mod method;
+pub mod param;
+pub mod plain;
+pub mod rpc;
+mod session;
+pub mod time;
+pub mod topic;
 
 pub use message::{Count, Detail, Message, Receipt, Why};
+pub use session::{Activity, Mode, Run, Session, Status};

@@ -2,9 +2,9 @@
 
 use posthaste_core::why::{self, Hold};
 use posthaste_core::{Letter, MessageId, Timestamp};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub id: MessageId,
     pub from: String,
@@ -23,7 +23,7 @@ pub struct Message {
     pub receipts: Vec<Receipt>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     pub state: String,
     pub at: Timestamp,
@@ -32,7 +32,7 @@ pub struct Receipt {
 }
 
 /// Everything about a message: what `show` adds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detail {
     #[serde(flatten)]
     pub message: Message,
@@ -44,14 +44,14 @@ pub struct Detail {
     pub file: Option<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Count {
     pub total: u64,
     pub unread: u64,
 }
 
 /// The answer to `why`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     pub id: MessageId,
     pub receipt: String,

@@ -1,0 +1,356 @@
+//! The plain dialect: one `{"type": …}` request, one reply, and the connection closes; an attach
+//! goes on in [`crate::frames`].
+//!
+//! Field names, order, times and texts are those of the original, whose clients read them. A null
+//! is a field that is not there, as it is to them.
+
+use crate::fields::{self, Fields};
+use crate::param::Payload;
+use crate::rpc;
+use crate::session::{Activity, Session};
+use crate::time;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use posthaste_core::priority::PriorityError;
+use posthaste_core::{Letter, Priority, ReceiptState};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum Request {
+    Send(Send),
+    Show {
+        message_id: String,
+    },
+    Status,
+    HookEvent {
+        event_name: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        payload: Option<Payload>,
+    },
+    Stop,
+    Attach(Attach),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Send {
+    pub priority: Priority,
+    /// Any text: the original does not check it, and says nothing of who sends if it is empty.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub from: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub body: String,
+    #[serde(skip_serializing_if = "is_no")]
+    pub raw: bool,
+    #[serde(skip_serializing_if = "is_no")]
+    pub expects_response: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub er_trigger_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Attach {
+    pub cols: u16,
+    pub rows: u16,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub osc_fg: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub osc_bg: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub colorfgbg: String,
+    /// Who attaches, and in what way: ours, and unknown to the original.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub client: String,
+    #[serde(skip_serializing_if = "is_no")]
+    pub read_only: bool,
+    #[serde(skip_serializing_if = "is_no")]
+    pub take: bool,
+}
+
+fn is_no(flag: &bool) -> bool {
+    !flag
+}
+
+/// Why a request is not carried out, in the original's words where it has any.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("unknown request type: {0}")]
+    UnknownType(String),
+    #[error(transparent)]
+    Priority(#[from] PriorityError),
+    #[error("message not found: {0}")]
+    NotFound(String),
+    #[error("invalid request: {0}")]
+    Invalid(String),
+}
+
+impl Request {
+    /// The request as a line, its end included.
+    pub fn line(&self) -> Vec<u8> {
+        rpc::line(self).expect("no request is a map with odd keys")
+    }
+}
+
+const FIELDS: &[&str] = &[
+    "type",
+    "priority",
+    "from",
+    "body",
+    "raw",
+    "expects_response",
+    "er_trigger_id",
+    "message_id",
+    "event_name",
+    "payload",
+    "cols",
+    "rows",
+    "osc_fg",
+    "osc_bg",
+    "colorfgbg",
+    "client",
+    "read_only",
+    "take",
+];
+
+/// Reads an object in this dialect.
+pub(crate) fn read(text: &str) -> Result<Request, Refusal> {
+    let invalid = |error: serde_json::Error| Refusal::Invalid(fields::complaint(&error));
+    let fields = Fields::read(text, FIELDS).map_err(invalid)?;
+    let kind: String = field(&fields, "type")?;
+    Ok(match kind.as_str() {
+        "send" => Request::Send(Send {
+            priority: priority(&field::<String>(&fields, "priority")?)?,
+            from: field(&fields, "from")?,
+            body: field(&fields, "body")?,
+            raw: field(&fields, "raw")?,
+            expects_response: field(&fields, "expects_response")?,
+            er_trigger_id: field(&fields, "er_trigger_id")?,
+        }),
+        "show" => Request::Show {
+            message_id: field(&fields, "message_id")?,
+        },
+        "status" => Request::Status,
+        "hook_event" => Request::HookEvent {
+            event_name: field(&fields, "event_name")?,
+            payload: fields.said("payload").map(Payload::keep),
+        },
+        "stop" => Request::Stop,
+        "attach" => Request::Attach(Attach {
+            cols: size(&fields, "cols")?,
+            rows: size(&fields, "rows")?,
+            osc_fg: field(&fields, "osc_fg")?,
+            osc_bg: field(&fields, "osc_bg")?,
+            colorfgbg: field(&fields, "colorfgbg")?,
+            client: field(&fields, "client")?,
+            read_only: field(&fields, "read_only")?,
+            take: field(&fields, "take")?,
+        }),
+        _ => return Err(Refusal::UnknownType(kind)),
+    })
+}
+
+fn field<T: DeserializeOwned + Default>(
+    fields: &Fields<'_>,
+    name: &'static str,
+) -> Result<T, Refusal> {
+    let Some(value) = fields.said(name) else {
+        return Ok(T::default());
+    };
+    serde_json::from_str(value.get())
+        .map_err(|error| Refusal::Invalid(format!("'{name}': {}", fields::complaint(&error))))
+}
+
+/// A number of cells. The original takes any number; none that is out of reach means anything.
+fn size(fields: &Fields<'_>, name: &'static str) -> Result<u16, Refusal> {
+    let cells: i64 = field(fields, name)?;
+    let cells = cells.clamp(0, i64::from(u16::MAX));
+    Ok(u16::try_from(cells).unwrap_or(u16::MAX))
+}
+
+/// Nothing said is normal.
+fn priority(text: &str) -> Result<Priority, PriorityError> {
+    if text.is_empty() {
+        Ok(Priority::Normal)
+    } else {
+        text.parse()
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Reply {
+    pub ok: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub error: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<MessageInfo>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent: Option<AgentInfo>,
+}
+
+impl Reply {
+    pub fn ok() -> Self {
+        Self {
+            ok: true,
+            ..Self::default()
+        }
+    }
+
+    pub fn refused(why: impl Into<String>) -> Self {
+        Self {
+            error: why.into(),
+            ..Self::default()
+        }
+    }
+
+    pub fn sent(id: posthaste_core::MessageId) -> Self {
+        Self {
+            message_id: id.to_string(),
+            ..Self::ok()
+        }
+    }
+
+    pub fn message(message: MessageInfo) -> Self {
+        Self {
+            message: Some(message),
+            ..Self::ok()
+        }
+    }
+
+    pub fn agent(agent: AgentInfo) -> Self {
+        Self {
+            agent: Some(agent),
+            ..Self::ok()
+        }
+    }
+
+    /// The reply as a line, its end included.
+    pub fn line(&self) -> Vec<u8> {
+        rpc::line(self).expect("no reply is a map with odd keys")
+    }
+
+    pub fn read(line: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(line)
+    }
+}
+
+impl From<Refusal> for Reply {
+    fn from(why: Refusal) -> Self {
+        Self::refused(why.to_string())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MessageInfo {
+    pub id: String,
+    pub from: String,
+    pub priority: String,
+    pub status: String,
+    pub file_path: String,
+    pub created_at: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub delivered_at: String,
+}
+
+impl MessageInfo {
+    pub fn new(letter: &Letter, file_path: String, now: Timestamp, zone: &TimeZone) -> Self {
+        let message = &letter.message;
+        let state = letter.standing.at(message, now).receipt();
+        let delivered_at = letter
+            .receipts
+            .iter()
+            .find(|receipt| matches!(receipt.state.as_str(), "offered" | "accepted" | "read"))
+            .filter(|_| status(state) == DELIVERED)
+            .map(|receipt| time::plain(receipt.at, zone));
+        Self {
+            id: message.id.to_string(),
+            from: message.envelope.from.to_string(),
+            priority: message.envelope.priority.to_string(),
+            status: status(state).to_owned(),
+            file_path,
+            created_at: time::plain(message.created_at, zone),
+            delivered_at: delivered_at.unwrap_or_default(),
+        }
+    }
+}
+
+const QUEUED: &str = "queued";
+const DELIVERED: &str = "delivered";
+
+/// How far a message has come, in this dialect. It has two words, and neither is true of one that
+/// never arrived and never will: such a one is called what it is.
+pub fn status(state: ReceiptState) -> &'static str {
+    match state {
+        ReceiptState::Stored | ReceiptState::Offering | ReceiptState::Uncertain => QUEUED,
+        ReceiptState::Offered
+        | ReceiptState::Accepted
+        | ReceiptState::Read
+        | ReceiptState::Archived => DELIVERED,
+        ReceiptState::Deleted
+        | ReceiptState::Cancelled
+        | ReceiptState::Expired
+        | ReceiptState::Failed => state.as_str(),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AgentInfo {
+    pub name: String,
+    pub command: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub cwd: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub session_id: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub role: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub pod: String,
+    pub uptime: String,
+    pub state: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub sub_state: String,
+    pub state_display_text: String,
+    pub state_duration: String,
+    pub queued_count: u64,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub last_activity: String,
+    #[serde(skip_serializing_if = "is_no")]
+    pub blocked_on_permission: bool,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub blocked_tool_name: String,
+}
+
+impl AgentInfo {
+    pub fn new(session: &Session, now: Timestamp) -> Self {
+        let (state, label) = match session.activity {
+            Activity::Starting => ("initialized", "Initialized"),
+            Activity::Idle => ("idle", "Idle"),
+            Activity::Working => ("active", "Active"),
+            Activity::Blocked => ("active", "Active (permission)"),
+            Activity::Exited => ("exited", "Exited"),
+        };
+        let blocked = session.activity == Activity::Blocked;
+        let sub_state = if blocked { "blocked_on_permission" } else { "" };
+        let tool = session.blocked_on.clone().filter(|_| blocked);
+        let end = session.ended_at.unwrap_or(now);
+        Self {
+            name: session.name.clone(),
+            command: session.command.join(" "),
+            cwd: session.cwd.clone(),
+            uptime: time::length(end.duration_since(session.started_at)),
+            state: state.to_owned(),
+            sub_state: sub_state.to_owned(),
+            state_display_text: label.to_owned(),
+            state_duration: time::length(now.duration_since(session.since)),
+            queued_count: session.queued,
+            blocked_on_permission: blocked,
+            blocked_tool_name: tool.unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! What a client wants to hear of.
+//!
+//! `*` is held as an entry of its own, as in the original: it stands beside the others, and taking
+//! one of them away does not narrow it.
+
+use serde::{Deserialize, Serialize};
+
+/// A kind of event that can be subscribed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Topic {
+    /// A message has moved on.
+    Message,
+    /// A new line of output.
+    Output,
+    /// A field of the session's state has changed.
+    StateChange,
+}
+
+/// One entry of a subscription, declared in the order in which they are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Interest {
+    #[serde(rename = "*")]
+    All,
+    Message,
+    Output,
+    StateChange,
+}
+
+impl Interest {
+    pub const ALL: [Self; 4] = [Self::All, Self::Message, Self::Output, Self::StateChange];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "*",
+            Self::Message => "message",
+            Self::Output => "output",
+            Self::StateChange => "state_change",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|interest| interest.as_str() == name)
+    }
+}
+
+impl From<Topic> for Interest {
+    fn from(topic: Topic) -> Self {
+        match topic {
+            Topic::Message => Self::Message,
+            Topic::Output => Self::Output,
+            Topic::StateChange => Self::StateChange,
+        }
+    }
+}
+
+/// What one client has subscribed to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Topics {
+    held: [bool; Interest::ALL.len()],
+}
+
+impl Topics {
+    pub fn subscribe(&mut self, events: &[Interest]) {
+        events.iter().for_each(|event| self.set(*event, true));
+    }
+
+    pub fn unsubscribe(&mut self, events: &[Interest]) {
+        events.iter().for_each(|event| self.set(*event, false));
+    }
+
+    pub fn wants(&self, topic: Topic) -> bool {
+        self.holds(Interest::All) || self.holds(topic.into())
+    }
+
+    pub fn wants_nothing(&self) -> bool {
+        self.held == [false; Interest::ALL.len()]
+    }
+
+    /// What is held, sorted.
+    pub fn list(&self) -> Vec<Interest> {
+        Interest::ALL
+            .into_iter()
+            .filter(|interest| self.holds(*interest))
+            .collect()
+    }
+
+    fn holds(&self, interest: Interest) -> bool {
+        self.held[interest as usize]
+    }
+
+    fn set(&mut self, interest: Interest, held: bool) {
+        self.held[interest as usize] = held;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interests_are_listed_sorted() {
+        let mut names = Interest::ALL.map(Interest::as_str);
+        names.sort_unstable();
+        assert_eq!(names, Interest::ALL.map(Interest::as_str));
+        for interest in Interest::ALL {
+            assert_eq!(Interest::from_name(interest.as_str()), Some(interest));
+            assert_eq!(
+                serde_json::to_string(&interest).unwrap(),
+                format!("{:?}", interest.as_str())
+            );
+        }
+    }
+
+    #[test]
+    fn a_star_stands_beside_the_others() {
+        let mut topics = Topics::default();
+        assert!(topics.wants_nothing());
+        topics.subscribe(&[Interest::StateChange, Interest::Output]);
+        assert_eq!(topics.list(), [Interest::Output, Interest::StateChange]);
+        assert!(topics.wants(Topic::Output) && !topics.wants(Topic::Message));
+        topics.subscribe(&[Interest::All]);
+        topics.unsubscribe(&[Interest::Output, Interest::Message]);
+        assert_eq!(topics.list(), [Interest::All, Interest::StateChange]);
+        assert!(topics.wants(Topic::Output) && topics.wants(Topic::Message));
+        topics.unsubscribe(&[Interest::All]);
+        assert!(!topics.wants(Topic::Output) && topics.wants(Topic::StateChange));
+    }
+}
