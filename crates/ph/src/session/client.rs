@@ -1,16 +1,15 @@
 //! A session's socket, from the side of a command: blocking, one question at a time.
 
+use super::place::Place;
 use posthaste_core::AgentName;
 use posthaste_store::Home;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde_json::Value;
-use std::io::{Read, Write};
+use posthaste_wire::client::{self, Heard};
+use posthaste_wire::method::Method;
+use posthaste_wire::rpc::Failure;
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-use super::place::Place;
 
 /// How long a live session may take to answer before a sender goes its own way.
 pub(crate) const PROMPT: Duration = Duration::from_millis(100);
@@ -21,6 +20,7 @@ pub(crate) const PATIENT: Duration = Duration::from_secs(10);
 pub(crate) struct Client {
     stream: UnixStream,
     rest: Vec<u8>,
+    asked: u64,
 }
 
 /// Why there is no answer.
@@ -29,7 +29,7 @@ pub(crate) enum NoAnswer {
     /// Nobody is there, or not in time: it is not known whether it was done.
     Silence,
     /// The session says no.
-    Refused { code: i64, message: String },
+    Refused(Failure),
 }
 
 impl Client {
@@ -38,6 +38,7 @@ impl Client {
         Some(Self {
             stream,
             rest: Vec::new(),
+            asked: 0,
         })
     }
 
@@ -48,57 +49,34 @@ impl Client {
     }
 
     /// Asks without waiting for the answer.
-    pub(crate) fn ask(&mut self, method: &str, params: &impl Serialize) -> std::io::Result<()> {
-        #[derive(Serialize)]
-        struct Request<'a, P> {
-            jsonrpc: &'static str,
-            id: u8,
-            method: &'a str,
-            params: &'a P,
-        }
-        let mut line = serde_json::to_vec(&Request {
-            jsonrpc: "2.0",
-            id: 1,
-            method,
-            params,
-        })?;
-        line.push(b'\n');
+    pub(crate) fn ask<M: Method>(&mut self, question: &M) -> std::io::Result<()> {
+        self.asked += 1;
         self.stream.set_write_timeout(Some(PATIENT))?;
-        self.stream.write_all(&line)
+        self.stream.write_all(&client::request(self.asked, question))
     }
 
     /// The answer to the last question.
-    pub(crate) fn answer<R: DeserializeOwned>(
-        &mut self,
-        patience: Duration,
-    ) -> std::result::Result<R, NoAnswer> {
-        #[derive(serde::Deserialize)]
-        struct Answer<R> {
-            result: Option<R>,
-            error: Option<Failure>,
-        }
-        #[derive(serde::Deserialize)]
-        struct Failure {
-            code: i64,
-            message: String,
-        }
-        let line = self.line(Instant::now() + patience).ok_or(NoAnswer::Silence)?;
-        let answer: Answer<Value> = serde_json::from_slice(&line).map_err(|_| NoAnswer::Silence)?;
-        match (answer.result, answer.error) {
-            (_, Some(Failure { code, message })) => Err(NoAnswer::Refused { code, message }),
-            (Some(result), None) => serde_json::from_value(result).map_err(|_| NoAnswer::Silence),
-            (None, None) => Err(NoAnswer::Silence),
+    pub(crate) fn answer<M: Method>(&mut self, patience: Duration) -> Result<M::Answer, NoAnswer> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let line = self.line(deadline).ok_or(NoAnswer::Silence)?;
+            match client::hear(&line) {
+                Ok(Heard::Reply(reply)) if reply.is_to(self.asked) || reply.id.is_none() => {
+                    return reply.read::<M>().map_err(NoAnswer::Refused);
+                }
+                Ok(Heard::Reply(_) | Heard::Event(_) | Heard::Unknown) => {}
+                Err(_) => return Err(NoAnswer::Silence),
+            }
         }
     }
 
-    pub(crate) fn call<R: DeserializeOwned>(
+    pub(crate) fn call<M: Method>(
         &mut self,
-        method: &str,
-        params: &impl Serialize,
+        question: &M,
         patience: Duration,
-    ) -> std::result::Result<R, NoAnswer> {
-        self.ask(method, params).map_err(|_| NoAnswer::Silence)?;
-        self.answer(patience)
+    ) -> Result<M::Answer, NoAnswer> {
+        self.ask(question).map_err(|_| NoAnswer::Silence)?;
+        self.answer::<M>(patience)
     }
 
     /// The next line, before the deadline.
@@ -110,11 +88,12 @@ impl Client {
                 return Some(std::mem::replace(&mut self.rest, rest));
             }
             let left = deadline.checked_duration_since(Instant::now())?;
-            self.stream.set_read_timeout(Some(left.max(Duration::from_millis(1)))).ok()?;
+            let left = left.max(Duration::from_millis(1));
+            self.stream.set_read_timeout(Some(left)).ok()?;
             match self.stream.read(&mut buffer) {
                 Ok(0) => return None,
                 Ok(count) => self.rest.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(_) => return None,
             }
         }

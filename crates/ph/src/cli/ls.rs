@@ -1,0 +1,112 @@
+use crate::context::Context;
+use crate::output::note;
+use crate::report::{Code, Result};
+use crate::session::roll;
+use anstyle::{AnsiColor, Style};
+use posthaste_core::{Timestamp, text};
+use posthaste_wire::{Activity, Session};
+use unicode_width::UnicodeWidthStr;
+
+/// List the sessions that run
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph ls
+  ph ls --all --json")]
+pub(super) struct Args {
+    /// Those that have ended, too
+    #[arg(long, short)]
+    all: bool,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let mut sessions = roll::living(&context.home)?;
+    let crashed = add_ended(context, &mut sessions, args.all)?;
+    if context.json {
+        context.out.json(&sessions)?;
+        return Ok(Code::Ok);
+    }
+    if sessions.is_empty() {
+        context.out.line("no sessions run")?;
+    } else {
+        table(context, &sessions)?;
+    }
+    for name in crashed {
+        note(format!(
+            "the session of {name} has crashed; 'ph restart {name}' starts it again"
+        ));
+    }
+    Ok(Code::Ok)
+}
+
+/// Adds those that do not live; gives back who of them never said a last word.
+fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Result<Vec<String>> {
+    let mut crashed = Vec::new();
+    let Some(mut journal) =
+        posthaste_store::Journal::open_existing(context.home.clone(), context.config.patience)?
+    else {
+        return Ok(crashed);
+    };
+    for run in journal.sessions()? {
+        let name = run.agent.as_str();
+        if sessions.iter().any(|session| session.name == name) {
+            continue;
+        }
+        if run.end.is_none() && !all {
+            crashed.push(name.to_owned());
+        }
+        if all {
+            sessions.push(roll::ended(&mut journal, &run, context.now)?);
+        }
+    }
+    sessions.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(crashed)
+}
+
+fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
+    let heads = ["NAME", "ACTIVITY", "FOR", "UNREAD", "QUEUED", "COMMAND"];
+    let rows: Vec<[String; 6]> = sessions.iter().map(|s| row(s, context.now)).collect();
+    let widths: [usize; 6] = std::array::from_fn(|column| {
+        let cells = rows.iter().map(|row| row[column].width());
+        cells.chain([heads[column].len()]).max().unwrap_or(0)
+    });
+    let line = |cells: [&str; 6]| {
+        let cells = cells.iter().zip(widths);
+        let padded = cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let dim = Style::new().dimmed();
+    context.out.line(format!("{dim}{}{dim:#}", line(heads)))?;
+    for (session, row) in sessions.iter().zip(&rows) {
+        let style = colour(session.activity);
+        let cells: [&str; 6] = std::array::from_fn(|column| row[column].as_str());
+        context.out.line(format!("{style}{}{style:#}", line(cells)))?;
+    }
+    Ok(())
+}
+
+fn row(session: &Session, now: Timestamp) -> [String; 6] {
+    let activity = match (&session.exit, &session.blocked_on) {
+        (Some(exit), _) => format!("exited: {exit}"),
+        (None, Some(on)) => format!("blocked: {}", text::one_line(on, 30)),
+        (None, None) => session.activity.to_string(),
+    };
+    [
+        session.name.clone(),
+        activity,
+        posthaste_wire::time::length(now.duration_since(session.since)),
+        session.unread.to_string(),
+        session.queued.to_string(),
+        text::one_line(&session.command.join(" "), 60),
+    ]
+}
+
+fn colour(activity: Activity) -> Style {
+    match activity {
+        Activity::Idle => AnsiColor::Green.on_default(),
+        Activity::Working => AnsiColor::Yellow.on_default(),
+        Activity::Blocked => AnsiColor::Red.on_default(),
+        Activity::Starting => Style::new(),
+        Activity::Exited => Style::new().dimmed(),
+    }
+}

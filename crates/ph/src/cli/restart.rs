@@ -1,0 +1,40 @@
+use super::names::{NameParser, complete_agents};
+use super::{run, status, stop};
+use crate::context::Context;
+use crate::report::{Code, Result};
+use crate::session::place::Place;
+use posthaste_core::AgentName;
+
+/// End a session, if it runs, and start it again as it was
+///
+/// The same command in the same directory; the environment is today's, with what --env said.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph restart coder-1
+  ph restart coder-1 --detach")]
+pub(super) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// Leave it in the background
+    #[arg(long, short)]
+    detach: bool,
+    /// Do not ask the old one first
+    #[arg(long, short)]
+    kill: bool,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let name = &args.name;
+    let Some(record) = Place::of(&context.home, name).record() else {
+        return Err(status::never_ran(name));
+    };
+    stop::end(context, name, args.kill)?;
+    let mut launch = record.launch;
+    let is_shown = !args.detach && !context.json && run::is_on_terminal();
+    if is_shown {
+        (launch.cols, launch.rows) = run::size_here();
+    }
+    run::begin(context, launch, is_shown)
+}

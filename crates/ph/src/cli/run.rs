@@ -1,0 +1,175 @@
+use super::names::NameParser;
+use crate::attach;
+use crate::context::Context;
+use crate::output::note;
+use crate::report::{Code, Report, Result};
+use crate::session::listen::check_length;
+use crate::session::place::Launch;
+use crate::session::roll;
+use crate::session::start::{self, Started};
+use posthaste_core::{AgentName, text};
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+/// Run an agent in a terminal that outlives the window
+///
+/// Starts the command in a session of its own and shows it. Ctrl+\ d leaves it running; 'ph
+/// attach' shows it again. Everything after COMMAND is its own. Mail to the agent's name reaches
+/// its terminal.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph run claude
+  ph run --name coder-1 codex --model gpt-5
+  ph run --name bot --detach -- python3 agent.py")]
+pub(super) struct Args {
+    /// The agent's name [default: the command's own]
+    #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
+    name: Option<AgentName>,
+    /// Leave it in the background
+    #[arg(long, short)]
+    detach: bool,
+    /// What kind of agent it is [default: generic]
+    #[arg(long, value_name = "H", default_value = GENERIC, hide_default_value = true)]
+    harness: String,
+    /// Where to run it [default: here]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+    /// A variable for its environment; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// Listen on this path too, for clients that expect it there; can be repeated
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    socket: Vec<PathBuf>,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+}
+
+const GENERIC: &str = "generic";
+/// The size of a terminal that nobody looks at yet.
+const USUAL: (u16, u16) = (80, 24);
+
+pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let launch = launch(args.name, args.harness, args.cwd, args.env, args.socket, args.command)?;
+    let is_shown = !args.detach && is_on_terminal();
+    if !args.detach && !is_shown && !context.json {
+        note("this is no terminal, so it runs in the background");
+    }
+    begin(context, launch, is_shown)
+}
+
+/// Starts a session, says so, and shows it where that is wanted.
+pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Result<Code> {
+    let name = launch.name.clone();
+    let Started { record, note: past } =
+        start::start(&context.home, context.config.patience, launch)?;
+    if let Some(past) = past {
+        note(past);
+    }
+    if is_shown {
+        return super::attach::show(context, &name, &record.socket, attach::Mode::Type);
+    }
+    if context.json {
+        return match roll::live(&context.home, &name)? {
+            Some(session) => context.out.json(&session).map(|()| Code::Ok),
+            // It has ended already; it was started all the same.
+            None => super::status::print(context, &name),
+        };
+    }
+    context
+        .out
+        .line(format!("{name} runs; 'ph attach {name}' shows it"))?;
+    Ok(Code::Ok)
+}
+
+pub(super) fn is_on_terminal() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+fn launch(
+    name: Option<AgentName>,
+    harness: String,
+    cwd: Option<PathBuf>,
+    env: Vec<(String, String)>,
+    sockets: Vec<PathBuf>,
+    command: Vec<OsString>,
+) -> Result<Launch> {
+    let command = command.into_iter().map(OsString::into_string);
+    let command = command
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|word| {
+            Report::usage(format!("{} is not UTF-8", text::visible(&word.to_string_lossy())))
+        })?;
+    if harness != GENERIC {
+        return Err(Report::usage(format!(
+            "no harness is called '{}'",
+            text::one_line(&harness, 40)
+        ))
+        .hint("'generic' works for any command"));
+    }
+    let here = std::env::current_dir()
+        .map_err(|error| Report::usage(format!("cannot tell which directory this is: {error}")))?;
+    let cwd = cwd.map_or_else(|| here.clone(), |dir| here.join(dir));
+    if !cwd.is_dir() {
+        return Err(Report::usage(format!("{} is no directory", cwd.display())));
+    }
+    let name = match name {
+        Some(name) => name,
+        None => own_name(&command)?,
+    };
+    if name.is_human() {
+        return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
+    }
+    let sockets: Vec<_> = sockets.iter().map(|path| here.join(path)).collect();
+    sockets.iter().try_for_each(|path| check_length(path))?;
+    let (cols, rows) = size_here();
+    Ok(Launch {
+        name,
+        command,
+        cwd,
+        harness,
+        env,
+        sockets,
+        cols,
+        rows,
+    })
+}
+
+/// The name of a command, where it can be an agent's.
+fn own_name(command: &[String]) -> Result<AgentName> {
+    let program = command.first().map(String::as_str).unwrap_or_default();
+    if program.is_empty() {
+        return Err(Report::usage("the command is empty"));
+    }
+    let base = Path::new(program)
+        .file_name()
+        .and_then(|name| name.to_str())
+        .unwrap_or(program);
+    AgentName::parse(base).map_err(|error| {
+        let shown = text::one_line(base, 40);
+        let report = Report::usage(format!("'{shown}' cannot be the agent's name: {error}"));
+        match AgentName::suggestion(base) {
+            Some(name) => report.hint(format!("choose one, for example --name {name}")),
+            None => report.hint("choose one with --name"),
+        }
+    })
+}
+
+/// The size of the terminal that this is typed into.
+pub(super) fn size_here() -> (u16, u16) {
+    match rustix::termios::tcgetwinsize(rustix::stdio::stdout()) {
+        Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
+        _ => USUAL,
+    }
+}
+
+fn variable(said: &str) -> std::result::Result<(String, String), String> {
+    match said.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !said.contains('\0') => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("a variable is given as NAME=VALUE".to_owned()),
+    }
+}

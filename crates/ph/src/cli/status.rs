@@ -1,0 +1,75 @@
+use super::names::{NameParser, complete_agents};
+use crate::context::Context;
+use crate::letterbox::field;
+use crate::report::{Code, Report, Result};
+use crate::session::roll;
+use posthaste_core::AgentName;
+use posthaste_wire::Session;
+
+/// Say how a session is
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph status coder-1
+  ph status coder-1 --json")]
+pub(super) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    print(context, &args.name)
+}
+
+pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
+    let session = find(context, name)?;
+    if context.json {
+        context.out.json(&session)?;
+        return Ok(Code::Ok);
+    }
+    let since = context.config.time.show(session.since, context.now);
+    let started = context.config.time.show(session.started_at, context.now);
+    field(context, "session", &session.name)?;
+    let activity = match (&session.exit, &session.blocked_on) {
+        (Some(exit), _) => format!("exited: {exit}"),
+        (None, Some(on)) => format!("blocked on {on}"),
+        (None, None) => session.activity.to_string(),
+    };
+    field(context, "activity", &activity)?;
+    field(context, "since", &since)?;
+    field(context, "evidence", &session.evidence)?;
+    field(context, "unread", &session.unread.to_string())?;
+    field(context, "queued", &session.queued.to_string())?;
+    field(context, "command", &session.command.join(" "))?;
+    field(context, "directory", &session.cwd)?;
+    field(context, "harness", &session.harness)?;
+    field(context, "started", &started)?;
+    if let (Some(pid), Some(child)) = (session.pid, session.child_pid) {
+        field(context, "processes", &format!("{pid}, its command {child}"))?;
+    }
+    if let Some(socket) = &session.socket {
+        field(context, "socket", socket)?;
+    }
+    Ok(Code::Ok)
+}
+
+/// A session, alive or not; of a name that never ran there is none.
+pub(super) fn find(context: &Context, name: &AgentName) -> Result<Session> {
+    if let Some(session) = roll::live(&context.home, name)? {
+        return Ok(session);
+    }
+    let journal =
+        posthaste_store::Journal::open_existing(context.home.clone(), context.config.patience)?;
+    if let Some(mut journal) = journal
+        && let Some(run) = journal.session(name)?
+    {
+        return roll::ended(&mut journal, &run, context.now);
+    }
+    Err(never_ran(name))
+}
+
+pub(super) fn never_ran(name: &AgentName) -> Report {
+    Report::not_found(format!("{name} has never run"))
+        .hint(format!("'ph run --name {name} COMMAND' starts it"))
+}

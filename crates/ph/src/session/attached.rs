@@ -1,0 +1,193 @@
+//! An attached terminal: its keys go to the program, the program's output to it.
+//!
+//! The two directions do not wait for each other. A viewer that stops reading loses output and
+//! is drawn anew when it reads again; one whose keys find the program not reading waits alone.
+
+use super::child::unread_by_peer;
+use super::desk::Wish;
+use super::keyboard::Typed;
+use super::terminal::Ask;
+use super::viewer::{FRAMES, Framed, Viewer, ViewerId};
+use super::{Shared, log};
+use crate::screen::Size;
+use posthaste_wire::frames::{self, Decoder, Frame, FromClient, ToClient};
+use posthaste_wire::plain::{Attach, Reply};
+use std::cell::Cell;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+
+/// Our own client, which reads the reply and nothing past it.
+const OURS: &str = "ph";
+/// How often and how long we look whether the reply has been read.
+const LOOK: Duration = Duration::from_millis(1);
+const LOOKS: u32 = 500;
+/// The size of a client that does not say any.
+const USUAL: Size = Size { cols: 80, rows: 24 };
+
+pub(crate) async fn serve(
+    shared: &Rc<Shared>,
+    request: &Attach,
+    (rest, read): (Vec<u8>, OwnedReadHalf),
+    mut write: OwnedWriteHalf,
+) {
+    if write.write_all(&Reply::ok().line()).await.is_err() {
+        return;
+    }
+    if request.client != OURS {
+        wait_until_read(&write).await;
+    }
+    let id = shared.next_viewer();
+    let (frames, waiting) = mpsc::channel(FRAMES);
+    let behind = Rc::new(Cell::new(false));
+    let viewer = Viewer::new(id, size_of(request.cols, request.rows), frames, behind.clone());
+    if !shared.terminal.ask(Ask::Attach(viewer)).await {
+        return;
+    }
+    if request.take && !request.read_only {
+        shared.wish(Wish::Take(id)).await;
+    }
+    let keys = Keys {
+        shared,
+        id,
+        is_read_only: request.read_only,
+        decoder: Decoder::default(),
+    };
+    tokio::select! {
+        () = keys.read(rest, read) => {}
+        () = show(shared, id, waiting, &behind, &mut write) => {}
+    }
+    shared.terminal.ask(Ask::Detach(id)).await;
+    shared.wish(Wish::Release(id)).await;
+    let _ = write.shutdown().await;
+}
+
+/// Some clients read their reply through a buffer and throw away what else is in it. So nothing
+/// follows before the reply is gone.
+async fn wait_until_read(write: &OwnedWriteHalf) {
+    for _ in 0..LOOKS {
+        match unread_by_peer(write.as_ref()) {
+            Ok(0) => return,
+            Ok(_) => tokio::time::sleep(LOOK).await,
+            Err(_) => return tokio::time::sleep(LOOK * 50).await,
+        }
+    }
+}
+
+fn size_of(cols: u16, rows: u16) -> Size {
+    Size {
+        cols: if cols == 0 { USUAL.cols } else { cols },
+        rows: if rows == 0 { USUAL.rows } else { rows },
+    }
+}
+
+/// Writes the output, and what else a viewer should know, until one of the two is gone.
+async fn show(
+    shared: &Shared,
+    id: ViewerId,
+    mut waiting: mpsc::Receiver<Framed>,
+    behind: &Cell<bool>,
+    write: &mut OwnedWriteHalf,
+) {
+    let mut taken = shared.taken.clone();
+    let mut ended = shared.ended.clone();
+    loop {
+        let bytes = tokio::select! {
+            biased;
+            Ok(()) = taken.changed() => {
+                let owner = *taken.borrow_and_update();
+                control(&ToClient::Keyboard {
+                    taken: owner.is_some(),
+                    yours: owner == Some(id),
+                })
+            }
+            frame = waiting.recv() => match frame {
+                Some(frame) => frame,
+                None => return,
+            },
+            how = ended.wait_for(Option::is_some) => {
+                let how = how.ok().and_then(|how| how.clone()).unwrap_or_default();
+                while let Ok(frame) = waiting.try_recv() {
+                    if write.write_all(&frame).await.is_err() {
+                        return;
+                    }
+                }
+                let _ = write.write_all(&control(&ToClient::Ended { how })).await;
+                return;
+            }
+        };
+        if write.write_all(&bytes).await.is_err() {
+            return;
+        }
+        if behind.get() && waiting.is_empty() {
+            shared.terminal.ask(Ask::Redraw(id)).await;
+        }
+    }
+}
+
+fn control(said: &ToClient) -> Framed {
+    let payload = serde_json::to_vec(said).unwrap_or_default();
+    Rc::new(frames::encode(frames::CONTROL, &payload))
+}
+
+/// What comes from the viewer.
+struct Keys<'a> {
+    shared: &'a Shared,
+    id: ViewerId,
+    is_read_only: bool,
+    decoder: Decoder,
+}
+
+impl Keys<'_> {
+    async fn read(mut self, rest: Vec<u8>, mut read: OwnedReadHalf) {
+        self.decoder.feed(&rest);
+        let mut buffer = vec![0; 16 * 1024];
+        loop {
+            loop {
+                match self.decoder.next_frame() {
+                    Ok(Some(frame)) => self.take(frame).await,
+                    Ok(None) => break,
+                    Err(error) => {
+                        log::line(format!("a viewer is let go: {error}"));
+                        return;
+                    }
+                }
+            }
+            match read.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(count) => self.decoder.feed(&buffer[..count]),
+            }
+        }
+    }
+
+    async fn take(&self, frame: Frame) {
+        match frame {
+            Frame::Data(keys) => {
+                let owner = *self.shared.taken.borrow();
+                let is_locked_out = owner.is_some_and(|owner| owner != self.id);
+                if !self.is_read_only && !is_locked_out && !keys.is_empty() {
+                    self.shared.keyboard.type_in(Typed::Keys(keys)).await;
+                }
+            }
+            Frame::Control(said) => match serde_json::from_slice(&said) {
+                Ok(FromClient::Resize { cols, rows }) => {
+                    let size = size_of(cols, rows);
+                    self.shared.terminal.ask(Ask::Resize(self.id, size)).await;
+                }
+                Ok(FromClient::Take) if !self.is_read_only => {
+                    self.shared.wish(Wish::Take(self.id)).await;
+                }
+                Ok(FromClient::Take) => {}
+                Ok(FromClient::Release) => self.shared.wish(Wish::Release(self.id)).await,
+                Ok(FromClient::Redraw) => {
+                    self.shared.terminal.ask(Ask::Redraw(self.id)).await;
+                }
+                // Of a later version, or of another program.
+                Err(_) => {}
+            },
+            Frame::Unknown(_) => {}
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! What is asked over the socket, in either dialect, and who answers it.
+//!
+//! A request is answered before anything that it causes is told to listeners, so whoever carries
+//! it out also hands in the answer.
+
+use super::desk::Wish;
+use super::hub::Outbox;
+use super::keyboard::Typed;
+use super::peer::Peer;
+use super::post::{self, Post};
+use super::{Shared, clock};
+use posthaste_core::{AgentName, Evidence, IdPrefix, Letter, Order, Priority};
+use posthaste_store::{Denied, Done, Error, Job, Listing, files};
+use posthaste_wire::event::{Event, StateChange};
+use posthaste_wire::method::{self, Call, Method, Outcome};
+use posthaste_wire::plain;
+use posthaste_wire::rpc::{self, Failure, Id, Request};
+use posthaste_wire::topic::Topic;
+use posthaste_wire::{Detail, Message, Why};
+use std::cell::RefCell;
+use std::rc::Rc;
+use tokio::sync::oneshot;
+
+/// How many lines `get_status` tells.
+const RECENT: usize = 200;
+
+/// Where the answer to one request goes. One that is dropped without an answer says so.
+pub(crate) struct Sink {
+    id: Option<Id>,
+    to: Target,
+    _done: oneshot::Sender<()>,
+}
+
+enum Target {
+    Outbox(Rc<Outbox>),
+    Batch(Rc<RefCell<Vec<Vec<u8>>>>),
+    Given,
+}
+
+impl Sink {
+    fn new(id: Option<Id>, to: Target) -> (Self, oneshot::Receiver<()>) {
+        let (done, given) = oneshot::channel();
+        let sink = Self {
+            id,
+            to,
+            _done: done,
+        };
+        (sink, given)
+    }
+
+    pub(crate) fn answer<M: Method>(mut self, answer: &M::Answer) {
+        self.give(&M::answer(answer));
+    }
+
+    pub(crate) fn refuse(mut self, failure: Failure) {
+        self.give(&Err(failure));
+    }
+
+    fn outcome<M: Method>(self, outcome: Result<M::Answer, Failure>) {
+        match outcome {
+            Ok(answer) => self.answer::<M>(&answer),
+            Err(failure) => self.refuse(failure),
+        }
+    }
+
+    fn give(&mut self, outcome: &Outcome) {
+        let reply = rpc::respond(self.id.as_ref(), outcome);
+        match (std::mem::replace(&mut self.to, Target::Given), reply) {
+            (Target::Outbox(outbox), Some(reply)) => outbox.push(&reply),
+            (Target::Batch(replies), Some(reply)) => replies.borrow_mut().push(reply),
+            (Target::Outbox(_) | Target::Batch(_), None) | (Target::Given, _) => {}
+        }
+    }
+}
+
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.give(&Err(Failure::internal("the session is ending")));
+    }
+}
+
+pub(crate) async fn one(
+    shared: &Rc<Shared>,
+    outbox: &Rc<Outbox>,
+    peer: &Peer,
+    request: Request,
+) {
+    let (sink, given) = Sink::new(request.id, Target::Outbox(outbox.clone()));
+    match request.call {
+        Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
+        Err(failure) => sink.refuse(failure),
+    }
+    let _ = given.await;
+}
+
+pub(crate) async fn batch(
+    shared: &Rc<Shared>,
+    outbox: &Rc<Outbox>,
+    peer: &Peer,
+    requests: Vec<Request>,
+) {
+    let replies = Rc::new(RefCell::new(Vec::new()));
+    for request in requests {
+        let (sink, given) = Sink::new(request.id, Target::Batch(replies.clone()));
+        match request.call {
+            Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
+            Err(failure) => sink.refuse(failure),
+        }
+        let _ = given.await;
+    }
+    if let Some(line) = rpc::batch(&replies.take()) {
+        outbox.push(&line);
+    }
+}
+
+async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call, sink: Sink) {
+    match call {
+        Call::GetStatus(_) => {
+            let recent = shared.terminal.recent(RECENT).await;
+            shared.wish(Wish::Status { recent, sink }).await;
+        }
+        Call::Stop(_) => shared.wish(Wish::Stop(sink)).await,
+        Call::Kill(_) => shared.wish(Wish::Kill(sink)).await,
+        Call::Checkpoint(_) => shared.wish(Wish::Checkpoint(sink)).await,
+        Call::InjectPrompt(prompt) => inject_prompt(shared, prompt.prompt.0, sink).await,
+        Call::SetInteractiveMode(mode) => {
+            let enabled = mode.enabled.0;
+            shared.wish(Wish::Interactive { enabled, sink }).await;
+        }
+        Call::WritePty(keys) => {
+            let answer = if *shared.interactive.borrow() {
+                let keys = keys.data.0.into_bytes();
+                shared.keyboard.type_in(Typed::Keys(keys)).await;
+                method::Written::Forwarded
+            } else {
+                method::Written::not_interactive()
+            };
+            sink.answer::<method::WritePty>(&answer);
+        }
+        Call::Subscribe(wanted) => {
+            let mut topics = outbox.topics();
+            topics.subscribe(wanted.events.as_ref());
+            subscribe(shared, outbox, topics, sink);
+        }
+        Call::Unsubscribe(unwanted) => {
+            let mut topics = outbox.topics();
+            topics.unsubscribe(unwanted.events.as_ref());
+            subscribe(shared, outbox, topics, sink);
+        }
+        Call::Send(send) => {
+            sink.outcome::<method::Send>(post::send(shared, peer, send).await);
+        }
+        Call::Show(show) => sink.outcome::<method::Show>(detail(shared, show.id).await),
+        Call::Why(why) => match find(shared, why.id).await {
+            Ok(letter) => shared.wish(Wish::Why { letter, sink }).await,
+            Err(failure) => sink.refuse(failure),
+        },
+        Call::Inbox(inbox) => sink.outcome::<method::Inbox>(list(shared, inbox.all).await),
+        Call::MarkRead(mark) => {
+            sink.outcome::<method::MarkRead>(mark_read(shared, mark.ids).await);
+        }
+        Call::Nudge(nudge) => {
+            let text = nudge.text.0;
+            shared.wish(Wish::Nudge { text, sink }).await;
+        }
+        Call::Pause(_) => shared.wish(Wish::Pause { on: true, sink }).await,
+        Call::Resume(_) => shared.wish(Wish::Pause { on: false, sink }).await,
+        Call::Session(_) => {
+            let tell = move |session| sink.answer::<method::Session>(&session);
+            shared.wish(Wish::Session(Box::new(tell))).await;
+        }
+        Call::Peek(peek) => {
+            let lines = peek.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+            match shared.terminal.peek(lines, peek.ansi).await {
+                Some(seen) => sink.answer::<method::Peek>(&method::Screen {
+                    lines: seen.lines,
+                    cols: seen.size.cols,
+                    rows: seen.size.rows,
+                    title: seen.title,
+                }),
+                None => sink.refuse(Failure::internal("the terminal is gone")),
+            }
+        }
+        // Which evidence a hook gives is for its harness to say; the generic one has none.
+        Call::HookEvent(_) => sink.answer::<method::HookEvent>(&method::Noted::Noted),
+    }
+}
+
+fn subscribe(
+    shared: &Shared,
+    outbox: &Outbox,
+    topics: posthaste_wire::topic::Topics,
+    sink: Sink,
+) {
+    outbox.set_topics(topics);
+    shared.hub.recount();
+    let subscribed = topics.list();
+    sink.answer::<method::Subscribe>(&method::Subscribed { subscribed });
+}
+
+/// On a plain session instructions are a message from the person.
+async fn inject_prompt(shared: &Shared, prompt: String, sink: Sink) {
+    let mut post = Post::new(AgentName::human(), Evidence::Flag, prompt.clone());
+    post.priority = Priority::Normal;
+    if let Err(failure) = post::store(shared, post).await {
+        return sink.refuse(failure);
+    }
+    sink.answer::<method::InjectPrompt>(&method::Injected::PromptInjected {
+        prompt: prompt.clone(),
+    });
+    let change = StateChange {
+        injected_prompt: Some(prompt),
+        ..StateChange::default()
+    };
+    let event = Event::StateChange(change);
+    shared.hub.tell(Topic::StateChange, &event);
+}
+
+async fn find(shared: &Shared, id: IdPrefix) -> Result<Letter, Failure> {
+    let found = shared.books.ask(move |journal| journal.find(&id)).await;
+    found.map_err(|error| failure(&error))
+}
+
+async fn detail(shared: &Shared, id: IdPrefix) -> Result<Detail, Failure> {
+    let letter = find(shared, id).await?;
+    let now = crate::times::now();
+    let body = files::body(&shared.home, &letter.message).map_err(|error| failure(&error))?;
+    let file = files::path_of(&shared.home, &letter.message)
+        .map(|path| path.to_string_lossy().into_owned());
+    Ok(Detail::new(&letter, body, file, now))
+}
+
+async fn list(shared: &Shared, all: bool) -> Result<Vec<Message>, Failure> {
+    let listing = if all { Listing::All } else { Listing::Unread };
+    let (agent, now) = (shared.agent.clone(), crate::times::now());
+    let letters = shared
+        .books
+        .ask(move |journal| journal.inbox(&agent, listing, now))
+        .await
+        .map_err(|error| failure(&error))?;
+    letters
+        .iter()
+        .map(|letter| {
+            let body = match files::body(&shared.home, &letter.message) {
+                Err(error @ Error::BodyLost { .. }) => format!("({error})"),
+                body => body.map_err(|error| failure(&error))?,
+            };
+            Ok(Message::new(letter, body, now))
+        })
+        .collect()
+}
+
+async fn mark_read(shared: &Shared, ids: Vec<IdPrefix>) -> Result<method::Marked, Failure> {
+    let mut found = Vec::with_capacity(ids.len());
+    for id in ids {
+        found.push(find(shared, id).await?.message.id);
+    }
+    let job = Job::Order {
+        now: crate::times::now(),
+        who: shared.agent.clone(),
+        order: Order::MarkRead,
+        ids: found,
+    };
+    match shared.books.commit(job).await.map_err(|error| failure(&error))? {
+        Ok(Done::Ordered(ordered)) => Ok(method::Marked {
+            marked: ordered.iter().map(|o| o.message.id).collect(),
+        }),
+        Ok(_) => Err(Failure::internal("the journal answered another question")),
+        Err(denied) => Err(denial(&denied)),
+    }
+}
+
+/// What went wrong in the journal, for somebody who cannot see it.
+pub(crate) fn failure(error: &Error) -> Failure {
+    match error {
+        Error::NotFound(_) | Error::Ambiguous { .. } => Failure::invalid_params(error.to_string()),
+        other => Failure::internal(other.to_string()),
+    }
+}
+
+pub(crate) fn denial(denied: &Denied) -> Failure {
+    Failure::invalid_params(denied.to_string())
+}
+
+/// What follows a request of the plain dialect.
+pub(crate) enum Next {
+    Close,
+    Attach(plain::Attach),
+}
+
+pub(crate) async fn plain(
+    shared: &Rc<Shared>,
+    outbox: &Outbox,
+    peer: &Peer,
+    request: Result<plain::Request, plain::Refusal>,
+) -> Next {
+    let reply = match request {
+        Ok(plain::Request::Attach(attach)) => return Next::Attach(attach),
+        Ok(plain::Request::Send(send)) => match post::plain(shared, peer, send).await {
+            Ok(id) => plain::Reply::sent(id),
+            Err(failure) => plain::Reply::refused(failure.message),
+        },
+        Ok(plain::Request::Show { message_id }) => show_plainly(shared, message_id).await,
+        Ok(plain::Request::Status) => {
+            let (tell, told) = oneshot::channel();
+            let tell = move |session| drop(tell.send(session));
+            shared.wish(Wish::Session(Box::new(tell))).await;
+            match told.await {
+                Ok(session) => {
+                    plain::Reply::agent(plain::AgentInfo::new(&session, crate::times::now()))
+                }
+                Err(_) => plain::Reply::refused("the session is ending"),
+            }
+        }
+        Ok(plain::Request::HookEvent { .. }) => plain::Reply::ok(),
+        Ok(plain::Request::Stop) => {
+            // The reply first; then the child is ended.
+            outbox.push(&plain::Reply::ok().line());
+            let (sink, _) = Sink::new(None, Target::Given);
+            shared.wish(Wish::Stop(sink)).await;
+            return Next::Close;
+        }
+        Err(refusal) => plain::Reply::from(refusal),
+    };
+    outbox.push(&reply.line());
+    Next::Close
+}
+
+async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
+    let not_found = || plain::Reply::from(plain::Refusal::NotFound(id.clone()));
+    let Ok(prefix) = IdPrefix::parse(&id) else {
+        return not_found();
+    };
+    let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
+    match found {
+        Ok(letter) => {
+            let file = files::path_of(&shared.home, &letter.message)
+                .map(|path| path.to_string_lossy().into_owned());
+            let now = crate::times::now();
+            plain::Reply::message(plain::MessageInfo::new(
+                &letter,
+                file.unwrap_or_default(),
+                now,
+                clock::zone(),
+            ))
+        }
+        Err(Error::NotFound(_)) => not_found(),
+        Err(error) => plain::Reply::refused(error.to_string()),
+    }
+}
+
+/// What holds a message, as its wire shape.
+pub(crate) fn why(letter: &Letter) -> Why {
+    Why::new(letter, crate::times::now())
+}

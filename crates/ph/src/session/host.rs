@@ -1,0 +1,359 @@
+//! The session's own process: from the orders on its standard input to the last fact about it.
+
+use super::books::Books;
+use super::desk::{Desk, Outset};
+use super::hub::Hub;
+use super::keyboard::Keyboard;
+use super::listen::{self, Listening};
+use super::place::{Place, Record};
+use super::pulse::Pulse;
+use super::start::{Answer, Orders};
+use super::terminal::{self, Stage};
+use super::{Shared, child, connection, log, process};
+use crate::report::{Report, Result};
+use crate::screen::recording::{Header, Recorder};
+use crate::screen::{Screen, Size};
+use posthaste_core::session::{Ended, Ending, Started};
+use posthaste_core::{AgentName, Timestamp};
+use posthaste_store::group::{Writer, WriterThread};
+use posthaste_store::{Home, Job, Patience};
+use rustix::process::{Resource, Rlimit, Signal};
+use std::cell::Cell;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{ExitCode, ExitStatus};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::unix::AsyncFd;
+use tokio::process::Child;
+use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::task::LocalSet;
+use uuid::Uuid;
+
+/// How many lines of scrollback are kept in memory; the recording has the rest.
+pub(crate) const SCROLLBACK: usize = 500;
+/// How large a recording gets.
+const RECORDING: u64 = 8 << 20;
+/// How many wishes may wait for the owner of the state; who comes when it is full waits.
+const WISHES: usize = 256;
+/// How long connections may take for what they are still owed when the session ends.
+const FAREWELL: Duration = Duration::from_secs(1);
+
+/// Runs a session; called instead of everything else.
+pub(crate) fn main() -> ExitCode {
+    let mut told = String::new();
+    let orders = match std::io::stdin().read_to_string(&mut told) {
+        Ok(_) => serde_json::from_str::<Orders>(&told).ok(),
+        Err(_) => None,
+    };
+    let Some(orders) = orders else {
+        return Report::usage("this is for ph itself; see 'ph run'").show();
+    };
+    // Away from the starter's terminal: what closes or interrupts it is not for us.
+    let _ = rustix::process::setsid();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let ran = match runtime {
+        Ok(runtime) => LocalSet::new().block_on(&runtime, run(orders)),
+        Err(error) => Err(Report::storage(format!("cannot start a session: {error}"))),
+    };
+    match ran {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(report) => {
+            log::line(report.message());
+            answer(&Answer::Failed(report));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Says how it went to whoever started us, and never anything again on standard output.
+fn answer(answer: &Answer) {
+    let mut line = serde_json::to_vec(answer).unwrap_or_default();
+    line.push(b'\n');
+    let mut stdout = std::io::stdout().lock();
+    let _ = stdout.write_all(&line).and_then(|()| stdout.flush());
+    if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stdin(&null);
+    }
+}
+
+/// A session that runs, and everything that must be put away when it does not any more.
+struct Running {
+    agent: AgentName,
+    run: Uuid,
+    books: Books,
+    writer: WriterThread,
+    sockets: Vec<Listening>,
+    /// Held until the very end.
+    _lock: File,
+}
+
+async fn run(orders: Orders) -> Result<()> {
+    let files = more_files();
+    let home = Home::at(&orders.home);
+    let launch = &orders.launch;
+    let place = Place::of(&home, &launch.name);
+    place.prepare()?;
+    let Some(lock) = place.claim()? else {
+        return Err(already_running(&launch.name));
+    };
+    let (writer, thread) = Writer::start_small(home.clone(), Patience(orders.patience))?;
+    let books = Books::new(writer);
+    let note = take_over(&books, &launch.name).await?;
+    let socket = place.socket()?;
+    let mut sockets = vec![listen::own(&socket)?];
+    for path in &launch.sockets {
+        sockets.push(listen::chosen(path)?);
+    }
+    let told = child::Told {
+        home: home.path(),
+        socket: &socket,
+    };
+    let (pty, child) = child::spawn(launch, &told, files)?;
+    let record = record_of(&orders, &child, socket);
+    let started_at = record.started_at;
+    let started = Started {
+        run: record.run,
+        pid: record.pid,
+        pid_started: process::started(record.pid).unwrap_or_default(),
+        child_pid: record.child_pid,
+        child_started: record.child_started,
+        command: launch.command.clone(),
+        cwd: launch.cwd.to_string_lossy().into_owned(),
+        harness: launch.harness.clone(),
+        boot: process::boot(),
+    };
+    let running = Running {
+        agent: launch.name.clone(),
+        run: record.run,
+        books,
+        writer: thread,
+        sockets,
+        _lock: lock,
+    };
+    running.begin(started, started_at).await?;
+    place.write_record(&record)?;
+    answer(&Answer::Runs {
+        record: Box::new(record.clone()),
+        note,
+    });
+    running.live(home, &place, record, pty, child).await;
+    Ok(())
+}
+
+fn already_running(name: &AgentName) -> Report {
+    Report::refused(format!("{name} is already running")).hint(format!(
+        "'ph attach {name}' shows it; another name for another one: --name"
+    ))
+}
+
+/// Lets this process have as many open files as the system allows; gives back what was the limit,
+/// which is the program's.
+fn more_files() -> Rlimit {
+    let before = rustix::process::getrlimit(Resource::Nofile);
+    let more = Rlimit {
+        current: before.maximum,
+        ..before
+    };
+    let _ = rustix::process::setrlimit(Resource::Nofile, more);
+    before
+}
+
+/// Puts away what a session of this name has left behind, and says so.
+async fn take_over(books: &Books, name: &AgentName) -> Result<Option<String>> {
+    let agent = name.clone();
+    let latest = books.ask(move |journal| journal.session(&agent)).await?;
+    let mut note = None;
+    if let Some(run) = latest.filter(|run| run.end.is_none()) {
+        let (child, began) = (run.started.child_pid, run.started.child_started);
+        let left = if run.started.boot == process::boot() {
+            process::left_of(child, began)
+        } else {
+            Vec::new()
+        };
+        for pid in &left {
+            process::signal(*pid, Signal::KILL);
+        }
+        let ended = match left.as_slice() {
+            [] => String::new(),
+            left => format!("; ended what was left of it ({} processes)", left.len()),
+        };
+        note = Some(format!("the last session of {name} crashed{ended}"));
+        let job = Job::Ended {
+            now: crate::times::now(),
+            agent: name.clone(),
+            ended: Ended {
+                run: run.started.run,
+                how: Ending::Crashed,
+            },
+        };
+        books.commit(job).await??;
+    }
+    let job = Job::Uncertain {
+        now: crate::times::now(),
+        agent: name.clone(),
+        ids: None,
+        reason: "the session ended while it was being offered".to_owned(),
+    };
+    books.commit(job).await??;
+    Ok(note)
+}
+
+fn record_of(orders: &Orders, child: &Child, socket: std::path::PathBuf) -> Record {
+    let child_pid = child.id().unwrap_or_default();
+    Record {
+        run: Uuid::new_v4(),
+        pid: std::process::id(),
+        child_pid,
+        child_started: process::started(child_pid).unwrap_or_default(),
+        socket,
+        started_at: crate::times::now(),
+        launch: orders.launch.clone(),
+    }
+}
+
+impl Running {
+    async fn begin(&self, started: Started, now: Timestamp) -> Result<()> {
+        let job = Job::Started {
+            now,
+            agent: self.agent.clone(),
+            started,
+        };
+        self.books.commit(job).await??;
+        Ok(())
+    }
+
+    /// Runs until the program has ended and everybody has been told.
+    async fn live(
+        mut self,
+        home: Home,
+        place: &Place,
+        record: Record,
+        pty: AsyncFd<OwnedFd>,
+        mut child: Child,
+    ) {
+        let pty = Rc::new(pty);
+        let hub = Rc::new(Hub::default());
+        let pulse = Rc::new(Pulse::default());
+        let mail = Rc::new(Notify::new());
+        let (draft, drafted) = watch::channel(false);
+        let (keyboard, typing) = Keyboard::new(pty.clone(), draft);
+        tokio::task::spawn_local(typing);
+        let size = Size {
+            cols: record.launch.cols,
+            rows: record.launch.rows,
+        };
+        let (quiet, drained) = oneshot::channel();
+        let (terminal, showing) = terminal::open(Stage {
+            pty,
+            screen: Screen::new(size, SCROLLBACK),
+            recorder: recorder(place, &record, size),
+            keyboard: keyboard.clone(),
+            pulse: pulse.clone(),
+            hub: hub.clone(),
+            drained: quiet,
+        });
+        tokio::task::spawn_local(showing);
+        let (wishes, wished) = mpsc::channel(WISHES);
+        let (taken, taken_by) = watch::channel(None);
+        let (interactive, is_interactive) = watch::channel(false);
+        let (ended, how_ended) = watch::channel(None);
+        let shared = Rc::new(Shared {
+            agent: self.agent.clone(),
+            home,
+            child: (record.child_pid, record.child_started),
+            books: self.books.clone(),
+            terminal: terminal.clone(),
+            keyboard,
+            hub: hub.clone(),
+            wishes,
+            mail,
+            room: Rc::new(Cell::new(0)),
+            viewers: Cell::new(0),
+            taken: taken_by,
+            interactive: is_interactive,
+            ended: how_ended,
+        });
+        let mut doors = Vec::new();
+        for socket in &mut self.sockets {
+            if let Some(listener) = socket.listener.take() {
+                let accepting = connection::accept(shared.clone(), listener);
+                doors.push(tokio::task::spawn_local(accepting));
+            }
+        }
+        let desk = Desk::new(Outset {
+            shared: shared.clone(),
+            record,
+            pulse,
+            drafted,
+            taken,
+            interactive,
+        });
+        let status = desk.run(wished, &mut child, drained).await;
+        let how = ending(status);
+        self.end(&how).await;
+        let _ = ended.send(Some(how.to_string()));
+        doors.iter().for_each(tokio::task::JoinHandle::abort);
+        // Nobody new gets in; who is here gets what is theirs.
+        self.sockets.clear();
+        hub.close();
+        let farewell = async {
+            while hub.count() > 0 || !terminal.is_unwatched().await {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        drop(shared);
+        let Self { books, writer, .. } = self;
+        drop(books);
+        drop(writer);
+    }
+
+    /// Records the end. Where even that fails, the free lock will tell the next session.
+    async fn end(&self, how: &Ending) {
+        let job = Job::Ended {
+            now: crate::times::now(),
+            agent: self.agent.clone(),
+            ended: Ended {
+                run: self.run,
+                how: how.clone(),
+            },
+        };
+        match self.books.commit(job).await {
+            Ok(_) => {}
+            Err(error) => log::line(format!("the end could not be recorded: {error}")),
+        }
+    }
+}
+
+fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
+    let header = Header {
+        size,
+        started: record.started_at.as_second(),
+        command: record.launch.command.join(" "),
+        title: record.launch.name.to_string(),
+    };
+    match Recorder::create(place.dir(), "output", RECORDING, header) {
+        Ok(recorder) => Some(recorder),
+        Err(error) => {
+            log::line(format!("nothing is recorded: {error}"));
+            None
+        }
+    }
+}
+
+fn ending(status: std::io::Result<ExitStatus>) -> Ending {
+    use std::os::unix::process::ExitStatusExt;
+    match status {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => Ending::Exit(code),
+            (None, Some(signal)) => Ending::Signal(signal),
+            (None, None) => Ending::Failed(status.to_string()),
+        },
+        Err(error) => Ending::Failed(error.to_string()),
+    }
+}

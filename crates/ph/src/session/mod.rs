@@ -1,0 +1,83 @@
+//! A session: one run of an agent in a terminal that outlives the window.
+//!
+//! `start` is the side of whoever asks for one, `client` of whoever talks to one; the rest is the
+//! session's own process. There, one thread runs a handful of tasks, each the one owner of its
+//! piece: `terminal` of the screen and its viewers, `keyboard` of the way into the program,
+//! `desk` of the state and the mail. The journal's connection has a thread of its own, because
+//! a disk may be slow.
+
+mod attached;
+mod books;
+mod child;
+pub(crate) mod client;
+mod clock;
+mod connection;
+mod courier;
+mod desk;
+mod dispatch;
+mod draft;
+pub(crate) mod host;
+mod hub;
+mod keyboard;
+mod lines;
+pub(crate) mod listen;
+mod log;
+mod peer;
+pub(crate) mod place;
+mod post;
+pub(crate) mod process;
+mod pulse;
+pub(crate) mod roll;
+pub(crate) mod start;
+mod terminal;
+mod viewer;
+
+use books::Books;
+use desk::Wish;
+use hub::Hub;
+use keyboard::Keyboard;
+use lines::Room;
+use posthaste_core::AgentName;
+use posthaste_store::Home;
+use std::cell::Cell;
+use std::rc::Rc;
+use terminal::Terminal;
+use tokio::sync::{Notify, mpsc, watch};
+use viewer::ViewerId;
+
+/// What every connection needs to reach the rest of its session.
+#[derive(Debug)]
+struct Shared {
+    agent: AgentName,
+    home: Home,
+    /// The program's pid, and when the kernel started it.
+    child: (u32, u64),
+    books: Books,
+    terminal: Terminal,
+    keyboard: Keyboard,
+    hub: Rc<Hub>,
+    wishes: mpsc::Sender<Wish>,
+    /// Rings when there may be new mail.
+    mail: Rc<Notify>,
+    room: Room,
+    viewers: Cell<u64>,
+    /// Which viewer has the keyboard to itself.
+    taken: watch::Receiver<Option<ViewerId>>,
+    interactive: watch::Receiver<bool>,
+    /// How it ended, once it has.
+    ended: watch::Receiver<Option<String>>,
+}
+
+impl Shared {
+    /// Hands something to the owner of the session's state. Where it has ended, whoever waits
+    /// for an answer is told by what the wish carries.
+    async fn wish(&self, wish: Wish) {
+        let _ = self.wishes.send(wish).await;
+    }
+
+    fn next_viewer(&self) -> ViewerId {
+        let id = self.viewers.get();
+        self.viewers.set(id + 1);
+        ViewerId(id)
+    }
+}
