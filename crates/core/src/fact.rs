@@ -8,11 +8,14 @@ use crate::id::MessageId;
 use crate::message::{Envelope, Message};
 use crate::name::AgentName;
 use crate::receipt::{Receipt, Step};
+use crate::session::{Ended, Started};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 pub const MESSAGE_KIND: &str = "message";
+pub const STARTED_KIND: &str = "session_started";
+pub const ENDED_KIND: &str = "session_ended";
 
 /// A line of the journal, verbatim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +34,7 @@ pub struct Record {
 pub struct Fact {
     pub id: Uuid,
     pub at: Timestamp,
-    /// Whose inbox it concerns.
+    /// Whose inbox or session it concerns.
     pub agent: AgentName,
     pub event: Event,
 }
@@ -42,6 +45,10 @@ pub enum Event {
     Message(Envelope),
     /// A message came a step further.
     Progress(Progress),
+    /// A session of the agent began.
+    Started(Started),
+    /// A session of the agent ended.
+    Ended(Ended),
 }
 
 /// The data of every fact about a message that is there.
@@ -97,6 +104,8 @@ impl Event {
         match self {
             Self::Message(_) => MESSAGE_KIND,
             Self::Progress(progress) => progress.step.as_str(),
+            Self::Started(_) => STARTED_KIND,
+            Self::Ended(_) => ENDED_KIND,
         }
     }
 
@@ -104,6 +113,8 @@ impl Event {
         let json = match self {
             Self::Message(envelope) => serde_json::to_string(envelope),
             Self::Progress(progress) => serde_json::to_string(progress),
+            Self::Started(started) => serde_json::to_string(started),
+            Self::Ended(ended) => serde_json::to_string(ended),
         };
         json.expect("strings, numbers and times always have a JSON form")
     }
@@ -119,12 +130,12 @@ impl Fact {
                 created_at: self.at,
                 envelope: envelope.clone(),
             }),
-            Event::Progress(_) => None,
+            Event::Progress(_) | Event::Started(_) | Event::Ended(_) => None,
         }
     }
 
-    /// The line of the journey that this fact adds, if it does.
-    pub fn receipt(&self) -> Receipt {
+    /// The line that this fact adds to a message's journey, if it does.
+    pub fn receipt(&self) -> Option<Receipt> {
         let blank = Receipt {
             state: "stored".to_owned(),
             at: self.at,
@@ -134,25 +145,42 @@ impl Fact {
             reason: None,
         };
         match &self.event {
-            Event::Message(_) => blank,
-            Event::Progress(progress) => Receipt {
+            Event::Message(_) => Some(blank),
+            Event::Progress(progress) => Some(Receipt {
                 state: progress.step.as_str().to_owned(),
                 by: progress.by.clone(),
                 route: progress.route.clone(),
                 evidence: progress.evidence.clone(),
                 reason: progress.reason.clone(),
                 ..blank
-            },
+            }),
+            Event::Started(_) | Event::Ended(_) => None,
+        }
+    }
+}
+
+/// What a fact can be about.
+enum Kind {
+    Message,
+    Step(Step),
+    Started,
+    Ended,
+}
+
+impl Kind {
+    fn parse(text: &str) -> Option<Self> {
+        match text {
+            MESSAGE_KIND => Some(Self::Message),
+            STARTED_KIND => Some(Self::Started),
+            ENDED_KIND => Some(Self::Ended),
+            step => Step::from_kind(step).map(Self::Step),
         }
     }
 }
 
 impl Record {
     pub fn read(&self) -> Result<Fact, Odd> {
-        let step = Step::from_kind(&self.kind);
-        if step.is_none() && self.kind != MESSAGE_KIND {
-            return Err(Odd::UnknownKind(self.kind.clone()));
-        }
+        let kind = Kind::parse(&self.kind).ok_or_else(|| Odd::UnknownKind(self.kind.clone()))?;
         let id = Uuid::parse_str(&self.id).map_err(|e| malformed("id", &e))?;
         if id.hyphenated().to_string() != self.id {
             return Err(malformed("id", &"not in its usual spelling"));
@@ -162,15 +190,14 @@ impl Record {
             .parse()
             .map_err(|e: jiff::Error| malformed("time", &e))?;
         let agent = AgentName::parse(&self.agent).map_err(|e| malformed("agent", &e))?;
-        let event = match step {
-            None => Event::Message(
-                serde_json::from_str(&self.data).map_err(|e| malformed("message", &e))?,
-            ),
-            Some(step) => {
-                let said: Progress =
-                    serde_json::from_str(&self.data).map_err(|e| malformed("step", &e))?;
-                Event::Progress(Progress { step, ..said })
-            }
+        let event = match kind {
+            Kind::Message => Event::Message(self.data("message")?),
+            Kind::Step(step) => Event::Progress(Progress {
+                step,
+                ..self.data("step")?
+            }),
+            Kind::Started => Event::Started(self.data("session start")?),
+            Kind::Ended => Event::Ended(self.data("session end")?),
         };
         Ok(Fact {
             id,
@@ -178,6 +205,10 @@ impl Record {
             agent,
             event,
         })
+    }
+
+    fn data<'a, T: Deserialize<'a>>(&'a self, what: &'static str) -> Result<T, Odd> {
+        serde_json::from_str(&self.data).map_err(|e| malformed(what, &e))
     }
 }
 
@@ -193,6 +224,8 @@ mod tests {
     use super::*;
     use crate::mail::tests::{message, name};
     use crate::message::Body;
+    use crate::session::Ending;
+    use crate::session::tests::started;
 
     fn stored(fact: &Fact) -> Record {
         Record {
@@ -237,6 +270,13 @@ mod tests {
                 ..Progress::of(letter.id, step)
             }));
         }
+        let begun = started(1);
+        let run = begun.run;
+        check(Event::Started(begun));
+        let how = Ending::Failed("no such command".into());
+        for how in [Ending::Exit(1), Ending::Signal(9), Ending::Crashed, how] {
+            check(Event::Ended(Ended { run, how }));
+        }
     }
 
     #[test]
@@ -262,6 +302,8 @@ mod tests {
         check(|r| r.id = "1".into(), "malformed id");
         check(|r| r.id = r.id.to_uppercase(), "malformed id");
         check(|r| r.kind = "read".into(), "malformed step");
+        check(|r| r.kind = STARTED_KIND.into(), "malformed session start");
+        check(|r| r.kind = ENDED_KIND.into(), "malformed session end");
     }
 
     #[test]

@@ -14,10 +14,12 @@ pub mod inject;
 pub mod mail;
 pub mod message;
 pub mod name;
+pub mod offer;
 pub mod post;
 pub mod priority;
 pub mod prompt;
 pub mod receipt;
+pub mod session;
 pub mod text;
 pub mod why;
 
@@ -31,3 +33,4 @@ pub use name::{AgentName, NameError};
 pub use post::{Draft, Posting};
 pub use priority::Priority;
 pub use receipt::{End, Order, Proven, Receipt, ReceiptState, Refusal, Standing, Step};
+pub use session::{Ended, Ending, Run, Sessions, Started};

@@ -7,7 +7,8 @@ use crate::fact::{Event, Fact, Record};
 use crate::id::{IdPrefix, MessageId};
 use crate::message::Message;
 use crate::name::AgentName;
-use crate::receipt::{End, Receipt, Standing};
+use crate::priority::Priority;
+use crate::receipt::{End, Proven, Receipt, Standing};
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -28,6 +29,16 @@ impl Letter {
     /// Whether it is in the inbox at `now`, read or not.
     pub fn is_in_inbox(&self, now: Timestamp) -> bool {
         self.message.is_due(now) && self.standing.at(&self.message, now).in_inbox()
+    }
+
+    /// Whether it waits at `now` to be put before its agent, by whatever route.
+    pub fn is_pending(&self, now: Timestamp) -> bool {
+        self.is_waiting(now) && !self.standing.is_handed()
+    }
+
+    /// Whether it may have been shown before, so that it must be marked when it is shown again.
+    pub fn is_repeat(&self) -> bool {
+        self.standing.proven == Proven::Uncertain
     }
 }
 
@@ -67,7 +78,7 @@ impl Mail {
                 let letter = Letter {
                     message,
                     standing: Standing::default(),
-                    receipts: vec![fact.receipt()],
+                    receipts: fact.receipt().into_iter().collect(),
                 };
                 self.letters.insert(id, letter);
                 self.order.push(id);
@@ -78,7 +89,7 @@ impl Mail {
             Event::Progress(progress) => match self.letters.get_mut(&progress.message) {
                 Some(letter) => {
                     letter.standing.apply(progress.step);
-                    letter.receipts.push(fact.receipt());
+                    letter.receipts.extend(fact.receipt());
                 }
                 None => self
                     .early
@@ -86,6 +97,8 @@ impl Mail {
                     .or_default()
                     .push(fact.clone()),
             },
+            // No mail: see [`crate::session::Sessions`].
+            Event::Started(_) | Event::Ended(_) => {}
         }
     }
 
@@ -110,6 +123,20 @@ impl Mail {
             .filter(move |l| l.message.to == *agent && l.is_waiting(now))
     }
 
+    /// What waits to be put before an agent, in delivery order.
+    pub fn pending(&self, agent: &AgentName, now: Timestamp) -> Vec<&Letter> {
+        let is_pending = |l: &&Letter| l.message.to == *agent && l.is_pending(now);
+        let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
+        pending.sort_by_key(|(came, letter)| {
+            let came = *came as i64;
+            match letter.message.envelope.priority {
+                p @ Priority::IdleFirst => (p, -came),
+                p @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => (p, came),
+            }
+        });
+        pending.into_iter().map(|(_, letter)| letter).collect()
+    }
+
     pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
             .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
@@ -132,7 +159,6 @@ pub(crate) mod tests {
     use super::*;
     use crate::fact::Progress;
     use crate::message::{Body, Envelope, Evidence};
-    use crate::priority::Priority;
     use crate::receipt::Step;
     use uuid::Uuid;
 
@@ -158,8 +184,19 @@ pub(crate) mod tests {
                 not_before: None,
                 expires_at: None,
                 hops: 0,
+                raw: false,
             },
         }
+    }
+
+    /// A letter to which this has happened.
+    pub(crate) fn with_steps(message: &Message, steps: &[Step]) -> Letter {
+        let mut mail = Mail::default();
+        mail.apply(&stored(message));
+        for (n, one) in (1..).zip(steps) {
+            mail.apply(&step(n, message, *one));
+        }
+        mail.letters[&message.id].clone()
     }
 
     fn stored(message: &Message) -> Fact {

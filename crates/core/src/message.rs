@@ -83,6 +83,9 @@ pub struct Envelope {
     /// How many messages led to this one; what cuts a storm between agents.
     #[serde(default)]
     pub hops: u32,
+    /// Its text goes to the terminal as it is: for answering a prompt.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub raw: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

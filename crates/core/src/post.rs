@@ -25,6 +25,7 @@ pub struct Draft {
     pub ttl: Option<SignedDuration>,
     pub not_before: Option<Timestamp>,
     pub allow_self: bool,
+    pub raw: bool,
 }
 
 impl Draft {
@@ -42,6 +43,7 @@ impl Draft {
             ttl: None,
             not_before: None,
             allow_self: false,
+            raw: false,
         }
     }
 }
@@ -90,6 +92,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
         // Its life begins when it is due; one without end is a message without `expires_at`.
         expires_at: draft.ttl.and_then(|ttl| due.checked_add(ttl).ok()),
         hops,
+        raw: draft.raw,
     };
     if let Some(there) = &known.same_id {
         // Tried again over another way. Its times may differ by the moment between.

@@ -228,6 +228,16 @@ impl Standing {
         self.in_inbox() && !self.read
     }
 
+    /// Whether some route has put it before its agent, or is about to: no other may do so again.
+    /// What was cut off may be, marked as a repeat.
+    pub fn is_handed(self) -> bool {
+        self.shown
+            || match self.proven {
+                Proven::Stored | Proven::Uncertain => false,
+                Proven::Offering | Proven::Offered | Proven::Accepted => true,
+            }
+    }
+
     /// The standing that holds at `now`: a message whose time ran out has expired, whether or
     /// not somebody has come by to record it.
     pub fn at(mut self, message: &Message, now: Timestamp) -> Self {
@@ -415,7 +425,7 @@ mod tests {
                 assert!(events.len() <= 1);
                 events.into_iter().next().map(|event| match event {
                     Event::Progress(p) => p.step,
-                    Event::Message(_) => panic!("an order never writes a message"),
+                    other => panic!("an order writes steps alone: {other:?}"),
                 })
             });
             assert_eq!(

@@ -2,8 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::receipt::End;
-use posthaste_core::{AgentName, IdPrefix, Letter, Mail, MessageId, Record};
-use posthaste_store::{Error, Journal, Listing};
+use posthaste_core::{AgentName, IdPrefix, Letter, Mail, MessageId, Record, Sessions};
+use posthaste_store::{Error, Journal, Listing, Pending};
 use std::collections::BTreeSet;
 
 /// Every record, in order.
@@ -47,7 +47,8 @@ pub fn assert_intact(journal: &mut Journal) {
 
 /// The views agree with the model on every letter, inbox, thread, count and prefix.
 pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
-    let mail = Mail::replay(&records(journal));
+    let records = records(journal);
+    let mail = Mail::replay(&records);
     let read = "an intact journal can be read";
     let mut agents: BTreeSet<AgentName> = BTreeSet::new();
     let mut threads: BTreeSet<MessageId> = BTreeSet::new();
@@ -79,6 +80,13 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
         for count in [1, 2, 4, 8, 10, 36] {
             assert_prefix_agrees(journal, &mail, &id[..count]);
         }
+    }
+    let sessions = Sessions::replay(&records);
+    let runs: Vec<_> = sessions.all().cloned().collect();
+    assert_eq!(journal.sessions().expect(read), runs);
+    for agent in &agents {
+        let run = journal.session(agent).expect(read);
+        assert_eq!(run.as_ref(), sessions.get(agent));
     }
     let odd = journal.examine().expect(read);
     assert_eq!(odd.odd_count, mail.odd().len() as u64);
@@ -116,9 +124,40 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
     );
     assert_eq!(
         journal.has_not_shown(agent, now).expect(read),
-        unread.iter().any(|letter| !letter.standing.shown),
+        unread.iter().any(|letter| !letter.standing.is_handed()),
         "anything left to show {agent} at {now}"
     );
+    let pending = mail.pending(agent, now);
+    let there = journal.pending(agent, now).expect(read);
+    assert_eq!(
+        (there.queued, there.next),
+        (pending.len() as u64, next_change(mail, agent, now)),
+        "pending for {agent} at {now}"
+    );
+    // Fewer are read where they are long.
+    let first = &pending[..pending.len().min(Pending::MOST)];
+    let is_long = first
+        .iter()
+        .any(|l| l.message.envelope.body.bytes() > 1_000);
+    assert!(
+        there
+            .due
+            .iter()
+            .eq(first.iter().copied().take(there.due.len()))
+    );
+    assert!(there.due.len() == first.len() || is_long && !there.due.is_empty());
+}
+
+/// When what waits for an agent changes next, if nothing is done.
+fn next_change(mail: &Mail, agent: &AgentName, now: Timestamp) -> Option<Timestamp> {
+    let open = |letter: &&Letter| letter.message.to == *agent && letter.standing.is_unread();
+    let times = mail.all().filter(open).flat_map(|letter| {
+        let (standing, envelope) = (letter.standing, &letter.message.envelope);
+        let due = envelope.not_before.filter(|_| !standing.is_handed());
+        let gone = envelope.expires_at.filter(|_| !standing.seen);
+        due.into_iter().chain(gone)
+    });
+    times.filter(|time| *time > now).min()
 }
 
 fn assert_prefix_agrees(journal: &mut Journal, mail: &Mail, prefix: &str) {

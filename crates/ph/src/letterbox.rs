@@ -169,12 +169,10 @@ pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()
 }
 
 pub(crate) fn post(journal: &mut Journal, job: Job) -> Result<Vec<Posted>> {
-    match journal.commit(job)?? {
-        Done::Posted(posted) => Ok(posted),
-        Done::Ordered(_) | Done::Injected(_) => {
-            Err(Report::storage("the journal answered another question"))
-        }
-    }
+    let Done::Posted(posted) = journal.commit(job)?? else {
+        return Err(Report::storage("the journal answered another question"));
+    };
+    Ok(posted)
 }
 
 /// Tidies up and goes, after the answer. What fails here was done all the same: to say otherwise
@@ -192,15 +190,14 @@ pub(crate) fn order(
 ) -> Result<Vec<Ordered>> {
     let (who, _) = context.me()?;
     let now = context.now;
-    match journal.commit(Job::Order {
+    let job = Job::Order {
         now,
         who,
         order,
         ids,
-    })?? {
-        Done::Ordered(ordered) => Ok(ordered),
-        Done::Posted(_) | Done::Injected(_) => {
-            Err(Report::storage("the journal answered another question"))
-        }
-    }
+    };
+    let Done::Ordered(ordered) = journal.commit(job)?? else {
+        return Err(Report::storage("the journal answered another question"));
+    };
+    Ok(ordered)
 }

@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, is_own_dir, private, private_dir, sync_dir};
-use crate::work::{Denied, Done, Job, Outcome};
+use crate::job::{Denied, Done, Job, Outcome};
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{AgentName, Body, Message, MessageId};
@@ -248,7 +248,19 @@ pub(crate) fn settle(
                 .for_each(|o| remove_copy(home, &o.message));
         }
         (Job::Post { .. }, Err(_)) => take_back(made.iter().flatten()),
-        (Job::Post { .. } | Job::Order { .. } | Job::Inject { .. }, _) => {}
+        (
+            Job::Post { .. }
+            | Job::Order { .. }
+            | Job::Inject { .. }
+            | Job::Offer { .. }
+            | Job::Offered { .. }
+            | Job::Accepted { .. }
+            | Job::Uncertain { .. }
+            | Job::Expire { .. }
+            | Job::Started { .. }
+            | Job::Ended { .. },
+            _,
+        ) => {}
     }
 }
 

@@ -5,8 +5,8 @@
 
 use crate::error::{Error, Result};
 use crate::home::Home;
+use crate::job::{Denied, Done, Job};
 use crate::journal::{Journal, Patience, touched};
-use crate::work::{Denied, Done, Job};
 use crate::{bell, files};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};

@@ -4,10 +4,11 @@
 use crate::error::{Error, Result, is_failed_sync, sqlite};
 use crate::home::{Home, private_file};
 use crate::host::HostHold;
+use crate::job::{Denied, Done, Durability, Job};
 use crate::lock::{Held, WritersLock};
 use crate::schema::{self, Position, VIEWS};
 use crate::views::Views;
-use crate::work::{Denied, Done, Job, Log};
+use crate::work::Log;
 use crate::{bell, files};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
@@ -41,13 +42,6 @@ pub struct Journal {
     /// How many pages the WAL held after this process's last commit.
     pub(crate) wal_frames: Arc<AtomicU32>,
     _host: HostHold,
-}
-
-/// Whether a commit must outlive a power cut before it is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Durability {
-    Synced,
-    Unsynced,
 }
 
 impl Journal {
@@ -229,15 +223,8 @@ impl Journal {
 
     /// Does one piece of work: decided, committed, synced, filed; then the bells ring.
     pub fn commit(&mut self, mut job: Job) -> Result<std::result::Result<Done, Denied>> {
-        let durability = match job {
-            // Shown once more after a power cut is better than a slow prompt every time.
-            Job::Inject { .. } => Durability::Unsynced,
-            Job::Post { .. } | Job::Order { .. } => Durability::Synced,
-        };
         let made = files::put_large_bodies(&self.home, &mut job)?;
-        let answer = self.with_durability(durability, |journal| {
-            journal.commit_all(std::slice::from_ref(&job))
-        });
+        let answer = self.commit_all(std::slice::from_ref(&job));
         let answer = match answer {
             Ok(mut answers) => answers.pop().ok_or(Error::WriterGone)?,
             Err(error) => {
@@ -250,20 +237,23 @@ impl Journal {
         Ok(answer)
     }
 
-    /// Does several pieces of work in one synced transaction. Files and bells are the caller's.
+    /// Does several pieces of work in one transaction, synced if one of them needs it. Files and
+    /// bells are the caller's.
     pub(crate) fn commit_all(
         &mut self,
         jobs: &[Job],
     ) -> Result<Vec<std::result::Result<Done, Denied>>> {
         let origin = self.origin.clone();
-        self.write(|conn, views, head| {
-            let mut log = Log {
-                conn,
-                views,
-                origin: &origin,
-                head,
-            };
-            jobs.iter().map(|job| log.carry_out(job)).collect()
+        self.with_durability(Job::durability_of(jobs), |journal| {
+            journal.write(|conn, views, head| {
+                let mut log = Log {
+                    conn,
+                    views,
+                    origin: &origin,
+                    head,
+                };
+                jobs.iter().map(|job| log.carry_out(job)).collect()
+            })
         })
     }
 

@@ -8,6 +8,7 @@
 //! and views change in the same transaction.
 
 pub mod bell;
+mod delivery;
 pub mod error;
 pub mod files;
 pub mod follow;
@@ -15,6 +16,7 @@ pub mod group;
 pub mod home;
 mod host;
 pub mod inspect;
+mod job;
 mod journal;
 mod lock;
 mod mount;
@@ -22,6 +24,7 @@ pub mod portable;
 mod query;
 mod schema;
 pub mod search;
+mod sessions;
 mod views;
 mod wal;
 mod work;
@@ -29,6 +32,6 @@ mod work;
 pub use error::{Error, Hint};
 pub use group::Writer;
 pub use home::Home;
+pub use job::{Cut, Denied, Done, Expired, Injection, Job, Moved, Ordered, Outcome, Posted};
 pub use journal::{Journal, Patience};
-pub use query::{Count, Listing};
-pub use work::{Denied, Done, Injection, Job, Ordered, Outcome, Posted};
+pub use query::{Count, Listing, Pending};

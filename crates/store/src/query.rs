@@ -7,8 +7,8 @@ use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
 use crate::views::{DELETED, Views, instant, record_of, standing_at};
 use jiff::Timestamp;
-use posthaste_core::{AgentName, Event, Fact, IdPrefix, Letter, MessageId, Record};
-use rusqlite::{Connection, OptionalExtension, params};
+use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Record};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// How many rows one read transaction may take.
 const PAGE: u32 = 1_000;
@@ -20,6 +20,25 @@ pub struct Count {
     pub total: u64,
     pub unread: u64,
 }
+
+/// What waits to be put before an agent: unread, due, and shown or offered by no route.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pending {
+    /// The first of them, in delivery order: at most [`Pending::MOST`], and fewer where they are
+    /// long, but one if there is one.
+    pub due: Vec<Letter>,
+    /// When the next comes due, or runs out of time.
+    pub next: Option<Timestamp>,
+    /// How many there are in all.
+    pub queued: u64,
+}
+
+impl Pending {
+    pub const MOST: usize = 64;
+}
+
+/// How many bytes of bodies are read at once.
+const BODIES: u64 = 256 << 10;
 
 /// Which part of an inbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,8 +131,22 @@ impl Journal {
     /// Whether `check --inject` would have anything to show.
     pub fn has_not_shown(&mut self, agent: &AgentName, now: Timestamp) -> Result<bool> {
         self.catch_up()?;
-        let found = not_shown(&self.conn, self.views, agent, now, 1);
+        let found = pending(&self.conn, self.views, agent, now, 1);
         Ok(!found.map_err(sqlite(&self.home.journal()))?.is_empty())
+    }
+
+    /// What waits to be put before an agent, and when that changes by the clock alone.
+    pub fn pending(&mut self, agent: &AgentName, now: Timestamp) -> Result<Pending> {
+        self.catch_up()?;
+        let look = || -> rusqlite::Result<_> {
+            let tx = self.conn.unchecked_transaction()?;
+            Ok(Pending {
+                due: pending(&tx, self.views, agent, now, Pending::MOST)?,
+                next: next_change(&tx, self.views, agent, now)?,
+                queued: tally(&tx, self.views, agent, now)?.pending,
+            })
+        };
+        look().map_err(sqlite(&self.home.journal()))
     }
 
     /// Every agent that ever had mail.
@@ -188,22 +221,15 @@ fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Opti
     let Some(message) = fact.message() else {
         return Ok(None);
     };
-    let mut receipts = vec![fact.receipt()];
+    let mut receipts: Vec<_> = fact.receipt().into_iter().collect();
     let mut look = views.prepare(
         conn,
         "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data
          FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.message = ?1 ORDER BY s.seq",
     )?;
     for step in look.query_map([&record.id], record_of)? {
-        if let Ok(
-            step @ Fact {
-                event: Event::Progress(_),
-                ..
-            },
-        ) = step?.read()
-        {
-            receipts.push(step.receipt());
-        }
+        let step = step?.read().ok();
+        receipts.extend(step.and_then(|fact| fact.receipt()));
     }
     Ok(Some(Letter {
         message,
@@ -226,9 +252,9 @@ fn mailbox(
         let mut look = views.prepare(
             conn,
             &format!(
-                "SELECT shown, priority, place, seq FROM v#_letters
-                 WHERE recipient = ?1 AND read = ?2 AND ended = 0 AND (shown, priority, place) > (?3, ?4, ?5)
-                 ORDER BY shown, priority, place LIMIT {PAGE}"
+                "SELECT handed, priority, place, seq FROM v#_letters
+                 WHERE recipient = ?1 AND read = ?2 AND ended = 0 AND (handed, priority, place) > (?3, ?4, ?5)
+                 ORDER BY handed, priority, place LIMIT {PAGE}"
             ),
         )?;
         let page = look
@@ -248,8 +274,8 @@ fn mailbox(
     }
 }
 
-/// The most urgent messages that wait and were not shown yet.
-pub(crate) fn not_shown(
+/// The most urgent messages that wait and that no route has put before their agent yet.
+pub(crate) fn pending(
     conn: &Connection,
     views: Views,
     agent: &AgentName,
@@ -258,8 +284,8 @@ pub(crate) fn not_shown(
 ) -> rusqlite::Result<Vec<Letter>> {
     let mut look = views.prepare(
         conn,
-        "SELECT seq FROM v#_letters
-         WHERE recipient = ?1 AND read = 0 AND ended = 0 AND shown = 0
+        "SELECT seq FROM v#_letters INDEXED BY v#_mailbox
+         WHERE recipient = ?1 AND read = 0 AND ended = 0 AND handed = 0
            AND (not_before IS NULL OR not_before <= ?2)
            AND (expires_at IS NULL OR expires_at > ?2 OR seen = 1)
          ORDER BY priority, place LIMIT ?3",
@@ -269,31 +295,106 @@ pub(crate) fn not_shown(
             row.get(0)
         })?
         .collect::<rusqlite::Result<_>>()?;
-    let letters = seqs.into_iter().map(|seq| letter_at(conn, views, seq));
-    letters.filter_map(rusqlite::Result::transpose).collect()
+    let mut letters = Vec::with_capacity(seqs.len());
+    let mut bytes = 0;
+    for seq in seqs {
+        if bytes >= BODIES {
+            break;
+        }
+        let letter = letter_at(conn, views, seq)?;
+        bytes += letter.as_ref().map_or(0, in_memory);
+        letters.extend(letter);
+    }
+    Ok(letters)
 }
 
-/// The kept counters, less what its own times keep out of the inbox at `now`.
+fn in_memory(letter: &Letter) -> u64 {
+    match &letter.message.envelope.body {
+        Body::Inline(text) => text.len() as u64,
+        Body::Filed { .. } => 0,
+    }
+}
+
+/// When the next message that waits comes due, or one that nobody has seen runs out of time.
+fn next_change(
+    conn: &Connection,
+    views: Views,
+    agent: &AgentName,
+    now: Timestamp,
+) -> rusqlite::Result<Option<Timestamp>> {
+    let ask = |sql: &str| -> rusqlite::Result<Option<i64>> {
+        views
+            .prepare(conn, sql)?
+            .query_row(params![agent.as_str(), instant(now)], |row| row.get(0))
+            .optional()
+    };
+    let due = ask("SELECT not_before FROM v#_letters INDEXED BY v#_not_due
+         WHERE recipient = ?1 AND ended = 0 AND read = 0 AND handed = 0 AND not_before > ?2
+         ORDER BY not_before LIMIT 1")?;
+    let gone = ask("SELECT expires_at FROM v#_letters INDEXED BY v#_expiring
+         WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND expires_at > ?2
+         ORDER BY expires_at LIMIT 1")?;
+    let next = due.into_iter().chain(gone).min();
+    Ok(next.and_then(|nanos| Timestamp::from_nanosecond(nanos.into()).ok()))
+}
+
 pub(crate) fn count(
     conn: &Connection,
     views: Views,
     agent: &AgentName,
     now: Timestamp,
 ) -> rusqlite::Result<Count> {
-    let (total, unread): (u64, u64) = views
-        .prepare(conn, "SELECT total, unread FROM v#_agents WHERE name = ?1")?
-        .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?
-        .unwrap_or((0, 0));
-    let not_due: (u64, u64) = views
+    let Tally { total, unread, .. } = tally(conn, views, agent, now)?;
+    Ok(Count { total, unread })
+}
+
+/// How many messages lie in an inbox, of these unread, of these still to be delivered.
+struct Tally {
+    total: u64,
+    unread: u64,
+    pending: u64,
+}
+
+impl Tally {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            total: row.get(0)?,
+            unread: row.get(1)?,
+            pending: row.get(2)?,
+        })
+    }
+}
+
+/// The kept counters, less what its own times keep out of the inbox at `now`.
+fn tally(
+    conn: &Connection,
+    views: Views,
+    agent: &AgentName,
+    now: Timestamp,
+) -> rusqlite::Result<Tally> {
+    let kept = views
         .prepare(
             conn,
-            "SELECT count(*), coalesce(sum(read = 0), 0) FROM v#_letters INDEXED BY v#_not_due
+            "SELECT total, unread, pending FROM v#_agents WHERE name = ?1",
+        )?
+        .query_row([agent.as_str()], Tally::of)
+        .optional()?;
+    let Some(kept) = kept else {
+        return Ok(Tally {
+            total: 0,
+            unread: 0,
+            pending: 0,
+        });
+    };
+    let not_due = views
+        .prepare(
+            conn,
+            "SELECT count(*), coalesce(sum(read = 0), 0), coalesce(sum(read = 0 AND handed = 0), 0)
+             FROM v#_letters INDEXED BY v#_not_due
              WHERE recipient = ?1 AND ended = 0 AND not_before > ?2",
         )?
-        .query_row(params![agent.as_str(), instant(now)], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })?;
+        .query_row(params![agent.as_str(), instant(now)], Tally::of)?;
+    // What nobody has seen is unread and still to be delivered.
     let expired: u64 = views
         .prepare(
             conn,
@@ -302,8 +403,9 @@ pub(crate) fn count(
                AND (not_before IS NULL OR not_before <= ?2)",
         )?
         .query_row(params![agent.as_str(), instant(now)], |row| row.get(0))?;
-    Ok(Count {
-        total: total.saturating_sub(not_due.0 + expired),
-        unread: unread.saturating_sub(not_due.1 + expired),
+    Ok(Tally {
+        total: kept.total.saturating_sub(not_due.total + expired),
+        unread: kept.unread.saturating_sub(not_due.unread + expired),
+        pending: kept.pending.saturating_sub(not_due.pending + expired),
     })
 }

@@ -35,13 +35,16 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   read INTEGER NOT NULL,
   shown INTEGER NOT NULL,
   seen INTEGER NOT NULL,
+  handed INTEGER NOT NULL,
   ended INTEGER NOT NULL,
   key TEXT,
   not_before INTEGER,
   expires_at INTEGER
 ) STRICT;
--- An inbox: unread first, of these what was not yet shown, most urgent first.
-CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, shown, priority, place) WHERE ended = 0;
+-- An inbox: unread first, of these what no route has put before the agent yet, most urgent first.
+CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, handed, priority, place) WHERE ended = 0;
+-- Offers that are under way: few, whatever the size of the journal.
+CREATE INDEX IF NOT EXISTS v#_offering ON v#_letters(recipient) WHERE proven = 1;
 CREATE INDEX IF NOT EXISTS v#_threads ON v#_letters(thread, seq);
 CREATE INDEX IF NOT EXISTS v#_keys ON v#_letters(sender, recipient, key) WHERE key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS v#_not_due ON v#_letters(recipient, not_before) WHERE ended = 0 AND not_before IS NOT NULL;
@@ -50,12 +53,20 @@ CREATE INDEX IF NOT EXISTS v#_expiring ON v#_letters(recipient, expires_at) WHER
 -- The steps of each message, in order; they may come before the message itself.
 CREATE TABLE IF NOT EXISTS v#_steps(message TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(message, seq)) STRICT, WITHOUT ROWID;
 -- How much lies in each inbox, whatever the time.
-CREATE TABLE IF NOT EXISTS v#_agents(name TEXT PRIMARY KEY, total INTEGER NOT NULL, unread INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS v#_agents(name TEXT PRIMARY KEY, total INTEGER NOT NULL, unread INTEGER NOT NULL, pending INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+-- The latest run of each agent: the facts of its begin and end.
+CREATE TABLE IF NOT EXISTS v#_sessions(name TEXT PRIMARY KEY, started INTEGER NOT NULL, ended INTEGER) STRICT, WITHOUT ROWID;
 -- Facts that mean nothing to this version.
 CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";
 
-const VIEW_NAMES: [&str; 4] = ["v#_letters", "v#_steps", "v#_agents", "v#_odd"];
+const VIEW_NAMES: [&str; 5] = [
+    "v#_letters",
+    "v#_steps",
+    "v#_agents",
+    "v#_sessions",
+    "v#_odd",
+];
 
 /// Under which name `home` keeps how far the views have come.
 const APPLIED: &str = "v#_applied_seq";

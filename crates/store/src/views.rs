@@ -58,6 +58,8 @@ impl Views {
                 }
                 None => self.add_step(conn, progress.message, seq),
             },
+            Event::Started(_) => self.start_run(conn, seq, fact),
+            Event::Ended(_) => self.end_run(conn, seq, fact),
         }
     }
 
@@ -75,7 +77,7 @@ impl Views {
         let envelope = &message.envelope;
         self.prepare(
             conn,
-            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14)",
+            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
         )?
         .execute(params![
             seq,
@@ -88,17 +90,13 @@ impl Views {
             standing.read,
             standing.shown,
             standing.seen,
+            standing.is_handed(),
             end_code(standing.end),
             envelope.key,
             envelope.not_before.map(instant),
             envelope.expires_at.map(instant),
         ])?;
-        self.count(
-            conn,
-            message.to.as_str(),
-            i64::from(standing.in_inbox()),
-            i64::from(standing.is_unread()),
-        )
+        self.count(conn, message.to.as_str(), [0; 3], counted(standing))
     }
 
     /// What steps that came before their message add up to.
@@ -134,27 +132,32 @@ impl Views {
         let recipient: String = self
             .prepare(
                 conn,
-                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, ended = ?6 WHERE seq = ?1 RETURNING recipient",
+                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, handed = ?6, ended = ?7 WHERE seq = ?1 RETURNING recipient",
             )?
             .query_row(
-                params![letter, proven_code(after.proven), after.read, after.shown, after.seen, end_code(after.end)],
+                params![letter, proven_code(after.proven), after.read, after.shown, after.seen, after.is_handed(), end_code(after.end)],
                 |row| row.get(0),
             )?;
-        let total = i64::from(after.in_inbox()) - i64::from(before.in_inbox());
-        let unread = i64::from(after.is_unread()) - i64::from(before.is_unread());
-        self.count(conn, &recipient, total, unread)
+        self.count(conn, &recipient, counted(before), counted(after))
     }
 
-    fn count(self, conn: &Connection, agent: &str, total: i64, unread: i64) -> Result<()> {
+    fn count(
+        self,
+        conn: &Connection,
+        agent: &str,
+        before: [i64; 3],
+        after: [i64; 3],
+    ) -> Result<()> {
+        let [total, unread, pending] = std::array::from_fn(|n| after[n] - before[n]);
         let counted = self
             .prepare(
                 conn,
-                "UPDATE v#_agents SET total = total + ?2, unread = unread + ?3 WHERE name = ?1",
+                "UPDATE v#_agents SET total = total + ?2, unread = unread + ?3, pending = pending + ?4 WHERE name = ?1",
             )?
-            .execute(params![agent, total, unread])?;
+            .execute(params![agent, total, unread, pending])?;
         if counted == 0 {
-            self.prepare(conn, "INSERT INTO v#_agents VALUES (?1, ?2, ?3)")?
-                .execute(params![agent, total, unread])?;
+            self.prepare(conn, "INSERT INTO v#_agents VALUES (?1, ?2, ?3, ?4)")?
+                .execute(params![agent, total, unread, pending])?;
         }
         Ok(())
     }
@@ -176,6 +179,12 @@ impl Views {
         )?
         .query_row([letter], |row| standing_at(row, 0))
     }
+}
+
+/// What a message adds to the counts of its inbox: in all, unread, still to be delivered.
+fn counted(standing: Standing) -> [i64; 3] {
+    let is_pending = standing.is_unread() && !standing.is_handed();
+    [standing.in_inbox(), standing.is_unread(), is_pending].map(i64::from)
 }
 
 /// Where a message stands among those of its priority: behind the others, or before them where
@@ -246,11 +255,12 @@ pub(crate) fn record_at(conn: &Connection, seq: u64) -> Result<Option<Record>> {
 }
 
 pub(crate) const DELETED: u8 = 2;
+pub(crate) const OFFERING: u8 = 1;
 
 fn proven_code(proven: Proven) -> u8 {
     match proven {
         Proven::Stored => 0,
-        Proven::Offering => 1,
+        Proven::Offering => OFFERING,
         Proven::Uncertain => 2,
         Proven::Offered => 3,
         Proven::Accepted => 4,
@@ -259,7 +269,7 @@ fn proven_code(proven: Proven) -> u8 {
 
 fn proven_of(code: u8) -> Proven {
     match code {
-        1 => Proven::Offering,
+        OFFERING => Proven::Offering,
         2 => Proven::Uncertain,
         3 => Proven::Offered,
         4 => Proven::Accepted,

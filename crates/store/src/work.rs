@@ -1,106 +1,18 @@
 //! The pieces of work that a writer carries out inside one transaction: the core decides on views
 //! at head, what it decides is appended as facts, and the views follow.
 
+use crate::job::{Answer, Denied, Done, Injection, Job, Ordered, Outcome, Posted};
 use crate::query;
-use crate::views::{Views, instant};
+use crate::views::Views;
 use jiff::Timestamp;
+use posthaste_core::offer::Said;
 use posthaste_core::post::{self, Correspondence};
 use posthaste_core::receipt::{self, Order};
 use posthaste_core::{
-    AgentName, Draft, Event, Fact, Letter, Message, MessageId, Posting, Record, Refusal, Standing,
-    inject,
+    AgentName, Draft, Event, Fact, Letter, MessageId, Posting, Record, Refusal, Standing, inject,
 };
 use rusqlite::{Connection, OptionalExtension, Result, params};
 use uuid::Uuid;
-
-/// How many messages whose time ran out one send records on the way.
-const SWEEP: u32 = 100;
-
-#[derive(Debug, Clone)]
-pub enum Job {
-    /// Store messages, all or none.
-    Post { now: Timestamp, drafts: Vec<Draft> },
-    /// Do one thing with messages that are there, all or none.
-    Order {
-        now: Timestamp,
-        who: AgentName,
-        order: Order,
-        ids: Vec<MessageId>,
-    },
-    /// Pick the most urgent unread messages that were not shown yet, and record them as shown.
-    Inject { now: Timestamp, agent: AgentName },
-}
-
-#[derive(Debug, Clone)]
-pub enum Done {
-    Posted(Vec<Posted>),
-    Ordered(Vec<Ordered>),
-    Injected(Injection),
-}
-
-#[derive(Debug, Clone)]
-pub struct Posted {
-    pub letter: Letter,
-    /// False where the same message stood in the journal already.
-    pub is_new: bool,
-}
-
-#[derive(Debug, Clone)]
-pub struct Ordered {
-    pub message: Message,
-    pub outcome: Outcome,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
-    Changed,
-    /// It was so already.
-    Unchanged,
-    AlreadyArchived,
-}
-
-#[derive(Debug, Clone)]
-pub struct Injection {
-    pub letters: Vec<Letter>,
-    /// How many are unread in all.
-    pub unread: u64,
-}
-
-/// Why a piece of work was not done. Nothing of it was.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Denied {
-    #[error("{refusal}")]
-    Refused {
-        id: Option<MessageId>,
-        refusal: Refusal,
-    },
-    #[error("no message {0}")]
-    NotFound(MessageId),
-}
-
-impl Done {
-    /// Whose inboxes it touched.
-    pub(crate) fn agents(&self) -> Vec<AgentName> {
-        match self {
-            Self::Posted(posted) => posted
-                .iter()
-                .filter(|p| p.is_new)
-                .map(|p| p.letter.message.to.clone())
-                .collect(),
-            Self::Ordered(ordered) => {
-                let changed = ordered.iter().filter(|o| o.outcome == Outcome::Changed);
-                changed.map(|o| o.message.to.clone()).collect()
-            }
-            Self::Injected(injection) => injection
-                .letters
-                .iter()
-                .map(|l| l.message.to.clone())
-                .collect(),
-        }
-    }
-}
-
-type Answer = std::result::Result<Done, Denied>;
 
 /// The end of the journal, inside a writer's transaction.
 pub(crate) struct Log<'a> {
@@ -119,22 +31,20 @@ impl Log<'_> {
         let is_of_several = match job {
             Job::Post { drafts, .. } => drafts.len() > 1,
             Job::Order { ids, .. } => ids.len() > 1,
-            Job::Inject { .. } => false,
+            Job::Inject { .. }
+            | Job::Offer { .. }
+            | Job::Offered { .. }
+            | Job::Accepted { .. }
+            | Job::Uncertain { .. }
+            | Job::Expire { .. }
+            | Job::Started { .. }
+            | Job::Ended { .. } => false,
         };
         let head = *self.head;
         if is_of_several {
             self.conn.execute_batch("SAVEPOINT job")?;
         }
-        let answer = match job {
-            Job::Post { now, drafts } => self.post(*now, drafts),
-            Job::Order {
-                now,
-                who,
-                order,
-                ids,
-            } => self.order(*now, who, *order, ids),
-            Job::Inject { now, agent } => self.inject(*now, agent),
-        }?;
+        let answer = self.answer(job)?;
         if is_of_several && answer.is_err() {
             self.conn.execute_batch("ROLLBACK TO job")?;
             *self.head = head;
@@ -143,6 +53,61 @@ impl Log<'_> {
             self.conn.execute_batch("RELEASE job")?;
         }
         Ok(answer)
+    }
+
+    fn answer(&mut self, job: &Job) -> Result<Answer> {
+        let done = match job {
+            Job::Post { now, drafts } => return self.post(*now, drafts),
+            Job::Order {
+                now,
+                who,
+                order,
+                ids,
+            } => return self.order(*now, who, *order, ids),
+            Job::Inject { now, agent } => self.inject(*now, agent)?,
+            Job::Offer {
+                now,
+                agent,
+                ids,
+                route,
+            } => {
+                let route = route.clone();
+                self.say(*now, agent, ids, &Said::Offering { route })?
+            }
+            Job::Offered {
+                now,
+                agent,
+                ids,
+                route,
+                evidence,
+            } => {
+                let (route, evidence) = (route.clone(), evidence.clone());
+                self.say(*now, agent, ids, &Said::Offered { route, evidence })?
+            }
+            Job::Accepted {
+                now,
+                agent,
+                ids,
+                evidence,
+            } => {
+                let evidence = evidence.clone();
+                self.say(*now, agent, ids, &Said::Accepted { evidence })?
+            }
+            Job::Uncertain {
+                now,
+                agent,
+                cut,
+                reason,
+            } => self.cut_off(*now, agent, cut, reason)?,
+            Job::Expire { now, agent } => self.expire(*now, agent)?,
+            Job::Started {
+                now,
+                agent,
+                started,
+            } => self.start(*now, agent, started)?,
+            Job::Ended { now, agent, ended } => self.end(*now, agent, ended)?,
+        };
+        Ok(Ok(done))
     }
 
     fn post(&mut self, now: Timestamp, drafts: &[Draft]) -> Result<Answer> {
@@ -210,7 +175,7 @@ impl Log<'_> {
             letter: Letter {
                 message,
                 standing: Standing::default(),
-                receipts: vec![fact.receipt()],
+                receipts: fact.receipt().into_iter().collect(),
             },
             is_new: true,
         });
@@ -281,44 +246,19 @@ impl Log<'_> {
         Ok(Ok(Done::Ordered(ordered)))
     }
 
-    fn inject(&mut self, now: Timestamp, agent: &AgentName) -> Result<Answer> {
+    fn inject(&mut self, now: Timestamp, agent: &AgentName) -> Result<Done> {
         self.sweep(now, agent)?;
-        let letters = query::not_shown(self.conn, self.views, agent, now, inject::MAX_MESSAGES)?;
+        let letters = query::pending(self.conn, self.views, agent, now, inject::MAX_MESSAGES)?;
         for letter in &letters {
             // Refused only for what has ended, and that is not in the list.
             let events = receipt::decide(now, Order::Show, agent, &letter.message, letter.standing);
             self.append_events(now, agent, events.unwrap_or_default())?;
         }
         let unread = query::count(self.conn, self.views, agent, now)?.unread;
-        Ok(Ok(Done::Injected(Injection { letters, unread })))
+        Ok(Done::Injected(Injection { letters, unread }))
     }
 
-    /// Records what ran out of time in this inbox, so that its end stands in the journal.
-    fn sweep(&mut self, now: Timestamp, agent: &AgentName) -> Result<()> {
-        let expired = {
-            let mut look = self.views.prepare(
-                self.conn,
-                &format!(
-                    "SELECT f.id FROM v#_letters l INDEXED BY v#_expiring JOIN facts f ON f.seq = l.seq
-                     WHERE l.recipient = ?1 AND l.ended = 0 AND l.seen = 0 AND l.expires_at <= ?2 LIMIT {SWEEP}"
-                ),
-            )?;
-            look.query_map(params![agent.as_str(), instant(now)], |row| {
-                row.get::<_, String>(0)
-            })?
-            .collect::<Result<Vec<_>>>()?
-        };
-        for id in expired.iter().filter_map(|id| id.parse::<MessageId>().ok()) {
-            if let Some(letter) = query::letter(self.conn, self.views, id)? {
-                let events =
-                    receipt::decide(now, Order::Expire, agent, &letter.message, letter.standing);
-                self.append_events(now, agent, events.unwrap_or_default())?;
-            }
-        }
-        Ok(())
-    }
-
-    fn append_events(
+    pub(crate) fn append_events(
         &mut self,
         now: Timestamp,
         agent: &AgentName,

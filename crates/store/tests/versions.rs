@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 use jiff::SignedDuration;
-use posthaste_core::{Draft, MessageId, Order, Priority, Record};
+use posthaste_core::{Draft, Ended, Ending, MessageId, Order, Priority, Record, Started};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
@@ -190,6 +190,7 @@ fn write_fixture(home: &TempHome) {
     order(&mut journal, at(22), "bob", Order::Archive, &[id(7)]);
     order(&mut journal, at(23), "bob", Order::Delete, &[id(8)]);
     order(&mut journal, at(24), "alice", Order::Cancel, &[id(9)]);
+    run_a_session(&mut journal);
     let strange = |n: u32, kind: &str, data: String| Record {
         seq: 1,
         origin: "elsewhere".to_owned(),
@@ -209,6 +210,59 @@ fn write_fixture(home: &TempHome) {
     for record in brought {
         let line = portable::to_line(&record);
         portable::import(&mut journal, &mut line.as_bytes(), |_| {}).unwrap();
+    }
+}
+
+/// A session that offers one message, and one that is left without an end.
+fn run_a_session(journal: &mut Journal) {
+    let agent = name("alice");
+    let started = |n: u32| Started {
+        run: id(200 + n).0,
+        pid: 10,
+        pid_started: 1_000,
+        child_pid: 11,
+        child_started: 1_001,
+        command: vec!["cat".to_owned(), "a b".to_owned()],
+        cwd: "/".to_owned(),
+        harness: "generic".to_owned(),
+        boot: "boot".to_owned(),
+    };
+    let (now, route, evidence) = (at(25), "terminal".to_owned(), "written".to_owned());
+    let jobs = [
+        Job::Started {
+            now,
+            agent: agent.clone(),
+            started: started(1),
+        },
+        Job::Offer {
+            now,
+            agent: agent.clone(),
+            ids: vec![id(2)],
+            route: route.clone(),
+        },
+        Job::Offered {
+            now,
+            agent: agent.clone(),
+            ids: vec![id(2)],
+            route,
+            evidence,
+        },
+        Job::Ended {
+            now,
+            agent: agent.clone(),
+            ended: Ended {
+                run: id(201).0,
+                how: Ending::Signal(9),
+            },
+        },
+        Job::Started {
+            now,
+            agent,
+            started: started(2),
+        },
+    ];
+    for job in jobs {
+        journal.commit(job).unwrap().unwrap();
     }
 }
 
@@ -267,6 +321,10 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
         let stop = journal.letter(id(3)).unwrap().unwrap().message;
         let body = files::body(journal.home(), &stop).unwrap();
         assert_eq!(body, "stop\u{1b}[2J\u{0}");
+        let run = journal.session(&name("alice")).unwrap().unwrap();
+        assert_eq!((run.started.run, run.end), (id(202).0, None));
+        let offered = journal.letter(id(2)).unwrap().unwrap();
+        assert_eq!(offered.standing.receipt().as_str(), "offered");
         let health = journal.examine().unwrap();
         assert_eq!(health.odd.len(), 1);
         // Its file was not kept with the journal.

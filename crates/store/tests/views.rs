@@ -4,12 +4,13 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{
-    AgentName, Draft, Event, Fact, Mail, MessageId, Order, Priority, Progress, Record, Step,
+    AgentName, Draft, Ended, Ending, Event, Fact, Mail, MessageId, Order, Priority, Progress,
+    Record, Started, Step,
 };
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, moments, name, order, post, records,
 };
-use posthaste_store::{Done, Job, Journal, Listing, Patience, portable};
+use posthaste_store::{Cut, Done, Job, Journal, Listing, Patience, portable};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -35,11 +36,103 @@ enum Deed {
     Inject {
         agent: usize,
     },
+    /// What a session does with the mail of its agent.
+    Deliver {
+        agent: usize,
+        said: Saying,
+        ids: Vec<u8>,
+    },
+    Run {
+        agent: usize,
+        run: u8,
+        end: Option<Ending>,
+    },
     /// A step from elsewhere, perhaps of a message that has not come yet.
     Bring {
         of: u8,
         step: Step,
     },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Saying {
+    Offer,
+    Offered,
+    Accepted,
+    Uncertain,
+    AllUncertain,
+    Expire,
+}
+
+const SAYINGS: [Saying; 6] = [
+    Saying::Offer,
+    Saying::Offered,
+    Saying::Accepted,
+    Saying::Uncertain,
+    Saying::AllUncertain,
+    Saying::Expire,
+];
+
+impl Saying {
+    fn job(self, now: Timestamp, agent: AgentName, ids: Vec<MessageId>) -> Job {
+        let word = String::from;
+        let uncertain = |agent, cut| Job::Uncertain {
+            now,
+            agent,
+            cut,
+            reason: word("crash"),
+        };
+        match self {
+            Self::Offer => Job::Offer {
+                now,
+                agent,
+                ids,
+                route: word("terminal"),
+            },
+            Self::Offered => Job::Offered {
+                now,
+                agent,
+                ids,
+                route: word("terminal"),
+                evidence: word("written"),
+            },
+            Self::Accepted => Job::Accepted {
+                now,
+                agent,
+                ids,
+                evidence: word("hook"),
+            },
+            Self::Uncertain => uncertain(agent, Cut::These(ids)),
+            Self::AllUncertain => uncertain(agent, Cut::All),
+            Self::Expire => Job::Expire { now, agent },
+        }
+    }
+}
+
+fn run(now: Timestamp, agent: AgentName, run: u8, end: Option<Ending>) -> Job {
+    let run = Uuid::from_u128(run.into());
+    match end {
+        Some(how) => Job::Ended {
+            now,
+            agent,
+            ended: Ended { run, how },
+        },
+        None => Job::Started {
+            now,
+            agent,
+            started: Started {
+                run,
+                pid: 1,
+                pid_started: 2,
+                child_pid: 3,
+                child_started: 4,
+                command: vec!["cat".to_owned()],
+                cwd: "/".to_owned(),
+                harness: "generic".to_owned(),
+                boot: "boot".to_owned(),
+            },
+        },
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -113,6 +206,18 @@ fn deed() -> impl Strategy<Value = Deed> {
         )
             .prop_map(|(who, order, ids)| Deed::Order { who, order, ids }),
         1 => (0..AGENTS.len()).prop_map(|agent| Deed::Inject { agent }),
+        3 => (
+            0..AGENTS.len(),
+            proptest::sample::select(&SAYINGS[..]),
+            proptest::collection::vec(0..IDS, 1..6)
+        )
+            .prop_map(|(agent, said, ids)| Deed::Deliver { agent, said, ids }),
+        1 => (
+            0..AGENTS.len(),
+            0..3_u8,
+            proptest::option::of(proptest::sample::select(&[Ending::Exit(0), Ending::Crashed][..]))
+        )
+            .prop_map(|(agent, run, end)| Deed::Run { agent, run, end }),
         2 => (0..IDS, proptest::sample::select(&Step::ALL[..]))
             .prop_map(|(of, step)| Deed::Bring { of, step }),
     ]
@@ -156,12 +261,22 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             now,
             agent: name(AGENTS[*agent]),
         },
+        Deed::Deliver { agent, said, ids } => {
+            let ids = ids.iter().copied().map(numbered).collect();
+            said.job(now, name(AGENTS[*agent]), ids)
+        }
+        Deed::Run { agent, run: n, end } => run(now, name(AGENTS[*agent]), *n, end.clone()),
         Deed::Bring { of, step } => return bring(journal, now, numbered(*of), *step),
     };
-    let unread_before = match &job {
-        Job::Inject { agent, .. } => journal.inbox(agent, Listing::Unread, now).unwrap(),
-        Job::Post { .. } | Job::Order { .. } => Vec::new(),
+    let mail = Mail::replay(&records(journal));
+    let agent = match deed {
+        Deed::Inject { agent } | Deed::Deliver { agent, .. } => name(AGENTS[*agent]),
+        Deed::Post(_) | Deed::Order { .. } | Deed::Run { .. } | Deed::Bring { .. } => {
+            AgentName::human()
+        }
     };
+    let pending: Vec<_> = mail.pending(&agent, now);
+    let pending: Vec<_> = pending.iter().map(|letter| letter.message.id).collect();
     match journal.commit(job).unwrap() {
         Err(_) => assert_eq!(journal.head().unwrap(), head, "denied: nothing was written"),
         Ok(Done::Posted(posted)) => {
@@ -170,30 +285,26 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
                 assert_eq!(there.message, posted.letter.message);
             }
         }
-        Ok(Done::Ordered(_)) => {}
+        Ok(Done::Moved(done)) => {
+            for id in &done.moved {
+                let letter = journal.letter(*id).unwrap().unwrap();
+                assert_eq!(letter.message.to, agent);
+                let is_offer = matches!(
+                    deed,
+                    Deed::Deliver {
+                        said: Saying::Offer,
+                        ..
+                    }
+                );
+                assert!(!is_offer || pending.contains(id), "{id} was not pending");
+            }
+        }
+        Ok(Done::Ordered(_) | Done::Expired(_) | Done::Started { .. } | Done::Ended { .. }) => {}
         Ok(Done::Injected(injection)) => {
-            // The most urgent that were not shown, and now they were; of idle-first the last in.
-            let mut due: Vec<_> = unread_before
-                .iter()
-                .filter(|letter| !letter.standing.shown)
-                .enumerate()
-                .map(|(came, letter)| {
-                    let priority = letter.message.envelope.priority;
-                    let place = match priority {
-                        Priority::IdleFirst => -(came as i64),
-                        Priority::Interrupt | Priority::Normal | Priority::Idle => came as i64,
-                    };
-                    (priority, place, letter.message.id)
-                })
-                .collect();
-            due.sort_by_key(|(priority, place, _)| (*priority, *place));
-            let due = due.into_iter().map(|(priority, _, id)| (priority, id));
-            let shown = injection
-                .letters
-                .iter()
-                .map(|l| (l.message.envelope.priority, l.message.id));
-            assert_eq!(shown.collect::<Vec<_>>(), due.take(3).collect::<Vec<_>>());
-            assert_eq!(injection.unread, unread_before.len() as u64);
+            // The most urgent, and now they were shown; of idle-first the last in.
+            let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
+            assert_eq!(shown, pending[..pending.len().min(3)]);
+            assert_eq!(injection.unread, mail.unread(&agent, now).count() as u64);
         }
     }
 }

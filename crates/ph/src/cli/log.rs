@@ -106,6 +106,11 @@ fn gist(record: &Record, id8: &str) -> String {
                     .unwrap_or_default();
                 format!("{}  {by}", progress.message.id8())
             }
+            posthaste_core::Event::Started(started) => {
+                let command = text::one_line(&started.command.join(" "), 80);
+                format!("pid {}: {command}", started.child_pid)
+            }
+            posthaste_core::Event::Ended(ended) => ended.how.to_string(),
         },
         Err(odd) => format!("{id8}  ({odd})"),
     }

@@ -95,6 +95,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         ttl: args.ttl,
         not_before,
         allow_self: args.allow_self,
+        raw: false,
     });
     let drafts = drafts.collect();
     post(context, journal, drafts, answer)

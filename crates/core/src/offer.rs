@@ -1,0 +1,263 @@
+//! Offers: which steps a session may record about a message that it puts before its agent.
+//!
+//! Every one is decided inside the journal's transaction, on what stands there by then: a message
+//! may have been read, called back or shown by another route since the session looked.
+
+use crate::fact::{Event, Progress};
+use crate::mail::Letter;
+use crate::name::AgentName;
+use crate::receipt::{Proven, ReceiptState, Step};
+use jiff::Timestamp;
+
+/// Why a message stays as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Kept {
+    #[error("there is no such message")]
+    NotFound,
+    #[error("it belongs to {0}")]
+    NotYours(AgentName),
+    #[error("it has been read")]
+    Read,
+    #[error("it has ended: {0}")]
+    Ended(ReceiptState),
+    #[error("it is not due before {0}")]
+    NotDue(Timestamp),
+    #[error("a hook has put it before the agent")]
+    Shown,
+    #[error("it was offered already: {0}")]
+    Already(ReceiptState),
+    #[error("no offer of it is under way: {0}")]
+    NotOffering(ReceiptState),
+    #[error("nothing was ever put before the agent")]
+    NotSeen,
+}
+
+/// What a session says of an offer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    /// It is about to be shown, by this route.
+    Offering { route: String },
+    /// It was written whole to a live child, or handed to its hook.
+    Offered { route: String, evidence: String },
+    /// The agent's own word shows it.
+    Accepted { evidence: String },
+    /// The offer was cut off.
+    Uncertain { reason: String },
+}
+
+/// The step that this adds to a message of `agent`, or why it adds none.
+pub fn decide(
+    now: Timestamp,
+    agent: &AgentName,
+    letter: &Letter,
+    said: &Said,
+) -> Result<Event, Kept> {
+    let message = &letter.message;
+    if message.to != *agent {
+        return Err(Kept::NotYours(message.to.clone()));
+    }
+    let step = |step| Progress::of(message.id, step);
+    let progress = match said {
+        Said::Offering { route } => {
+            may_be_offered(now, letter)?;
+            Progress {
+                route: Some(route.clone()),
+                attempt: Some(1 + offers(letter)),
+                ..step(Step::Offering)
+            }
+        }
+        Said::Offered { route, evidence } => {
+            is_offering(letter)?;
+            Progress {
+                route: Some(route.clone()),
+                evidence: Some(evidence.clone()),
+                ..step(Step::Offered)
+            }
+        }
+        Said::Accepted { evidence } => {
+            may_be_accepted(letter)?;
+            Progress {
+                evidence: Some(evidence.clone()),
+                ..step(Step::Accepted)
+            }
+        }
+        Said::Uncertain { reason } => {
+            is_offering(letter)?;
+            Progress {
+                reason: Some(reason.clone()),
+                ..step(Step::Uncertain)
+            }
+        }
+    };
+    Ok(Event::Progress(progress))
+}
+
+fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
+    let standing = letter.standing.at(&letter.message, now);
+    match (standing.end, letter.message.envelope.not_before) {
+        (Some(_), _) => return Err(Kept::Ended(standing.receipt())),
+        (None, Some(due)) if due > now => return Err(Kept::NotDue(due)),
+        (None, _) if standing.read => return Err(Kept::Read),
+        (None, _) => {}
+    }
+    match standing.proven {
+        // Handed to the agent's hook, it was put before the agent: no other route may do so again.
+        Proven::Stored | Proven::Uncertain if standing.shown => Err(Kept::Shown),
+        Proven::Stored | Proven::Uncertain => Ok(()),
+        Proven::Offering | Proven::Offered | Proven::Accepted => {
+            Err(Kept::Already(standing.receipt()))
+        }
+    }
+}
+
+/// Whether an offer is under way, whatever else became of the message meanwhile.
+fn is_offering(letter: &Letter) -> Result<(), Kept> {
+    match letter.standing.proven {
+        Proven::Offering => Ok(()),
+        Proven::Stored | Proven::Uncertain | Proven::Offered | Proven::Accepted => {
+            Err(Kept::NotOffering(letter.standing.receipt()))
+        }
+    }
+}
+
+/// Its own word may come before the session's: a hook is faster than a commit.
+fn may_be_accepted(letter: &Letter) -> Result<(), Kept> {
+    match letter.standing.proven {
+        Proven::Accepted => Err(Kept::Already(letter.standing.receipt())),
+        _ if !letter.standing.seen => Err(Kept::NotSeen),
+        Proven::Stored | Proven::Offering | Proven::Uncertain | Proven::Offered => Ok(()),
+    }
+}
+
+/// How often it was offered.
+fn offers(letter: &Letter) -> u32 {
+    let is_offer = |state: &str| state == Step::Offering.as_str();
+    let offers = letter.receipts.iter().filter(|r| is_offer(&r.state));
+    u32::try_from(offers.count()).unwrap_or(u32::MAX - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::{message, name, with_steps};
+    use Step::*;
+
+    fn second(at: i64) -> Timestamp {
+        Timestamp::from_second(at).unwrap()
+    }
+
+    fn offering() -> Said {
+        Said::Offering {
+            route: "terminal".into(),
+        }
+    }
+
+    fn offered() -> Said {
+        Said::Offered {
+            route: "terminal".into(),
+            evidence: "written".into(),
+        }
+    }
+
+    fn accepted() -> Said {
+        Said::Accepted {
+            evidence: "hook".into(),
+        }
+    }
+
+    fn uncertain() -> Said {
+        Said::Uncertain {
+            reason: "crash".into(),
+        }
+    }
+
+    #[test]
+    fn a_step_is_recorded_only_where_it_can_be_true() {
+        let check = |said: Said, before: &[Step], want: Result<Step, Kept>| {
+            let letter = with_steps(&message(1, "alice", "bob"), before);
+            let got = decide(second(1_000), &name("bob"), &letter, &said);
+            let got = got.map(|event| match event {
+                Event::Progress(progress) => progress.step,
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(got, want, "{said:?} after {before:?}");
+        };
+        let already = |state| Err(Kept::Already(state));
+        let idle = |state| Err(Kept::NotOffering(state));
+        check(offering(), &[], Ok(Offering));
+        check(offering(), &[Offering, Uncertain], Ok(Offering));
+        check(offering(), &[Read, Unread], Ok(Offering));
+        check(offering(), &[Offering], already(ReceiptState::Offering));
+        let done = [Offering, Offered];
+        check(offering(), &done, already(ReceiptState::Offered));
+        check(offering(), &[Accepted], already(ReceiptState::Accepted));
+        check(offering(), &[Shown], Err(Kept::Shown));
+        let cut_and_shown = [Offering, Uncertain, Shown];
+        check(offering(), &cut_and_shown, Err(Kept::Shown));
+        check(offering(), &[Read], Err(Kept::Read));
+        for (end, state) in [
+            (Archived, ReceiptState::Archived),
+            (Deleted, ReceiptState::Deleted),
+            (Cancelled, ReceiptState::Cancelled),
+            (Expired, ReceiptState::Expired),
+            (Failed, ReceiptState::Failed),
+        ] {
+            check(offering(), &[end], Err(Kept::Ended(state)));
+        }
+
+        for said in [offered(), uncertain()] {
+            check(said.clone(), &[], idle(ReceiptState::Stored));
+            check(said.clone(), &done, idle(ReceiptState::Offered));
+            let cut = [Offering, Uncertain];
+            check(said.clone(), &cut, idle(ReceiptState::Uncertain));
+            check(said, &[Accepted], idle(ReceiptState::Accepted));
+        }
+        check(offered(), &[Offering], Ok(Offered));
+        check(uncertain(), &[Offering], Ok(Uncertain));
+        // It was written all the same.
+        check(offered(), &[Offering, Read], Ok(Offered));
+        check(offered(), &[Offering, Archived], Ok(Offered));
+        check(uncertain(), &[Offering, Deleted], Ok(Uncertain));
+
+        check(accepted(), &[], Err(Kept::NotSeen));
+        check(accepted(), &[Offering], Ok(Accepted));
+        check(accepted(), &done, Ok(Accepted));
+        check(accepted(), &[Offering, Uncertain], Ok(Accepted));
+        check(accepted(), &[Shown], Ok(Accepted));
+        check(accepted(), &[Accepted], already(ReceiptState::Accepted));
+    }
+
+    #[test]
+    fn its_times_and_its_owner_count() {
+        let mut plain = message(1, "alice", "bob");
+        let check = |letter: &Letter, agent: &str, now: i64, want: Result<(), Kept>| {
+            let got = decide(second(now), &name(agent), letter, &offering());
+            assert_eq!(got.map(drop), want, "{agent} at {now}");
+        };
+        plain.envelope.not_before = Some(second(1_000));
+        plain.envelope.expires_at = Some(second(2_000));
+        let letter = with_steps(&plain, &[]);
+        check(&letter, "bob", 999, Err(Kept::NotDue(second(1_000))));
+        check(&letter, "bob", 1_000, Ok(()));
+        check(&letter, "carol", 1_000, Err(Kept::NotYours(name("bob"))));
+        let ended = Err(Kept::Ended(ReceiptState::Expired));
+        check(&letter, "bob", 2_000, ended);
+        // Seen, it does not expire.
+        let cut = with_steps(&plain, &[Offering, Uncertain]);
+        check(&cut, "bob", 2_000, Ok(()));
+    }
+
+    #[test]
+    fn attempts_are_counted() {
+        let check = |before: &[Step], want: u32| {
+            let letter = with_steps(&message(1, "alice", "bob"), before);
+            match decide(second(0), &name("bob"), &letter, &offering()) {
+                Ok(Event::Progress(progress)) => assert_eq!(progress.attempt, Some(want)),
+                other => panic!("{other:?}"),
+            }
+        };
+        check(&[], 1);
+        check(&[Offering, Uncertain], 2);
+        check(&[Offering, Uncertain, Offering, Uncertain], 3);
+    }
+}

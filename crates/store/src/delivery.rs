@@ -1,0 +1,135 @@
+//! The pieces of work of a session: offers and what becomes of them, expiry, its own begin and
+//! end. As everywhere, the core decides, on views at head.
+
+use crate::job::{Cut, Done, Expired, Moved};
+use crate::query;
+use crate::views::{OFFERING, instant};
+use crate::work::Log;
+use jiff::Timestamp;
+use posthaste_core::offer::{self, Kept, Said};
+use posthaste_core::receipt::{self, Order};
+use posthaste_core::{AgentName, Ended, Event, MessageId, Started, session};
+use rusqlite::{Result, params};
+
+/// How many messages one piece of work records as expired.
+const SWEEP: usize = 100;
+
+impl Log<'_> {
+    /// Records what a session says of these messages, as far as it can be true.
+    pub(crate) fn say(
+        &mut self,
+        now: Timestamp,
+        agent: &AgentName,
+        ids: &[MessageId],
+        said: &Said,
+    ) -> Result<Done> {
+        let (mut moved, mut kept) = (Vec::new(), Vec::new());
+        for id in ids {
+            let decided = match query::letter(self.conn, self.views, *id)? {
+                Some(letter) => offer::decide(now, agent, &letter, said),
+                None => Err(Kept::NotFound),
+            };
+            match decided {
+                Ok(event) => {
+                    self.append_events(now, agent, vec![event])?;
+                    moved.push(*id);
+                }
+                Err(why) => kept.push((*id, why)),
+            }
+        }
+        let agent = agent.clone();
+        Ok(Done::Moved(Moved { agent, moved, kept }))
+    }
+
+    pub(crate) fn cut_off(
+        &mut self,
+        now: Timestamp,
+        agent: &AgentName,
+        cut: &Cut,
+        reason: &str,
+    ) -> Result<Done> {
+        let reason = reason.to_owned();
+        let said = Said::Uncertain { reason };
+        match cut {
+            Cut::These(ids) => self.say(now, agent, ids, &said),
+            Cut::All => {
+                let ids = self.under_way(agent)?;
+                self.say(now, agent, &ids, &said)
+            }
+        }
+    }
+
+    /// The messages of which an offer is under way.
+    fn under_way(&self, agent: &AgentName) -> Result<Vec<MessageId>> {
+        let mut look = self.views.prepare(
+            self.conn,
+            &format!(
+                "SELECT f.id FROM v#_letters l INDEXED BY v#_offering JOIN facts f ON f.seq = l.seq
+                 WHERE l.recipient = ?1 AND l.proven = {OFFERING} ORDER BY l.seq"
+            ),
+        )?;
+        let ids = look.query_map([agent.as_str()], |row| row.get::<_, String>(0))?;
+        ids.filter_map(|id| id.map(|id| id.parse().ok()).transpose())
+            .collect()
+    }
+
+    pub(crate) fn expire(&mut self, now: Timestamp, agent: &AgentName) -> Result<Done> {
+        let ids = self.sweep(now, agent)?;
+        Ok(Done::Expired(Expired {
+            agent: agent.clone(),
+            more: ids.len() == SWEEP,
+            ids,
+        }))
+    }
+
+    /// Records what ran out of time in this inbox, so that its end stands in the journal.
+    pub(crate) fn sweep(&mut self, now: Timestamp, agent: &AgentName) -> Result<Vec<MessageId>> {
+        let expired = {
+            let mut look = self.views.prepare(
+                self.conn,
+                &format!(
+                    "SELECT f.id FROM v#_letters l INDEXED BY v#_expiring JOIN facts f ON f.seq = l.seq
+                     WHERE l.recipient = ?1 AND l.ended = 0 AND l.seen = 0 AND l.expires_at <= ?2 LIMIT {SWEEP}"
+                ),
+            )?;
+            look.query_map(params![agent.as_str(), instant(now)], |row| {
+                row.get::<_, String>(0)
+            })?
+            .collect::<Result<Vec<_>>>()?
+        };
+        let expired: Vec<MessageId> = expired.iter().filter_map(|id| id.parse().ok()).collect();
+        for id in &expired {
+            if let Some(letter) = query::letter(self.conn, self.views, *id)? {
+                let events =
+                    receipt::decide(now, Order::Expire, agent, &letter.message, letter.standing);
+                self.append_events(now, agent, events.unwrap_or_default())?;
+            }
+        }
+        Ok(expired)
+    }
+
+    pub(crate) fn start(
+        &mut self,
+        now: Timestamp,
+        agent: &AgentName,
+        started: &Started,
+    ) -> Result<Done> {
+        let latest = self.views.latest_run(self.conn, agent)?;
+        let events = session::start(started, latest.as_ref());
+        let is_crash = events.iter().any(|event| matches!(event, Event::Ended(_)));
+        self.append_events(now, agent, events)?;
+        Ok(Done::Started {
+            agent: agent.clone(),
+            crashed: latest.filter(|_| is_crash),
+        })
+    }
+
+    pub(crate) fn end(&mut self, now: Timestamp, agent: &AgentName, ended: &Ended) -> Result<Done> {
+        let latest = self.views.latest_run(self.conn, agent)?;
+        let events = session::end(ended, latest.as_ref());
+        let is_new = !events.is_empty();
+        self.append_events(now, agent, events)?;
+        let agent = agent.clone();
+        Ok(Done::Ended { agent, is_new })
+    }
+}

@@ -1,0 +1,217 @@
+//! What can be asked of a writer, and how it answers.
+
+use jiff::Timestamp;
+use posthaste_core::offer::Kept;
+use posthaste_core::{
+    AgentName, Draft, Ended, Letter, Message, MessageId, Order, Refusal, Run, Started,
+};
+
+#[derive(Debug, Clone)]
+pub enum Job {
+    /// Store messages, all or none.
+    Post { now: Timestamp, drafts: Vec<Draft> },
+    /// Do one thing with messages that are there, all or none.
+    Order {
+        now: Timestamp,
+        who: AgentName,
+        order: Order,
+        ids: Vec<MessageId>,
+    },
+    /// Pick the most urgent unread messages that no route has put before their agent yet, and
+    /// record them as shown.
+    Inject { now: Timestamp, agent: AgentName },
+    /// Record that these messages are about to be shown, as far as they still may be.
+    Offer {
+        now: Timestamp,
+        agent: AgentName,
+        ids: Vec<MessageId>,
+        route: String,
+    },
+    /// Record that an offer was written whole.
+    Offered {
+        now: Timestamp,
+        agent: AgentName,
+        ids: Vec<MessageId>,
+        route: String,
+        evidence: String,
+    },
+    /// Record the agent's own word for it that it has them.
+    Accepted {
+        now: Timestamp,
+        agent: AgentName,
+        ids: Vec<MessageId>,
+        evidence: String,
+    },
+    /// Record that offers were cut off.
+    Uncertain {
+        now: Timestamp,
+        agent: AgentName,
+        cut: Cut,
+        reason: String,
+    },
+    /// Record which messages of an inbox ran out of time.
+    Expire { now: Timestamp, agent: AgentName },
+    /// Record that a session began; only for who holds the agent's name.
+    Started {
+        now: Timestamp,
+        agent: AgentName,
+        started: Started,
+    },
+    /// Record how a session ended.
+    Ended {
+        now: Timestamp,
+        agent: AgentName,
+        ended: Ended,
+    },
+}
+
+/// Which offers were cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cut {
+    /// All that were under way: the session that made them is gone.
+    All,
+    These(Vec<MessageId>),
+}
+
+/// Whether a commit must outlive a power cut before it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    Synced,
+    Unsynced,
+}
+
+impl Job {
+    pub(crate) fn durability(&self) -> Durability {
+        match self {
+            // Shown once more after a power cut is better than a slow prompt every time; and who
+            // was about to be shown something does not outlive a power cut either.
+            Self::Inject { .. } | Self::Offer { .. } => Durability::Unsynced,
+            Self::Post { .. }
+            | Self::Order { .. }
+            | Self::Offered { .. }
+            | Self::Accepted { .. }
+            | Self::Uncertain { .. }
+            | Self::Expire { .. }
+            | Self::Started { .. }
+            | Self::Ended { .. } => Durability::Synced,
+        }
+    }
+
+    /// What a whole group of jobs needs: as much as the one that needs most.
+    pub(crate) fn durability_of(jobs: &[Self]) -> Durability {
+        let is_synced = |job: &Self| job.durability() == Durability::Synced;
+        if jobs.iter().any(is_synced) {
+            Durability::Synced
+        } else {
+            Durability::Unsynced
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub enum Done {
+    Posted(Vec<Posted>),
+    Ordered(Vec<Ordered>),
+    Injected(Injection),
+    /// Which messages came a step further in delivery.
+    Moved(Moved),
+    Expired(Expired),
+    /// A session began; with the run before it, where that had no end and so has crashed.
+    Started {
+        agent: AgentName,
+        crashed: Option<Run>,
+    },
+    /// A session has its end; false where it had one, or another runs by now.
+    Ended {
+        agent: AgentName,
+        is_new: bool,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    pub agent: AgentName,
+    pub moved: Vec<MessageId>,
+    /// Those that stay as they are, and why.
+    pub kept: Vec<(MessageId, Kept)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expired {
+    pub agent: AgentName,
+    pub ids: Vec<MessageId>,
+    /// Whether there are others, to be recorded in another turn.
+    pub more: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Posted {
+    pub letter: Letter,
+    /// False where the same message stood in the journal already.
+    pub is_new: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Ordered {
+    pub message: Message,
+    pub outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Changed,
+    /// It was so already.
+    Unchanged,
+    AlreadyArchived,
+}
+
+#[derive(Debug, Clone)]
+pub struct Injection {
+    pub letters: Vec<Letter>,
+    /// How many are unread in all.
+    pub unread: u64,
+}
+
+/// Why a piece of work was not done. Nothing of it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    #[error("{refusal}")]
+    Refused {
+        id: Option<MessageId>,
+        refusal: Refusal,
+    },
+    #[error("no message {0}")]
+    NotFound(MessageId),
+}
+
+impl Done {
+    /// Whose inboxes or sessions it touched.
+    pub(crate) fn agents(&self) -> Vec<AgentName> {
+        match self {
+            Self::Posted(posted) => posted
+                .iter()
+                .filter(|p| p.is_new)
+                .map(|p| p.letter.message.to.clone())
+                .collect(),
+            Self::Ordered(ordered) => {
+                let changed = ordered.iter().filter(|o| o.outcome == Outcome::Changed);
+                changed.map(|o| o.message.to.clone()).collect()
+            }
+            Self::Injected(injection) => injection
+                .letters
+                .iter()
+                .map(|l| l.message.to.clone())
+                .collect(),
+            Self::Moved(Moved { agent, moved, .. }) => touched(agent, !moved.is_empty()),
+            Self::Expired(Expired { agent, ids, .. }) => touched(agent, !ids.is_empty()),
+            Self::Started { agent, .. } => touched(agent, true),
+            Self::Ended { agent, is_new } => touched(agent, *is_new),
+        }
+    }
+}
+
+fn touched(agent: &AgentName, is_touched: bool) -> Vec<AgentName> {
+    is_touched.then(|| agent.clone()).into_iter().collect()
+}
+
+pub(crate) type Answer = std::result::Result<Done, Denied>;

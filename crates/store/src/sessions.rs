@@ -1,0 +1,89 @@
+//! The latest run of each agent: keeping it in a view, and looking it up there.
+
+use crate::error::{Result, sqlite};
+use crate::journal::Journal;
+use crate::views::{Views, record_at};
+use posthaste_core::{AgentName, Fact, Run};
+use rusqlite::{Connection, OptionalExtension, params};
+
+impl Journal {
+    /// The latest run of an agent, with its end if it has one.
+    pub fn session(&mut self, agent: &AgentName) -> Result<Option<Run>> {
+        self.catch_up()?;
+        let run = self.views.latest_run(&self.conn, agent);
+        run.map_err(sqlite(&self.home.journal()))
+    }
+
+    /// The latest run of every agent that ever ran, in the order of their names.
+    pub fn sessions(&mut self) -> Result<Vec<Run>> {
+        self.catch_up()?;
+        let path = self.home.journal();
+        let names: Vec<String> = self
+            .views
+            .prepare(&self.conn, "SELECT name FROM v#_sessions ORDER BY name")
+            .and_then(|mut look| look.query_map([], |row| row.get(0))?.collect())
+            .map_err(sqlite(&path))?;
+        let names = names.iter().filter_map(|name| AgentName::parse(name).ok());
+        let runs = names.map(|name| self.views.latest_run(&self.conn, &name).transpose());
+        runs.flatten()
+            .collect::<rusqlite::Result<_>>()
+            .map_err(sqlite(&path))
+    }
+}
+
+impl Views {
+    pub(crate) fn start_run(
+        self,
+        conn: &Connection,
+        seq: u64,
+        fact: &Fact,
+    ) -> rusqlite::Result<()> {
+        self.prepare(
+            conn,
+            "INSERT OR REPLACE INTO v#_sessions VALUES (?1, ?2, NULL)",
+        )?
+        .execute(params![fact.agent.as_str(), seq])?;
+        Ok(())
+    }
+
+    /// Keeps an end, where the core takes it for that of the latest run.
+    pub(crate) fn end_run(self, conn: &Connection, seq: u64, fact: &Fact) -> rusqlite::Result<()> {
+        let Some(before) = self.latest_run(conn, &fact.agent)? else {
+            return Ok(());
+        };
+        let mut after = before.clone();
+        after.apply(fact);
+        if after != before {
+            self.prepare(conn, "UPDATE v#_sessions SET ended = ?2 WHERE name = ?1")?
+                .execute(params![fact.agent.as_str(), seq])?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn latest_run(
+        self,
+        conn: &Connection,
+        agent: &AgentName,
+    ) -> rusqlite::Result<Option<Run>> {
+        let seqs: Option<(u64, Option<u64>)> = self
+            .prepare(
+                conn,
+                "SELECT started, ended FROM v#_sessions WHERE name = ?1",
+            )?
+            .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        let Some((started, ended)) = seqs else {
+            return Ok(None);
+        };
+        let fact_at = |seq| -> rusqlite::Result<Option<Fact>> {
+            Ok(record_at(conn, seq)?.and_then(|record| record.read().ok()))
+        };
+        let mut run = fact_at(started)?.as_ref().and_then(Run::begun_by);
+        if let (Some(run), Some(ended)) = (&mut run, ended)
+            && let Some(fact) = fact_at(ended)?
+        {
+            run.apply(&fact);
+        }
+        Ok(run)
+    }
+}

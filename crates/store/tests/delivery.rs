@@ -1,0 +1,298 @@
+//! What a session records: offers and what became of them, expiry, its own begin and end.
+
+#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
+
+use jiff::{SignedDuration, Timestamp};
+use posthaste_core::offer::Kept;
+use posthaste_core::{
+    Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run, Started,
+};
+use posthaste_lab::{TempHome, at, draft, id, name, order, post};
+use posthaste_store::bell::Ear;
+use posthaste_store::{Cut, Done, Expired, Job, Journal, Moved};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+fn numbered(n: u32, priority: Priority) -> Draft {
+    Draft {
+        id: id(n),
+        priority,
+        ..draft("alice", "bob", n.to_string())
+    }
+}
+
+fn commit(journal: &mut Journal, job: Job) -> Done {
+    journal.commit(job).unwrap().unwrap()
+}
+
+fn moved(journal: &mut Journal, job: Job) -> Moved {
+    match commit(journal, job) {
+        Done::Moved(moved) => moved,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn offer(now: Timestamp, ids: &[MessageId]) -> Job {
+    Job::Offer {
+        now,
+        agent: name("bob"),
+        ids: ids.to_vec(),
+        route: "terminal".to_owned(),
+    }
+}
+
+fn offered(now: Timestamp, ids: &[MessageId]) -> Job {
+    Job::Offered {
+        now,
+        agent: name("bob"),
+        ids: ids.to_vec(),
+        route: "terminal".to_owned(),
+        evidence: "written whole".to_owned(),
+    }
+}
+
+fn cut(now: Timestamp, cut: Cut) -> Job {
+    Job::Uncertain {
+        now,
+        agent: name("bob"),
+        cut,
+        reason: "the session crashed".to_owned(),
+    }
+}
+
+fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
+    let pending = journal.pending(&name("bob"), now).unwrap();
+    assert_eq!(pending.queued, pending.due.len() as u64);
+    pending.due.iter().map(|l| l.message.id).collect()
+}
+
+fn started(run: u128) -> Started {
+    Started {
+        run: Uuid::from_u128(run),
+        pid: 1,
+        pid_started: 2,
+        child_pid: 3,
+        child_started: 4,
+        command: vec!["cat".to_owned()],
+        cwd: "/".to_owned(),
+        harness: "generic".to_owned(),
+        boot: "boot".to_owned(),
+    }
+}
+
+#[test]
+fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
+    use Priority::{Idle, IdleFirst, Interrupt, Normal};
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let lanes = [Idle, IdleFirst, Normal, IdleFirst, Interrupt, Idle, Normal];
+    for (n, lane) in (1..).zip(lanes) {
+        post(&mut journal, at(0), &numbered(n, lane));
+    }
+    let want: Vec<_> = [5, 3, 7, 4, 2, 1, 6].map(id).to_vec();
+    assert_eq!(due(&mut journal, at(0)), want);
+
+    let done = moved(&mut journal, offer(at(1), &want[..3]));
+    assert_eq!((done.moved, done.kept), (want[..3].to_vec(), vec![]));
+    assert_eq!(due(&mut journal, at(1)), want[3..]);
+    // Nobody else may show them.
+    let job = Job::Inject {
+        now: at(1),
+        agent: name("bob"),
+    };
+    match commit(&mut journal, job) {
+        Done::Injected(injection) => {
+            let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
+            assert_eq!((shown, injection.unread), (want[3..6].to_vec(), 7));
+        }
+        other => panic!("{other:?}"),
+    }
+    let again = moved(&mut journal, offer(at(2), &want));
+    assert_eq!(again.moved, want[6..]);
+    let why: Vec<_> = again.kept.into_iter().map(|(_, why)| why).collect();
+    let offering = Kept::Already(ReceiptState::Offering);
+    assert_eq!(why[..3], [offering.clone(), offering.clone(), offering]);
+    assert_eq!(why[3..], [Kept::Shown, Kept::Shown, Kept::Shown]);
+}
+
+#[test]
+fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=4 {
+        post(&mut journal, at(0), &numbered(n, Priority::Normal));
+    }
+    moved(&mut journal, offer(at(1), &[id(1), id(2), id(3)]));
+    let done = moved(&mut journal, offered(at(2), &[id(1), id(4), id(9)]));
+    assert_eq!(done.moved, [id(1)]);
+    let not_offering = Kept::NotOffering(ReceiptState::Stored);
+    let kept = [(id(4), not_offering), (id(9), Kept::NotFound)];
+    assert_eq!(done.kept, kept);
+    // The sender cannot take back what may be on the screen.
+    let cancel = Job::Order {
+        now: at(2),
+        who: name("alice"),
+        order: Order::Cancel,
+        ids: vec![id(2)],
+    };
+    assert!(journal.commit(cancel).unwrap().is_err());
+
+    let one = moved(&mut journal, cut(at(3), Cut::These(vec![id(2)])));
+    assert_eq!(one.moved, [id(2)]);
+    let rest = moved(&mut journal, cut(at(3), Cut::All));
+    assert_eq!(rest.moved, [id(3)]);
+    assert_eq!(moved(&mut journal, cut(at(3), Cut::All)).moved, []);
+    let pending = journal.pending(&name("bob"), at(3)).unwrap().due;
+    let repeats: Vec<_> = pending
+        .iter()
+        .map(|l| (l.message.id, l.is_repeat()))
+        .collect();
+    assert_eq!(repeats, [(id(2), true), (id(3), true), (id(4), false)]);
+
+    moved(&mut journal, offer(at(4), &[id(2)]));
+    moved(&mut journal, offered(at(5), &[id(2)]));
+    let accepted = Job::Accepted {
+        now: at(6),
+        agent: name("bob"),
+        ids: vec![id(2), id(4)],
+        evidence: "its hook".to_owned(),
+    };
+    let done = moved(&mut journal, accepted);
+    assert_eq!(
+        (done.moved, done.kept),
+        (vec![id(2)], vec![(id(4), Kept::NotSeen)])
+    );
+    let letter = journal.letter(id(2)).unwrap().unwrap();
+    let journey: Vec<_> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    let want = "stored offering uncertain offering offered accepted";
+    assert_eq!(journey.join(" "), want);
+}
+
+#[test]
+fn pending_says_when_the_clock_alone_changes_it() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let ttl = |n, seconds| Draft {
+        ttl: Some(SignedDuration::from_secs(seconds)),
+        ..numbered(n, Priority::Normal)
+    };
+    let later = Draft {
+        not_before: Some(at(50)),
+        ..numbered(3, Priority::Normal)
+    };
+    for one in [ttl(1, 20), ttl(2, 90), later] {
+        post(&mut journal, at(0), &one);
+    }
+    let mut check = |now: i64, want: &[u32], next: Option<i64>| {
+        let pending = journal.pending(&name("bob"), at(now)).unwrap();
+        let ids: Vec<_> = pending.due.iter().map(|l| l.message.id).collect();
+        let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
+        assert_eq!((ids, pending.next), (want, next.map(at)), "at {now}");
+    };
+    check(0, &[1, 2], Some(20));
+    check(20, &[2], Some(50));
+    check(50, &[2, 3], Some(90));
+    check(90, &[3], None);
+    let expire = |now| Job::Expire {
+        now: at(now),
+        agent: name("bob"),
+    };
+    for (now, want) in [(19, vec![]), (20, vec![id(1)]), (90, vec![id(2)])] {
+        match commit(&mut journal, expire(now)) {
+            Done::Expired(Expired { ids, more, .. }) => assert_eq!((ids, more), (want, false)),
+            other => panic!("{other:?}"),
+        }
+    }
+    let state = journal.letter(id(1)).unwrap().unwrap().standing.receipt();
+    assert_eq!(state, ReceiptState::Expired);
+    let kept = moved(&mut journal, offer(at(95), &[id(1)])).kept;
+    assert_eq!(kept, [(id(1), Kept::Ended(ReceiptState::Expired))]);
+}
+
+#[test]
+fn what_is_long_is_read_a_few_at_a_time() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let long = "x".repeat(200 << 10);
+    for _ in 0..5 {
+        post(&mut journal, at(0), &draft("alice", "bob", long.clone()));
+    }
+    let pending = journal.pending(&name("bob"), at(0)).unwrap();
+    assert_eq!((pending.due.len(), pending.queued), (2, 5));
+}
+
+#[test]
+fn an_offer_of_messages_that_were_dealt_with_meanwhile_is_none() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=3 {
+        post(&mut journal, at(0), &numbered(n, Priority::Normal));
+    }
+    order(&mut journal, at(1), "bob", Order::MarkRead, &[id(1)]);
+    order(&mut journal, at(1), "alice", Order::Cancel, &[id(2)]);
+    let head = journal.head().unwrap();
+    let done = moved(&mut journal, offer(at(2), &[id(1), id(2)]));
+    assert_eq!(done.moved, []);
+    let ended = Kept::Ended(ReceiptState::Cancelled);
+    assert_eq!(done.kept, [(id(1), Kept::Read), (id(2), ended)]);
+    assert_eq!(journal.head().unwrap(), head);
+}
+
+#[test]
+fn a_session_has_a_begin_an_end_and_a_bell() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let bob = name("bob");
+    let start = |run| Job::Started {
+        now: at(0),
+        agent: name("bob"),
+        started: started(run),
+    };
+    let end = |run, how| Job::Ended {
+        now: at(1),
+        agent: name("bob"),
+        ended: Ended {
+            run: Uuid::from_u128(run),
+            how,
+        },
+    };
+    let crashed = |done| -> Option<Run> {
+        match done {
+            Done::Started { crashed, .. } => crashed,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(journal.session(&bob).unwrap(), None);
+    let ear = Ear::on(&home.home(), Some(&bob)).unwrap();
+    assert_eq!(crashed(commit(&mut journal, start(1))), None);
+    let before = Instant::now();
+    ear.wait(Duration::from_secs(30));
+    assert!(before.elapsed() < Duration::from_secs(30), "no bell");
+    let run = journal.session(&bob).unwrap().unwrap();
+    assert_eq!((run.started, run.end), (started(1), None));
+
+    // Without an end, the next start says so.
+    let gone = crashed(commit(&mut journal, start(2))).unwrap();
+    assert_eq!(gone.started, started(1));
+    let kinds = |journal: &Journal| -> Vec<String> {
+        let facts = journal.facts_after(0).unwrap();
+        facts.into_iter().map(|record| record.kind).collect()
+    };
+    let all = ["session_started", "session_ended", "session_started"];
+    assert_eq!(kinds(&journal), all);
+
+    let is_new = |done| matches!(done, Done::Ended { is_new: true, .. });
+    assert!(!is_new(commit(&mut journal, end(1, Ending::Exit(0)))));
+    assert!(is_new(commit(&mut journal, end(2, Ending::Signal(15)))));
+    assert!(!is_new(commit(&mut journal, end(2, Ending::Crashed))));
+    let run = journal.session(&bob).unwrap().unwrap();
+    assert_eq!(run.end, Some((at(1), Ending::Signal(15))));
+    assert_eq!(crashed(commit(&mut journal, start(3))), None);
+    let all: Vec<_> = journal.sessions().unwrap();
+    assert_eq!(
+        all.iter()
+            .map(|run| run.started.run.as_u128())
+            .collect::<Vec<_>>(),
+        [3]
+    );
+}
