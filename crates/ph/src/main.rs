@@ -3,18 +3,24 @@
 //! Reads the command line, hands over to the verb, and turns how it ended into words and an exit
 //! code. Starts no runtime: a verb that needs one starts its own.
 
+mod attach;
 mod cli;
 mod config;
 mod context;
 mod letterbox;
 mod output;
 mod report;
+mod screen;
+mod session;
 mod times;
 
 use clap::CommandFactory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == session::start::HOST) {
+        return session::host::main();
+    }
     clap_complete::CompleteEnv::with_factory(cli::Cli::command)
         .var(cli::COMPLETE)
         .complete();

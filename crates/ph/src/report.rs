@@ -2,11 +2,12 @@
 //! and what to do about it.
 
 use posthaste_store::{Denied, Error, Hint};
+use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Code {
     Ok,
     /// The answer is no, or empty where something was asked for.
@@ -48,7 +49,7 @@ impl From<Code> for ExitCode {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Report {
     code: Code,
     message: String,
@@ -68,6 +69,10 @@ impl Report {
 
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::new(Code::Usage, message)
+    }
+
+    pub(crate) fn not_found(message: impl Display) -> Self {
+        Self::new(Code::NotFound, message)
     }
 
     pub(crate) fn refused(message: impl Display) -> Self {

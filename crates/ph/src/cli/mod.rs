@@ -4,6 +4,7 @@
 //! those arguments to an exit code. Rules live in the core, storage in the store.
 
 mod archive;
+mod attach;
 mod body;
 mod cancel;
 mod check;
@@ -18,16 +19,24 @@ mod help;
 mod import;
 mod inbox;
 mod log;
+mod ls;
 mod man;
 mod mark;
 mod message;
 mod misread;
 mod names;
+mod nudge;
+mod peek;
 mod read;
+mod replay;
 mod reply;
+mod restart;
+mod run;
 mod search;
 mod send;
 mod show;
+mod status;
+mod stop;
 mod thread;
 mod why;
 
@@ -86,6 +95,15 @@ struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
+    Run(run::Args),
+    Attach(attach::Args),
+    Ls(ls::Args),
+    Status(status::Args),
+    Peek(peek::Args),
+    Replay(replay::Args),
+    Stop(stop::Args),
+    Restart(restart::Args),
+    Nudge(nudge::Args),
     Send(send::Args),
     Message(message::Args),
     Inbox(inbox::Args),
@@ -174,6 +192,15 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
     };
     let context = &mut context;
     let code = match verb {
+        Verb::Run(args) => run::run(context, args),
+        Verb::Attach(args) => attach::run(context, &args),
+        Verb::Ls(args) => ls::run(context, &args),
+        Verb::Status(args) => status::run(context, &args),
+        Verb::Peek(args) => peek::run(context, &args),
+        Verb::Replay(args) => replay::run(context, &args),
+        Verb::Stop(args) => stop::run(context, &args),
+        Verb::Restart(args) => restart::run(context, &args),
+        Verb::Nudge(args) => nudge::run(context, &args),
         Verb::Send(args) => send::run(context, args),
         Verb::Message(args) => message::run(context, args),
         Verb::Inbox(args) => inbox::run(context, &args),

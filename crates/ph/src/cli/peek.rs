@@ -1,0 +1,86 @@
+use super::names::{NameParser, complete_agents};
+use super::status;
+use crate::context::Context;
+use crate::report::{Code, Report, Result};
+use crate::screen;
+use crate::session::client::{Client, NoAnswer, PATIENT};
+use crate::session::host::{RECORDING_STEM, SCROLLBACK};
+use crate::session::place::Place;
+use posthaste_core::AgentName;
+use posthaste_wire::method::{self, Screen};
+
+/// Show what an agent's terminal shows, or showed last
+///
+/// Changes nothing and needs no terminal. Of a session that has ended it shows the last screen.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph peek coder-1
+  ph peek coder-1 --lines 100
+  ph peek coder-1 --ansi | less -R")]
+pub(super) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// The last so many lines, what has scrolled away included [default: the screen]
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    lines: Option<u64>,
+    /// With colours
+    #[arg(long)]
+    ansi: bool,
+}
+
+pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    let shown = match live(context, args)? {
+        Some(shown) => shown,
+        None => recorded(context, args)?,
+    };
+    if context.json {
+        context.out.json(&shown)?;
+        return Ok(Code::Ok);
+    }
+    for line in &shown.lines {
+        // What the screen holds has been through a terminal already: nothing in it acts but the
+        // colours that were asked for.
+        context.out.bytes(line.as_bytes())?;
+        context.out.bytes(b"\n")?;
+    }
+    Ok(Code::Ok)
+}
+
+fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
+    let Some(mut client) = Client::of(&context.home, &args.name) else {
+        return Ok(None);
+    };
+    let peek = method::Peek {
+        lines: args.lines,
+        ansi: args.ansi,
+    };
+    match client.call(&peek, PATIENT) {
+        Ok(shown) => Ok(Some(shown)),
+        Err(NoAnswer::Silence) => Ok(None),
+        Err(NoAnswer::Refused(failure)) => Err(Report::refused(failure.message)),
+    }
+}
+
+fn recorded(context: &Context, args: &Args) -> Result<Screen> {
+    let name = &args.name;
+    let dir = Place::of(&context.home, name).dir();
+    let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK) else {
+        // Of a name that never ran this is the error to give.
+        status::find(context, name)?;
+        return Err(Report::not_found(format!("nothing was recorded of {name}")));
+    };
+    let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let size = screen.size();
+    Ok(Screen {
+        lines: if args.ansi {
+            screen.ansi(lines)
+        } else {
+            screen.text(lines)
+        },
+        cols: size.cols,
+        rows: size.rows,
+        title: screen.title().map(str::to_owned),
+    })
+}
