@@ -53,6 +53,11 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
+    /// How many bytes wait here for the rest of their frame, or to be let go.
+    pub fn kept(&self) -> usize {
+        self.buffer.len()
+    }
+
     /// The next whole frame.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, TooLong> {
         let rest = &self.buffer[self.taken..];

@@ -14,6 +14,8 @@ pub mod param;
 pub mod plain;
 pub mod rpc;
 mod session;
+#[cfg(test)]
+mod tests;
 pub mod time;
 pub mod topic;
 
