@@ -3,6 +3,7 @@
 use crate::config::{Config, Layers};
 use crate::output::{Output, note};
 use crate::report::{Report, Result};
+use crate::session::place;
 use crate::times;
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
@@ -115,28 +116,41 @@ impl Context {
 
     /// Who is asking, and on what grounds.
     pub(crate) fn me(&self) -> Result<(AgentName, Evidence)> {
-        match std::env::var_os("PH_AGENT").filter(|name| !name.is_empty()) {
+        let said = match std::env::var_os("PH_AGENT").filter(|name| !name.is_empty()) {
             Some(name) => {
                 let name = name.to_string_lossy();
-                let name =
-                    agent_name(&name).map_err(|r| r.hint("PH_AGENT says which agent is asking"))?;
-                Ok((name, Evidence::Env))
+                let name = agent_name(&name);
+                Some(name.map_err(|r| r.hint("PH_AGENT says which agent is asking"))?)
             }
-            None => Ok((AgentName::human(), Evidence::Default)),
+            None => None,
+        };
+        // What a process descends from says more than a variable that anybody can set.
+        match (said, place::agent_here(&self.home)) {
+            (Some(said), Some(born)) if said != born => Err(Report::refused(format!(
+                "this runs in the session of {born}; PH_AGENT says {said}"
+            ))
+            .hint("leave PH_AGENT as the session has set it")),
+            (_, Some(born)) => Ok((born, Evidence::Ancestry)),
+            (Some(said), None) => Ok((said, Evidence::Env)),
+            (None, None) => Ok((AgentName::human(), Evidence::Default)),
         }
     }
 
     /// Who sends: `--from`, unless this is an agent, which can only be itself.
     pub(crate) fn sender(&self, from: Option<&AgentName>) -> Result<(AgentName, Evidence)> {
         let (me, evidence) = self.me()?;
-        match from {
-            None => Ok((me, evidence)),
-            Some(from) if evidence == Evidence::Env && *from != me => Err(Report::refused(
-                format!("this is {me}; it cannot send as {from}"),
-            )
-            .hint("leave --from out, or unset PH_AGENT if you are not that agent")),
-            Some(from) if *from == me => Ok((me, evidence)),
-            Some(from) => Ok((from.clone(), Evidence::Flag)),
+        match (from, evidence) {
+            (None, _) => Ok((me, evidence)),
+            (Some(from), _) if *from == me => Ok((me, evidence)),
+            (Some(from), Evidence::Env) => {
+                Err(Report::refused(format!("this is {me}; it cannot send as {from}"))
+                    .hint("leave --from out, or unset PH_AGENT if you are not that agent"))
+            }
+            (Some(from), Evidence::Ancestry) => {
+                Err(Report::refused(format!("this is {me}; it cannot send as {from}"))
+                    .hint("leave --from out"))
+            }
+            (Some(from), Evidence::Flag | Evidence::Default) => Ok((from.clone(), Evidence::Flag)),
         }
     }
 

@@ -6,10 +6,13 @@ use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
+use crate::session::client::{Client, PROMPT};
 use crate::times::{self, parse_duration, parse_point};
 use jiff::SignedDuration;
+use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{AgentName, Body, Draft, IdPrefix, MessageId, Priority};
-use posthaste_store::{Job, Journal, Posted, files};
+use posthaste_store::{Job, Posted, files};
+use posthaste_wire::{self as wire, method};
 
 /// Write to one or more agents
 ///
@@ -71,9 +74,11 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         })?),
         (None, None) => None,
     };
-    let mut journal = context.journal()?;
     let reply_to = match &args.reply_to {
-        Some(prefix) => Some(journal.find(prefix)?.message.id),
+        Some(prefix) => {
+            let mut journal = context.reader()?;
+            Some(context.find(journal.as_mut(), prefix)?.message.id)
+        }
         None => None,
     };
     let Recipients(to) = args.to;
@@ -98,7 +103,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         raw: false,
     });
     let drafts = drafts.collect();
-    post(context, journal, drafts, answer)
+    post(context, drafts, answer)
 }
 
 /// How the answer names what was stored.
@@ -113,60 +118,125 @@ pub(super) enum Answer {
 }
 
 /// Stores messages, all or none, and says so: after the answer, what can wait is done.
-pub(super) fn post(
-    context: &mut Context,
-    mut journal: Journal,
-    drafts: Vec<Draft>,
-    answer: Answer,
-) -> Result<Code> {
-    let texts: Vec<_> = drafts
-        .iter()
-        .map(|draft| draft.key.as_ref().map(|_| draft.body.clone()))
-        .collect();
+pub(super) fn post(context: &mut Context, drafts: Vec<Draft>, answer: Answer) -> Result<Code> {
+    // A live recipient takes its own mail, and is the faster for it.
+    if let [draft] = drafts.as_slice()
+        && let Some(sent) = over_the_socket(context, draft)
+    {
+        tell(context, &[sent], answer)?;
+        return Ok(Code::Ok);
+    }
     let job = Job::Post {
         now: context.now,
-        drafts,
+        drafts: drafts.clone(),
     };
+    let mut journal = context.journal()?;
     let posted = letterbox::post(&mut journal, job)?;
-    for (posted, text) in posted
+    let sent = posted
         .iter()
-        .zip(texts)
-        .filter(|(posted, _)| !posted.is_new)
-    {
-        let message = &posted.letter.message;
-        let there = files::body(&context.home, message).ok().map(Body::Inline);
-        let other = if there == text {
-            ""
-        } else {
-            ", with another text"
-        };
-        note(format!(
-            "a message with this key was sent to {} already{other}; nothing new was stored",
-            message.to
-        ));
-    }
-    let ids: Vec<_> = posted
-        .iter()
-        .map(|posted| posted.letter.message.id.to_string())
-        .collect();
-    print(context, &posted, answer)
-        .and_then(|()| context.out.flush())
-        .map_err(|report| report.after(&format!("stored as {}, but", ids.join(", "))))?;
+        .zip(&drafts)
+        .map(|(posted, draft)| sent(context, posted, draft))
+        .collect::<Result<Vec<_>>>()?;
+    tell(context, &sent, answer)?;
     letterbox::leave(journal);
     Ok(Code::Ok)
 }
 
-fn print(context: &mut Context, posted: &[Posted], answer: Answer) -> Result<()> {
+/// What became of a message, whichever way it went.
+struct Done {
+    id: MessageId,
+    to: AgentName,
+    /// Where it stood in the journal already: whether with this text.
+    repeated: Option<bool>,
+    /// Its whole shape, where that is asked for.
+    shape: Option<wire::Message>,
+}
+
+/// Hands a message to the session of its recipient. Where none answers in time, or it is refused,
+/// the journal decides: under the same id it is the same message.
+fn over_the_socket(context: &Context, draft: &Draft) -> Option<Done> {
+    let Body::Inline(body) = &draft.body else {
+        return None;
+    };
+    if body.len() > INLINE_LIMIT {
+        return None;
+    }
+    let mut client = Client::of(&context.home, &draft.to)?;
+    let sent = client.call(
+        &method::Send {
+            id: Some(draft.id),
+            from: Some(draft.from.clone()),
+            from_evidence: Some(draft.from_evidence),
+            to: Some(draft.to.clone()),
+            subject: draft.subject.clone(),
+            priority: Some(draft.priority),
+            reply_to: draft.reply_to.map(IdPrefix::from),
+            key: draft.key.clone(),
+            ttl_ms: draft
+                .ttl
+                .map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            not_before: draft.not_before,
+            allow_self: draft.allow_self,
+            raw: draft.raw,
+            ..method::Send::new(body.clone())
+        },
+        PROMPT,
+    );
+    let sent = sent.ok()?;
+    Some(Done {
+        id: sent.message.id,
+        to: draft.to.clone(),
+        repeated: (!sent.is_new).then(|| sent.message.body == *body),
+        shape: Some(sent.message),
+    })
+}
+
+fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
+    let message = &posted.letter.message;
+    let repeated = (!posted.is_new).then(|| {
+        let there = files::body(&context.home, message).ok().map(Body::Inline);
+        there.as_ref() == Some(&draft.body)
+    });
+    let shape = if context.json {
+        let body = letterbox::text_or_loss(&context.home, &posted.letter)?;
+        Some(wire::Message::new(&posted.letter, body, context.now))
+    } else {
+        None
+    };
+    Ok(Done {
+        id: message.id,
+        to: message.to.clone(),
+        repeated,
+        shape,
+    })
+}
+
+fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
+    for Done { to, repeated, .. } in sent {
+        let other = match repeated {
+            None => continue,
+            Some(true) => "",
+            Some(false) => ", with another text",
+        };
+        note(format!(
+            "a message with this key was sent to {to} already{other}; nothing new was stored"
+        ));
+    }
+    let ids: Vec<_> = sent.iter().map(|sent| sent.id.to_string()).collect();
+    print(context, sent, answer)
+        .and_then(|()| context.out.flush())
+        .map_err(|report| report.after(&format!("stored as {}, but", ids.join(", "))))
+}
+
+fn print(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
     if context.json {
-        let letters: Vec<_> = posted.iter().map(|posted| posted.letter.clone()).collect();
-        let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
+        let messages: Vec<_> = sent.iter().filter_map(|sent| sent.shape.as_ref()).collect();
         return match (answer, messages.as_slice()) {
             (Answer::Id | Answer::Sentence, [message]) => context.out.json(message),
             (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several),
         };
     }
-    for posted in posted {
-        let id = posted.letter.message.id;
+    for Done { id, .. } in sent {
         match answer {
             Answer::Id | Answer::Ids => context.out.line(id)?,
             Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,

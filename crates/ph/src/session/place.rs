@@ -4,6 +4,7 @@
 //! record says what to connect to and how to start it again, and is believed only beside a lock
 //! that is held.
 
+use super::process;
 use crate::report::{Report, Result};
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::Home;
@@ -171,6 +172,53 @@ impl Place {
         }
         let both = blake3_hex(format!("{key}/{}", self.name).as_bytes());
         Ok(base.join(format!("{both}.sock")))
+    }
+}
+
+/// Which sessions' children there are: a file a pid, with the agent's name in it.
+fn children(home: &Path) -> PathBuf {
+    home.join("sessions").join(".children")
+}
+
+/// The agent in whose session this process runs, by its ancestors.
+pub(crate) fn agent_here(home: &Home) -> Option<AgentName> {
+    let children = children(home.path());
+    // Where no session ever ran there is nothing to look for.
+    children.symlink_metadata().ok()?;
+    process::ancestry(std::process::id())
+        .into_iter()
+        .find_map(|(pid, started)| {
+            let name = std::fs::read_to_string(children.join(pid.to_string())).ok()?;
+            let (name, began) = name.split_once(' ')?;
+            let is_it = began.parse::<u64>().ok()? == started;
+            is_it.then(|| AgentName::parse(name).ok()).flatten()
+        })
+}
+
+/// Says whose child a process is, for as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Birth {
+    path: PathBuf,
+}
+
+impl Birth {
+    pub(crate) fn note(home: &Home, name: &AgentName, pid: u32, started: u64) -> Result<Self> {
+        let dir = children(home.path());
+        private_dir(&dir)?;
+        let path = dir.join(pid.to_string());
+        let write = || -> std::io::Result<()> {
+            let mut options = private_file();
+            let mut file = options.write(true).create(true).truncate(true).open(&path)?;
+            write!(file, "{name} {started}")
+        };
+        write().map_err(|error| cannot("write", &path, &error))?;
+        Ok(Self { path })
+    }
+}
+
+impl Drop for Birth {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
     }
 }
 
