@@ -147,6 +147,7 @@ impl From<Error> for Report {
             | Error::BodyLost { .. }
             | Error::Uncertain(_)
             | Error::WriterGone
+            | Error::Overloaded
             | Error::Sqlite(_)
             | Error::Shared(_) => Code::Storage,
         };
