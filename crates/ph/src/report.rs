@@ -152,6 +152,7 @@ impl From<Error> for Report {
             | Error::BodyLost { .. }
             | Error::Uncertain(_)
             | Error::WriterGone
+            | Error::Overloaded
             | Error::Sqlite(_)
             | Error::Shared(_) => Code::Storage,
         };

@@ -50,6 +50,8 @@ pub enum Error {
     BadImport { line: u64, why: String },
     #[error("the writer of this journal has stopped")]
     WriterGone,
+    #[error("too much waits to be written already")]
+    Overloaded,
     #[error("SQLite: {0}")]
     Sqlite(rusqlite::Error),
     /// An error that hit several at once.
@@ -88,6 +90,7 @@ impl Hint for Error {
             Self::Busy { .. } => {
                 "look at that process; the journal is free again when it ends".to_owned()
             }
+            Self::Overloaded => "nothing was stored; send again in a moment".to_owned(),
             Self::NotFound(_) => "'ph inbox --all' lists ids; 'ph search' finds text".to_owned(),
             Self::Ambiguous { .. } => "give more digits".to_owned(),
             Self::Shared(inner) => return inner.hint(),

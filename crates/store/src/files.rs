@@ -7,7 +7,7 @@
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, is_own_dir, private, private_dir, sync_dir};
-use crate::job::{Denied, Done, Job, Outcome};
+use crate::job::{Answer, Done, Job, Outcome};
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{AgentName, Body, Message, MessageId};
@@ -212,12 +212,7 @@ pub(crate) fn take_back_after(error: &Error, made: &Made) {
 /// Brings the files in line with what was committed, before the caller is answered. Nothing of it
 /// can undo the commit, so nothing of it fails: a copy that cannot be made now is made when it is
 /// asked for.
-pub(crate) fn settle(
-    home: &Home,
-    job: &Job,
-    made: &Made,
-    answer: &std::result::Result<Done, Denied>,
-) {
+pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
     match (job, answer) {
         (Job::Post { .. }, Ok(Done::Posted(posted))) => {
             for (posted, made) in posted.iter().zip(made) {

@@ -214,4 +214,5 @@ fn touched(agent: &AgentName, is_touched: bool) -> Vec<AgentName> {
     is_touched.then(|| agent.clone()).into_iter().collect()
 }
 
-pub(crate) type Answer = std::result::Result<Done, Denied>;
+/// What was done, or why nothing was.
+pub type Answer = std::result::Result<Done, Denied>;

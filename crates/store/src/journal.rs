@@ -4,7 +4,7 @@
 use crate::error::{Error, Result, is_failed_sync, sqlite};
 use crate::home::{Home, private_file};
 use crate::host::HostHold;
-use crate::job::{Denied, Done, Durability, Job};
+use crate::job::{Answer, Done, Durability, Job};
 use crate::lock::{Held, WritersLock};
 use crate::schema::{self, Position, VIEWS};
 use crate::views::Views;
@@ -30,6 +30,10 @@ impl Patience {
 
 /// How many facts are folded in, or imported, before others get their turn.
 pub(crate) const STRETCH: u32 = 1_000;
+
+/// In KiB, a quarter of SQLite's own choice. Half of that again would have a group of 64 messages
+/// in a large journal write its pages twice.
+const SMALL_CACHE: u32 = 512;
 
 #[derive(Debug)]
 pub struct Journal {
@@ -222,7 +226,7 @@ impl Journal {
     }
 
     /// Does one piece of work: decided, committed, synced, filed; then the bells ring.
-    pub fn commit(&mut self, mut job: Job) -> Result<std::result::Result<Done, Denied>> {
+    pub fn commit(&mut self, mut job: Job) -> Result<Answer> {
         let made = files::put_large_bodies(&self.home, &mut job)?;
         let answer = self.commit_all(std::slice::from_ref(&job));
         let answer = match answer {
@@ -239,10 +243,7 @@ impl Journal {
 
     /// Does several pieces of work in one transaction, synced if one of them needs it. Files and
     /// bells are the caller's.
-    pub(crate) fn commit_all(
-        &mut self,
-        jobs: &[Job],
-    ) -> Result<Vec<std::result::Result<Done, Denied>>> {
+    pub(crate) fn commit_all(&mut self, jobs: &[Job]) -> Result<Vec<Answer>> {
         let origin = self.origin.clone();
         self.with_durability(Job::durability_of(jobs), |journal| {
             journal.write(|conn, views, head| {
@@ -255,6 +256,14 @@ impl Journal {
                 jobs.iter().map(|job| log.carry_out(job)).collect()
             })
         })
+    }
+
+    /// Bounds SQLite's memory, for a process that stays: room for the pages of a group of commits,
+    /// and no more.
+    pub(crate) fn keep_small(&self) -> Result<()> {
+        self.conn
+            .execute_batch(&format!("PRAGMA cache_size = -{SMALL_CACHE}"))
+            .map_err(sqlite(&self.home.journal()))
     }
 
     fn with_durability<T>(
@@ -278,9 +287,7 @@ impl Journal {
 }
 
 /// The agents whose bells are to ring.
-pub(crate) fn touched(
-    answers: &[std::result::Result<Done, Denied>],
-) -> Vec<posthaste_core::AgentName> {
+pub(crate) fn touched(answers: &[Answer]) -> Vec<posthaste_core::AgentName> {
     let mut agents: Vec<_> = answers.iter().flatten().flat_map(Done::agents).collect();
     agents.sort_unstable();
     agents.dedup();

@@ -30,8 +30,10 @@ mod wal;
 mod work;
 
 pub use error::{Error, Hint};
-pub use group::Writer;
+pub use group::{Unsettled, Writer, WriterThread};
 pub use home::Home;
-pub use job::{Cut, Denied, Done, Expired, Injection, Job, Moved, Ordered, Outcome, Posted};
+pub use job::{
+    Answer, Cut, Denied, Done, Expired, Injection, Job, Moved, Ordered, Outcome, Posted,
+};
 pub use journal::{Journal, Patience};
 pub use query::{Count, Listing, Pending};

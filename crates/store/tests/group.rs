@@ -6,9 +6,11 @@ use posthaste_core::{Draft, MessageId, Order};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, text_of,
 };
-use posthaste_store::{Denied, Done, Error, Hint, Job, Journal, Outcome, Patience, Writer, files};
+use posthaste_store::{
+    Answer, Denied, Done, Error, Hint, Job, Journal, Outcome, Patience, Unsettled, Writer, files,
+};
 use std::collections::BTreeMap;
-use std::sync::Barrier;
+use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 
 fn posting(draft: Draft) -> Job {
@@ -209,4 +211,104 @@ fn the_thread_ends_when_the_last_writer_is_gone() {
         files::body(journal.home(), &message).unwrap(),
         text_of(id(1))
     );
+}
+
+/// Submits, and gives back what comes of it later.
+fn submit(writer: &Writer, job: Job) -> mpsc::Receiver<Unsettled> {
+    let (sender, answer) = mpsc::channel();
+    let then = move |done| drop(sender.send(done));
+    writer.submit(job, then).unwrap();
+    answer
+}
+
+#[test]
+fn what_is_submitted_is_committed_then_settled_then_answered() {
+    let home = TempHome::new();
+    let (writer, thread) = start(&home);
+    let answers: Vec<_> = (1..=100)
+        .map(|n| submit(&writer, posting(numbered(n, "bob"))))
+        .collect();
+    let refused = submit(&writer, posting(draft("bob", "bob", "to itself")));
+    let large = Draft {
+        id: id(101),
+        ..draft("lab", "bob", "x".repeat(2 << 20))
+    };
+    let filed = submit(&writer, posting(large));
+    let dir = home.home().messages(&name("bob"));
+    for (n, answer) in (1..).zip(answers) {
+        let done = answer.recv().unwrap();
+        let file = dir.join(format!("20260101-000000-{}.md", id(n).id8()));
+        assert!(!file.exists(), "settled before anybody asked");
+        let done: Answer = done.settle().unwrap();
+        assert!(matches!(done, Ok(Done::Posted(posted)) if posted[0].is_new));
+        assert_eq!(std::fs::read_to_string(file).unwrap(), text_of(id(n)));
+    }
+    assert!(refused.recv().unwrap().settle().unwrap().is_err());
+    filed.recv().unwrap().settle().unwrap().unwrap();
+    drop(writer);
+    thread.join();
+    let mut journal = home.journal();
+    assert_eq!(journal.head().unwrap(), 101);
+    let large = journal.letter(id(101)).unwrap().unwrap().message;
+    assert_eq!(files::body(journal.home(), &large).unwrap().len(), 2 << 20);
+}
+
+#[test]
+fn a_question_sees_what_was_handed_in_before_it() {
+    let home = TempHome::new();
+    let (writer, thread) = start(&home);
+    let (sender, answers) = mpsc::channel();
+    for n in 1..=50 {
+        drop(submit(&writer, posting(numbered(n, "bob"))));
+        let sender = sender.clone();
+        let question = move |journal: &mut Journal| {
+            let pending = journal.pending(&name("bob"), at(0)).unwrap();
+            sender.send((n, pending.queued)).unwrap();
+        };
+        writer.ask(question).unwrap();
+    }
+    drop((writer, sender));
+    thread.join();
+    let seen: Vec<(u32, u64)> = answers.iter().collect();
+    assert_eq!(seen.len(), 50);
+    assert!(seen.iter().all(|(n, queued)| *queued >= u64::from(*n)));
+}
+
+#[test]
+fn who_does_not_want_to_wait_hears_that_it_is_full() {
+    let home = TempHome::new();
+    let (writer, thread) = start(&home);
+    let (open, gate) = mpsc::channel::<()>();
+    // The writer is kept busy until the gate opens.
+    let wait = move |_: &mut Journal| {
+        let _ = gate.recv();
+    };
+    writer.ask(wait).unwrap();
+    let full = (0..2_000).find_map(|_| writer.ask(|_| {}).err());
+    assert!(matches!(full, Some(Error::Overloaded)), "{full:?}");
+    let refused = writer.submit(posting(numbered(1, "bob")), |_| panic!("it was refused"));
+    assert!(matches!(refused, Err(Error::Overloaded)));
+    open.send(()).unwrap();
+    // Who waits gets in.
+    writer.commit(posting(numbered(2, "bob"))).unwrap().unwrap();
+    drop(writer);
+    thread.join();
+    assert_eq!(home.journal().head().unwrap(), 1);
+}
+
+#[test]
+fn a_failed_commit_reaches_who_submitted() {
+    let home = TempHome::new();
+    let patience = Patience(Duration::from_millis(50));
+    let (writer, thread) = Writer::start(home.home(), patience).unwrap();
+    let holder = home.journal();
+    let held = holder.hold().unwrap();
+    let large = draft("lab", "bob", "x".repeat(2 << 20));
+    let answer = submit(&writer, posting(large)).recv().unwrap().settle();
+    assert!(matches!(answer, Err(Error::Shared(_))), "{answer:?}");
+    let dir = home.home().messages(&name("bob"));
+    assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
+    drop(held);
+    drop(writer);
+    thread.join();
 }
