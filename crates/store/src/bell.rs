@@ -39,33 +39,54 @@ fn strike(path: &Path) {
     }
 }
 
-/// Hears one bell.
+/// Has something called at every ring of one bell, for as long as it is kept.
 #[derive(Debug)]
-pub struct Ear {
+pub struct Watch {
     _watcher: notify::RecommendedWatcher,
-    rings: Receiver<()>,
 }
 
-impl Ear {
-    /// Listens to all facts of a home, or to one agent's.
-    pub fn on(home: &Home, agent: Option<&AgentName>) -> Result<Self> {
+impl Watch {
+    /// Watches all facts of a home, or one agent's. `rung` is called from a thread of its own, and
+    /// now and then without need.
+    pub fn on(
+        home: &Home,
+        agent: Option<&AgentName>,
+        rung: impl Fn() + Send + 'static,
+    ) -> Result<Self> {
         let path = agent.map_or_else(|| home.bell(), |agent| home.bell_of(agent));
         private_file(&path)?;
-        // One ring not yet heard is as good as many: when the channel is full, a ring is dropped.
-        let (ringer, rings) = mpsc::sync_channel(1);
         let mut watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
                 // An error too is a reason to look.
                 if event.is_err() || event.is_ok_and(|e| !e.kind.is_access()) {
-                    let _ = ringer.try_send(());
+                    rung();
                 }
             })
             .map_err(|error| unwatched(&path, error))?;
         watcher
             .watch(&path, RecursiveMode::NonRecursive)
             .map_err(|error| unwatched(&path, error))?;
+        Ok(Self { _watcher: watcher })
+    }
+}
+
+/// Hears one bell.
+#[derive(Debug)]
+pub struct Ear {
+    _watch: Watch,
+    rings: Receiver<()>,
+}
+
+impl Ear {
+    /// Listens to all facts of a home, or to one agent's.
+    pub fn on(home: &Home, agent: Option<&AgentName>) -> Result<Self> {
+        // One ring not yet heard is as good as many: when the channel is full, a ring is dropped.
+        let (ringer, rings) = mpsc::sync_channel(1);
+        let watch = Watch::on(home, agent, move || {
+            let _ = ringer.try_send(());
+        })?;
         Ok(Self {
-            _watcher: watcher,
+            _watch: watch,
             rings,
         })
     }

@@ -2,18 +2,30 @@ use crate::config::SETTINGS;
 use crate::context::Said;
 use crate::output::Output;
 use crate::report::{Code, Report, Result};
+use crate::times;
 use anstyle::AnsiColor;
+use posthaste_core::AgentName;
+use posthaste_store::bell::Ear;
+use posthaste_store::{Home, Journal, Listing, Patience};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
-/// Show a small exchange between a person and an agent, in a temporary home
+/// Show a small exchange between a person and two agents, in a temporary home
 ///
-/// Runs the real commands, prints each with its output, and leaves nothing behind.
+/// Runs the real commands, prints each with its output, and leaves nothing behind. The agents are
+/// two small scripts, each in a real terminal of its own.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph demo")]
 pub(super) struct Args {}
+
+/// Stand-ins for coding agents, with nothing to install.
+const CODER: &str = include_str!("../../../lab/agents/coder.sh");
+const REVIEWER: &str = include_str!("../../../lab/agents/reviewer.sh");
+/// How long the agents may take for their part.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// One command of the demo, run as the person or as an agent.
 struct Stage<'a> {
@@ -34,7 +46,12 @@ pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
         ph: &ph,
         home: home.path(),
     };
-    play(&mut stage)?;
+    let played = play(&mut stage);
+    // However it went, nothing of it stays.
+    for agent in ["coder", "reviewer"] {
+        stage.quietly(&["stop", "--kill", agent]);
+    }
+    played?;
     stage.out.flush()?;
     Ok(Code::Ok)
 }
@@ -43,58 +60,34 @@ fn play(stage: &mut Stage<'_>) -> Result<()> {
     stage.say("A person writes to an agent. Nothing runs yet: the inbox exists all the same.")?;
     let sent = stage.run(
         "human",
-        &[
-            "send",
-            "coder",
-            "--subject",
-            "login",
-            "Please fix the login page first.",
-        ],
+        &["send", "coder", "--subject", "login", "Please fix the login page."],
     )?;
-    stage.say("Two more, one of them urgent. A key makes a repeat harmless.")?;
-    stage.run(
-        "human",
-        &[
-            "send",
-            "coder",
-            "--priority",
-            "interrupt",
-            "Stop pushing: main is broken.",
-        ],
-    )?;
-    stage.run(
-        "human",
-        &["send", "coder", "--key", "lunch", "Back at two."],
-    )?;
-    stage.run(
-        "human",
-        &["send", "coder", "--key", "lunch", "Back at two."],
-    )?;
-    stage.say("The agent's inbox, and the block that a loop puts into its prompt.")?;
-    stage.run("coder", &["inbox"])?;
-    stage.run("coder", &["inbox", "--prompt"])?;
-    stage.say("What its hook would tell it at the next prompt, once: most urgent first.")?;
-    stage.run("coder", &["check", "--inject"])?;
-    stage.say("The agent reads the first message and answers it, in the same thread.")?;
     let id8 = sent.get(..8).unwrap_or(&sent).to_owned();
-    stage.run("coder", &["read", &id8])?;
-    let answer = stage.run(
-        "coder",
-        &["reply", &id8, "Done: the form posts to /session now."],
-    )?;
-    stage.say("The person asks why the answer lies where it lies, then reads the thread.")?;
-    let answer8 = answer.get(..8).unwrap_or(&answer).to_owned();
-    stage.run("human", &["why", &answer8])?;
-    stage.run("human", &["thread", &id8])?;
-    stage.run("human", &["mark-read", &answer8])?;
+    stage.run("human", &["why", &id8])?;
+    stage.say("Two agents start, each in a terminal of its own that no window holds open.")?;
+    stage.agent("coder", CODER)?;
+    stage.agent("reviewer", REVIEWER)?;
     stage.say(
-        "Every message's receipts: what is proven of it, and by whom. Nothing more is claimed.",
+        "The message is typed into the coder's terminal once it is ready; the coder asks the \
+         reviewer, the reviewer answers, and the coder writes back to the person.",
     )?;
+    let answer = stage.answer()?;
+    stage.run("human", &["ls"])?;
+    stage.say("What the two terminals show.")?;
+    stage.run("human", &["peek", "coder"])?;
+    stage.run("human", &["peek", "reviewer"])?;
+    stage.say("The person reads the answer, and sees how far each message is proven to have come.")?;
+    stage.run("human", &["read", &answer])?;
+    stage.run("human", &["thread", &id8])?;
     stage.run("human", &["show", &id8])?;
+    stage.say("An agent that hangs or is killed loses nothing; here they are simply ended.")?;
+    stage.run("human", &["stop", "coder"])?;
+    stage.run("human", &["stop", "reviewer"])?;
     stage.run("human", &["log"])?;
     stage.say(
-        "What happened: each message was in the journal, synced, before 'ph send' answered; the agent never \
-         ran, and nothing was lost. The temporary home is removed now. Next: ph send, ph inbox, ph help.",
+        "What happened: each message was in the journal, synced, before its sender was answered; it was \
+         typed into its agent's terminal when that was ready, and its receipt says so and no more. The \
+         temporary home is removed now. Next: ph run, ph send, ph attach, ph help.",
     )
 }
 
@@ -104,17 +97,41 @@ impl Stage<'_> {
         self.out.line(format!("\n{style}# {text}{style:#}"))
     }
 
-    /// Runs `ph` for real, shows the command and what it printed, and gives back its output.
-    fn run(&mut self, who: &str, args: &[&str]) -> Result<String> {
-        let style = AnsiColor::Cyan.on_default();
-        let words: Vec<_> = args.iter().map(|word| quoted(word)).collect();
-        self.out
-            .line(format!("{style}{who}$ ph {}{style:#}", words.join(" ")))?;
-        self.out.flush()?;
+    /// Starts an agent in the background.
+    fn agent(&mut self, name: &str, script: &str) -> Result<()> {
+        let path = self.home.join(format!("{name}.sh"));
+        std::fs::write(&path, script)
+            .map_err(|error| Report::storage(format!("cannot write {}: {error}", path.display())))?;
+        let path = path.to_string_lossy().into_owned();
+        self.run("human", &["run", "--name", name, "--detach", "--", "sh", &path])?;
+        Ok(())
+    }
+
+    /// Waits for the answer to the person, and gives back its id.
+    fn answer(&mut self) -> Result<String> {
+        let deadline = Instant::now() + PATIENCE;
+        let mut journal = Journal::open(Home::at(self.home), Patience::DEFAULT)?;
+        let ear = Ear::on(journal.home(), Some(&AgentName::human()))?;
+        loop {
+            let unread = journal.inbox(&AgentName::human(), Listing::Unread, times::now())?;
+            if let Some(letter) = unread.first() {
+                return Ok(letter.message.id.id8());
+            }
+            if Instant::now() > deadline {
+                return Err(Report::storage("the demo's agents did not answer in time"));
+            }
+            ear.wait(Duration::from_secs(1));
+        }
+    }
+
+    fn command(&self, who: &str, args: &[&str]) -> Command {
         let mut command = Command::new(self.ph);
         command
             .args(args)
             .env("PH_HOME", self.home)
+            // The agents call it by its name; and their sockets are to be found in one place.
+            .env("PATH", with_ph_first(self.ph))
+            .env_remove("XDG_RUNTIME_DIR")
             // The user's own settings are none of the demo's.
             .env("XDG_CONFIG_HOME", self.home)
             .env_remove("PH_AGENT")
@@ -125,7 +142,23 @@ impl Stage<'_> {
         if who != "human" {
             command.env("PH_AGENT", who);
         }
-        let done = command
+        command
+    }
+
+    /// Runs `ph` without a word.
+    fn quietly(&self, args: &[&str]) {
+        let _ = self.command("human", args).output();
+    }
+
+    /// Runs `ph` for real, shows the command and what it printed, and gives back its output.
+    fn run(&mut self, who: &str, args: &[&str]) -> Result<String> {
+        let style = AnsiColor::Cyan.on_default();
+        let words: Vec<_> = args.iter().map(|word| quoted(word)).collect();
+        self.out
+            .line(format!("{style}{who}$ ph {}{style:#}", words.join(" ")))?;
+        self.out.flush()?;
+        let done = self
+            .command(who, args)
             .output()
             .map_err(|error| Report::storage(format!("cannot run ph: {error}")))?;
         let shown = String::from_utf8_lossy(&done.stdout);
@@ -141,6 +174,13 @@ impl Stage<'_> {
             )))
         }
     }
+}
+
+/// The directories to look for commands in, with the one that holds `ph` first.
+fn with_ph_first(ph: &Path) -> std::ffi::OsString {
+    let before = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = ph.parent().map(Path::to_owned).into_iter();
+    std::env::join_paths(dirs.chain(std::env::split_paths(&before))).unwrap_or(before)
 }
 
 /// A word as one would type it in a shell.
