@@ -1,10 +1,12 @@
-//! Test support: temporary homes, letters to put in them, and what must hold of a journal.
+//! Test support: temporary homes, letters to put in them, what must hold of a journal, and
+//! terminals to run programs in.
 //!
 //! For tests only: what goes wrong here panics. Nothing here touches a person's own home.
 
 mod agree;
 mod home;
 mod letters;
+pub mod pty;
 mod skip;
 
 pub use agree::{assert_intact, assert_views_agree, moments, records};

@@ -18,8 +18,12 @@ use clap::CommandFactory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    if std::env::args_os().nth(1).is_some_and(|word| word == session::start::HOST) {
-        return session::host::main();
+    // What this program starts itself as, beside itself.
+    let words: Vec<_> = std::env::args_os().collect();
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some(session::start::HOST) => return session::host::main(),
+        Some(attach::GUARDIAN) => return attach::guard(&words),
+        _ => {}
     }
     clap_complete::CompleteEnv::with_factory(cli::Cli::command)
         .var(cli::COMPLETE)

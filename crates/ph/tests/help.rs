@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 25] = [
+const VERBS: [&str; 26] = [
     "send",
     "message",
     "inbox",
@@ -22,6 +22,7 @@ const VERBS: [&str; 25] = [
     "check",
     "cancel",
     "why",
+    "attach",
     "log",
     "export",
     "import",
@@ -214,7 +215,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 26 pages written to [dir]/pages\n"
+        "note: 27 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

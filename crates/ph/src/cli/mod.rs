@@ -120,6 +120,7 @@ enum Verb {
     Check(check::Args),
     Cancel(cancel::Args),
     Why(why::Args),
+    Attach(attach::Args),
     Log(log::Args),
     Export(export::Args),
     Import(import::Args),
@@ -131,7 +132,8 @@ enum Verb {
     Help(help::Args),
 }
 
-/// One verb, as if it were all there is. Agents and their hooks call a few verbs all the time;
+/// One verb, as if it were all there is. Agents and their hooks call a few verbs all the time, and a
+/// person waits for a screen;
 /// with its own arguments alone a command line is read in a fraction of the time. Whatever does
 /// not fit is left to the whole of it.
 #[derive(Debug, Parser)]
@@ -158,6 +160,7 @@ pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
         Some("send") => alone(&words[1..], Verb::Send),
         Some("inbox") => alone(&words[1..], Verb::Inbox),
         Some("check") => alone(&words[1..], Verb::Check),
+        Some("attach") => alone(&words[1..], Verb::Attach),
         _ => None,
     };
     if let Some(cli) = often {
@@ -217,6 +220,7 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
         Verb::Check(args) => check::run(context, &args),
         Verb::Cancel(args) => cancel::run(context, &args),
         Verb::Why(args) => why::run(context, &args),
+        Verb::Attach(args) => attach::run(context, &args),
         Verb::Log(args) => log::run(context, args),
         Verb::Export(args) => export::run(context, &args),
         Verb::Import(args) => import::run(context, &args),

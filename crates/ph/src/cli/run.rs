@@ -1,5 +1,5 @@
 use super::names::NameParser;
-use crate::attach;
+use crate::attach::{Key, Options};
 use crate::context::Context;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
@@ -69,7 +69,13 @@ pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Re
         note(past);
     }
     if is_shown {
-        return super::attach::show(context, &name, &record.socket, attach::Mode::Type);
+        let options = Options {
+            read_only: false,
+            take: false,
+            name: name.to_string(),
+            prefix: Key::CTRL_BACKSLASH,
+        };
+        return super::attach::show(context, &record.socket, options);
     }
     if context.json {
         return match roll::live(&context.home, &name)? {

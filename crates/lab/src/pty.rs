@@ -1,0 +1,416 @@
+//! A terminal to run a program in: a real PTY, whose output is drawn on a screen in memory.
+//!
+//! Nothing here sleeps: every wait is on the terminal or on the program's end, with a deadline. No
+//! process and no descriptor outlives a [`Terminal`]. It answers a program's questions (what it
+//! is, where the cursor stands) as a real one does, but only while it is read.
+
+use alacritty_terminal::Term;
+use alacritty_terminal::event::{Event, EventListener};
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::term::{Config, TermMode};
+use alacritty_terminal::vte::ansi::Processor;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use rustix::termios::{LocalModes, Termios, Winsize};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// How long a program may take to show something before a test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    pub cols: u16,
+    pub rows: u16,
+}
+
+impl Size {
+    pub const USUAL: Self = Self { cols: 80, rows: 24 };
+}
+
+impl Dimensions for Size {
+    fn total_lines(&self) -> usize {
+        self.rows.into()
+    }
+
+    fn screen_lines(&self) -> usize {
+        self.rows.into()
+    }
+
+    fn columns(&self) -> usize {
+        self.cols.into()
+    }
+}
+
+/// What a program is told in answer to its questions.
+struct Answers(Sender<String>);
+
+impl EventListener for Answers {
+    fn send_event(&self, event: Event) {
+        if let Event::PtyWrite(text) = event {
+            // Nobody is left to answer where the terminal is gone.
+            let _ = self.0.send(text);
+        }
+    }
+}
+
+/// Whether a wait draws what the program writes, or leaves it where it is, as a window that hangs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    Yes,
+    No,
+}
+
+pub struct Terminal {
+    /// Does not block.
+    pty: OwnedFd,
+    /// Kept open, as a shell would: modes outlive the program, and can be looked at.
+    pts: OwnedFd,
+    child: Child,
+    /// Closed from the other end when the program has ended.
+    ended: OwnedFd,
+    watcher: Option<JoinHandle<()>>,
+    term: Term<Answers>,
+    parser: Processor,
+    answers: Receiver<String>,
+    output: Vec<u8>,
+}
+
+impl std::fmt::Debug for Terminal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Terminal")
+            .field("pid", &self.child.id())
+            .field("screen", &self.screen())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Terminal {
+    /// Runs the command as the leader of a session of its own, on a new terminal. Its environment
+    /// and directory are the command's.
+    pub fn start(command: Command, size: Size) -> Self {
+        let (pty, pts) = pty_process::blocking::open().expect("a new PTY");
+        pty.resize(pty_process::Size::new(size.rows, size.cols))
+            .expect("a size");
+        let name = rustix::termios::ttyname(&pts, Vec::new()).expect("a terminal has a name");
+        let flags =
+            rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NOCTTY | rustix::fs::OFlags::CLOEXEC;
+        let kept = rustix::fs::open(name, flags, rustix::fs::Mode::empty())
+            .expect("our own terminal can be opened");
+        let child = pty_process::blocking::Command::from(command)
+            .spawn(pts)
+            .expect("the program starts");
+        let pty = OwnedFd::from(pty);
+        let flags = rustix::fs::fcntl_getfl(&pty).expect("flags");
+        rustix::fs::fcntl_setfl(&pty, flags | rustix::fs::OFlags::NONBLOCK).expect("flags");
+        let (ended, watcher) = watch(pid_of(&child));
+        let (sender, answers) = channel();
+        let config = Config {
+            kitty_keyboard: true,
+            ..Config::default()
+        };
+        Self {
+            pty,
+            pts: kept,
+            child,
+            ended,
+            watcher: Some(watcher),
+            term: Term::new(config, &size, Answers(sender)),
+            parser: Processor::new(),
+            answers,
+            output: Vec::new(),
+        }
+    }
+
+    pub fn pid(&self) -> Pid {
+        pid_of(&self.child)
+    }
+
+    /// The lines of the screen as they were last drawn, without blanks at their ends.
+    pub fn screen(&self) -> Vec<String> {
+        let rows = i32::try_from(self.term.screen_lines()).expect("a screen is small");
+        (0..rows).map(|row| self.line(row)).collect()
+    }
+
+    /// What has left the screen at its top, oldest first.
+    pub fn scrollback(&self) -> Vec<String> {
+        let lines = i32::try_from(self.term.history_size()).expect("the history is bounded");
+        (-lines..0).map(|row| self.line(row)).collect()
+    }
+
+    fn line(&self, row: i32) -> String {
+        let row = &self.term.grid()[Line(row)];
+        let mut line = String::new();
+        for column in 0..self.term.columns() {
+            push_cell(&mut line, &row[Column(column)]);
+        }
+        line.truncate(line.trim_end().len());
+        line
+    }
+
+    /// Row and column of the cursor, from 0.
+    pub fn cursor(&self) -> (usize, usize) {
+        let point = self.term.grid().cursor.point;
+        let row = usize::try_from(point.line.0).expect("the cursor is on the screen");
+        (row, point.column.0)
+    }
+
+    /// What the program has switched on: the alternate screen, mouse reports and the like.
+    pub fn mode(&self) -> TermMode {
+        *self.term.mode()
+    }
+
+    /// Every byte that was read so far.
+    pub fn output(&self) -> &[u8] {
+        &self.output
+    }
+
+    pub fn termios(&self) -> Termios {
+        rustix::termios::tcgetattr(&self.pts).expect("the terminal is ours")
+    }
+
+    /// Whether a shell could be used on it: what is typed is shown, in lines, and Ctrl+C acts.
+    pub fn is_sane(&self) -> bool {
+        let local = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
+        self.termios().local_modes.contains(local)
+    }
+
+    /// Draws what the program writes until the screen is as wanted.
+    pub fn wait_for(&mut self, what: &str, wanted: impl Fn(&[String]) -> bool) {
+        self.wait_until(what, |terminal| wanted(&terminal.screen()));
+    }
+
+    /// Until a text stands somewhere on the screen.
+    pub fn wait_for_text(&mut self, text: &str) {
+        self.wait_for(&format!("{text:?}"), |screen| {
+            screen.iter().any(|line| line.contains(text))
+        });
+    }
+
+    /// Until something holds of the terminal as a whole. It is asked again after all output, and
+    /// now and then beside it, because modes change without any.
+    pub fn wait_until(&mut self, what: &str, wanted: impl Fn(&Self) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            self.draw();
+            if wanted(self) {
+                return;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                panic!("waited in vain for {what}; the screen:\n{}", self.shown());
+            }
+            self.wait(left.min(Duration::from_millis(20)), Reading::Yes);
+        }
+    }
+
+    fn shown(&self) -> String {
+        self.screen().join("\n").trim_end().to_owned()
+    }
+
+    /// Types, in as many pieces as the terminal takes them.
+    pub fn type_keys(&mut self, keys: impl AsRef<[u8]>) {
+        let mut keys = keys.as_ref();
+        let deadline = Instant::now() + PATIENCE;
+        while !keys.is_empty() {
+            match rustix::io::write(&self.pty, keys) {
+                Ok(written) => keys = &keys[written..],
+                Err(Errno::AGAIN | Errno::INTR) => {
+                    assert!(Instant::now() < deadline, "nobody reads what is typed");
+                    // A program may wait for its output to be read before it reads on.
+                    self.draw();
+                    let mut fds = [PollFd::new(&self.pty, PollFlags::OUT | PollFlags::IN)];
+                    let _ = poll(&mut fds, Some(&timespec(Duration::from_millis(20))));
+                }
+                Err(error) => panic!("cannot type: {error}"),
+            }
+        }
+    }
+
+    pub fn resize(&mut self, size: Size) {
+        let winsize = Winsize {
+            ws_col: size.cols,
+            ws_row: size.rows,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        rustix::termios::tcsetwinsize(&self.pty, winsize).expect("a size");
+        self.term.resize(size);
+    }
+
+    /// To the program alone.
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(self.pid(), signal).expect("our own child");
+    }
+
+    /// Draws until the program has ended.
+    pub fn wait_exit(&mut self) -> ExitStatus {
+        self.wait_end(Reading::Yes)
+    }
+
+    /// The same without reading any of its output.
+    pub fn wait_exit_unread(&mut self) -> ExitStatus {
+        self.wait_end(Reading::No)
+    }
+
+    fn wait_end(&mut self, reading: Reading) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                panic!("the program does not end; the screen:\n{}", self.shown());
+            }
+            if self.wait(left, reading) {
+                break;
+            }
+        }
+        if reading == Reading::Yes {
+            self.draw();
+        }
+        self.child.wait().expect("our own child")
+    }
+
+    /// Waits for output (and draws it) or the program's end; says whether it has ended.
+    fn wait(&mut self, at_most: Duration, reading: Reading) -> bool {
+        let mut fds = vec![PollFd::new(&self.ended, PollFlags::IN)];
+        if reading == Reading::Yes {
+            fds.push(PollFd::new(&self.pty, PollFlags::IN));
+        }
+        // A signal to the test itself is no reason to stop: the caller asks again.
+        let _ = poll(&mut fds, Some(&timespec(at_most)));
+        let has_ended = !fds[0].revents().is_empty();
+        if reading == Reading::Yes {
+            self.draw();
+        }
+        has_ended
+    }
+
+    /// Draws what is there to read, and answers what it asks.
+    fn draw(&mut self) {
+        let mut buffer = [0; 16 << 10];
+        // No more than this at a time, so that a program that never stops cannot hold a test up.
+        for _ in 0..256 {
+            let read = match rustix::io::read(&self.pty, &mut buffer) {
+                Ok(0) | Err(Errno::AGAIN | Errno::INTR | Errno::IO) => break,
+                Ok(read) => read,
+                Err(error) => panic!("cannot read the terminal: {error}"),
+            };
+            self.output.extend_from_slice(&buffer[..read]);
+            self.parser.advance(&mut self.term, &buffer[..read]);
+        }
+        let answers: String = self.answers.try_iter().collect();
+        // One that is not taken at once is lost, as on a terminal whose program does not read.
+        let _ = rustix::io::write(&self.pty, answers.as_bytes());
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Its group is its own: it leads a session. Not reaped yet, so the number is still its.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = rustix::process::kill_process_group(self.pid(), Signal::KILL);
+            let _ = rustix::process::kill_process(self.pid(), Signal::KILL);
+        }
+        if let Some(watcher) = self.watcher.take() {
+            let _ = watcher.join();
+        }
+        let _ = self.child.wait();
+    }
+}
+
+/// A descriptor that is at its end when the process has ended, which is left to be reaped.
+fn watch(pid: Pid) -> (OwnedFd, JoinHandle<()>) {
+    let (ended, open) =
+        rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a new pipe");
+    let watcher = std::thread::spawn(move || {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while let Err(Errno::INTR) = rustix::process::waitid(WaitId::Pid(pid), options) {}
+        drop(open);
+    });
+    (ended, watcher)
+}
+
+fn pid_of(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec::try_from(duration).expect("a deadline is near")
+}
+
+fn push_cell(line: &mut String, cell: &Cell) {
+    let spacers = Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER;
+    if cell.flags.intersects(spacers) {
+        return;
+    }
+    line.push(cell.c);
+    line.extend(cell.zerowidth().unwrap_or_default());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Terminal {
+        let mut command = Command::new("/bin/sh");
+        command
+            .args(["-c", script])
+            .env_clear()
+            .env("PATH", "/bin:/usr/bin");
+        Terminal::start(command, Size { cols: 20, rows: 4 })
+    }
+
+    #[test]
+    fn a_program_draws_reads_keys_and_ends() {
+        let mut terminal = sh("printf 'wide 漢 e\u{301}\\r\\n'; read x; echo \"got $x\"; exit 3");
+        terminal.wait_for_text("wide 漢 e\u{301}");
+        terminal.type_keys("hello\n");
+        terminal.wait_for("the answer", |screen| screen[2] == "got hello");
+        assert_eq!(terminal.cursor(), (3, 0));
+        assert_eq!(terminal.wait_exit().code(), Some(3));
+    }
+
+    #[test]
+    fn it_answers_resizes_and_keeps_what_scrolled_away() {
+        let mut terminal = sh(
+            "trap 'stty size' WINCH; stty raw -echo; printf '\\033[6n'; \
+             dd bs=1 count=6 2>/dev/null | od -c | head -1; stty sane; echo go; \
+             while read x; do echo \"$x\"; done",
+        );
+        terminal.wait_for_text("033");
+        terminal.wait_for_text("go");
+        terminal.resize(Size { cols: 30, rows: 5 });
+        terminal.type_keys("one\n");
+        terminal.wait_for_text("5 30");
+        terminal.type_keys("two\nthree\nfour\n");
+        terminal.wait_until("history", |terminal| !terminal.scrollback().is_empty());
+        assert!(terminal.is_sane());
+    }
+
+    #[test]
+    fn what_is_not_read_does_not_hold_its_end_up() {
+        let mut terminal = sh("echo unread; exit 0");
+        assert!(terminal.wait_exit_unread().success());
+        assert!(terminal.output().is_empty());
+    }
+
+    #[test]
+    fn nothing_is_left_behind() {
+        let mut terminal = sh("trap '' HUP TERM; echo here; sleep 1000 & wait");
+        terminal.wait_for_text("here");
+        let group = terminal.pid();
+        drop(terminal);
+        // The last of the group may still be on its way out; there is nothing to wait on for it.
+        let deadline = Instant::now() + PATIENCE;
+        while rustix::process::test_kill_process_group(group).is_ok() {
+            assert!(Instant::now() < deadline, "somebody is left");
+            std::thread::yield_now();
+        }
+    }
+}

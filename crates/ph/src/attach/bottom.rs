@@ -1,0 +1,48 @@
+//! The line that `ph` itself draws at the bottom of an attached screen: help and notices.
+//!
+//! It leaves the cursor, its colours and its character set as the program has them. What stood
+//! under it only the session knows: who takes the line away asks for a redraw.
+
+use super::Size;
+use posthaste_core::text;
+use unicode_width::UnicodeWidthChar;
+
+/// The bytes that draw a text over the last row.
+pub(super) fn draw(said: &str, size: Size) -> Vec<u8> {
+    let cols = usize::from(size.cols);
+    let mut row = String::from(" ");
+    let mut width = 1;
+    for c in text::one_line(said, cols).chars() {
+        let wide = c.width().unwrap_or(0);
+        if width + wide > cols {
+            break;
+        }
+        width += wide;
+        row.push(c);
+    }
+    row.extend(std::iter::repeat_n(' ', cols.saturating_sub(width)));
+    // Origin mode and the character set are among what is saved and put back.
+    format!(
+        "\x1b7\x1b[?6l\x1b[{};1H\x0f\x1b(B\x1b[0;7m{row}\x1b[0m\x1b8",
+        size.rows
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_fills_the_last_row_and_nothing_in_it_acts() {
+        let check = |said: &str, want: &str| {
+            let drawn = String::from_utf8(draw(said, Size { cols: 10, rows: 5 })).unwrap();
+            let want = format!("\x1b7\x1b[?6l\x1b[5;1H\x0f\x1b(B\x1b[0;7m{want}\x1b[0m\x1b8");
+            assert_eq!(drawn, want, "{said:?}");
+        };
+        check("hi", " hi       ");
+        check("a\x1b[2Jb\nc", " a[2Jb c  ");
+        check("twelve letters", " twelve le");
+        check("漢漢漢漢漢漢", " 漢漢漢漢 ");
+    }
+}

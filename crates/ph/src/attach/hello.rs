@@ -1,0 +1,138 @@
+//! The first words on an attached connection: a line from us, a line from the session.
+//!
+//! Whatever comes behind that line is frames already and is kept for them.
+
+use super::{Options, Size};
+use crate::report::{Report, Result};
+use posthaste_core::text;
+use posthaste_wire::frames::{Answer, Attach};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long a live session may take to answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+const LONGEST_ANSWER: usize = 64 << 10;
+
+/// Connects and asks; gives the connection and the first bytes of its frames.
+pub(super) fn ask(socket: &Path, options: &Options, size: Size) -> Result<(UnixStream, Vec<u8>)> {
+    let name = &options.name;
+    let mut stream = UnixStream::connect(socket).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            Report::refused(format!("no session of {name} is running"))
+        }
+        _ => Report::refused(format!("cannot reach the session of {name}: {error}")),
+    })?;
+    let broken = |error: std::io::Error| match error.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            Report::refused(format!("the session of {name} does not answer"))
+        }
+        _ => Report::refused(format!("the session of {name} went away: {error}")),
+    };
+    stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;
+    stream.write_all(&question(options, size)).map_err(broken)?;
+    let (line, rest) = line_of(&mut stream).map_err(broken)?;
+    match understood(&line) {
+        Ok(()) => Ok((stream, rest)),
+        Err(why) => Err(Report::refused(format!("the session of {name}: {why}"))),
+    }
+}
+
+fn question(options: &Options, size: Size) -> Vec<u8> {
+    let asked = Attach {
+        cols: size.cols,
+        rows: size.rows,
+        client: "ph".into(),
+        read_only: options.read_only,
+        take: options.take,
+    };
+    let mut line = serde_json::to_vec(&asked).expect("plain fields have a JSON form");
+    line.push(b'\n');
+    line
+}
+
+/// One line, and what was read behind it.
+fn line_of(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
+    let mut line = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let read = match stream.read(&mut buffer) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => &buffer[..read],
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if let Some(end) = memchr::memchr(b'\n', read) {
+            line.extend_from_slice(&read[..end]);
+            return Ok((line, read[end + 1..].to_vec()));
+        }
+        line.extend_from_slice(read);
+        if line.len() > LONGEST_ANSWER {
+            return Err(ErrorKind::InvalidData.into());
+        }
+    }
+}
+
+fn understood(line: &[u8]) -> std::result::Result<(), String> {
+    match serde_json::from_slice(line) {
+        Ok(Answer { ok: true, error: _ }) => Ok(()),
+        Ok(Answer { ok: false, error }) => {
+            let error = error.unwrap_or_else(|| "no".into());
+            Err(text::one_line(&error, 200))
+        }
+        Err(_) => Err("it answers with something else than 'ok'".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives its pieces one read at a time.
+    struct Pieces(Vec<&'static [u8]>);
+
+    impl Read for Pieces {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            if self.0.is_empty() {
+                return Ok(0);
+            }
+            let piece = self.0.remove(0);
+            buffer[..piece.len()].copy_from_slice(piece);
+            Ok(piece.len())
+        }
+    }
+
+    #[test]
+    fn the_line_and_what_is_behind_it() {
+        let check = |pieces: &[&'static [u8]], line: &[u8], rest: &[u8]| {
+            let got = line_of(&mut Pieces(pieces.to_vec())).unwrap();
+            assert_eq!(got, (line.to_vec(), rest.to_vec()), "{pieces:?}");
+        };
+        check(&[b"{\"ok\":true}\n"], b"{\"ok\":true}", b"");
+        check(
+            &[b"{\"ok\"", b":true}\n\x00\x00"],
+            b"{\"ok\":true}",
+            b"\0\0",
+        );
+        check(&[b"a", b"\n", b"never read"], b"a", b"");
+        let cut = line_of(&mut Pieces(vec![b"{\"ok\""])).unwrap_err();
+        assert_eq!(cut.kind(), ErrorKind::UnexpectedEof);
+        let endless = line_of(&mut std::io::repeat(b'x')).unwrap_err();
+        assert_eq!(endless.kind(), ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn an_answer_is_yes_or_says_why_not() {
+        let check = |line: &str, want: std::result::Result<(), &str>| {
+            let got = understood(line.as_bytes());
+            assert_eq!(got, want.map_err(str::to_owned), "{line}");
+        };
+        check(r#"{"ok":true}"#, Ok(()));
+        check(r#"{"ok":true,"more":1}"#, Ok(()));
+        check(r#"{"ok":false,"error":"full"}"#, Err("full"));
+        check(r#"{"ok":false,"error":"a\u001b[2J\nb"}"#, Err("a[2J b"));
+        check(r#"{"ok":false}"#, Err("no"));
+        check("HTTP/1.1", Err("it answers with something else than 'ok'"));
+    }
+}

@@ -1,0 +1,187 @@
+//! Moves bytes between the session and the terminal until one of them is done with it.
+//!
+//! One thread, one wait. A terminal that takes no output stops the session's output and nothing
+//! else: keys and signals are heard all the same.
+
+use super::Left;
+use super::guardian::Guardian;
+use super::signals::{self, Heard, Signals};
+use super::terminal::{self, Terminal};
+use super::view::View;
+use crate::report::{Report, Result};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::stdio::stdin;
+use signal_hook::consts::SIGHUP;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+/// When the guardian is started at the latest; usually the first screen is there long before.
+const UNGUARDED: Duration = Duration::from_millis(50);
+/// How long a terminal may take for the last of a program's output.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Read at a time.
+const PIECE: usize = 64 << 10;
+
+pub(super) struct Pump<'a> {
+    pub(super) stream: UnixStream,
+    pub(super) terminal: &'a Terminal,
+    pub(super) signals: Signals,
+    pub(super) view: View,
+}
+
+/// Who has something for us.
+struct Ready {
+    signals: bool,
+    keys: bool,
+    session: bool,
+}
+
+impl Pump<'_> {
+    /// `first` is what the session has sent already.
+    pub(super) fn run(mut self, first: &[u8]) -> Result<Left> {
+        let begun = Instant::now();
+        let mut guardian = None;
+        let mut left = self.view.received(begun, first);
+        let mut piece = vec![0; PIECE];
+        loop {
+            self.view.settle(Instant::now());
+            if left.is_none() {
+                left = self.write();
+            }
+            if let Some(left) = left {
+                return Ok(self.leave(left));
+            }
+            let is_late = begun.elapsed() >= UNGUARDED;
+            if guardian.is_none() && (self.view.has_drawn() || is_late) {
+                // Tried once: the option within says whether it worked.
+                guardian = Some(Guardian::start(self.terminal.before()));
+            }
+            let unguarded = guardian.is_none().then(|| begun + UNGUARDED);
+            let due = self.view.due().into_iter().chain(unguarded).min();
+            let ready = self.wait(due).map_err(broken)?;
+            if ready.signals {
+                left = self.hear(&mut guardian)?;
+            }
+            if left.is_none() && ready.keys {
+                left = self.type_on(&mut piece);
+            }
+            if left.is_none() && ready.session {
+                left = self.receive(&mut piece);
+            }
+        }
+    }
+
+    fn wait(&self, due: Option<Instant>) -> std::result::Result<Ready, Errno> {
+        let view = &self.view;
+        let when = |is_wanted, flags| if is_wanted { flags } else { PollFlags::empty() };
+        let session = when(view.wants_output(), PollFlags::IN)
+            | when(!view.to_session.is_empty(), PollFlags::OUT);
+        let screen = when(!view.to_screen.is_empty(), PollFlags::OUT);
+        let mut fds = [
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::from_borrowed_fd(stdin(), when(view.wants_keys(), PollFlags::IN)),
+            PollFd::new(&self.stream, session),
+            PollFd::new(self.terminal.screen(), screen),
+        ];
+        let timeout = due
+            .and_then(|due| Timespec::try_from(due.saturating_duration_since(Instant::now())).ok());
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+        let has = |at: usize, flags: PollFlags| fds[at].revents().intersects(flags);
+        let gone = PollFlags::HUP | PollFlags::ERR;
+        Ok(Ready {
+            signals: has(0, PollFlags::IN),
+            keys: has(1, PollFlags::IN | gone),
+            session: has(2, PollFlags::IN | gone),
+        })
+    }
+
+    fn hear(&mut self, guardian: &mut Option<Option<Guardian>>) -> Result<Option<Left>> {
+        for heard in self.signals.heard() {
+            match heard {
+                Heard::Resized => self.view.resized(terminal::size()),
+                Heard::Stop => {
+                    self.terminal.give_back();
+                    *guardian = Some(None);
+                    signals::stop();
+                }
+                Heard::Continued => {
+                    self.terminal.take_again().map_err(broken)?;
+                    self.view.continued(terminal::size());
+                    *guardian = None;
+                }
+                Heard::Kill(signal) => return Ok(Some(Left::Killed(signal))),
+            }
+        }
+        Ok(None)
+    }
+
+    fn type_on(&mut self, piece: &mut [u8]) -> Option<Left> {
+        match rustix::io::read(stdin(), &mut *piece) {
+            // The window is closed, and nobody sent the signal that says so.
+            Ok(0) | Err(Errno::IO | Errno::NXIO) => Some(Left::Killed(SIGHUP)),
+            Ok(read) => self.view.typed(Instant::now(), &piece[..read]),
+            Err(_) => None,
+        }
+    }
+
+    fn receive(&mut self, piece: &mut [u8]) -> Option<Left> {
+        match self.stream.read(piece) {
+            Ok(0) => Some(Left::LostSession),
+            Ok(read) => self.view.received(Instant::now(), &piece[..read]),
+            Err(error) if passes(&error) => None,
+            Err(_) => Some(Left::LostSession),
+        }
+    }
+
+    /// Writes what both sides take at once.
+    fn write(&mut self) -> Option<Left> {
+        while !self.view.to_session.is_empty() {
+            match self.stream.write(self.view.to_session.waiting()) {
+                Ok(written) => self.view.to_session.written(written),
+                Err(error) if passes(&error) => break,
+                // Its last words, and that it is gone, are still to be read.
+                Err(_) => {
+                    let all = self.view.to_session.waiting().len();
+                    self.view.to_session.written(all);
+                }
+            }
+        }
+        // While it is stopped, the terminal is somebody else's.
+        while self.terminal.is_ours() && !self.view.to_screen.is_empty() {
+            match self.terminal.screen().write(self.view.to_screen.waiting()) {
+                Ok(written) => self.view.to_screen.written(written),
+                Err(Errno::AGAIN | Errno::INTR) => break,
+                Err(_) => return Some(Left::Killed(SIGHUP)),
+            }
+        }
+        None
+    }
+
+    /// Gives the terminal back, while there is still a guardian. Who stays for the end sees all of
+    /// it first.
+    fn leave(&mut self, left: Left) -> Left {
+        match left {
+            Left::Ended { .. } | Left::LostSession => {
+                let last = self.view.to_screen.waiting();
+                self.terminal.screen().write_within(last, LAST_WORDS);
+            }
+            Left::Detached | Left::Killed(_) => {}
+        }
+        self.terminal.give_back();
+        left
+    }
+}
+
+/// Whether to try again later.
+fn passes(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted)
+}
+
+fn broken(error: Errno) -> Report {
+    Report::refused(format!("the terminal cannot be used: {error}"))
+}
