@@ -120,7 +120,6 @@ enum Verb {
     Check(check::Args),
     Cancel(cancel::Args),
     Why(why::Args),
-    Attach(attach::Args),
     Log(log::Args),
     Export(export::Args),
     Import(import::Args),
@@ -133,9 +132,8 @@ enum Verb {
 }
 
 /// One verb, as if it were all there is. Agents and their hooks call a few verbs all the time, and a
-/// person waits for a screen;
-/// with its own arguments alone a command line is read in a fraction of the time. Whatever does
-/// not fit is left to the whole of it.
+/// person waits for a screen; with its own arguments alone a command line is read in a fraction of
+/// the time. Whatever does not fit is left to the whole of it.
 #[derive(Debug, Parser)]
 #[command(name = "ph", disable_help_flag = true, disable_version_flag = true)]
 struct Alone<A: clap::Args> {
@@ -220,7 +218,6 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
         Verb::Check(args) => check::run(context, &args),
         Verb::Cancel(args) => cancel::run(context, &args),
         Verb::Why(args) => why::run(context, &args),
-        Verb::Attach(args) => attach::run(context, &args),
         Verb::Log(args) => log::run(context, args),
         Verb::Export(args) => export::run(context, &args),
         Verb::Import(args) => import::run(context, &args),
