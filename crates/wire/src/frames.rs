@@ -81,31 +81,6 @@ impl Decoder {
     }
 }
 
-/// What a connection says to become an attached terminal: one line, answered by one
-/// [`Answer`]; frames follow.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "type", rename = "attach")]
-pub struct Attach {
-    pub cols: u16,
-    pub rows: u16,
-    /// Which program this is; the original says nothing.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub client: String,
-    /// Only look: keys are not for the program.
-    #[serde(default)]
-    pub read_only: bool,
-    /// Take the keyboard at once.
-    #[serde(default)]
-    pub take: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answer {
-    pub ok: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
 /// What an attached client says beside its keys. Unknown types are passed over.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -175,32 +150,6 @@ mod tests {
         let mut decoder = Decoder::default();
         decoder.feed(&[DATA, 0xff, 0xff, 0xff, 0xff]);
         assert_eq!(decoder.next_frame(), Err(TooLong(u32::MAX as usize)));
-    }
-
-    #[test]
-    fn attaching_reads_and_writes_as_the_original_does() {
-        let ours = Attach {
-            cols: 80,
-            rows: 24,
-            client: "ph".into(),
-            read_only: false,
-            take: true,
-        };
-        let line =
-            r#"{"type":"attach","cols":80,"rows":24,"client":"ph","read_only":false,"take":true}"#;
-        assert_eq!(serde_json::to_string(&ours).unwrap(), line);
-        assert_eq!(serde_json::from_str::<Attach>(line).unwrap(), ours);
-        let original = r#"{"type":"attach","cols":80,"rows":24,"osc_fg":"x"}"#;
-        let read: Attach = serde_json::from_str(original).unwrap();
-        assert_eq!(
-            (read.cols, read.client.as_str(), read.take),
-            (80, "", false)
-        );
-        let ok = Answer {
-            ok: true,
-            error: None,
-        };
-        assert_eq!(serde_json::to_string(&ok).unwrap(), r#"{"ok":true}"#);
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use super::{Options, Size};
 use crate::report::{Report, Result};
 use posthaste_core::text;
-use posthaste_wire::frames::{Answer, Attach};
+use posthaste_wire::plain::{Attach, Reply, Request};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -40,16 +40,15 @@ pub(super) fn ask(socket: &Path, options: &Options, size: Size) -> Result<(UnixS
 }
 
 fn question(options: &Options, size: Size) -> Vec<u8> {
-    let asked = Attach {
+    let attach = Attach {
         cols: size.cols,
         rows: size.rows,
         client: "ph".into(),
         read_only: options.read_only,
         take: options.take,
+        ..Attach::default()
     };
-    let mut line = serde_json::to_vec(&asked).expect("plain fields have a JSON form");
-    line.push(b'\n');
-    line
+    Request::Attach(attach).line()
 }
 
 /// One line, and what was read behind it.
@@ -75,12 +74,10 @@ fn line_of(stream: &mut impl Read) -> std::io::Result<(Vec<u8>, Vec<u8>)> {
 }
 
 fn understood(line: &[u8]) -> std::result::Result<(), String> {
-    match serde_json::from_slice(line) {
-        Ok(Answer { ok: true, error: _ }) => Ok(()),
-        Ok(Answer { ok: false, error }) => {
-            let error = error.unwrap_or_else(|| "no".into());
-            Err(text::one_line(&error, 200))
-        }
+    match Reply::read(line) {
+        Ok(Reply { ok: true, .. }) => Ok(()),
+        Ok(Reply { error, .. }) if error.is_empty() => Err("it says no".into()),
+        Ok(Reply { error, .. }) => Err(text::one_line(&error, 200)),
         Err(_) => Err("it answers with something else than 'ok'".into()),
     }
 }
@@ -132,7 +129,7 @@ mod tests {
         check(r#"{"ok":true,"more":1}"#, Ok(()));
         check(r#"{"ok":false,"error":"full"}"#, Err("full"));
         check(r#"{"ok":false,"error":"a\u001b[2J\nb"}"#, Err("a[2J b"));
-        check(r#"{"ok":false}"#, Err("no"));
+        check(r#"{"ok":false}"#, Err("it says no"));
         check("HTTP/1.1", Err("it answers with something else than 'ok'"));
     }
 }
