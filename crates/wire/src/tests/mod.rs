@@ -55,6 +55,7 @@ fn letter(steps: &[Step]) -> Letter {
                 not_before: None,
                 expires_at: None,
                 hops: 0,
+                raw: false,
             },
         },
         standing,
