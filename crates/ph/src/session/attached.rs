@@ -4,7 +4,7 @@
 //! is drawn anew when it reads again; one whose keys find the program not reading waits alone.
 
 use super::child::unread_by_peer;
-use super::desk::Wish;
+use super::clerk::Wish;
 use super::keyboard::Typed;
 use super::terminal::Ask;
 use super::viewer::{FRAMES, Framed, Viewer, ViewerId};

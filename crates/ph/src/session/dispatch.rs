@@ -3,7 +3,7 @@
 //! A request is answered before anything that it causes is told to listeners, so whoever carries
 //! it out also hands in the answer.
 
-use super::desk::Wish;
+use super::clerk::Wish;
 use super::hub::Outbox;
 use super::keyboard::Typed;
 use super::peer::Peer;

@@ -1,7 +1,7 @@
 //! The session's own process: from the orders on its standard input to the last fact about it.
 
 use super::books::Books;
-use super::desk::{Desk, Outset};
+use super::clerk::{Clerk, Outset};
 use super::hub::Hub;
 use super::keyboard::Keyboard;
 use super::listen::{self, Listening};
@@ -16,7 +16,7 @@ use crate::screen::{Screen, Size};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::group::{Writer, WriterThread};
-use posthaste_store::{Home, Job, Patience};
+use posthaste_store::{Cut, Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::cell::Cell;
 use std::fs::File;
@@ -24,6 +24,7 @@ use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{ExitCode, ExitStatus};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
@@ -33,6 +34,8 @@ use uuid::Uuid;
 
 /// How many lines of scrollback are kept in memory; the recording has the rest.
 pub(crate) const SCROLLBACK: usize = 500;
+/// What a recording's files are called.
+pub(crate) const RECORDING_STEM: &str = "output";
 /// How large a recording gets.
 const RECORDING: u64 = 8 << 20;
 /// How many wishes may wait for the owner of the state; who comes when it is full waits.
@@ -101,7 +104,7 @@ async fn run(orders: Orders) -> Result<()> {
     let Some(lock) = place.claim()? else {
         return Err(already_running(&launch.name));
     };
-    let (writer, thread) = Writer::start_small(home.clone(), Patience(orders.patience))?;
+    let (writer, thread) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
     let note = take_over(&books, &launch.name).await?;
     let socket = place.socket()?;
@@ -196,7 +199,7 @@ async fn take_over(books: &Books, name: &AgentName) -> Result<Option<String>> {
     let job = Job::Uncertain {
         now: crate::times::now(),
         agent: name.clone(),
-        ids: None,
+        cut: Cut::All,
         reason: "the session ended while it was being offered".to_owned(),
     };
     books.commit(job).await??;
@@ -255,7 +258,7 @@ impl Running {
             keyboard: keyboard.clone(),
             pulse: pulse.clone(),
             hub: hub.clone(),
-            drained: quiet,
+            drained: Some(quiet),
         });
         tokio::task::spawn_local(showing);
         let (wishes, wished) = mpsc::channel(WISHES);
@@ -272,6 +275,7 @@ impl Running {
             hub: hub.clone(),
             wishes,
             mail,
+            ring: Arc::new(Notify::new()),
             room: Rc::new(Cell::new(0)),
             viewers: Cell::new(0),
             taken: taken_by,
@@ -285,7 +289,7 @@ impl Running {
                 doors.push(tokio::task::spawn_local(accepting));
             }
         }
-        let desk = Desk::new(Outset {
+        let clerk = Clerk::new(Outset {
             shared: shared.clone(),
             record,
             pulse,
@@ -293,7 +297,7 @@ impl Running {
             taken,
             interactive,
         });
-        let status = desk.run(wished, &mut child, drained).await;
+        let status = clerk.run(wished, &mut child, drained).await;
         let how = ending(status);
         self.end(&how).await;
         let _ = ended.send(Some(how.to_string()));
@@ -337,7 +341,7 @@ fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
         command: record.launch.command.join(" "),
         title: record.launch.name.to_string(),
     };
-    match Recorder::create(place.dir(), "output", RECORDING, header) {
+    match Recorder::create(place.dir(), RECORDING_STEM, RECORDING, header) {
         Ok(recorder) => Some(recorder),
         Err(error) => {
             log::line(format!("nothing is recorded: {error}"));

@@ -7,7 +7,6 @@
 use super::draft::Draft;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
-use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -25,30 +24,42 @@ pub(crate) enum Typed {
     /// Keys that no person typed: interrupts, and what a program types through the socket.
     Bytes(Vec<u8>),
     /// Somebody wants the keyboard for a whole turn.
-    Turn(Lease),
+    Turn(Request),
 }
 
-/// Asks for the keyboard, and then says what to type.
+/// Asks for the keyboard for a whole turn. It is given back when its strokes end.
 #[derive(Debug)]
-pub(crate) struct Lease {
+pub(crate) struct Request {
     /// Told once it is this one's turn; an error where a person has a draft.
-    pub(crate) granted: oneshot::Sender<Result<(), HasDraft>>,
-    /// What to type; dropped where it is to be nothing after all.
-    pub(crate) turn: oneshot::Receiver<Turn>,
+    granted: oneshot::Sender<Result<(), HasDraft>>,
+    strokes: mpsc::Receiver<Stroke>,
 }
 
 /// A person has typed something and not submitted it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HasDraft;
 
-/// A text and the Enter that submits it.
 #[derive(Debug)]
-pub(crate) struct Turn {
-    pub(crate) text: Vec<u8>,
-    pub(crate) delay: Duration,
-    pub(crate) enter: Vec<u8>,
-    /// Told when all of it is written, or that the terminal is gone.
-    pub(crate) written: oneshot::Sender<std::io::Result<()>>,
+struct Stroke {
+    bytes: Vec<u8>,
+    written: oneshot::Sender<std::io::Result<()>>,
+}
+
+/// The keyboard, for one turn: nobody else's key is written while it is kept.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease {
+    strokes: mpsc::Sender<Stroke>,
+}
+
+impl Lease {
+    /// Types this; answers when the terminal has all of it.
+    pub(crate) async fn write(&self, bytes: Vec<u8>) -> std::io::Result<()> {
+        let gone = || std::io::Error::other("the terminal is gone");
+        let (written, is_written) = oneshot::channel();
+        let stroke = Stroke { bytes, written };
+        self.strokes.send(stroke).await.map_err(|_| gone())?;
+        is_written.await.map_err(|_| gone())?
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -69,6 +80,20 @@ impl Keyboard {
     /// Waits for room, and no longer than the terminal is there.
     pub(crate) async fn type_in(&self, what: Typed) {
         let _ = self.queue.send(what).await;
+    }
+
+    /// The keyboard for a turn, when it is free; an error where a person has a draft. Nothing
+    /// where the terminal is gone.
+    pub(crate) async fn lease(&self) -> Option<Result<Lease, HasDraft>> {
+        let (granted, is_granted) = oneshot::channel();
+        let (strokes, typed) = mpsc::channel(1);
+        let request = Request {
+            granted,
+            strokes: typed,
+        };
+        self.type_in(Typed::Turn(request)).await;
+        let granted = is_granted.await.ok()?;
+        Some(granted.map(|()| Lease { strokes }))
     }
 
     /// Types if there is room.
@@ -92,7 +117,7 @@ async fn write(
                 write_all(&pty, &keys).await
             }
             Typed::Answer(bytes) | Typed::Bytes(bytes) => write_all(&pty, &bytes).await,
-            Typed::Turn(lease) => take_turn(&pty, lease, &draft).await,
+            Typed::Turn(request) => take_turn(&pty, request, &draft).await,
         };
         if written.is_err() {
             // The terminal is gone; whoever waits is told by the queue's end.
@@ -103,34 +128,26 @@ async fn write(
 
 async fn take_turn(
     pty: &AsyncFd<OwnedFd>,
-    lease: Lease,
+    mut request: Request,
     draft: &Draft,
 ) -> std::io::Result<()> {
     if draft.is_open() {
-        let _ = lease.granted.send(Err(HasDraft));
+        let _ = request.granted.send(Err(HasDraft));
         return Ok(());
     }
-    if lease.granted.send(Ok(())).is_err() {
+    if request.granted.send(Ok(())).is_err() {
         return Ok(());
     }
-    let Ok(turn) = lease.turn.await else {
-        return Ok(());
-    };
-    let all = async {
-        write_all(pty, &turn.text).await?;
-        tokio::time::sleep(turn.delay).await;
-        write_all(pty, &turn.enter).await
-    };
-    match all.await {
-        Ok(()) => {
-            let _ = turn.written.send(Ok(()));
-            Ok(())
-        }
-        Err(error) => {
-            let _ = turn.written.send(Err(error.kind().into()));
-            Err(error)
+    while let Some(stroke) = request.strokes.recv().await {
+        match write_all(pty, &stroke.bytes).await {
+            Ok(()) => drop(stroke.written.send(Ok(()))),
+            Err(error) => {
+                let _ = stroke.written.send(Err(error.kind().into()));
+                return Err(error);
+            }
         }
     }
+    Ok(())
 }
 
 async fn write_all(pty: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> std::io::Result<()> {

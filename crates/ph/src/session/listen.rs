@@ -16,7 +16,8 @@ pub(crate) struct Listening {
     path: PathBuf,
     /// Which file it is: another may have taken the path since.
     inode: Option<(u64, u64)>,
-    pub(crate) listener: UnixListener,
+    /// Until somebody accepts.
+    pub(crate) listener: Option<UnixListener>,
 }
 
 impl Drop for Listening {
@@ -92,7 +93,7 @@ fn bind(path: &Path) -> Result<Listening> {
     Ok(Listening {
         path: path.to_owned(),
         inode: inode(path),
-        listener,
+        listener: Some(listener),
     })
 }
 

@@ -3,19 +3,19 @@
 //! `start` is the side of whoever asks for one, `client` of whoever talks to one; the rest is the
 //! session's own process. There, one thread runs a handful of tasks, each the one owner of its
 //! piece: `terminal` of the screen and its viewers, `keyboard` of the way into the program,
-//! `desk` of the state and the mail. The journal's connection has a thread of its own, because
+//! `clerk` of the state and the mail. The journal's connection has a thread of its own, because
 //! a disk may be slow.
 
 mod attached;
 mod books;
 mod child;
+mod clerk;
 pub(crate) mod client;
 mod clock;
 mod connection;
-mod courier;
-mod desk;
 mod dispatch;
 mod draft;
+mod errands;
 pub(crate) mod host;
 mod hub;
 mod keyboard;
@@ -33,7 +33,7 @@ mod terminal;
 mod viewer;
 
 use books::Books;
-use desk::Wish;
+use clerk::Wish;
 use hub::Hub;
 use keyboard::Keyboard;
 use lines::Room;
@@ -41,6 +41,7 @@ use posthaste_core::AgentName;
 use posthaste_store::Home;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::sync::Arc;
 use terminal::Terminal;
 use tokio::sync::{Notify, mpsc, watch};
 use viewer::ViewerId;
@@ -59,6 +60,8 @@ struct Shared {
     wishes: mpsc::Sender<Wish>,
     /// Rings when there may be new mail.
     mail: Rc<Notify>,
+    /// The same, rung from other processes.
+    ring: Arc<Notify>,
     room: Room,
     viewers: Cell<u64>,
     /// Which viewer has the keyboard to itself.

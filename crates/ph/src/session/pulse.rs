@@ -1,4 +1,5 @@
-//! The sign that the program writes: when it did last, for who judges its activity.
+//! The signs of the program's life, for who judges it: when it last wrote something, and how it
+//! wants to be written to.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -10,11 +11,18 @@ pub(crate) struct Pulse {
     /// Whether somebody wants to be woken by the next output.
     is_awaited: Cell<bool>,
     beats: Notify,
+    wants_paste: Cell<bool>,
 }
 
 impl Pulse {
+    /// Whether the program wants what is pasted in brackets.
+    pub(crate) fn wants_paste(&self) -> bool {
+        self.wants_paste.get()
+    }
+
     /// There was output. Costs nothing while nobody waits for it.
-    pub(crate) fn beat(&self, now: Instant) {
+    pub(crate) fn beat(&self, now: Instant, wants_paste: bool) {
+        self.wants_paste.set(wants_paste);
         self.last.set(Some(now));
         if self.is_awaited.replace(false) {
             self.beats.notify_one();

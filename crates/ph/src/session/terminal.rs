@@ -52,8 +52,8 @@ pub(crate) enum Ask {
         lines: usize,
         recent: oneshot::Sender<Vec<String>>,
     },
-    /// Whether the program wants pastes bracketed.
-    WantsPaste(oneshot::Sender<bool>),
+    /// Whether nobody watches any more.
+    IsUnwatched(oneshot::Sender<bool>),
     /// The program has ended: read what is left, then stop.
     End,
 }
@@ -89,10 +89,11 @@ impl Terminal {
         answer.await.unwrap_or_default()
     }
 
-    pub(crate) async fn wants_paste(&self) -> bool {
-        let (wants, answer) = oneshot::channel();
-        self.ask(Ask::WantsPaste(wants)).await;
-        answer.await.unwrap_or(false)
+    /// Whether nobody watches any more.
+    pub(crate) async fn is_unwatched(&self) -> bool {
+        let (is_so, answer) = oneshot::channel();
+        self.ask(Ask::IsUnwatched(is_so)).await;
+        answer.await.unwrap_or(true)
     }
 }
 
@@ -104,6 +105,8 @@ pub(crate) struct Stage {
     pub(crate) keyboard: Keyboard,
     pub(crate) pulse: Rc<Pulse>,
     pub(crate) hub: Rc<Hub>,
+    /// Told when the last output is read.
+    pub(crate) drained: Option<oneshot::Sender<()>>,
 }
 
 /// The terminal, and the task that runs it until the program's output ends.
@@ -211,7 +214,8 @@ impl Task {
             self.is_unrecorded = true;
         }
         self.tell_lines(bytes);
-        self.stage.pulse.beat(now);
+        let wants_paste = self.stage.screen.bracketed_paste();
+        self.stage.pulse.beat(now, wants_paste);
     }
 
     fn tell_lines(&mut self, bytes: &[u8]) {
@@ -229,7 +233,7 @@ impl Task {
         self.told.clear();
         let told = &mut self.told;
         self.lines.feed(bytes, &mut |line: &str| {
-            event::output(told, &at, line);
+            event::append_output(told, &at, line);
             count += 1;
         });
         if count > 0 {
@@ -298,8 +302,8 @@ impl Task {
             Ask::Recent { lines, recent } => {
                 let _ = recent.send(screen.recent(lines));
             }
-            Ask::WantsPaste(wants) => {
-                let _ = wants.send(screen.bracketed_paste());
+            Ask::IsUnwatched(is_so) => {
+                let _ = is_so.send(self.viewers.is_empty());
             }
             Ask::End => {}
         }
@@ -352,7 +356,7 @@ impl Task {
             let mut told = Vec::new();
             let mut count = 0;
             self.lines.finish(&mut |line: &str| {
-                event::output(&mut told, &at, line);
+                event::append_output(&mut told, &at, line);
                 count += 1;
             });
             self.stage.hub.publish(Topic::Output, &told, count);
@@ -362,6 +366,10 @@ impl Task {
             viewer.paint(&self.stage.screen);
         }
         self.record(Instant::now());
+        let Stage { drained, .. } = &mut self.stage;
+        if let Some(drained) = drained.take() {
+            let _ = drained.send(());
+        }
         // Viewers go when the session says how it ended; until then questions are answered.
         while let Some(ask) = asks.recv().await {
             self.answer(ask);

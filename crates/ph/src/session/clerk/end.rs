@@ -1,0 +1,116 @@
+//! The end of a session: asked for, insisted on, and brought to its close.
+
+use super::{Clerk, Wish};
+use crate::session::host::ending;
+use crate::session::process;
+use crate::session::terminal::Ask;
+use posthaste_core::delivery::Event;
+use posthaste_wire::Run;
+use rustix::process::Signal;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+use tokio::signal::unix::{self, SignalKind};
+use tokio::sync::{mpsc, oneshot};
+
+/// How long a child that was asked to end may take.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// How far an end that was asked for has come.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Ending {
+    Asked { insist_at: Instant },
+    Insisted,
+}
+
+impl Clerk {
+    /// Asks the program to end. Interactive shells pass over one of the two signals.
+    pub(super) fn end(&mut self) {
+        if self.ending.is_some() {
+            return;
+        }
+        let (child, started) = self.shared.child;
+        for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
+            process::signal(child, signal);
+            process::signal_group(child, signal);
+        }
+        let _ = started;
+        self.ending = Some(Ending::Asked {
+            insist_at: Instant::now() + GRACE,
+        });
+    }
+
+    pub(super) fn insist(&mut self) {
+        let (child, started) = self.shared.child;
+        process::signal_all(child, started, Signal::KILL);
+        self.ending = Some(Ending::Insisted);
+    }
+
+    /// The program has ended: reads its last words, says how it went, and answers what is still
+    /// asked.
+    pub(super) async fn finish(
+        mut self,
+        status: &std::io::Result<ExitStatus>,
+        drained: oneshot::Receiver<()>,
+        mut wishes: mpsc::Receiver<Wish>,
+    ) {
+        self.shared.terminal.ask(Ask::End).await;
+        let _ = drained.await;
+        let how = ending(status);
+        self.tell(Event::Exited(how));
+        // What was being offered has its receipt before the session has its end.
+        while self.desk.is_writing() || self.lease.is_some() {
+            match self.reported.recv().await {
+                Some(report) => self.hear(report),
+                None => break,
+            }
+        }
+        let run = match (&self.ending, status) {
+            (Some(_), _) => Run::Stopped,
+            (None, Ok(status)) if status.success() => Run::Completed,
+            (None, _) => Run::Failed,
+        };
+        self.set_run(run);
+        self.tell_changes();
+        wishes.close();
+        while let Ok(wish) = wishes.try_recv() {
+            self.grant(wish);
+        }
+        // Whatever it has left running ends with it.
+        let (child, started) = self.shared.child;
+        process::signal_all(child, started, Signal::HUP);
+    }
+}
+
+/// The signals that ask a process to end.
+pub(super) struct Signals {
+    signals: Vec<unix::Signal>,
+}
+
+impl Signals {
+    pub(super) fn listen() -> Self {
+        // A hang-up is none of ours: the session has no terminal, and outlives all of them. It is
+        // listened to so that it does not end us.
+        let kinds = [
+            SignalKind::terminate(),
+            SignalKind::interrupt(),
+            SignalKind::hangup(),
+        ];
+        let signals = kinds.into_iter().filter_map(|kind| unix::signal(kind).ok());
+        Self {
+            signals: signals.collect(),
+        }
+    }
+
+    pub(super) async fn next(&mut self) {
+        match self.signals.as_mut_slice() {
+            [terminate, interrupt, hangup] => loop {
+                tokio::select! {
+                    _ = terminate.recv() => return,
+                    _ = interrupt.recv() => return,
+                    _ = hangup.recv() => {}
+                }
+            },
+            _ => std::future::pending().await,
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! What others wish of a session, granted or refused. An answer goes out before what it causes is
+//! told to listeners.
+
+use super::{Clerk, Wish};
+use crate::session::clock;
+use crate::session::dispatch::Sink;
+use crate::session::errands;
+use crate::session::viewer::ViewerId;
+use posthaste_core::activity::Activity;
+use posthaste_core::delivery::Event;
+use posthaste_wire::event::StateChange;
+use posthaste_wire::method::{self, Nudged};
+use posthaste_wire::{self as wire, Mode, Run};
+
+/// Reasons for a pause, as a person reads them.
+const BY_REQUEST: &str = "a request to pause";
+const BY_CHECKPOINT: &str = "a checkpoint";
+const BY_INTERACTIVE: &str = "interactive mode";
+const BY_VIEWER: &str = "a person who has taken the keyboard";
+
+impl Clerk {
+    pub(super) fn grant(&mut self, wish: Wish) {
+        match wish {
+            Wish::Status { recent, sink } => {
+                let status = self.status(recent);
+                sink.answer::<method::GetStatus>(&status);
+            }
+            Wish::Session(tell) => tell(self.session()),
+            Wish::Why { letter, sink } => {
+                let now = self.now();
+                let held = self.desk.hold(now, &letter, &self.view.pending.due);
+                let why = wire::Why::live(&letter, now.wall, held);
+                sink.answer::<method::Why>(&why);
+            }
+            Wish::Stop(sink) => {
+                sink.answer::<method::Stop>(&method::Stopping::StopRequested);
+                self.end();
+            }
+            Wish::Kill(sink) => {
+                sink.answer::<method::Kill>(&method::Killed::Killed);
+                self.run = Run::Stopped;
+                self.insist();
+            }
+            Wish::Checkpoint(sink) => {
+                sink.answer::<method::Checkpoint>(&method::Checkpointing::CheckpointRequested);
+                self.is_checkpoint_asked = true;
+            }
+            Wish::Pause { on, sink } => self.pause(on, sink),
+            Wish::Interactive { enabled, sink } => self.interact(enabled, sink),
+            Wish::Nudge { text, sink } => self.nudge(text, sink),
+            Wish::Take(viewer) => self.take(viewer),
+            Wish::Release(viewer) => self.release(viewer),
+        }
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.desk.is_paused()
+    }
+
+    fn pause(&mut self, on: bool, sink: Sink) {
+        if on {
+            self.tell(Event::Paused {
+                by: BY_REQUEST.to_owned(),
+            });
+        } else {
+            // Whoever resumes means all that was asked for; who sits at the keyboard stays.
+            for by in [BY_REQUEST, BY_CHECKPOINT] {
+                self.tell(Event::Released { by: by.to_owned() });
+            }
+            self.is_checkpoint_asked = false;
+        }
+        let paused = self.is_paused();
+        let answer = method::Paused { paused };
+        if on {
+            sink.answer::<method::Pause>(&answer);
+        } else {
+            sink.answer::<method::Resume>(&answer);
+            self.set_run(Run::Running);
+        }
+        self.tell_changes();
+    }
+
+    /// A checkpoint that was asked for comes into force at the end of a turn.
+    pub(super) fn reach_checkpoint(&mut self) {
+        let is_at_rest = self.desk.activity().activity == Activity::Idle;
+        if self.is_checkpoint_asked && is_at_rest && !self.desk.is_writing() {
+            self.is_checkpoint_asked = false;
+            self.tell(Event::Paused {
+                by: BY_CHECKPOINT.to_owned(),
+            });
+            self.set_run(Run::Checkpointed);
+        }
+    }
+
+    pub(super) fn set_run(&mut self, run: Run) {
+        if self.run != run {
+            self.run = run;
+            self.changed(StateChange {
+                status: Some(run),
+                ..StateChange::default()
+            });
+        }
+    }
+
+    fn interact(&mut self, enabled: bool, sink: Sink) {
+        let was = self.outset.interactive.send_replace(enabled);
+        let by = BY_INTERACTIVE.to_owned();
+        self.tell(if enabled {
+            Event::Paused { by }
+        } else {
+            Event::Released { by }
+        });
+        sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
+            interactive_mode: enabled,
+        });
+        if was != enabled {
+            self.changed(StateChange {
+                interactive_mode: Some(enabled),
+                ..StateChange::default()
+            });
+        }
+    }
+
+    fn nudge(&mut self, text: String, sink: Sink) {
+        if let Some(reason) = self.desk.bars_a_nudge() {
+            return sink.answer::<method::Nudge>(&Nudged::Held { reason });
+        }
+        let shared = self.shared.clone();
+        tokio::task::spawn_local(async move {
+            let answer = match errands::nudge(&shared, &text).await {
+                Ok(()) => Nudged::Nudged,
+                Err(reason) => Nudged::Held { reason },
+            };
+            sink.answer::<method::Nudge>(&answer);
+        });
+    }
+
+    fn take(&mut self, viewer: ViewerId) {
+        // The last one who asks has it; that is told to both.
+        self.outset.taken.send_replace(Some(viewer));
+        self.tell(Event::Paused {
+            by: BY_VIEWER.to_owned(),
+        });
+    }
+
+    fn release(&mut self, viewer: ViewerId) {
+        let is_its = *self.outset.taken.borrow() == Some(viewer);
+        if is_its {
+            self.outset.taken.send_replace(None);
+            self.tell(Event::Released {
+                by: BY_VIEWER.to_owned(),
+            });
+        }
+    }
+
+    fn status(&self, recent_output: Vec<String>) -> wire::Status {
+        let record = &self.outset.record;
+        let interactive_mode = *self.outset.interactive.borrow();
+        wire::Status {
+            task_name: record.launch.name.to_string(),
+            task_dir: record.launch.cwd.to_string_lossy().into_owned(),
+            iteration: 0,
+            max_iterations: 0,
+            current_story: None,
+            agent: record.launch.harness.clone(),
+            status: self.run,
+            interactive_mode,
+            mode_indicator: Mode::new(interactive_mode),
+            started_at: clock::local_text(record.started_at),
+            updated_at: clock::local_text(self.updated_at),
+            recent_output,
+        }
+    }
+
+    pub(super) fn session(&self) -> wire::Session {
+        let record = &self.outset.record;
+        let judged = self.desk.activity();
+        let (activity, blocked_on) = wire_activity(&judged.activity);
+        wire::Session {
+            name: record.launch.name.to_string(),
+            activity,
+            blocked_on,
+            since: judged.since.wall,
+            evidence: judged.evidence,
+            pid: Some(record.pid),
+            child_pid: Some(record.child_pid),
+            socket: Some(record.socket.to_string_lossy().into_owned()),
+            command: record.launch.command.clone(),
+            cwd: record.launch.cwd.to_string_lossy().into_owned(),
+            harness: record.launch.harness.clone(),
+            started_at: record.started_at,
+            unread: self.view.unread,
+            queued: self.view.pending.queued,
+            ended_at: None,
+            exit: None,
+        }
+    }
+}
+
+/// An activity as the socket says it, and what it is blocked on.
+pub(super) fn wire_activity(activity: &Activity) -> (wire::Activity, Option<String>) {
+    match activity {
+        Activity::Starting => (wire::Activity::Starting, None),
+        Activity::Idle => (wire::Activity::Idle, None),
+        Activity::Working => (wire::Activity::Working, None),
+        Activity::Blocked(on) => (wire::Activity::Blocked, Some(on.clone())),
+        Activity::Exited => (wire::Activity::Exited, None),
+    }
+}

@@ -1,0 +1,143 @@
+//! Looking at the journal: what waits for the agent, and what became of its messages since.
+
+use super::Clerk;
+use posthaste_core::fact::Event as Fact;
+use posthaste_core::{AgentName, Timestamp, why};
+use posthaste_store::{Error, Journal, Pending};
+use posthaste_wire::event::{self, MessageEvent, StateChange};
+use posthaste_wire::topic::Topic;
+use std::time::Instant;
+
+/// What the journal says, as of the last look.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    pub(super) pending: Pending,
+    pub(super) unread: u64,
+    /// The last fact that listeners were told of; none before the first look.
+    pub(super) seq: Option<u64>,
+    events: Vec<MessageEvent>,
+}
+
+impl Clerk {
+    /// Begins to look; what is found comes back later.
+    pub(super) fn look(&mut self) {
+        self.is_stale = false;
+        self.is_looking = true;
+        self.looked_at = Instant::now();
+        let (shared, views) = (self.shared.clone(), self.views.clone());
+        let seq = self.view.seq;
+        let is_listened = self.shared.hub.wants(Topic::Message);
+        tokio::task::spawn_local(async move {
+            let agent = shared.agent.clone();
+            let look = move |journal: &mut Journal| View::of(journal, &agent, seq, is_listened);
+            let _ = views.send(shared.books.ask(look).await).await;
+        });
+    }
+
+    /// What a look has found.
+    pub(super) fn see(&mut self, view: Result<View, Error>) {
+        self.is_looking = false;
+        match view {
+            Ok(view) => {
+                for event in &view.events {
+                    let event = event::Event::Message(event.clone());
+                    self.shared.hub.tell(Topic::Message, &event);
+                }
+                self.view = view;
+                // One that was looked up while an offer was being recorded may be from before it.
+                self.is_fresh = !self.is_stale;
+            }
+            Err(error) => {
+                super::log::line(format!("the mail cannot be looked at: {error}"));
+                self.is_stale = true;
+            }
+        }
+    }
+
+    /// Tells listeners what has changed since they were told last.
+    pub(super) fn tell_changes(&mut self) {
+        let activity = self.desk.activity().activity;
+        let is_paused = self.is_paused();
+        if (&activity, is_paused) == (&self.told.0, self.told.1) {
+            return;
+        }
+        let was = super::grant::wire_activity(&self.told.0);
+        let (is, on) = super::grant::wire_activity(&activity);
+        let change = StateChange {
+            activity: (was.0 != is).then_some(is),
+            blocked_on: (was.1 != on).then_some(on),
+            paused: (self.told.1 != is_paused).then_some(is_paused),
+            ..StateChange::default()
+        };
+        self.told = (activity, is_paused);
+        self.changed(change);
+    }
+
+    /// Tells listeners of a change.
+    pub(super) fn changed(&mut self, change: StateChange) {
+        self.updated_at = crate::times::now();
+        if !change.is_empty() {
+            let event = event::Event::StateChange(change);
+            self.shared.hub.tell(Topic::StateChange, &event);
+        }
+    }
+}
+
+impl View {
+    fn of(
+        journal: &mut Journal,
+        agent: &AgentName,
+        seq: Option<u64>,
+        is_listened: bool,
+    ) -> Result<Self, Error> {
+        let now = crate::times::now();
+        let pending = journal.pending(agent, now)?;
+        let unread = journal.count(agent, now)?.unread;
+        let head = journal.head()?;
+        let mut events = Vec::new();
+        if let (Some(seq), true) = (seq, is_listened) {
+            events = message_events(journal, agent, seq, head, now)?;
+        }
+        Ok(Self {
+            pending,
+            unread,
+            seq: Some(head),
+            events,
+        })
+    }
+}
+
+/// What happened to this agent's messages after one fact and up to another.
+fn message_events(
+    journal: &mut Journal,
+    agent: &AgentName,
+    mut seq: u64,
+    head: u64,
+    now: Timestamp,
+) -> Result<Vec<MessageEvent>, Error> {
+    let mut events = Vec::new();
+    while seq < head {
+        let page = journal.facts_after(seq)?;
+        let Some(last) = page.last() else { break };
+        seq = last.seq;
+        for record in page.iter().filter(|record| record.agent == agent.as_str()) {
+            let Ok(fact) = record.read() else { continue };
+            let id = match &fact.event {
+                Fact::Message(_) => posthaste_core::MessageId(fact.id),
+                Fact::Progress(progress) => progress.message,
+                Fact::Started(_) | Fact::Ended(_) => continue,
+            };
+            let Some(letter) = journal.letter(id)? else {
+                continue;
+            };
+            events.push(MessageEvent {
+                id,
+                receipt: record.kind.replace("message", "stored"),
+                reason: why::reason(&letter, now),
+                from: letter.message.envelope.from.to_string(),
+                to: letter.message.to.to_string(),
+            });
+        }
+    }
+    Ok(events)
+}

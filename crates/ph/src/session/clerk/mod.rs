@@ -1,0 +1,321 @@
+//! The owner of a session's state: what the agent does, what holds its mail, and who may type.
+//!
+//! Everything else asks it or tells it, one thing at a time. It sees no terminal bytes; it decides
+//! by the core's rules and has others act.
+
+mod end;
+mod grant;
+mod look;
+
+use super::dispatch::Sink;
+use super::errands::{self, Report};
+use super::keyboard::{Lease, Typed};
+use super::place::Record;
+use super::pulse::Pulse;
+use super::viewer::ViewerId;
+use super::{Shared, log};
+use end::{Ending, Signals};
+use look::View;
+use posthaste_core::activity::Activity;
+use posthaste_core::delivery::{Desk, Effect, Event, Manner};
+use posthaste_core::moment::Moment;
+use posthaste_core::turn::Input;
+use posthaste_core::{Letter, MessageId, Timestamp};
+use posthaste_store::bell::{self, Watch};
+use posthaste_store::files;
+use posthaste_wire::{self as wire, Run};
+use std::process::ExitStatus;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::process::Child;
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How often the journal is looked at while there is much mail.
+const LOOK: Duration = Duration::from_millis(20);
+/// How many reports may wait: at most one errand of each kind is under way.
+const REPORTS: usize = 16;
+
+type Tell<T> = Box<dyn FnOnce(T)>;
+
+/// What others want of the session.
+pub(crate) enum Wish {
+    Status {
+        recent: Vec<String>,
+        sink: Sink,
+    },
+    Session(Tell<wire::Session>),
+    Why { letter: Box<Letter>, sink: Sink },
+    Stop(Sink),
+    Kill(Sink),
+    Checkpoint(Sink),
+    Pause { on: bool, sink: Sink },
+    Interactive { enabled: bool, sink: Sink },
+    Nudge { text: String, sink: Sink },
+    /// A viewer wants the keyboard to itself.
+    Take(ViewerId),
+    Release(ViewerId),
+}
+
+impl std::fmt::Debug for Wish {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Wish")
+    }
+}
+
+/// What a clerk begins with.
+pub(crate) struct Outset {
+    pub(crate) shared: Rc<Shared>,
+    pub(crate) record: Record,
+    pub(crate) pulse: Rc<Pulse>,
+    pub(crate) drafted: watch::Receiver<bool>,
+    pub(crate) taken: watch::Sender<Option<ViewerId>>,
+    pub(crate) interactive: watch::Sender<bool>,
+}
+
+pub(crate) struct Clerk {
+    outset: Outset,
+    shared: Rc<Shared>,
+    desk: Desk,
+    begun: Instant,
+    view: View,
+    /// Whether the view is from after the last offer.
+    is_fresh: bool,
+    is_looking: bool,
+    looked_at: Instant,
+    /// Whether there is a reason to look.
+    is_stale: bool,
+    lease: Option<Lease>,
+    reports: mpsc::Sender<Report>,
+    reported: mpsc::Receiver<Report>,
+    views: mpsc::Sender<Option<View>>,
+    viewed: mpsc::Receiver<Option<View>>,
+    run: Run,
+    is_checkpoint_asked: bool,
+    ending: Option<Ending>,
+    /// What listeners were told last.
+    told: (Activity, bool),
+    updated_at: Timestamp,
+    heard_at: Option<Instant>,
+}
+
+impl Clerk {
+    pub(crate) fn new(outset: Outset) -> Self {
+        let begun = Instant::now();
+        let now = Moment {
+            wall: crate::times::now(),
+            mono: Duration::ZERO,
+        };
+        let shared = outset.shared.clone();
+        let path = files::longest_path(&shared.home, &shared.agent);
+        let (reports, reported) = mpsc::channel(REPORTS);
+        let (views, viewed) = mpsc::channel(1);
+        Self {
+            shared,
+            desk: Desk::new(Manner::generic(path), now),
+            begun,
+            view: View::default(),
+            is_fresh: false,
+            is_looking: false,
+            looked_at: begun,
+            is_stale: true,
+            lease: None,
+            reports,
+            reported,
+            views,
+            viewed,
+            run: Run::Running,
+            is_checkpoint_asked: false,
+            ending: None,
+            told: (Activity::Starting, false),
+            updated_at: now.wall,
+            heard_at: None,
+            outset,
+        }
+    }
+
+    fn now(&self) -> Moment {
+        Moment {
+            wall: crate::times::now(),
+            mono: self.begun.elapsed(),
+        }
+    }
+
+    /// Serves until the program has ended and its last output is read; gives back how it ended.
+    pub(crate) async fn run(
+        mut self,
+        mut wishes: mpsc::Receiver<Wish>,
+        child: &mut Child,
+        drained: oneshot::Receiver<()>,
+    ) -> std::io::Result<ExitStatus> {
+        let mail = self.shared.mail.clone();
+        let ring = self.shared.ring.clone();
+        let _watch = Watch::on(&self.shared.home, Some(&self.shared.agent), move || {
+            ring.notify_one();
+        })
+        .inspect_err(|error| log::line(format!("mail is looked for by the clock alone: {error}")));
+        let bell = self.shared.ring.clone();
+        let mut asked_to_end = Signals::listen();
+        let mut tick = tokio::time::interval(bell::TICK);
+        tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let pulse = self.outset.pulse.clone();
+        let mut drafted = self.outset.drafted.clone();
+        let status = loop {
+            self.proceed();
+            let wakeup = self.wakeup();
+            tokio::select! {
+                biased;
+                status = child.wait() => break status,
+                Some(wish) = wishes.recv() => self.grant(wish),
+                Some(report) = self.reported.recv() => self.hear(report),
+                Some(view) = self.viewed.recv() => self.see(view),
+                () = mail.notified() => self.is_stale = true,
+                () = bell.notified() => self.is_stale = true,
+                () = pulse.next() => self.output(),
+                Ok(()) = drafted.changed() => {
+                    let event = if *drafted.borrow_and_update() {
+                        Event::Draft
+                    } else {
+                        Event::DraftGone
+                    };
+                    self.tell(event);
+                }
+                () = asked_to_end.next() => self.end(),
+                _ = tick.tick() => self.is_stale = true,
+                () = tokio::time::sleep_until(wakeup.unwrap_or_else(far).into()), if wakeup.is_some() => {}
+            }
+        };
+        self.finish(&status, drained, wishes).await;
+        status
+    }
+
+    /// When something changes by the clock alone.
+    fn wakeup(&self) -> Option<Instant> {
+        let desk = self.desk.next_wakeup().map(|at| self.begun + at);
+        let insist = match self.ending {
+            Some(Ending::Asked { insist_at }) => Some(insist_at),
+            Some(Ending::Insisted) | None => None,
+        };
+        let look = (self.is_stale && !self.is_looking).then(|| self.looked_at + LOOK);
+        let due = self.view.pending.next.map(|at| {
+            let wait = at.duration_since(crate::times::now());
+            // The wall may step: look again now and then.
+            let wait = Duration::try_from(wait).unwrap_or_default();
+            Instant::now() + wait.clamp(Duration::from_millis(1), bell::TICK)
+        });
+        [desk, insist, look, due].into_iter().flatten().min()
+    }
+
+    /// Whatever the time has come for.
+    fn proceed(&mut self) {
+        let now = Instant::now();
+        if let Some(last) = self.outset.pulse.last()
+            && self.heard_at < Some(last)
+        {
+            self.output();
+        }
+        let paste = self.outset.pulse.wants_paste();
+        if paste != (self.desk.input() == Input::Pasted) {
+            self.tell(Event::Paste(paste));
+        }
+        if self.desk.next_wakeup().is_some_and(|at| self.begun + at <= now) {
+            self.tell(Event::Tick);
+        }
+        if let Some(Ending::Asked { insist_at }) = self.ending
+            && insist_at <= now
+        {
+            self.insist();
+        }
+        if self.view.pending.next.is_some_and(|at| at <= crate::times::now()) {
+            self.view.pending.next = None;
+            self.is_stale = true;
+            tokio::task::spawn_local(report(
+                self.reports.clone(),
+                errands::expire(self.shared.clone()),
+            ));
+        }
+        if self.is_stale && !self.is_looking && self.looked_at + LOOK <= now {
+            self.look();
+        }
+        if self.is_fresh {
+            let (now, pending) = (self.now(), &self.view.pending.due);
+            let effects = self.desk.act(now, pending);
+            self.perform(effects);
+        }
+        self.tell_changes();
+    }
+
+    fn output(&mut self) {
+        self.heard_at = self.outset.pulse.last();
+        self.tell(Event::Output);
+    }
+
+    fn tell(&mut self, event: Event) {
+        let effects = self.desk.on(self.now(), event);
+        self.perform(effects);
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            let shared = self.shared.clone();
+            let reports = self.reports.clone();
+            match effect {
+                Effect::Key(key) => self.shared.keyboard.try_type_in(Typed::Bytes(key)),
+                Effect::Offer { ids } => {
+                    // What is known of the mail is old as soon as this is recorded.
+                    self.is_fresh = false;
+                    tokio::task::spawn_local(report(reports, errands::offer(shared, ids)));
+                }
+                Effect::Write { ids } => {
+                    let letters = self.letters(&ids);
+                    let input = self.desk.input();
+                    if let Some(lease) = self.lease.clone() {
+                        let errand = errands::write(shared, lease, letters, input);
+                        tokio::task::spawn_local(report(reports, errand));
+                    }
+                }
+                Effect::Enter => {
+                    if let Some(lease) = self.lease.clone() {
+                        tokio::task::spawn_local(report(reports, errands::enter(lease)));
+                    }
+                }
+                effect @ (Effect::Offered { .. } | Effect::Uncertain { .. }) => {
+                    tokio::task::spawn_local(report(reports, errands::record(shared, effect)));
+                }
+            }
+        }
+    }
+
+    /// The letters of a turn, in its order.
+    fn letters(&self, ids: &[MessageId]) -> Vec<Letter> {
+        let due = &self.view.pending.due;
+        ids.iter()
+            .filter_map(|id| due.iter().find(|letter| letter.message.id == *id))
+            .cloned()
+            .collect()
+    }
+
+    fn hear(&mut self, report: Report) {
+        match report {
+            Report::Event(event) => self.tell(event),
+            Report::Offering { lease, ids } => {
+                self.lease = Some(lease);
+                self.tell(Event::Recorded(ids));
+            }
+            Report::Recorded => {}
+        }
+        if !self.desk.is_writing() {
+            self.lease = None;
+        }
+        self.is_stale = true;
+    }
+}
+
+fn far() -> Instant {
+    Instant::now() + Duration::from_secs(3_600)
+}
+
+/// Runs an errand and reports back.
+async fn report(reports: mpsc::Sender<Report>, errand: impl Future<Output = Report>) {
+    // Nobody hears it where the session has ended.
+    let _ = reports.send(errand.await).await;
+}

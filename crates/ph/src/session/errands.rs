@@ -1,0 +1,153 @@
+//! What the desk decides, done: the journal asked and told, the terminal written to.
+//!
+//! Each errand runs beside the owner of the state and reports back to it as an event. The
+//! keyboard is taken before an offer is recorded and kept until it is written whole, so that no
+//! person's key falls into it.
+
+use super::keyboard::{HasDraft, Lease};
+use super::{Shared, log};
+use posthaste_core::delivery::{Effect, Event};
+use posthaste_core::turn::{self, ENTER, Entry, Input};
+use posthaste_core::{Letter, MessageId, text};
+use posthaste_store::{Cut, Done, Error, Job, files};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How an offer to the terminal is called in receipts.
+const ROUTE: &str = "terminal";
+/// A terminal in its usual mode takes no line of 4,096 bytes; a character has at most four.
+const NUDGE: usize = 1_000;
+/// How long after a nudge Enter is pressed.
+const DELAY: Duration = Duration::from_millis(50);
+
+/// What came of an errand.
+#[derive(Debug)]
+pub(crate) enum Report {
+    /// To be told to the desk.
+    Event(Event),
+    /// The keyboard is ours, and the offer recorded.
+    Offering {
+        lease: Lease,
+        ids: Vec<MessageId>,
+    },
+    /// A receipt was recorded, or could not be.
+    Recorded,
+}
+
+/// Takes the keyboard and records the offer.
+pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
+    let lease = match shared.keyboard.lease().await {
+        Some(Ok(lease)) => lease,
+        // The keys have told the desk already, or are about to.
+        Some(Err(HasDraft)) => return Report::Event(Event::Recorded(Vec::new())),
+        None => return Report::Event(Event::NotRecorded("the terminal is gone".to_owned())),
+    };
+    let job = Job::Offer {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        ids,
+        route: ROUTE.to_owned(),
+    };
+    match shared.books.commit(job).await {
+        Ok(Ok(Done::Moved(moved))) => Report::Offering {
+            lease,
+            ids: moved.moved,
+        },
+        Ok(other) => Report::Event(Event::NotRecorded(format!("{other:?}"))),
+        Err(error) => Report::Event(Event::NotRecorded(error.to_string())),
+    }
+}
+
+/// Types the text of a turn.
+pub(crate) async fn write(
+    shared: Rc<Shared>,
+    lease: Lease,
+    letters: Vec<Letter>,
+    input: Input,
+) -> Report {
+    let written = match render(&shared, &letters, input) {
+        Ok(text) => lease.write(text).await.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    };
+    Report::Event(match written {
+        Ok(()) => Event::Wrote,
+        Err(why) => Event::WriteFailed(why),
+    })
+}
+
+pub(crate) async fn enter(lease: Lease) -> Report {
+    Report::Event(match lease.write(ENTER.to_vec()).await {
+        Ok(()) => Event::Entered,
+        Err(error) => Event::WriteFailed(error.to_string()),
+    })
+}
+
+/// Records how an offer ended.
+pub(crate) async fn record(shared: Rc<Shared>, effect: Effect) -> Report {
+    let (now, agent) = (crate::times::now(), shared.agent.clone());
+    let job = match effect {
+        Effect::Offered { ids, evidence } => Job::Offered {
+            now,
+            agent,
+            ids,
+            route: ROUTE.to_owned(),
+            evidence,
+        },
+        Effect::Uncertain { ids, reason } => Job::Uncertain {
+            now,
+            agent,
+            cut: Cut::These(ids),
+            reason,
+        },
+        Effect::Key(_) | Effect::Offer { .. } | Effect::Write { .. } | Effect::Enter => {
+            return Report::Recorded;
+        }
+    };
+    if let Err(error) = shared.books.commit(job).await {
+        // The next session will find the offer without an end, and say that it is uncertain.
+        log::line(format!("a receipt could not be recorded: {error}"));
+    }
+    Report::Recorded
+}
+
+/// Records what ran out of time.
+pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
+    let job = Job::Expire {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+    };
+    if let Err(error) = shared.books.commit(job).await {
+        log::line(format!("what expired could not be recorded: {error}"));
+    }
+    Report::Recorded
+}
+
+fn render(shared: &Shared, letters: &[Letter], input: Input) -> Result<Vec<u8>, Error> {
+    let paths = letters
+        .iter()
+        .map(|letter| {
+            let path = files::ensure(&shared.home, &letter.message)?;
+            Ok(path.to_string_lossy().into_owned())
+        })
+        .collect::<Result<Vec<_>, Error>>()?;
+    let entries: Vec<_> = letters
+        .iter()
+        .zip(&paths)
+        .map(|(letter, path)| Entry { letter, path })
+        .collect();
+    Ok(turn::render(&entries, input))
+}
+
+/// Types a line that is no message. Nothing of it is kept.
+pub(crate) async fn nudge(shared: &Shared, said: &str) -> Result<(), String> {
+    let gone = || "the terminal is gone".to_owned();
+    let lease = match shared.keyboard.lease().await {
+        Some(Ok(lease)) => lease,
+        Some(Err(HasDraft)) => return Err("a person is typing".to_owned()),
+        None => return Err(gone()),
+    };
+    let line = text::one_line(said, NUDGE).into_bytes();
+    lease.write(line).await.map_err(|_| gone())?;
+    tokio::time::sleep(DELAY).await;
+    lease.write(ENTER.to_vec()).await.map_err(|_| gone())
+}
