@@ -8,11 +8,14 @@
 //! a refusal, changing nothing; the journal commits the events as facts; `apply` folds a fact
 //! into the state and cannot fail.
 
+pub mod activity;
+pub mod delivery;
 pub mod fact;
 pub mod id;
 pub mod inject;
 pub mod mail;
 pub mod message;
+pub mod moment;
 pub mod name;
 pub mod offer;
 pub mod post;
@@ -21,14 +24,17 @@ pub mod prompt;
 pub mod receipt;
 pub mod session;
 pub mod text;
+pub mod turn;
 pub mod why;
 
 pub use jiff::Timestamp;
 
+pub use activity::{Activity, Judgement};
 pub use fact::{Event, Fact, Odd, Progress, Record};
 pub use id::{IdPrefix, MessageId, PrefixError};
 pub use mail::{Letter, Mail};
 pub use message::{Body, Envelope, Evidence, Message};
+pub use moment::Moment;
 pub use name::{AgentName, NameError};
 pub use post::{Draft, Posting};
 pub use priority::Priority;

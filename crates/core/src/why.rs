@@ -56,6 +56,46 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
     }
 }
 
+/// The same, asked of the session of the message's agent, which runs: `held` is what it says holds
+/// the message (see [`crate::delivery::Desk::hold`]).
+pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
+    let on_record = why(letter, now);
+    let state = letter.standing.at(&letter.message, now).receipt();
+    match (state, held) {
+        (ReceiptState::Stored, _) if letter.standing.shown => on_record,
+        (ReceiptState::Stored, None) if !letter.message.is_due(now) => on_record,
+        (ReceiptState::Stored | ReceiptState::Uncertain | ReceiptState::Offering, Some(hold)) => {
+            Why::Held(hold)
+        }
+        (ReceiptState::Stored | ReceiptState::Uncertain, None) => Why::Held(Hold {
+            rule: "next",
+            since: due(letter),
+            reason: "nothing holds it: its session is about to offer it".to_owned(),
+            evidence: "it is in the next turn".to_owned(),
+            release: "it is written in this moment".to_owned(),
+        }),
+        (
+            ReceiptState::Offering
+            | ReceiptState::Offered
+            | ReceiptState::Accepted
+            | ReceiptState::Read
+            | ReceiptState::Archived
+            | ReceiptState::Deleted
+            | ReceiptState::Cancelled
+            | ReceiptState::Expired
+            | ReceiptState::Failed,
+            _,
+        ) => on_record,
+    }
+}
+
+/// Since when it could have been delivered.
+pub(crate) fn due(letter: &Letter) -> Timestamp {
+    let message = &letter.message;
+    let not_before = message.envelope.not_before;
+    not_before.map_or(message.created_at, |due| due.max(message.created_at))
+}
+
 /// The reason in a sentence, where something holds it.
 pub fn reason(letter: &Letter, now: Timestamp) -> Option<String> {
     match why(letter, now) {
@@ -64,38 +104,52 @@ pub fn reason(letter: &Letter, now: Timestamp) -> Option<String> {
     }
 }
 
-fn hold(letter: &Letter, now: Timestamp) -> Hold {
+/// The sender's own wish, where it holds the message back.
+pub(crate) fn not_before(letter: &Letter, now: Timestamp) -> Option<Hold> {
     let message = &letter.message;
-    let to = &message.to;
-    match message.envelope.not_before {
-        Some(due) if due > now => Hold {
-            rule: "not-before",
-            since: message.created_at,
-            reason: format!("its sender wants it delivered no sooner than {due}"),
-            evidence: format!("the message says not before {due}"),
-            release: format!(
-                "the time comes, or 'ph cancel {}' calls it back",
-                message.id.id8()
-            ),
-        },
-        due if to.is_human() => Hold {
+    let due = message.envelope.not_before.filter(|due| *due > now)?;
+    let is_open = letter.standing.is_unread() && !letter.standing.is_handed();
+    is_open.then(|| Hold {
+        rule: "not-before",
+        since: message.created_at,
+        reason: format!("its sender wants it delivered no sooner than {due}"),
+        evidence: format!("the message says not before {due}"),
+        release: format!(
+            "the time comes, or 'ph cancel {}' calls it back",
+            message.id.id8()
+        ),
+    })
+}
+
+fn hold(letter: &Letter, now: Timestamp) -> Hold {
+    if let Some(hold) = not_before(letter, now) {
+        return hold;
+    }
+    let to = &letter.message.to;
+    if to.is_human() {
+        return Hold {
             rule: "unread",
-            since: due.unwrap_or(message.created_at),
+            since: due(letter),
             reason: "it lies in the person's inbox and has not been read".to_owned(),
             evidence: "the journal has no 'read' for it".to_owned(),
-            release: format!("'ph read {}'", message.id.id8()),
-        },
-        due => Hold {
-            rule: "no-session",
-            since: due.unwrap_or(message.created_at),
-            reason: format!("no session of {to} has offered it; it waits in the inbox"),
-            evidence: if letter.standing.shown {
-                "a hook has put it before the agent, which has not read it yet".to_owned()
-            } else {
-                "the journal has no offer for it".to_owned()
-            },
-            release: format!("{to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"),
-        },
+            release: format!("'ph read {}'", letter.message.id.id8()),
+        };
+    }
+    if letter.standing.shown {
+        return Hold {
+            rule: "shown",
+            since: last_step(letter),
+            reason: format!("a hook has put it before {to}, and nothing offers it again"),
+            evidence: "the journal has 'shown' and no 'read' for it".to_owned(),
+            release: format!("{to} reads it ('ph read {}')", letter.message.id.id8()),
+        };
+    }
+    Hold {
+        rule: "no-session",
+        since: due(letter),
+        reason: format!("no session of {to} has offered it; it waits in the inbox"),
+        evidence: "the journal has no offer for it".to_owned(),
+        release: format!("{to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"),
     }
 }
 
@@ -109,7 +163,7 @@ fn last_step(letter: &Letter) -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mail::tests::message;
+    use crate::mail::tests::{message, with_steps};
     use crate::receipt::{Standing, Step};
 
     #[test]
@@ -137,8 +191,40 @@ mod tests {
         check("human", None, &[], "unread");
         check("bob", Some(2_000), &[], "not-before");
         check("bob", Some(900), &[], "no-session");
+        check("bob", None, &[Step::Shown], "shown");
+        check("bob", Some(2_000), &[Step::Shown], "shown");
         check("bob", None, &[Step::Offering, Step::Uncertain], "uncertain");
         check("bob", None, &[Step::Read], "read");
         check("bob", None, &[Step::Cancelled], "cancelled");
+    }
+
+    #[test]
+    fn a_running_session_knows_better() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let held = Hold {
+            rule: "working",
+            since: now,
+            reason: String::new(),
+            evidence: String::new(),
+            release: String::new(),
+        };
+        let check = |steps: &[Step], held: Option<&Hold>, want: &str| {
+            let letter = with_steps(&message(1, "alice", "bob"), steps);
+            let got = match why_live(&letter, now, held.cloned()) {
+                Why::Held(hold) => hold.rule,
+                Why::Arrived { state, .. } => state.as_str(),
+            };
+            assert_eq!(got, want, "{steps:?} {held:?}");
+        };
+        check(&[], None, "next");
+        check(&[], Some(&held), "working");
+        let cut = [Step::Offering, Step::Uncertain];
+        check(&cut, Some(&held), "working");
+        check(&cut, None, "next");
+        check(&[Step::Offering], None, "offering");
+        check(&[Step::Offering], Some(&held), "working");
+        check(&[Step::Shown], None, "shown");
+        check(&[Step::Read], Some(&held), "read");
+        check(&[Step::Cancelled], Some(&held), "cancelled");
     }
 }

@@ -1,0 +1,246 @@
+//! What an agent is doing, and on what evidence. Live state: none of it is a fact.
+
+use crate::moment::Moment;
+use crate::session::Ending;
+use std::fmt;
+use std::time::Duration;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Activity {
+    /// Not yet ready to be written to.
+    Starting,
+    Idle,
+    Working,
+    /// A question stands open that a person should answer.
+    Blocked(String),
+    Exited,
+}
+
+impl Activity {
+    pub fn as_str(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Idle => "idle",
+            Self::Working => "working",
+            Self::Blocked(_) => "blocked",
+            Self::Exited => "exited",
+        }
+    }
+}
+
+impl fmt::Display for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// An activity, since when, and what shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judgement {
+    pub activity: Activity,
+    pub since: Moment,
+    pub evidence: String,
+}
+
+/// After so long without output it is idle.
+pub const SILENCE: Duration = Duration::from_secs(2);
+/// A program that says nothing at all when it starts (`cat`) is given this long to do so.
+const SILENT_START: Duration = Duration::from_secs(5);
+/// Output without a pause since its start is work by then, and no longer starting.
+const LONG_START: Duration = Duration::from_secs(30);
+
+/// Judges a program of which nothing is known but when it writes to its terminal. It never sees
+/// a question, so it never says `blocked`.
+#[derive(Debug, Clone)]
+pub struct Generic {
+    judgement: Judgement,
+    begun: Duration,
+    heard: bool,
+    quiet_since: Duration,
+}
+
+impl Generic {
+    /// For a program that was started just now.
+    pub fn new(now: Moment) -> Self {
+        Self {
+            judgement: Judgement {
+                activity: Activity::Starting,
+                since: now,
+                evidence: "it was started and has not been quiet since".to_owned(),
+            },
+            begun: now.mono,
+            heard: false,
+            quiet_since: now.mono,
+        }
+    }
+
+    pub fn judgement(&self) -> &Judgement {
+        &self.judgement
+    }
+
+    /// It wrote something.
+    pub fn output(&mut self, now: Moment) {
+        self.heard = true;
+        self.quiet_since = now.mono;
+        match self.judgement.activity {
+            Activity::Starting if now.mono.saturating_sub(self.begun) >= LONG_START => {
+                let evidence = format!("output for {} s without a pause", LONG_START.as_secs());
+                self.judge(now, Activity::Working, evidence);
+            }
+            Activity::Idle => self.judge(now, Activity::Working, "output".to_owned()),
+            Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited => {}
+        }
+    }
+
+    /// It was given something to do: it counts as working until it is shown otherwise.
+    pub fn given(&mut self, now: Moment) {
+        self.quiet_since = now.mono;
+        match self.judgement.activity {
+            Activity::Idle => {
+                let evidence = "a message was written to it".to_owned();
+                self.judge(now, Activity::Working, evidence);
+            }
+            Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited => {}
+        }
+    }
+
+    pub fn exited(&mut self, now: Moment, how: &Ending) {
+        self.judge(now, Activity::Exited, how.to_string());
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Moment) {
+        if self.next_wakeup().is_some_and(|due| due <= now.mono) {
+            let evidence = format!("no output for {} s", self.silence().as_secs());
+            self.judge(now, Activity::Idle, evidence);
+        }
+    }
+
+    /// When a tick will change something, on the monotonic clock.
+    pub fn next_wakeup(&self) -> Option<Duration> {
+        match self.judgement.activity {
+            Activity::Starting | Activity::Working => Some(self.quiet_since + self.silence()),
+            Activity::Idle | Activity::Blocked(_) | Activity::Exited => None,
+        }
+    }
+
+    fn silence(&self) -> Duration {
+        match self.judgement.activity {
+            Activity::Starting if !self.heard => SILENT_START,
+            Activity::Starting
+            | Activity::Idle
+            | Activity::Working
+            | Activity::Blocked(_)
+            | Activity::Exited => SILENCE,
+        }
+    }
+
+    fn judge(&mut self, now: Moment, activity: Activity, evidence: String) {
+        self.judgement = Judgement {
+            activity,
+            since: now,
+            evidence,
+        };
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use jiff::{SignedDuration, Timestamp};
+
+    /// So many milliseconds after a start, on both clocks.
+    pub(crate) fn ms(millis: u64) -> Moment {
+        let wall = Timestamp::from_second(1_000).unwrap();
+        Moment {
+            wall: wall + SignedDuration::from_millis(millis.try_into().unwrap()),
+            mono: Duration::from_millis(millis),
+        }
+    }
+
+    #[derive(Clone, Copy)]
+    enum Happens {
+        Output,
+        Given,
+        Tick,
+        Exit,
+    }
+
+    #[test]
+    fn silence_is_idle_and_output_is_work() {
+        use Happens::{Exit, Given, Output, Tick};
+        let check = |events: &[(u64, Happens)], want: &str, next: Option<u64>| {
+            let mut judge = Generic::new(ms(0));
+            for (at, event) in events {
+                match event {
+                    Output => judge.output(ms(*at)),
+                    Given => judge.given(ms(*at)),
+                    Tick => judge.tick(ms(*at)),
+                    Exit => judge.exited(ms(*at), &Ending::Exit(0)),
+                }
+            }
+            let said = format!(
+                "{}: {}",
+                judge.judgement().activity,
+                judge.judgement().evidence
+            );
+            assert_eq!(said, want);
+            assert_eq!(
+                judge.next_wakeup(),
+                next.map(Duration::from_millis),
+                "{want}"
+            );
+        };
+        let starting = "starting: it was started and has not been quiet since";
+        check(&[], starting, Some(5_000));
+        check(&[(4_999, Tick)], starting, Some(5_000));
+        check(&[(5_000, Tick)], "idle: no output for 5 s", None);
+        check(&[(100, Output)], starting, Some(2_100));
+        check(&[(100, Output), (2_099, Tick)], starting, Some(2_100));
+        let ready = [(100, Output), (2_100, Tick)];
+        check(&ready, "idle: no output for 2 s", None);
+        let also = |more: &[(u64, Happens)]| [&ready[..], more].concat();
+        check(&also(&[(3_000, Output)]), "working: output", Some(5_000));
+        let longer = also(&[(3_000, Output), (4_500, Output), (5_000, Tick)]);
+        check(&longer, "working: output", Some(6_500));
+        let done = also(&[(3_000, Output), (5_000, Tick)]);
+        check(&done, "idle: no output for 2 s", None);
+        let given = "working: a message was written to it";
+        check(&also(&[(3_000, Given)]), given, Some(5_000));
+        check(
+            &also(&[(3_000, Given), (3_500, Output)]),
+            given,
+            Some(5_500),
+        );
+        let quiet = also(&[(3_000, Given), (5_000, Tick)]);
+        check(&quiet, "idle: no output for 2 s", None);
+        let over = also(&[(3_000, Exit), (3_001, Output), (9_000, Tick)]);
+        check(&over, "exited: exit 0", None);
+        // Output that never stops is work in the end.
+        let endless: Vec<_> = (0..=30).map(|s| (s * 1_000, Output)).collect();
+        check(&endless[..30], starting, Some(31_000));
+        check(
+            &endless,
+            "working: output for 30 s without a pause",
+            Some(32_000),
+        );
+    }
+
+    #[test]
+    fn a_step_of_the_clock_disturbs_no_silence() {
+        let mut judge = Generic::new(ms(0));
+        judge.output(ms(0));
+        let later = Moment {
+            wall: ms(0).wall + SignedDuration::from_hours(1),
+            mono: ms(100).mono,
+        };
+        judge.tick(later);
+        assert_eq!(judge.judgement().activity, Activity::Starting);
+        let earlier = Moment {
+            wall: ms(0).wall - SignedDuration::from_hours(1),
+            mono: ms(2_000).mono,
+        };
+        judge.tick(earlier);
+        assert_eq!(judge.judgement().activity, Activity::Idle);
+    }
+}

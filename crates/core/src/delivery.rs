@@ -1,0 +1,436 @@
+//! The desk of one session: what is put before its agent, and when.
+//!
+//! It hears what happens ([`Event`]), says what to do ([`Effect`]), and can say of every message
+//! that waits which rule holds it ([`Desk::hold`]). It has no clock and does nothing itself; the
+//! journal has the last word on every offer.
+
+mod hold;
+mod terms;
+#[cfg(test)]
+mod tests;
+
+pub use terms::{Decision, Effect, Event, Manner};
+
+use crate::activity::{Activity, Generic, Judgement};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::priority::Priority;
+use crate::turn::{self, Input};
+use hold::Rule;
+use std::time::Duration;
+
+/// How long an interrupt waits for the agent to be idle, each time.
+const BREAK: Duration = Duration::from_secs(5);
+/// How often the interrupt key is pressed.
+const KEYS: u8 = 3;
+/// How long nothing is offered after the journal failed.
+const REST: Duration = Duration::from_secs(1);
+
+/// By which rules a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    Raw,
+    Interrupt,
+    Normal,
+    Idle,
+}
+
+impl Lane {
+    fn of(letter: &Letter) -> Self {
+        let envelope = &letter.message.envelope;
+        match envelope.priority {
+            _ if envelope.raw => Self::Raw,
+            Priority::Interrupt => Self::Interrupt,
+            Priority::Normal => Self::Normal,
+            Priority::IdleFirst | Priority::Idle => Self::Idle,
+        }
+    }
+
+    fn goes_alone(self) -> bool {
+        match self {
+            Self::Raw | Self::Interrupt => true,
+            Self::Normal | Self::Idle => false,
+        }
+    }
+}
+
+/// Messages on their way to the program.
+#[derive(Debug, Clone)]
+struct Flight {
+    ids: Vec<MessageId>,
+    lane: Lane,
+    since: Moment,
+}
+
+#[derive(Debug, Clone)]
+enum Phase {
+    Free,
+    /// The interrupt key was pressed for this message.
+    Breaking {
+        flight: Flight,
+        keys: u8,
+        until: Duration,
+    },
+    /// The journal is asked.
+    Recording(Flight),
+    Writing(Flight),
+    /// The text is written; Enter comes at this time.
+    Written {
+        flight: Flight,
+        enter_at: Duration,
+    },
+    Entering(Flight),
+    /// The journal could not be written.
+    Resting {
+        since: Moment,
+        until: Duration,
+        why: String,
+    },
+}
+
+#[derive(Debug, Clone)]
+struct Pause {
+    by: String,
+    since: Moment,
+}
+
+#[derive(Debug, Clone)]
+struct Dialog {
+    what: String,
+    since: Moment,
+    /// The interrupt key does not dismiss it.
+    stays: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Desk {
+    manner: Manner,
+    judge: Generic,
+    dialog: Option<Dialog>,
+    /// As many as have the keyboard or asked for it.
+    pauses: Vec<Pause>,
+    draft: Option<Moment>,
+    input: Input,
+    phase: Phase,
+}
+
+impl Desk {
+    /// For a program that was started just now.
+    pub fn new(manner: Manner, now: Moment) -> Self {
+        Self {
+            manner,
+            judge: Generic::new(now),
+            dialog: None,
+            pauses: Vec::new(),
+            draft: None,
+            input: Input::Typed,
+            phase: Phase::Free,
+        }
+    }
+
+    /// What the agent is doing: an open question counts for more than silence or output.
+    pub fn activity(&self) -> Judgement {
+        let judged = self.judge.judgement();
+        match (&self.dialog, &judged.activity) {
+            (Some(dialog), Activity::Starting | Activity::Idle | Activity::Working) => Judgement {
+                activity: Activity::Blocked(dialog.what.clone()),
+                since: dialog.since,
+                evidence: "its question stands on the screen".to_owned(),
+            },
+            (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged.clone(),
+        }
+    }
+
+    /// How the program takes text now.
+    pub fn input(&self) -> Input {
+        self.input
+    }
+
+    /// Whether a turn is half written, so that keys must wait.
+    pub fn is_writing(&self) -> bool {
+        match self.phase {
+            Phase::Writing(_) | Phase::Written { .. } | Phase::Entering(_) => true,
+            Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
+                false
+            }
+        }
+    }
+
+    /// When a tick will change something, on the monotonic clock.
+    pub fn next_wakeup(&self) -> Option<Duration> {
+        let phase = match &self.phase {
+            Phase::Breaking { until, .. } | Phase::Resting { until, .. } => Some(*until),
+            Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
+                Some(*enter_at)
+            }
+            Phase::Written { .. }
+            | Phase::Free
+            | Phase::Recording(_)
+            | Phase::Writing(_)
+            | Phase::Entering(_) => None,
+        };
+        phase.into_iter().chain(self.judge.next_wakeup()).min()
+    }
+
+    /// What is due now, of what is `pending` in delivery order. Changes nothing.
+    pub fn next(&self, now: Moment, pending: &[Letter]) -> Decision {
+        let until = self.next_wakeup();
+        let Phase::Free = self.phase else {
+            return Decision::Wait { until };
+        };
+        let mut open = self.open(now, pending);
+        let Some(first) = open.next() else {
+            return Decision::Wait { until };
+        };
+        let lane = Lane::of(first);
+        let mut ids = vec![first.message.id];
+        if !lane.goes_alone() && self.input == Input::Pasted {
+            let size = |letter| turn::size(letter, self.input, self.manner.path_bytes);
+            let mut bytes = size(first);
+            for letter in open {
+                bytes += size(letter);
+                if Lane::of(letter).goes_alone() || bytes > turn::TURN {
+                    break;
+                }
+                ids.push(letter.message.id);
+            }
+        }
+        let is_busy = match self.activity().activity {
+            Activity::Working | Activity::Blocked(_) => true,
+            Activity::Starting | Activity::Idle | Activity::Exited => false,
+        };
+        let interrupt = lane == Lane::Interrupt && is_busy;
+        Decision::Offer { ids, interrupt }
+    }
+
+    /// Those that no rule holds.
+    fn open<'a>(&'a self, now: Moment, pending: &'a [Letter]) -> impl Iterator<Item = &'a Letter> {
+        let is_open = move |l: &&Letter| l.is_pending(now.wall) && self.rule(Lane::of(l)).is_none();
+        pending.iter().filter(is_open)
+    }
+
+    /// Begins with what is due now. `pending` must have been looked up after the last offer was
+    /// recorded.
+    pub fn act(&mut self, now: Moment, pending: &[Letter]) -> Vec<Effect> {
+        let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
+            return Vec::new();
+        };
+        let lane = pending.iter().find(|l| Some(&l.message.id) == ids.first());
+        let lane = lane.map_or(Lane::Normal, Lane::of);
+        let flight = Flight {
+            ids,
+            lane,
+            since: now,
+        };
+        if interrupt {
+            return self.press(now, flight, 1);
+        }
+        self.record(flight)
+    }
+
+    /// Something happened.
+    pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+        self.judge.tick(now);
+        match event {
+            Event::Tick => {}
+            Event::Output => self.judge.output(now),
+            Event::Exited(how) => self.judge.exited(now, &how),
+            Event::Dialog(what) => self.see(now, what),
+            Event::Paused { by } => {
+                if self.pauses.iter().all(|pause| pause.by != by) {
+                    self.pauses.push(Pause { by, since: now });
+                }
+            }
+            Event::Released { by } => self.pauses.retain(|pause| pause.by != by),
+            Event::Draft => self.draft = self.draft.or(Some(now)),
+            Event::DraftGone => self.draft = None,
+            Event::Paste(true) => self.input = Input::Pasted,
+            Event::Paste(false) => self.input = Input::Typed,
+            Event::Recorded(ids) => return self.recorded(ids),
+            Event::NotRecorded(why) => self.rest(now, why),
+            Event::Wrote => self.wrote(now),
+            Event::Entered => return self.entered(now),
+            Event::WriteFailed(why) => return self.cut_off(&why),
+        }
+        self.proceed(now)
+    }
+
+    fn see(&mut self, now: Moment, what: Option<String>) {
+        let is_known = self.dialog.as_ref().map(|dialog| &dialog.what) == what.as_ref();
+        if !is_known {
+            self.dialog = what.map(|what| Dialog {
+                what,
+                since: now,
+                stays: false,
+            });
+        }
+    }
+
+    /// Goes on with what is under way, as far as things allow by now.
+    fn proceed(&mut self, now: Moment) -> Vec<Effect> {
+        let is_over = self.activity().activity == Activity::Exited;
+        match &self.phase {
+            Phase::Breaking {
+                flight,
+                keys,
+                until,
+            } => {
+                let (flight, keys, until) = (flight.clone(), *keys, *until);
+                self.go_on_breaking(now, flight, keys, until)
+            }
+            Phase::Writing(_) | Phase::Written { .. } | Phase::Entering(_) if is_over => {
+                self.cut_off("the program exited before it was complete")
+            }
+            Phase::Written { flight, enter_at }
+                if *enter_at <= now.mono && self.withheld(flight).is_none() =>
+            {
+                self.phase = Phase::Entering(flight.clone());
+                vec![Effect::Enter]
+            }
+            Phase::Resting { until, .. } if *until <= now.mono => {
+                self.phase = Phase::Free;
+                Vec::new()
+            }
+            Phase::Free
+            | Phase::Recording(_)
+            | Phase::Writing(_)
+            | Phase::Written { .. }
+            | Phase::Entering(_)
+            | Phase::Resting { .. } => Vec::new(),
+        }
+    }
+
+    fn go_on_breaking(
+        &mut self,
+        now: Moment,
+        flight: Flight,
+        keys: u8,
+        until: Duration,
+    ) -> Vec<Effect> {
+        if self.rule(Lane::Interrupt).is_some() {
+            self.phase = Phase::Free;
+            return Vec::new();
+        }
+        match (self.activity().activity, &mut self.dialog) {
+            (Activity::Idle, _) => self.record(flight),
+            (_, _) if now.mono < until => Vec::new(),
+            (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
+            // Nothing is typed into an open question.
+            (Activity::Blocked(_), Some(dialog)) => {
+                dialog.stays = true;
+                self.phase = Phase::Free;
+                Vec::new()
+            }
+            (
+                Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited,
+                _,
+            ) => self.record(flight),
+        }
+    }
+
+    fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+        self.phase = Phase::Breaking {
+            flight,
+            keys,
+            until: now.mono + BREAK,
+        };
+        vec![Effect::Key(self.manner.interrupt_key.clone())]
+    }
+
+    fn record(&mut self, flight: Flight) -> Vec<Effect> {
+        let ids = flight.ids.clone();
+        self.phase = Phase::Recording(flight);
+        vec![Effect::Offer { ids }]
+    }
+
+    fn recorded(&mut self, mut ids: Vec<MessageId>) -> Vec<Effect> {
+        let Phase::Recording(flight) = &self.phase else {
+            return Vec::new();
+        };
+        let flight = flight.clone();
+        self.phase = Phase::Free;
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let unwritten = |ids, why: &str| {
+            let reason = format!("nothing was written: {why}");
+            Effect::Uncertain { ids, reason }
+        };
+        // In the moment that the journal took, the way may have been barred, or become narrow.
+        if let Some(rule) = self.barrier(flight.lane) {
+            return vec![unwritten(ids, rule.name())];
+        }
+        let rest = match self.input {
+            Input::Typed => ids.split_off(1),
+            Input::Pasted => Vec::new(),
+        };
+        let rest = (!rest.is_empty()).then(|| unwritten(rest, "pastes are not taken any more"));
+        self.phase = Phase::Writing(Flight {
+            ids: ids.clone(),
+            ..flight
+        });
+        rest.into_iter().chain([Effect::Write { ids }]).collect()
+    }
+
+    fn rest(&mut self, now: Moment, why: String) {
+        if let Phase::Recording(_) = self.phase {
+            self.phase = Phase::Resting {
+                since: now,
+                until: now.mono + REST,
+                why,
+            };
+        }
+    }
+
+    fn wrote(&mut self, now: Moment) {
+        if let Phase::Writing(flight) = &self.phase {
+            self.phase = Phase::Written {
+                flight: flight.clone(),
+                enter_at: now.mono + self.manner.enter_after,
+            };
+        }
+    }
+
+    fn entered(&mut self, now: Moment) -> Vec<Effect> {
+        let Phase::Entering(flight) = &self.phase else {
+            return Vec::new();
+        };
+        let written = "written whole to the terminal of the running program";
+        let evidence = match (flight.lane, &self.dialog) {
+            (Lane::Raw, None) => format!("{written}, dialog unknown"),
+            (Lane::Raw, Some(dialog)) => format!("{written}, in answer to: {}", dialog.what),
+            (Lane::Interrupt | Lane::Normal | Lane::Idle, _) => written.to_owned(),
+        };
+        let ids = flight.ids.clone();
+        self.phase = Phase::Free;
+        self.judge.given(now);
+        vec![Effect::Offered { ids, evidence }]
+    }
+
+    /// The end of an offer that may have been seen in part.
+    fn cut_off(&mut self, reason: &str) -> Vec<Effect> {
+        match &self.phase {
+            Phase::Writing(flight) | Phase::Written { flight, .. } | Phase::Entering(flight) => {
+                let ids = flight.ids.clone();
+                let reason = reason.to_owned();
+                self.phase = Phase::Free;
+                vec![Effect::Uncertain { ids, reason }]
+            }
+            Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
+                Vec::new()
+            }
+        }
+    }
+
+    /// Why Enter is not pressed after a text that is written. A pause is no reason: what is under
+    /// way is brought to its end.
+    fn withheld(&self, flight: &Flight) -> Option<Rule> {
+        match (self.activity().activity, flight.lane) {
+            (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
+                Some(Rule::Blocked)
+            }
+            (_, _) => self.draft.map(|_| Rule::Draft),
+        }
+    }
+}

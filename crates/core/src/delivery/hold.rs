@@ -1,0 +1,237 @@
+//! The rules that hold a message back, and what is said of them.
+
+use super::{Desk, Lane, Phase};
+use crate::activity::Activity;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::text;
+use crate::why::{self, Hold};
+
+/// What can hold a message back on the session's side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    Exited,
+    Starting,
+    Paused,
+    Draft,
+    Blocked,
+    Working,
+}
+
+impl Rule {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Exited => "exited",
+            Self::Starting => "starting",
+            Self::Paused => "paused",
+            Self::Draft => "draft",
+            Self::Blocked => "blocked",
+            Self::Working => "working",
+        }
+    }
+}
+
+impl Desk {
+    /// The rule that holds messages of a lane, if one does.
+    pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        let is_starting = self.judge.judgement().activity == Activity::Starting;
+        match (self.activity().activity, lane) {
+            (Activity::Starting, _) => Some(Rule::Starting),
+            // A question that comes this early can be answered; nothing else can be done with it.
+            (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) if is_starting => {
+                Some(Rule::Starting)
+            }
+            (Activity::Working, Lane::Idle) => self.barrier(lane).or(Some(Rule::Working)),
+            // The interrupt key may dismiss the question; whether it does is seen then.
+            (Activity::Blocked(_), Lane::Interrupt) => self.barrier(lane).filter(|rule| {
+                *rule != Rule::Blocked || self.dialog.as_ref().is_some_and(|d| d.stays)
+            }),
+            (
+                Activity::Idle | Activity::Working | Activity::Blocked(_) | Activity::Exited,
+                Lane::Raw | Lane::Interrupt | Lane::Normal | Lane::Idle,
+            ) => self.barrier(lane),
+        }
+    }
+
+    /// What must never be written into, however far an offer has come. That holds for interrupts
+    /// too: nothing is known of a way to set a person's input aside and bring it back.
+    pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
+        match (self.activity().activity, lane) {
+            (Activity::Exited, _) => Some(Rule::Exited),
+            (_, _) if !self.pauses.is_empty() => Some(Rule::Paused),
+            (_, _) if self.draft.is_some() => Some(Rule::Draft),
+            // A raw message may be the answer.
+            (Activity::Blocked(_), Lane::Raw) => None,
+            (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
+                Some(Rule::Blocked)
+            }
+            (Activity::Starting | Activity::Idle | Activity::Working, _) => None,
+        }
+    }
+
+    /// What holds a message now, of those that are `pending`; nothing where it is in the turn
+    /// that goes next, or beyond being held.
+    pub fn hold(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
+        let id = letter.message.id;
+        if let Some(hold) = why::not_before(letter, now.wall) {
+            return Some(hold);
+        }
+        if let Some(own) = self.in_flight(letter) {
+            return own;
+        }
+        if !letter.is_pending(now.wall) {
+            return None;
+        }
+        if let Some(rule) = self.rule(Lane::of(letter)) {
+            return Some(self.describe(rule, letter));
+        }
+        let behind = |rule, since: Moment, reason: &str, evidence, release: &str| {
+            let since = since.wall.max(why::due(letter));
+            Some(Hold {
+                rule,
+                since,
+                reason: reason.to_owned(),
+                evidence,
+                release: release.to_owned(),
+            })
+        };
+        match &self.phase {
+            Phase::Breaking { flight, .. }
+            | Phase::Recording(flight)
+            | Phase::Writing(flight)
+            | Phase::Written { flight, .. }
+            | Phase::Entering(flight) => {
+                let first = flight.ids.first().map(|id| id.id8()).unwrap_or_default();
+                behind(
+                    "in-flight",
+                    flight.since,
+                    "another message is on its way into the terminal",
+                    format!("{first} is being offered"),
+                    "that one is written",
+                )
+            }
+            Phase::Resting { since, why, .. } => behind(
+                "storage",
+                *since,
+                "its offer could not be recorded, and is tried again",
+                text::one_line(why, 200),
+                "the journal can be written again",
+            ),
+            Phase::Free => {
+                let mut open = self.open(now, pending);
+                let place = open.position(|other| other.message.id == id);
+                let is_next = match self.next(now, pending) {
+                    super::Decision::Offer { ids, .. } => ids.contains(&id),
+                    super::Decision::Wait { .. } => true,
+                };
+                if is_next {
+                    return None;
+                }
+                let before = place.map_or("many".to_owned(), |place| place.to_string());
+                behind(
+                    "queue",
+                    self.activity().since,
+                    "others are to be delivered before it",
+                    format!("{before} stand before it in delivery order"),
+                    "its turn comes",
+                )
+            }
+        }
+    }
+
+    /// What is said of a message that is itself on its way.
+    fn in_flight(&self, letter: &Letter) -> Option<Option<Hold>> {
+        let is_in = |flight: &super::Flight| flight.ids.contains(&letter.message.id);
+        match &self.phase {
+            Phase::Breaking { flight, keys, .. } if is_in(flight) => Some(Some(Hold {
+                rule: "interrupting",
+                since: flight.since.wall,
+                reason: "it interrupts what the agent is doing, and waits for that to stop"
+                    .to_owned(),
+                evidence: format!("the interrupt key was pressed {keys} time(s)"),
+                release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
+            })),
+            Phase::Written { flight, .. } if is_in(flight) => {
+                let withheld = self.withheld(flight);
+                Some(withheld.map(|rule| self.describe(rule, letter)))
+            }
+            Phase::Recording(flight) | Phase::Writing(flight) | Phase::Entering(flight)
+                if is_in(flight) =>
+            {
+                Some(None)
+            }
+            Phase::Free
+            | Phase::Breaking { .. }
+            | Phase::Recording(_)
+            | Phase::Writing(_)
+            | Phase::Written { .. }
+            | Phase::Entering(_)
+            | Phase::Resting { .. } => None,
+        }
+    }
+
+    fn describe(&self, rule: Rule, letter: &Letter) -> Hold {
+        let judged = self.activity();
+        let pause = self.pauses.first();
+        let since = match rule {
+            Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
+            Rule::Paused => pause.map_or(judged.since, |pause| pause.since),
+            Rule::Draft => self.draft.unwrap_or(judged.since),
+        };
+        let by = pause.map_or("somebody", |pause| pause.by.as_str());
+        let by = text::one_line(by, 80);
+        let set_aside = match Lane::of(letter) {
+            Lane::Interrupt => "; an interrupt cannot set that aside",
+            Lane::Raw | Lane::Normal | Lane::Idle => "",
+        };
+        let (reason, evidence, release) = match rule {
+            Rule::Exited => (
+                "the program has exited".to_owned(),
+                judged.evidence,
+                format!("a session of {} is started again", letter.message.to),
+            ),
+            Rule::Starting => (
+                "the program is starting, and what is written to it now may be lost".to_owned(),
+                judged.evidence,
+                "it is quiet for 2 s after its first output".to_owned(),
+            ),
+            Rule::Paused => (
+                format!("delivery is paused{set_aside}"),
+                format!("paused by {by}"),
+                format!("{by} releases it or is gone"),
+            ),
+            Rule::Draft => (
+                format!("a person has typed something and not submitted it{set_aside}"),
+                "keys were pressed, and no Enter since".to_owned(),
+                "it is submitted or cleared".to_owned(),
+            ),
+            Rule::Blocked => (
+                self.question(letter),
+                judged.evidence,
+                "the question is answered".to_owned(),
+            ),
+            Rule::Working => (
+                "the agent is working, and it is to wait until that is done".to_owned(),
+                judged.evidence,
+                "the agent is idle".to_owned(),
+            ),
+        };
+        Hold {
+            rule: rule.name(),
+            since: since.wall.max(why::due(letter)),
+            reason,
+            evidence,
+            release,
+        }
+    }
+
+    fn question(&self, letter: &Letter) -> String {
+        let what = self.dialog.as_ref().map_or("", |dialog| &dialog.what);
+        let what = text::one_line(what, 80);
+        let stays = match Lane::of(letter) {
+            Lane::Interrupt => ", and the interrupt key did not dismiss it",
+            Lane::Raw | Lane::Normal | Lane::Idle => "",
+        };
+        format!("the program waits for an answer ({what}){stays}")
+    }
+}

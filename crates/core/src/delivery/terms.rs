@@ -1,0 +1,95 @@
+//! What a desk hears and what it says.
+
+use crate::id::MessageId;
+use crate::session::Ending;
+use std::time::Duration;
+
+/// How a kind of agent is written to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Manner {
+    pub interrupt_key: Vec<u8>,
+    /// How long after the text Enter is pressed.
+    pub enter_after: Duration,
+    /// The length of the path of a message's file: of every one in this inbox.
+    pub path_bytes: usize,
+}
+
+impl Manner {
+    /// For a program of which nothing is known.
+    pub fn generic(path_bytes: usize) -> Self {
+        Self {
+            interrupt_key: vec![0x03],
+            enter_after: Duration::from_millis(50),
+            path_bytes,
+        }
+    }
+}
+
+/// What happens to a session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Time has passed, perhaps to [`super::Desk::next_wakeup`].
+    Tick,
+    /// The program wrote something.
+    Output,
+    Exited(Ending),
+    /// A question of the program stands open, or none does any more. Nobody says so of a program
+    /// of which nothing is known.
+    Dialog(Option<String>),
+    /// Somebody has taken the keyboard, or wants nothing delivered.
+    Paused {
+        by: String,
+    },
+    Released {
+        by: String,
+    },
+    /// A person has typed and not submitted.
+    Draft,
+    /// What was typed is submitted or cleared.
+    DraftGone,
+    /// The program wants bracketed paste, or does not.
+    Paste(bool),
+    /// Of an [`Effect::Offer`]: these may be shown, and it stands in the journal.
+    Recorded(Vec<MessageId>),
+    /// The journal could not be written.
+    NotRecorded(String),
+    /// An [`Effect::Write`] is complete.
+    Wrote,
+    /// An [`Effect::Enter`] is.
+    Entered,
+    /// A write broke off.
+    WriteFailed(String),
+}
+
+/// What the session is to do; what comes of it is told as an [`Event`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Effect {
+    /// Press the interrupt key.
+    Key(Vec<u8>),
+    /// Record that these are about to be shown.
+    Offer { ids: Vec<MessageId> },
+    /// Write these as one turn, in this order. Until [`super::Desk::is_writing`] says otherwise, nobody
+    /// else may write to the program.
+    Write { ids: Vec<MessageId> },
+    /// Write [`crate::turn::ENTER`].
+    Enter,
+    /// Record that these were written whole.
+    Offered {
+        ids: Vec<MessageId>,
+        evidence: String,
+    },
+    /// Record that the offer of these was cut off.
+    Uncertain { ids: Vec<MessageId>, reason: String },
+}
+
+/// What is due at a moment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Decision {
+    /// One turn. With `interrupt` the agent must be interrupted first.
+    Offer {
+        ids: Vec<MessageId>,
+        interrupt: bool,
+    },
+    /// Nothing before this, on the monotonic clock, unless something happens.
+    Wait { until: Option<Duration> },
+}

@@ -1,0 +1,633 @@
+use super::*;
+use crate::activity::tests::ms;
+use crate::mail::tests::{message, with_steps};
+use crate::message::Body;
+use crate::receipt::Step;
+use crate::session::Ending;
+use jiff::SignedDuration;
+use proptest::prelude::*;
+use uuid::Uuid;
+
+const PATH: usize = 80;
+
+fn id(n: u128) -> MessageId {
+    MessageId(Uuid::from_u128(n))
+}
+
+fn letter(n: u128, priority: Priority) -> Letter {
+    let mut message = message(n, "alice", "bob");
+    message.envelope.priority = priority;
+    with_steps(&message, &[])
+}
+
+fn raw(n: u128) -> Letter {
+    let mut raw = letter(n, Priority::Interrupt);
+    raw.message.envelope.raw = true;
+    raw
+}
+
+fn sized(n: u128, bytes: usize) -> Letter {
+    let mut letter = letter(n, Priority::Normal);
+    letter.message.envelope.body = Body::Inline("x".repeat(bytes));
+    letter
+}
+
+fn starting() -> Desk {
+    Desk::new(Manner::generic(PATH), ms(0))
+}
+
+/// Idle since 2 s.
+fn idle() -> Desk {
+    let mut desk = starting();
+    desk.on(ms(0), Event::Output);
+    desk.on(ms(2_000), Event::Tick);
+    desk
+}
+
+fn after(mut desk: Desk, events: &[Event]) -> Desk {
+    for event in events {
+        desk.on(ms(3_000), event.clone());
+    }
+    desk
+}
+
+fn working() -> Desk {
+    after(idle(), &[Event::Output])
+}
+
+fn blocked() -> Desk {
+    after(working(), &[dialog("Run rm?")])
+}
+
+fn paused() -> Desk {
+    after(idle(), &[pause("ada")])
+}
+
+fn drafting() -> Desk {
+    after(idle(), &[Event::Draft])
+}
+
+fn exited() -> Desk {
+    after(idle(), &[Event::Exited(Ending::Exit(0))])
+}
+
+fn dialog(what: &str) -> Event {
+    Event::Dialog(Some(what.to_owned()))
+}
+
+fn pause(by: &str) -> Event {
+    Event::Paused { by: by.to_owned() }
+}
+
+fn release(by: &str) -> Event {
+    Event::Released { by: by.to_owned() }
+}
+
+fn rule(hold: Option<crate::why::Hold>) -> &'static str {
+    hold.map_or("-", |hold| hold.rule)
+}
+
+#[test]
+fn what_goes_when() {
+    // For interrupt, normal, idle-first, idle and raw, each alone: goes ("+"), goes after the
+    // interrupt key ("key"), or the rule that holds it.
+    let check = |what: &str, desk: &Desk, want: [&str; 5]| {
+        let lanes = Priority::ALL.map(|priority| letter(1, priority));
+        let lanes = lanes.into_iter().chain([raw(1)]);
+        for (letter, want) in lanes.zip(want) {
+            let pending = [letter];
+            let got = match desk.next(ms(3_000), &pending) {
+                Decision::Offer { interrupt, .. } if interrupt => "key",
+                Decision::Offer { .. } => "+",
+                Decision::Wait { .. } => rule(desk.hold(ms(3_000), &pending[0], &pending)),
+            };
+            assert_eq!(got, want, "{what}: {:?}", pending[0].message.envelope);
+        }
+    };
+    check("starting", &starting(), ["starting"; 5]);
+    check("idle", &idle(), ["+"; 5]);
+    let busy = ["key", "+", "working", "working", "+"];
+    check("working", &working(), busy);
+    let asked = ["key", "blocked", "blocked", "blocked", "+"];
+    check("blocked", &blocked(), asked);
+    check("paused", &paused(), ["paused"; 5]);
+    check("draft", &drafting(), ["draft"; 5]);
+    check("exited", &exited(), ["exited"; 5]);
+    let two = after(paused(), &[pause("bea"), pause("ada"), release("ada")]);
+    check("paused by another", &two, ["paused"; 5]);
+    let none = after(two, &[release("bea"), release("bea")]);
+    check("released", &none, ["+"; 5]);
+    let clear = after(drafting(), &[Event::DraftGone]);
+    check("draft gone", &clear, ["+"; 5]);
+    check("answered", &after(blocked(), &[Event::Dialog(None)]), busy);
+    // Its key might end a program that has just begun; its question can be answered.
+    let early = after(starting(), &[dialog("Trust this folder?")]);
+    let [s, goes] = ["starting", "+"];
+    check("asked while starting", &early, [s, s, s, s, goes]);
+}
+
+#[test]
+fn one_turn_holds_what_is_due_together() {
+    let check = |desk: &Desk, pending: &[Letter], want: &[u128]| {
+        let ids = match desk.next(ms(3_000), pending) {
+            Decision::Offer { ids, .. } => ids,
+            Decision::Wait { .. } => Vec::new(),
+        };
+        let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
+        assert_eq!(ids, want);
+    };
+    use Priority::{Idle, IdleFirst, Interrupt, Normal};
+    let pasting = |desk| after(desk, &[Event::Paste(true)]);
+    let all = [
+        letter(1, Interrupt),
+        letter(2, Interrupt),
+        letter(3, Normal),
+        letter(4, Normal),
+        letter(5, IdleFirst),
+        letter(6, Idle),
+    ];
+    check(&pasting(idle()), &all, &[1]);
+    check(&pasting(idle()), &all[2..], &[3, 4, 5, 6]);
+    check(&pasting(working()), &all[2..], &[3, 4]);
+    check(&pasting(working()), &all[4..], &[]);
+    // Typed, one at a time: a line break would submit.
+    check(&idle(), &all[2..], &[3]);
+    let between = [letter(1, Normal), raw(2), letter(3, Normal)];
+    check(&pasting(idle()), &between, &[1]);
+    check(&pasting(idle()), &between[1..], &[2]);
+    // Whole messages, up to 8 KiB.
+    let many: Vec<_> = (1..=60).map(|n| sized(n, 300)).collect();
+    let Decision::Offer { ids, .. } = pasting(idle()).next(ms(3_000), &many) else {
+        panic!("nothing is due");
+    };
+    let one = turn::size(&many[0], Input::Pasted, PATH);
+    assert_eq!(ids.len(), turn::TURN / one);
+    // What was read, ran out or is not due yet since the look-up is left out.
+    let mut later = letter(1, Normal);
+    later.message.envelope.not_before = Some(ms(4_000).wall);
+    let mut gone = letter(2, Normal);
+    gone.message.envelope.expires_at = Some(ms(3_000).wall);
+    let read = with_steps(&letter(3, Normal).message, &[Step::Read]);
+    let shown = with_steps(&letter(4, Normal).message, &[Step::Shown]);
+    let plain = letter(5, Normal);
+    check(&pasting(idle()), &[later, gone, read, shown, plain], &[5]);
+}
+
+/// What is done to a desk, at which millisecond, and what it must say to it.
+type Line<'a> = (u64, Doing<'a>, &'a str);
+
+enum Doing<'a> {
+    Hear(Event),
+    Act(&'a [Letter]),
+}
+
+fn said(effects: &[Effect]) -> String {
+    let list = |ids: &[MessageId]| {
+        let ids: Vec<_> = ids.iter().map(|id| id.0.as_u128().to_string()).collect();
+        ids.join(",")
+    };
+    let words = effects.iter().map(|effect| match effect {
+        Effect::Key(key) => format!("key {key:?}"),
+        Effect::Offer { ids } => format!("offer {}", list(ids)),
+        Effect::Write { ids } => format!("write {}", list(ids)),
+        Effect::Enter => "enter".to_owned(),
+        Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
+        Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
+    for (at, doing, want) in lines {
+        let (what, effects) = match doing {
+            Doing::Hear(event) => (format!("{event:?}"), desk.on(ms(*at), event.clone())),
+            Doing::Act(pending) => ("act".to_owned(), desk.act(ms(*at), pending)),
+        };
+        assert_eq!(said(&effects), *want, "{what} at {at}");
+    }
+    desk
+}
+
+fn recorded(ids: &[u128]) -> Doing<'static> {
+    Doing::Hear(Event::Recorded(ids.iter().map(|n| id(*n)).collect()))
+}
+
+#[test]
+fn an_offer_is_recorded_written_entered_and_proven() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let next = [letter(2, Priority::Idle)];
+    let desk = play(
+        idle(),
+        &[
+            (3_000, Act(&pending), "offer 1"),
+            (3_000, Act(&pending), ""),
+            (3_001, recorded(&[1]), "write 1"),
+            (3_002, Hear(Event::Wrote), ""),
+            (3_051, Hear(Event::Tick), ""),
+            (3_052, Hear(Event::Tick), "enter"),
+            (3_052, Act(&next), ""),
+            (3_053, Hear(Event::Entered), "offered 1"),
+            // It counts as working until it is quiet.
+            (3_054, Act(&next), ""),
+            (5_052, Hear(Event::Tick), ""),
+            (5_052, Act(&next), ""),
+            (5_053, Hear(Event::Tick), ""),
+            (5_053, Act(&next), "offer 2"),
+        ],
+    );
+    assert!(!desk.is_writing());
+}
+
+#[test]
+fn what_was_dealt_with_meanwhile_is_not_written() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let pasting = || after(idle(), &[Event::Paste(true)]);
+    let begin = || (3_000, Act(&pending), "offer 1,2");
+    play(pasting(), &[begin(), (3_001, recorded(&[2]), "write 2")]);
+    play(pasting(), &[begin(), (3_001, recorded(&[]), "")]);
+    // In the moment in between, the way was barred.
+    for event in [
+        Event::Draft,
+        pause("ada"),
+        dialog("Run rm?"),
+        Event::Exited(Ending::Exit(0)),
+    ] {
+        let lines = [
+            begin(),
+            (3_000, Hear(event), ""),
+            (3_001, recorded(&[1, 2]), "uncertain 1,2"),
+        ];
+        play(pasting(), &lines);
+    }
+    let narrow = [
+        begin(),
+        (3_000, Hear(Event::Paste(false)), ""),
+        (3_001, recorded(&[1, 2]), "uncertain 2; write 1"),
+    ];
+    play(pasting(), &narrow);
+    // That it began to work is no reason to hold what is under way.
+    let busy = [
+        begin(),
+        (3_000, Hear(Event::Output), ""),
+        (3_001, recorded(&[1, 2]), "write 1,2"),
+    ];
+    play(pasting(), &busy);
+}
+
+#[test]
+fn an_offer_that_is_cut_off_is_uncertain() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let begin = [
+        (3_000, Act(&pending), "offer 1"),
+        (3_001, recorded(&[1]), "write 1"),
+    ];
+    let more = [
+        (3_002, Hear(Event::Wrote), ""),
+        (3_060, Hear(Event::Tick), "enter"),
+    ];
+    for ending in [
+        Event::Exited(Ending::Signal(9)),
+        Event::WriteFailed("EIO".into()),
+    ] {
+        for further in 0..=2 {
+            let desk = play(idle(), &begin);
+            let desk = play(desk, &more[..further]);
+            let end = [
+                (3_061, Hear(ending.clone()), "uncertain 1"),
+                (3_062, Hear(Event::Entered), ""),
+            ];
+            play(desk, &end);
+        }
+    }
+}
+
+#[test]
+fn enter_is_pressed_onto_no_draft_and_into_no_question() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let check = |bar: Event, lift: Event, rule_name: &str| {
+        let desk = play(
+            idle(),
+            &[
+                (3_000, Act(&pending), "offer 1"),
+                (3_001, recorded(&[1]), "write 1"),
+                (3_002, Hear(Event::Wrote), ""),
+                (3_010, Hear(bar), ""),
+                (3_020, Hear(pause("ada")), ""),
+                (4_000, Hear(Event::Tick), ""),
+            ],
+        );
+        assert!(desk.is_writing());
+        let hold = desk.hold(ms(4_000), &pending[0], &[]);
+        assert_eq!(rule(hold), rule_name);
+        play(desk, &[(4_001, Hear(lift), "enter")]);
+    };
+    check(dialog("Run rm?"), Event::Dialog(None), "blocked");
+    check(Event::Draft, Event::DraftGone, "draft");
+}
+
+#[test]
+fn an_interrupt_presses_its_key_and_waits() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Interrupt)];
+    let begin = || (3_000, Act(&pending), "key [3]");
+    let tick = |at, want| (at, Hear(Event::Tick), want);
+    // It stops: 2 s without output.
+    let stops = [begin(), tick(4_999, ""), tick(5_000, "offer 1")];
+    play(working(), &stops);
+    // It does not.
+    let goes_on = |from: u64| {
+        let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, Hear(Event::Output), ""));
+        spell.collect::<Vec<_>>()
+    };
+    let mut desk = play(working(), &[begin()]);
+    desk = play(desk, &goes_on(3_000));
+    desk = play(desk, &[tick(7_999, ""), tick(8_000, "key [3]")]);
+    desk = play(desk, &goes_on(8_000));
+    let hold = desk.hold(ms(12_500), &pending[0], &pending).unwrap();
+    assert_eq!(hold.rule, "interrupting");
+    assert_eq!(hold.evidence, "the interrupt key was pressed 2 time(s)");
+    desk = play(desk, &[tick(13_000, "key [3]")]);
+    desk = play(desk, &goes_on(13_000));
+    desk = play(desk, &[tick(17_999, ""), tick(18_000, "offer 1")]);
+    play(desk, &[(18_001, recorded(&[1]), "write 1")]);
+    // Whoever takes the keyboard meanwhile has it.
+    for event in [Event::Draft, pause("ada"), Event::Exited(Ending::Exit(0))] {
+        let lines = [
+            begin(),
+            (3_500, Hear(event), ""),
+            (9_000, Act(&pending), ""),
+        ];
+        play(working(), &lines);
+    }
+}
+
+#[test]
+fn an_interrupt_dismisses_a_question_or_is_held() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Interrupt), raw(2)];
+    let begin = || (3_000, Act(&pending), "key [3]");
+    let tick = |at, want| (at, Hear(Event::Tick), want);
+    let gone = [
+        begin(),
+        (3_100, Hear(Event::Dialog(None)), ""),
+        tick(5_000, "offer 1"),
+    ];
+    play(blocked(), &gone);
+    let stays = [
+        begin(),
+        tick(8_000, "key [3]"),
+        tick(13_000, "key [3]"),
+        tick(18_000, ""),
+    ];
+    let desk = play(blocked(), &stays);
+    let hold = desk.hold(ms(18_000), &pending[0], &pending).unwrap();
+    assert_eq!(
+        (hold.rule, hold.reason.as_str()),
+        (
+            "blocked",
+            "the program waits for an answer (Run rm?), and the interrupt key did not dismiss it"
+        )
+    );
+    // The answer itself goes, and then so does the interrupt.
+    let answer = [
+        (18_001, Act(&pending), "offer 2"),
+        (18_002, recorded(&[2]), "write 2"),
+        (18_003, Hear(Event::Wrote), ""),
+        (18_060, Hear(Event::Tick), "enter"),
+    ];
+    let mut desk = play(desk, &answer);
+    let effects = desk.on(ms(18_061), Event::Entered);
+    let evidence = "written whole to the terminal of the running program, in answer to: Run rm?";
+    assert!(matches!(&effects[..], [Effect::Offered { evidence: e, .. }] if e == evidence));
+    let after = [
+        (18_062, Hear(Event::Dialog(None)), ""),
+        (18_063, Act(&pending[..1]), "key [3]"),
+    ];
+    play(desk, &after);
+}
+
+#[test]
+fn a_journal_that_fails_is_tried_again_in_a_while() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let lines = [
+        (3_000, Act(&pending[..]), "offer 1"),
+        (3_001, Hear(Event::NotRecorded("disk full".into())), ""),
+        (3_002, Act(&pending), ""),
+    ];
+    let desk = play(idle(), &lines);
+    let hold = desk.hold(ms(3_002), &pending[0], &pending).unwrap();
+    assert_eq!(
+        (hold.rule, hold.evidence.as_str()),
+        ("storage", "disk full")
+    );
+    assert_eq!(desk.next_wakeup(), Some(ms(4_001).mono));
+    let again = [
+        (4_001, Hear(Event::Tick), ""),
+        (4_001, Act(&pending[..]), "offer 1"),
+    ];
+    play(desk, &again);
+}
+
+#[test]
+fn a_hold_says_since_when_and_on_what_evidence() {
+    let check = |desk: &Desk, letter: &Letter, others: &[Letter], want: [&str; 3], since: u64| {
+        let hold = desk.hold(ms(3_500), letter, others).unwrap();
+        assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
+        assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
+    };
+    let mut idle_letter = letter(9, Priority::Idle);
+    let want = ["working", "output", "the agent is idle"];
+    check(&working(), &idle_letter, &[], want, 3_000);
+    let want = ["paused", "paused by ada", "ada releases it or is gone"];
+    check(&paused(), &idle_letter, &[], want, 3_000);
+    // A rule cannot hold what was not there yet.
+    idle_letter.message.created_at = ms(3_200).wall;
+    let want = ["working", "output", "the agent is idle"];
+    check(&working(), &idle_letter, &[], want, 3_200);
+
+    let plain = letter(8, Priority::Normal);
+    let queue = [
+        letter(1, Priority::Normal),
+        letter(2, Priority::Normal),
+        plain.clone(),
+    ];
+    let want = [
+        "queue",
+        "2 stand before it in delivery order",
+        "its turn comes",
+    ];
+    check(&idle(), &plain, &queue, want, 2_000);
+    assert_eq!(idle().hold(ms(3_500), &queue[0], &queue), None);
+    let mut desk = idle();
+    desk.act(ms(3_000), &queue);
+    let want = [
+        "in-flight",
+        "00000000 is being offered",
+        "that one is written",
+    ];
+    check(&desk, &plain, &queue, want, 3_000);
+    assert_eq!(desk.hold(ms(3_500), &queue[0], &queue), None);
+
+    let mut later = letter(7, Priority::Normal);
+    later.message.envelope.not_before = Some(ms(9_000).wall);
+    assert_eq!(rule(idle().hold(ms(3_500), &later, &[])), "not-before");
+    let read = with_steps(&plain.message, &[Step::Read]);
+    assert_eq!(working().hold(ms(3_500), &read, &[]), None);
+    let interrupt = letter(6, Priority::Interrupt);
+    let hold = drafting().hold(ms(3_500), &interrupt, &[]).unwrap();
+    let reason =
+        "a person has typed something and not submitted it; an interrupt cannot set that aside";
+    assert_eq!(hold.reason, reason);
+}
+
+#[test]
+fn a_step_of_the_wall_clock_moves_no_wait() {
+    let pending = [letter(1, Priority::Normal)];
+    let mut desk = idle();
+    desk.act(ms(3_000), &pending);
+    desk.on(ms(3_001), Event::Recorded(vec![id(1)]));
+    desk.on(ms(3_002), Event::Wrote);
+    let stepped = |millis: u64, hours: i64| Moment {
+        wall: ms(millis).wall + SignedDuration::from_hours(hours),
+        ..ms(millis)
+    };
+    assert_eq!(said(&desk.on(stepped(3_003, 5), Event::Tick)), "");
+    assert_eq!(said(&desk.on(stepped(3_060, -5), Event::Tick)), "enter");
+}
+
+fn priorities() -> impl Strategy<Value = Vec<Priority>> {
+    let priority = proptest::sample::select(&Priority::ALL[..]);
+    proptest::collection::vec(priority, 0..40)
+}
+
+/// Sorted as the journal does.
+fn in_order(priorities: &[Priority]) -> Vec<Letter> {
+    let mut all: Vec<_> = (1..).zip(priorities).collect();
+    all.sort_by_key(|(n, priority)| match priority {
+        Priority::IdleFirst => (**priority, -*n),
+        Priority::Interrupt | Priority::Normal | Priority::Idle => (**priority, *n),
+    });
+    let letters = all
+        .iter()
+        .map(|(n, priority)| letter(*n as u128, **priority));
+    letters.collect()
+}
+
+fn happening() -> impl Strategy<Value = Option<Event>> {
+    let who = proptest::sample::select(&["ada", "bea"][..]);
+    prop_oneof![
+        6 => Just(None),
+        3 => Just(Some(Event::Tick)),
+        3 => Just(Some(Event::Output)),
+        1 => proptest::option::of(Just("Run rm?".to_owned())).prop_map(|d| Some(Event::Dialog(d))),
+        1 => who.clone().prop_map(|by| Some(pause(by))),
+        1 => who.prop_map(|by| Some(release(by))),
+        1 => Just(Some(Event::Draft)),
+        1 => Just(Some(Event::DraftGone)),
+        1 => any::<bool>().prop_map(|on| Some(Event::Paste(on))),
+        1 => Just(Some(Event::WriteFailed("EIO".into()))),
+        1 => Just(Some(Event::NotRecorded("full".into()))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn an_idle_agent_gets_everything_in_order(priorities in priorities(), paste: bool) {
+        let mut pending = in_order(&priorities);
+        let want: Vec<_> = pending.iter().map(|l| l.message.id).collect();
+        let desk = after(idle(), &[Event::Paste(paste)]);
+        let mut got = Vec::new();
+        while let Decision::Offer { ids, interrupt } = desk.next(ms(3_000), &pending) {
+            prop_assert!(!interrupt, "an idle agent gets no key");
+            let size = |l: &Letter| turn::size(l, desk.input(), PATH);
+            let turn: Vec<_> = pending.iter().filter(|l| ids.contains(&l.message.id)).collect();
+            prop_assert!(turn.len() == 1 || turn.iter().map(|l| size(l)).sum::<usize>() <= turn::TURN);
+            let alone = |l: &&Letter| l.message.envelope.priority == Priority::Interrupt;
+            prop_assert!(turn.len() == 1 || !turn.iter().any(alone));
+            pending.retain(|l| !ids.contains(&l.message.id));
+            got.extend(ids);
+        }
+        prop_assert_eq!(got, want);
+    }
+
+    #[test]
+    fn whatever_happens_no_offer_is_lost_doubled_or_made_in_a_bad_moment(
+        priorities in priorities(),
+        happenings in proptest::collection::vec((happening(), 0..3_000_u64), 1..120),
+    ) {
+        let mut pending = in_order(&priorities);
+        let mut under_way: Vec<MessageId> = Vec::new();
+        let mut todo: Vec<Event> = Vec::new();
+        let mut desk = idle();
+        let mut now = 2_000;
+        let (mut draft, mut paused, mut asked) = (false, Vec::<String>::new(), false);
+        for (event, pass) in happenings {
+            now += pass;
+            // Nothing happens but time: then what was asked for is done.
+            let event = match event {
+                Some(event) => event,
+                None if todo.is_empty() => Event::Tick,
+                None => todo.remove(0),
+            };
+            match &event {
+                Event::Draft => draft = true,
+                Event::DraftGone => draft = false,
+                Event::Dialog(what) => asked = what.is_some(),
+                Event::Paused { by } => paused.push(by.clone()),
+                Event::Released { by } => paused.retain(|p| p != by),
+                _ => {}
+            }
+            let mut effects = desk.on(ms(now), event);
+            effects.extend(desk.act(ms(now), &pending));
+            let barred = draft || asked;
+            for effect in effects {
+                match effect {
+                    Effect::Key(_) => prop_assert!(!draft && paused.is_empty()),
+                    Effect::Offer { ids } => {
+                        prop_assert!(under_way.is_empty(), "one at a time");
+                        prop_assert!(!barred && paused.is_empty());
+                        todo = vec![Event::Recorded(ids.clone())];
+                        pending.retain(|l| !ids.contains(&l.message.id));
+                        under_way = ids;
+                    }
+                    Effect::Write { ids } => {
+                        prop_assert!(!barred && paused.is_empty());
+                        prop_assert_eq!(&ids, &under_way);
+                        todo = vec![Event::Wrote];
+                    }
+                    Effect::Enter => {
+                        prop_assert!(!barred);
+                        todo = vec![Event::Entered];
+                    }
+                    Effect::Offered { ids, .. } => {
+                        prop_assert_eq!(&ids, &under_way);
+                        under_way.clear();
+                        todo.clear();
+                    }
+                    Effect::Uncertain { ids, .. } => {
+                        prop_assert!(ids.iter().all(|id| under_way.contains(id)));
+                        under_way.retain(|id| !ids.contains(id));
+                        if under_way.is_empty() {
+                            todo.clear();
+                        }
+                    }
+                }
+            }
+            if let Phase::Resting { .. } = desk.phase {
+                under_way.clear();
+                todo.clear();
+            }
+            // Every wait has a reason.
+            for letter in &pending {
+                let is_due = matches!(desk.next(ms(now), &pending), Decision::Offer { .. });
+                let held = desk.hold(ms(now), letter, &pending).is_some();
+                prop_assert!(held || is_due, "{letter:?}");
+            }
+        }
+    }
+}
