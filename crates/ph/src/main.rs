@@ -9,6 +9,12 @@ mod context;
 mod letterbox;
 mod output;
 mod report;
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the sessions that use all of it are being built on it"
+)]
+mod screen;
 mod times;
 
 use clap::CommandFactory;
