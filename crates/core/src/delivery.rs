@@ -157,6 +157,25 @@ impl Desk {
         }
     }
 
+    /// Whether somebody holds deliveries back.
+    pub fn is_paused(&self) -> bool {
+        !self.pauses.is_empty()
+    }
+
+    /// Why a line that is no message would not be typed now. It goes as a normal message would,
+    /// and waits for nothing.
+    pub fn bars_a_nudge(&self) -> Option<String> {
+        let reason = match self.rule(Lane::Normal)? {
+            Rule::Exited => "the program has exited",
+            Rule::Starting => "the program is starting",
+            Rule::Paused => "delivery is paused",
+            Rule::Draft => "a person has typed something and not submitted it",
+            Rule::Blocked => "the program waits for an answer",
+            Rule::Working => "the agent is working",
+        };
+        Some(reason.to_owned())
+    }
+
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
         let phase = match &self.phase {

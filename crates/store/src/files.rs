@@ -29,6 +29,13 @@ pub(crate) fn names_of(home: &Home, message: &Message) -> [PathBuf; 2] {
     names(home, &message.to, message.created_at, message.id)
 }
 
+/// The most bytes that the path of a message's file has in this inbox.
+pub fn longest_path(home: &Home, agent: &AgentName) -> usize {
+    let names = names(home, agent, Timestamp::UNIX_EPOCH, MessageId(uuid::Uuid::nil()));
+    let lengths = names.iter().map(|path| path.as_os_str().len());
+    lengths.max().unwrap_or_default()
+}
+
 /// Creates the first of `names` that is free, with its directory if need be.
 fn create_first(names: &[PathBuf; 2]) -> Result<Option<(File, &PathBuf)>> {
     let dir = names[0].parent().unwrap_or(&names[0]);

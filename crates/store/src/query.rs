@@ -22,7 +22,7 @@ pub struct Count {
 }
 
 /// What waits to be put before an agent: unread, due, and shown or offered by no route.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Pending {
     /// The first of them, in delivery order: at most [`Pending::MOST`], and fewer where they are
     /// long, but one if there is one.

@@ -118,13 +118,22 @@ impl Detail {
 
 impl Why {
     pub fn new(letter: &Letter, now: Timestamp) -> Self {
+        Self::of(letter, now, why::why(letter, now))
+    }
+
+    /// The same, asked of the session of the message's agent, which says what holds it.
+    pub fn live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Self {
+        Self::of(letter, now, why::why_live(letter, now, held))
+    }
+
+    fn of(letter: &Letter, now: Timestamp, why: why::Why) -> Self {
         let id = letter.message.id;
         let receipt = letter
             .standing
             .at(&letter.message, now)
             .receipt()
             .to_string();
-        match why::why(letter, now) {
+        match why {
             why::Why::Held(Hold {
                 rule,
                 since,

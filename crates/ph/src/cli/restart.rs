@@ -1,5 +1,6 @@
 use super::names::{NameParser, complete_agents};
-use super::{run, status, stop};
+use super::run::{begin, is_on_terminal, size_here};
+use super::{status, stop};
 use crate::context::Context;
 use crate::report::{Code, Result};
 use crate::session::place::Place;
@@ -32,9 +33,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     stop::end(context, name, args.kill)?;
     let mut launch = record.launch;
-    let is_shown = !args.detach && !context.json && run::is_on_terminal();
+    let is_shown = !args.detach && !context.json && is_on_terminal();
     if is_shown {
-        (launch.cols, launch.rows) = run::size_here();
+        (launch.cols, launch.rows) = size_here();
     }
-    run::begin(context, launch, is_shown)
+    begin(context, launch, is_shown)
 }

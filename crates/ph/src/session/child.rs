@@ -64,7 +64,8 @@ pub(crate) fn spawn(
         .spawn(pts)
         .map_err(|error| not_started(program, launch, &error))?;
     let pty: OwnedFd = pty.into();
-    let pty = AsyncFd::new(pty).map_err(|error| no_terminal(&error))?;
+    // SAFETY: an owned descriptor gives the same one for as long as it is registered.
+    let pty = unsafe { AsyncFd::register(pty) }.map_err(|error| no_terminal(&error))?;
     Ok((pty, child))
 }
 

@@ -7,16 +7,16 @@ use super::clerk::Wish;
 use super::hub::Outbox;
 use super::keyboard::Typed;
 use super::peer::Peer;
-use super::post::{self, Post};
+use super::post;
 use super::{Shared, clock};
-use posthaste_core::{AgentName, Evidence, IdPrefix, Letter, Order, Priority};
+use posthaste_core::{IdPrefix, Letter, Order};
 use posthaste_store::{Denied, Done, Error, Job, Listing, files};
 use posthaste_wire::event::{Event, StateChange};
 use posthaste_wire::method::{self, Call, Method, Outcome};
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Request};
 use posthaste_wire::topic::Topic;
-use posthaste_wire::{Detail, Message, Why};
+use posthaste_wire::{Detail, Message};
 use std::cell::RefCell;
 use std::rc::Rc;
 use tokio::sync::oneshot;
@@ -139,12 +139,12 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
         }
         Call::Subscribe(wanted) => {
             let mut topics = outbox.topics();
-            topics.subscribe(wanted.events.as_ref());
+            topics.subscribe(&wanted.events.0);
             subscribe(shared, outbox, topics, sink);
         }
         Call::Unsubscribe(unwanted) => {
             let mut topics = outbox.topics();
-            topics.unsubscribe(unwanted.events.as_ref());
+            topics.unsubscribe(&unwanted.events.0);
             subscribe(shared, outbox, topics, sink);
         }
         Call::Send(send) => {
@@ -152,7 +152,10 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
         }
         Call::Show(show) => sink.outcome::<method::Show>(detail(shared, show.id).await),
         Call::Why(why) => match find(shared, why.id).await {
-            Ok(letter) => shared.wish(Wish::Why { letter, sink }).await,
+            Ok(letter) => {
+                let letter = Box::new(letter);
+                shared.wish(Wish::Why { letter, sink }).await;
+            }
             Err(failure) => sink.refuse(failure),
         },
         Call::Inbox(inbox) => sink.outcome::<method::Inbox>(list(shared, inbox.all).await),
@@ -200,9 +203,7 @@ fn subscribe(
 
 /// On a plain session instructions are a message from the person.
 async fn inject_prompt(shared: &Shared, prompt: String, sink: Sink) {
-    let mut post = Post::new(AgentName::human(), Evidence::Flag, prompt.clone());
-    post.priority = Priority::Normal;
-    if let Err(failure) = post::store(shared, post).await {
+    if let Err(failure) = post::from_the_person(shared, prompt.clone()).await {
         return sink.refuse(failure);
     }
     sink.answer::<method::InjectPrompt>(&method::Injected::PromptInjected {
@@ -225,9 +226,14 @@ async fn detail(shared: &Shared, id: IdPrefix) -> Result<Detail, Failure> {
     let letter = find(shared, id).await?;
     let now = crate::times::now();
     let body = files::body(&shared.home, &letter.message).map_err(|error| failure(&error))?;
-    let file = files::path_of(&shared.home, &letter.message)
-        .map(|path| path.to_string_lossy().into_owned());
+    let file = file_of(shared, &letter);
     Ok(Detail::new(&letter, body, file, now))
+}
+
+/// The message's own file, made again where it is lost.
+fn file_of(shared: &Shared, letter: &Letter) -> Option<String> {
+    let path = files::ensure(&shared.home, &letter.message).ok()?;
+    Some(path.to_string_lossy().into_owned())
 }
 
 async fn list(shared: &Shared, all: bool) -> Result<Vec<Message>, Failure> {
@@ -334,12 +340,10 @@ async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
     let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
     match found {
         Ok(letter) => {
-            let file = files::path_of(&shared.home, &letter.message)
-                .map(|path| path.to_string_lossy().into_owned());
             let now = crate::times::now();
             plain::Reply::message(plain::MessageInfo::new(
                 &letter,
-                file.unwrap_or_default(),
+                file_of(shared, &letter).unwrap_or_default(),
                 now,
                 clock::zone(),
             ))
@@ -347,9 +351,4 @@ async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
         Err(Error::NotFound(_)) => not_found(),
         Err(error) => plain::Reply::refused(error.to_string()),
     }
-}
-
-/// What holds a message, as its wire shape.
-pub(crate) fn why(letter: &Letter) -> Why {
-    Why::new(letter, crate::times::now())
 }

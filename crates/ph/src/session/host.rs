@@ -5,13 +5,12 @@ use super::clerk::{Clerk, Outset};
 use super::hub::Hub;
 use super::keyboard::Keyboard;
 use super::listen::{self, Listening};
-use super::place::{Place, Record};
+use super::place::{Birth, Place, Record};
 use super::pulse::Pulse;
 use super::start::{Answer, Orders};
 use super::terminal::{self, Stage};
 use super::{Shared, child, connection, log, process};
 use crate::report::{Report, Result};
-use crate::screen::recording::{Header, Recorder};
 use crate::screen::{Screen, Size};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
@@ -138,6 +137,7 @@ async fn run(orders: Orders) -> Result<()> {
         sockets,
         _lock: lock,
     };
+    let _birth = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
     place.write_record(&record)?;
     answer(&Answer::Runs {
@@ -298,7 +298,7 @@ impl Running {
             interactive,
         });
         let status = clerk.run(wished, &mut child, drained).await;
-        let how = ending(status);
+        let how = ending(&status);
         self.end(&how).await;
         let _ = ended.send(Some(how.to_string()));
         doors.iter().for_each(tokio::task::JoinHandle::abort);
@@ -334,23 +334,9 @@ impl Running {
     }
 }
 
-fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
-    let header = Header {
-        size,
-        started: record.started_at.as_second(),
-        command: record.launch.command.join(" "),
-        title: record.launch.name.to_string(),
-    };
-    match Recorder::create(place.dir(), RECORDING_STEM, RECORDING, header) {
-        Ok(recorder) => Some(recorder),
-        Err(error) => {
-            log::line(format!("nothing is recorded: {error}"));
-            None
-        }
-    }
-}
+fn recorder(_: &Place, _: &Record, _: Size) -> Option<super::stub::Recorder> { None }
 
-fn ending(status: std::io::Result<ExitStatus>) -> Ending {
+pub(super) fn ending(status: &std::io::Result<ExitStatus>) -> Ending {
     use std::os::unix::process::ExitStatusExt;
     match status {
         Ok(status) => match (status.code(), status.signal()) {

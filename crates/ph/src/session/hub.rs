@@ -5,7 +5,7 @@
 //! missed once there is room, and holds nobody up. Only the output waits a little for a listener
 //! that does read, within a credit that it cannot overdraw.
 
-use posthaste_wire::event;
+use posthaste_wire::event::{self, Event};
 use posthaste_wire::topic::{Topic, Topics};
 use std::cell::{Cell, RefCell};
 use std::rc::{Rc, Weak};
@@ -144,7 +144,10 @@ impl Out {
 
     fn tell_missed(&mut self) {
         if self.missed > 0 && self.owed() < OUTBOX / 2 {
-            event::lagged(&mut self.bytes, &super::clock::local_now(), self.missed);
+            let lagged = Event::Lagged {
+                missed: self.missed,
+            };
+            event::append(&mut self.bytes, &super::clock::local_now(), &lagged);
             self.missed = 0;
             self.gave_up = false;
         }
@@ -218,6 +221,20 @@ impl Hub {
             wanted |= !out.is_dead && out.topics.wants(Topic::Output);
         });
         self.listeners.set(wanted);
+    }
+
+    /// Whether anybody wants to hear of this.
+    pub(crate) fn wants(&self, topic: Topic) -> bool {
+        let mut wanted = false;
+        self.each(|outbox| wanted |= outbox.out.borrow().topics.wants(topic));
+        wanted
+    }
+
+    /// Tells everybody who wants to hear of it.
+    pub(crate) fn tell(&self, topic: Topic, event: &Event) {
+        let mut line = Vec::new();
+        event::append(&mut line, &super::clock::local_now(), event);
+        self.publish(topic, &line, 1);
     }
 
     /// Hands `count` finished event lines to everybody who wants them.

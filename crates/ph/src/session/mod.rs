@@ -29,6 +29,7 @@ pub(crate) mod process;
 mod pulse;
 pub(crate) mod roll;
 pub(crate) mod start;
+mod stub;
 mod terminal;
 mod viewer;
 

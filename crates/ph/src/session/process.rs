@@ -87,11 +87,15 @@ pub(crate) fn signal(pid: u32, signal: Signal) {
     }
 }
 
-/// Sends a signal to everything in a child's own process session.
-pub(crate) fn signal_all(child: u32, child_started: u64, which: Signal) {
-    if let Some(group) = i32::try_from(child).ok().and_then(Pid::from_raw) {
+/// Sends a signal to a process group; one that is gone needs none.
+pub(crate) fn signal_group(leader: u32, which: Signal) {
+    if let Some(group) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, which);
     }
+}
+
+/// Sends a signal to everything in a child's own process session.
+pub(crate) fn signal_all(child: u32, child_started: u64, which: Signal) {
     for pid in left_of(child, child_started) {
         signal(pid, which);
     }

@@ -10,11 +10,8 @@ use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
-use crate::screen::lines::Lines;
-use crate::screen::paint::redraw;
-use crate::screen::recording::Recorder;
-use crate::screen::sieve::Sieve;
-use crate::screen::{Screen, Size};
+use super::stub::Recorder;
+use crate::screen::{Lines, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
 use rustix::io::Errno;
@@ -115,7 +112,7 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
     let task = Task {
         stage,
         sieve: Sieve::default(),
-        lines: Lines::default(),
+        lines: Lines::new(),
         listened: false,
         viewers: Vec::new(),
         begun: Instant::now(),
@@ -222,7 +219,7 @@ impl Task {
         let wanted = self.stage.hub.wants_output();
         if wanted != self.listened {
             // Somebody who begins to listen hears whole lines only.
-            self.lines = Lines::default();
+            self.lines = Lines::new();
             self.listened = wanted;
         }
         if !wanted {
@@ -312,7 +309,7 @@ impl Task {
     fn redraw(&mut self, id: ViewerId) {
         let screen = &self.stage.screen;
         if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
-            viewer.redraw(screen, || redraw(screen, &self.sieve));
+            viewer.redraw(screen, || redraw(screen));
         }
     }
 
@@ -331,7 +328,6 @@ impl Task {
         if size == before {
             return;
         }
-        self.sieve.resized();
         let shape = rustix::termios::Winsize {
             ws_row: size.rows,
             ws_col: size.cols,

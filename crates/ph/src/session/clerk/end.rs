@@ -28,12 +28,10 @@ impl Clerk {
         if self.ending.is_some() {
             return;
         }
-        let (child, started) = self.shared.child;
+        let (child, _) = self.shared.child;
         for signal in [Signal::HUP, Signal::TERM, Signal::CONT] {
-            process::signal(child, signal);
             process::signal_group(child, signal);
         }
-        let _ = started;
         self.ending = Some(Ending::Asked {
             insist_at: Instant::now() + GRACE,
         });

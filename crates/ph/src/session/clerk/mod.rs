@@ -22,7 +22,7 @@ use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
 use posthaste_core::{Letter, MessageId, Timestamp};
 use posthaste_store::bell::{self, Watch};
-use posthaste_store::files;
+use posthaste_store::{Error, files};
 use posthaste_wire::{self as wire, Run};
 use std::process::ExitStatus;
 use std::rc::Rc;
@@ -87,8 +87,8 @@ pub(crate) struct Clerk {
     lease: Option<Lease>,
     reports: mpsc::Sender<Report>,
     reported: mpsc::Receiver<Report>,
-    views: mpsc::Sender<Option<View>>,
-    viewed: mpsc::Receiver<Option<View>>,
+    views: mpsc::Sender<Result<View, Error>>,
+    viewed: mpsc::Receiver<Result<View, Error>>,
     run: Run,
     is_checkpoint_asked: bool,
     ending: Option<Ending>,
@@ -236,6 +236,7 @@ impl Clerk {
         if self.is_stale && !self.is_looking && self.looked_at + LOOK <= now {
             self.look();
         }
+        self.reach_checkpoint();
         if self.is_fresh {
             let (now, pending) = (self.now(), &self.view.pending.due);
             let effects = self.desk.act(now, pending);

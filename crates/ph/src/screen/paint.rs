@@ -1,0 +1,489 @@
+//! Bytes that put a terminal into the state of a screen.
+//!
+//! What attaches gets a redraw and then the raw output, so a redraw leaves behind not only the
+//! same picture but the same modes, colours, scroll region and cursor. It reads the model only,
+//! and never writes what a program sent as it was sent.
+
+use super::emulator::Emulator;
+use super::model::Screen;
+use super::pen::{Links, Pen, alike, number, untouched};
+use alacritty_terminal::Term;
+use alacritty_terminal::grid::{Cursor, Dimensions, Grid};
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::TermMode;
+use alacritty_terminal::term::cell::{Cell, Flags};
+use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, StandardCharset};
+
+pub(super) const BEGIN: &[u8] = b"\x1b[?2026h";
+pub(super) const END: &[u8] = b"\x1b[?2026l";
+
+/// From any state to a known one, on the main screen: a soft reset, then what it leaves as it
+/// was, one by one, because terminals differ in what it covers.
+pub(super) const RESET: &[u8] = b"\x1b[!p\x1b[?1049l\
+    \x1b[?1;5;6;9;25;69;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7h\x1b[4;20l\x1b>\
+    \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?5W\x1b[r";
+
+/// Plain writing from the top left of an empty screen. The scrollback is not touched: that is
+/// why it does not say "erase all", which some terminals take for "scroll all away".
+pub(super) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
+
+const ALTERNATE: &[u8] = b"\x1b[?1049h";
+
+/// What a program may have done to the person's own terminal, undone. The title stays. The cursor
+/// ends at the bottom, or where it was before the alternate screen.
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b[?6;69l\x1b[r\x1b[999;1H\x1b7\x1b[?1049l\
+    \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?1;5;9;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7;25h\
+    \x1b[4;20l\x1b>\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0 q\x1b[m";
+
+/// Modes that are off until a program turns them on.
+const MODES: [(TermMode, usize); 9] = [
+    (TermMode::APP_CURSOR, 1),
+    (TermMode::MOUSE_REPORT_CLICK, 1000),
+    (TermMode::MOUSE_DRAG, 1002),
+    (TermMode::MOUSE_MOTION, 1003),
+    (TermMode::FOCUS_IN_OUT, 1004),
+    (TermMode::UTF8_MOUSE, 1005),
+    (TermMode::SGR_MOUSE, 1006),
+    (TermMode::BRACKETED_PASTE, 2004),
+    (TermMode::SHOW_CURSOR, 25),
+];
+
+/// Gives the person's terminal back.
+pub(crate) fn leave() -> &'static [u8] {
+    LEAVE
+}
+
+/// Makes a terminal of the same size show this screen, ready for the raw output that follows. An
+/// update that is held back is not in it: see [`Screen::stop_sync`].
+pub(crate) fn redraw(screen: &Screen) -> Vec<u8> {
+    let emulator = screen.emulator();
+    let mut out = Vec::with_capacity(4096);
+    out.extend_from_slice(BEGIN);
+    out.extend_from_slice(RESET);
+    out.extend_from_slice(BLANK);
+    if let Some(behind) = &emulator.behind {
+        out.extend_from_slice(behind);
+        out.extend_from_slice(ALTERNATE);
+        out.extend_from_slice(BLANK);
+    }
+    canvas(&mut out, emulator.term.grid());
+    title(&mut out, screen);
+    modes(&mut out, emulator);
+    keys(&mut out, &emulator.keys, emulator.key_flags());
+    tabs(&mut out, emulator);
+    finish(&mut out, emulator);
+    out.extend_from_slice(END);
+    out
+}
+
+/// The main screen, before the alternate one covers it: what shows again when the program leaves.
+pub(super) fn beneath<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(2048);
+    canvas(&mut out, term.grid());
+    keys(&mut out, stack, stack.last().copied().unwrap_or_default());
+    place(&mut out, term.grid(), &term.grid().cursor, 0);
+    out
+}
+
+/// All rows, on an empty screen, from the top left.
+fn canvas(out: &mut Vec<u8>, grid: &Grid<Cell>) {
+    let mut pen = Pen::plain(Links::Kept);
+    let mut down = 0;
+    let mut wrapped = false;
+    let rows = grid.screen_lines();
+    for line in 0..rows {
+        let row = &grid[Line::from(line)][..];
+        let next = (line + 1 < rows).then(|| &grid[Line::from(line + 1)][..]);
+        let wraps = wraps_into(row, next);
+        // A row that wraps is written to its end, and the next from its beginning: that alone
+        // makes a terminal know that they are one line.
+        let end = match wraps {
+            Some(end) => end,
+            None => used(row).max(usize::from(wrapped)),
+        };
+        if end > 0 && !wrapped {
+            if down > 0 {
+                out.push(b'\r');
+                out.extend(std::iter::repeat_n(b'\n', down));
+            }
+            down = 0;
+        }
+        let solid = if wraps.is_some() {
+            end
+        } else {
+            usize::from(wrapped)
+        };
+        self::row(out, &mut pen, &row[..end], solid);
+        wrapped = wraps.is_some();
+        if !wrapped {
+            down += 1;
+        }
+    }
+    pen.lift(out);
+}
+
+/// Up to where a row must be written so that the next one continues it, if it does.
+fn wraps_into(row: &[Cell], next: Option<&[Cell]>) -> Option<usize> {
+    let last = row
+        .last()
+        .filter(|last| last.flags.contains(Flags::WRAPLINE))?;
+    let next = next?.first()?;
+    let pushed = last.flags.contains(Flags::LEADING_WIDE_CHAR_SPACER)
+        && next.flags.contains(Flags::WIDE_CHAR)
+        && alike(last, next);
+    // A wide character that did not fit leaves its place by itself when it is written again.
+    Some(row.len() - usize::from(pushed))
+}
+
+/// How many cells of a row differ from an empty one.
+pub(super) fn used(row: &[Cell]) -> usize {
+    row.iter()
+        .rposition(|cell| !untouched(cell))
+        .map_or(0, |last| last + 1)
+}
+
+/// Cells from the cursor on. Long gaps are skipped, but not within the first `solid` cells.
+fn row(out: &mut Vec<u8>, pen: &mut Pen, cells: &[Cell], solid: usize) {
+    let mut at = 0;
+    while at < cells.len() {
+        let gap = if at < solid {
+            0
+        } else {
+            cells[at..]
+                .iter()
+                .take_while(|cell| untouched(cell))
+                .count()
+        };
+        if gap > 4 {
+            out.extend_from_slice(b"\x1b[");
+            number(out, gap);
+            out.push(b'C');
+            at += gap;
+        } else {
+            pen.put(out, &cells[at]);
+            at += 1;
+        }
+    }
+}
+
+fn title(out: &mut Vec<u8>, screen: &Screen) {
+    if let Some(title) = screen.title() {
+        out.extend_from_slice(b"\x1b]2;");
+        out.extend(
+            title
+                .chars()
+                .filter(|c| !c.is_control())
+                .collect::<String>()
+                .bytes(),
+        );
+        out.extend_from_slice(b"\x1b\\");
+    }
+}
+
+/// The modes that matter to keys, mouse and cursor, from where [`RESET`] left them.
+pub(super) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
+    let mode = emulator.mode();
+    let extra = emulator.extra;
+    let extras = [
+        (extra.reverse_screen, 5),
+        (extra.press_mouse, 9),
+        (extra.decimal_mouse, 1015),
+    ];
+    let known = MODES
+        .iter()
+        .map(|&(flag, code)| (mode.contains(flag), code));
+    let start = out.len();
+    for (_, code) in known.chain(extras).filter(|&(on, _)| on) {
+        out.extend_from_slice(if out.len() == start { b"\x1b[?" } else { b";" });
+        number(out, code);
+    }
+    if out.len() > start {
+        out.push(b'h');
+    }
+    if !mode.contains(TermMode::ALTERNATE_SCROLL) {
+        out.extend_from_slice(b"\x1b[?1007l");
+    }
+    if mode.contains(TermMode::APP_KEYPAD) {
+        out.extend_from_slice(b"\x1b=");
+    }
+    out.extend_from_slice(b"\x1b[>4;");
+    number(out, emulator.other_keys as usize);
+    out.push(b'm');
+    out.extend_from_slice(b"\x1b[");
+    number(out, cursor_style(emulator));
+    out.extend_from_slice(b" q");
+}
+
+fn cursor_style(emulator: &Emulator) -> usize {
+    if !emulator.styled {
+        return 0;
+    }
+    let style = emulator.term.cursor_style();
+    let steady = match style.shape {
+        CursorShape::Block | CursorShape::HollowBlock | CursorShape::Hidden => 2,
+        CursorShape::Underline => 4,
+        CursorShape::Beam => 6,
+    };
+    steady - usize::from(style.blinking)
+}
+
+/// The stack of keyboard modes, from an empty one.
+pub(super) fn keys(out: &mut Vec<u8>, stack: &[KeyboardModes], flags: KeyboardModes) {
+    let mut tell = |how: u8, flags: KeyboardModes| {
+        out.extend_from_slice(b"\x1b[");
+        out.push(how);
+        number(out, usize::from(flags.bits()));
+        out.push(b'u');
+    };
+    for &entry in stack {
+        tell(b'>', entry);
+    }
+    if stack.last().copied().unwrap_or_default() != flags {
+        tell(b'=', flags);
+    }
+}
+
+fn tabs(out: &mut Vec<u8>, emulator: &Emulator) {
+    let Some(tabs) = &emulator.tabs else { return };
+    out.extend_from_slice(b"\x1b[3g");
+    for (column, _) in tabs.iter().enumerate().filter(|&(_, &stop)| stop) {
+        out.extend_from_slice(b"\x1b[");
+        number(out, column + 1);
+        out.extend_from_slice(b"G\x1bH");
+    }
+}
+
+/// Region and cursors. Setting a region or the origin moves the cursor, so it comes last.
+fn finish(out: &mut Vec<u8>, emulator: &Emulator) {
+    let mode = emulator.mode();
+    let grid = emulator.term.grid();
+    let region = &emulator.region;
+    if *region != (0..grid.screen_lines()) {
+        out.extend_from_slice(b"\x1b[");
+        number(out, region.start + 1);
+        out.push(b';');
+        number(out, region.end);
+        out.push(b'r');
+    }
+    let mut pen = place(out, grid, &grid.saved_cursor, 0);
+    out.extend_from_slice(b"\x1b7\x1b(B\x1b)B\x1b*B\x1b+B");
+    pen.lift(out);
+    for (on, told) in [
+        (mode.contains(TermMode::INSERT), b"\x1b[4h".as_slice()),
+        (mode.contains(TermMode::LINE_FEED_NEW_LINE), b"\x1b[20h"),
+        (!mode.contains(TermMode::LINE_WRAP), b"\x1b[?7l"),
+        (mode.contains(TermMode::ORIGIN), b"\x1b[?6h"),
+    ] {
+        if on {
+            out.extend_from_slice(told);
+        }
+    }
+    let top = if mode.contains(TermMode::ORIGIN) {
+        region.start
+    } else {
+        0
+    };
+    place(out, grid, &grid.cursor, top);
+    if emulator.charset == CharsetIndex::G1 {
+        out.push(0x0e);
+    }
+}
+
+/// Puts the cursor where it is, with the colours and characters it writes in, from plain ones.
+/// Rows are counted from `top`.
+fn place(out: &mut Vec<u8>, grid: &Grid<Cell>, cursor: &Cursor<Cell>, top: usize) -> Pen {
+    let line = cursor.point.line.min(grid.bottommost_line()).max(Line(0));
+    let last = grid.last_column();
+    let mut column = cursor.point.column.min(last);
+    let row = &grid[line];
+    let pending = cursor.input_needs_wrap && column == last;
+    if pending && row[column].flags.contains(Flags::WIDE_CHAR_SPACER) {
+        column = Column(column.saturating_sub(1));
+    }
+    goto(out, (line.0 as usize).saturating_sub(top), column.0);
+    let mut pen = Pen::plain(Links::Kept);
+    if pending {
+        // Only writing the last cell again makes the next character wrap.
+        pen.put(out, &row[column]);
+    }
+    pen.wear(out, &cursor.template);
+    let sets = [
+        (CharsetIndex::G0, b'('),
+        (CharsetIndex::G1, b')'),
+        (CharsetIndex::G2, b'*'),
+        (CharsetIndex::G3, b'+'),
+    ];
+    for (index, sign) in sets {
+        match cursor.charsets[index] {
+            StandardCharset::Ascii => {}
+            StandardCharset::SpecialCharacterAndLineDrawing => {
+                out.extend_from_slice(&[0x1b, sign, b'0']);
+            }
+        }
+    }
+    pen
+}
+
+pub(super) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
+    out.extend_from_slice(b"\x1b[");
+    number(out, row + 1);
+    out.push(b';');
+    number(out, column + 1);
+    out.push(b'H');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::streams::{Likeness, state, stream};
+    use super::super::{Painter, Size};
+    use super::*;
+    use proptest::prelude::*;
+
+    const SIZE: Size = Size { cols: 12, rows: 6 };
+
+    fn fed(bytes: &[u8]) -> Screen {
+        let mut screen = Screen::new(SIZE, 10);
+        screen.feed(bytes);
+        screen.stop_sync();
+        screen
+    }
+
+    /// A screen that an attached terminal shows after a redraw, whatever it showed before.
+    fn redrawn(screen: &Screen, before: &[u8]) -> Screen {
+        let mut other = fed(before);
+        other.feed(&redraw(screen));
+        other
+    }
+
+    #[track_caller]
+    fn same(one: &Screen, other: &Screen) {
+        assert_eq!(state(one, Likeness::State), state(other, Likeness::State));
+    }
+
+    /// A redraw can't bring the cursor to where no output brings it.
+    fn reachable(screen: &Screen) -> bool {
+        let emulator = screen.emulator();
+        let (row, _) = screen.cursor();
+        !emulator.mode().contains(TermMode::ORIGIN) || emulator.region.contains(&row)
+    }
+
+    #[test]
+    fn a_redraw_is_the_same_screen() {
+        let check = |bytes: &str| {
+            let screen = fed(bytes.as_bytes());
+            same(&screen, &redrawn(&screen, b""));
+        };
+        check("");
+        check("plain\r\n  text\r\n\r\n\r\nend");
+        check("\x1b[1;31mred\x1b[44mbehind\x1b[m plain");
+        check("日本語 e\u{301} 👩\u{200d}💻 wrapped 漢字漢字漢字");
+        check("012345678901\x1b[7m");
+        check("\x1b[5;1H0123456789日");
+        check("\x1b[2;4r\x1b[?6h\x1b[2;3Hx");
+        check("main\x1b[?1049h\x1b[2;2Halternate\x1b[31m");
+        check("\x1b[?1;1002;1006;1004;2004h\x1b[?25l\x1b=\x1b[5 q\x1b[>1u\x1b[>5u\x1b[>4;2m");
+        check("\x1b[3g\x1b[1;5H\x1bH\x1b[1;9H\x1bH\x1b(0lqk\x1b)0\x0e");
+        check("\x1b]2;a title\x07\x1b]8;;http://x.test/\x1b\\link");
+        check("\x1b[3;3H\x1b[32m\x1b7\x1b[m\x1b[1;1H\x1b[4h\x1b[20h\x1b[?7l");
+        check("\x1b[41m\x1b[2J\x1b[1;1Hon red");
+    }
+
+    #[test]
+    fn rows_that_are_one_line_stay_one() {
+        for text in [
+            "one line that wraps twice",
+            "abcdefghijk日本",
+            "0123456789日x",
+            "            b",
+        ] {
+            let screen = fed(text.as_bytes());
+            let other = redrawn(&screen, b"");
+            assert_eq!(other.recent(5), screen.recent(5));
+            assert_eq!(other.recent(5).len(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_screen_behind_shows_again() {
+        let mut screen = fed(b"\x1b[32mmain\x1b[2;3Hscreen\x1b[>3u\x1b[?1049h\x1b[2Jother\x1b[>9u");
+        let mut other = redrawn(&screen, b"");
+        for one in [&mut screen, &mut other] {
+            one.feed(b"\x1b[?1049l!");
+        }
+        same(&screen, &other);
+        assert_eq!(screen.text(None)[1], "  screen!");
+    }
+
+    #[test]
+    fn the_screen_behind_follows_a_new_size() {
+        let mut screen = fed(b"main screen here\x1b[?1049h\x1b[Hother");
+        let size = Size { cols: 8, rows: 5 };
+        screen.resize(size);
+        assert_eq!(screen.text(None)[0], "other");
+        let mut other = Screen::new(size, 10);
+        other.feed(&redraw(&screen));
+        same(&screen, &other);
+        other.feed(b"\x1b[?1049l");
+        screen.feed(b"\x1b[?1049l");
+        assert_eq!(screen.text(None)[..2], ["main scr", "een here"]);
+        same(&screen, &other);
+    }
+
+    #[test]
+    fn leaving_undoes_what_a_program_did() {
+        for program in [
+            "\x1b[?1;1002;1003;1006;1004;2004;5;9;1015h\x1b[?25;7l\x1b=\x1b[5 q\x1b[>4;2m\x1b[4;20h",
+            "\x1b[>5u\x1b[>1u\x1b[31m\x1b(0\x1b)0\x0e\x1b[2;4r\x1b[?6h\x1b[?2026h",
+            "\x1b[>1u\x1b[?1049h\x1b[>5u\x1b[31;4m\x1b]8;;http://x.test\x07",
+        ] {
+            let mut screen = fed(program.as_bytes());
+            screen.feed(leave());
+            screen.feed(b"\x1b7\x1b[H\x1b[J");
+            let mut fresh = fed(b"\x1b7");
+            for one in [&mut screen, &mut fresh] {
+                one.feed(b"\x1b[1;1H\x1b7");
+            }
+            same(&screen, &fresh);
+        }
+    }
+
+    #[test]
+    fn nothing_in_a_title_or_link_acts() {
+        let screen = fed("\x1b]2;a\u{9b}31mb\x07\x1b]8;;http://x\u{9c}y\x07link".as_bytes());
+        let drawn = String::from_utf8(redraw(&screen)).unwrap();
+        assert!(!drawn.contains(['\u{9b}', '\u{9c}']), "{drawn:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn raw_output_can_follow_a_redraw(
+            a in stream(40), b in stream(20), before in stream(10),
+        ) {
+            let mut screen = fed(a.as_bytes());
+            prop_assume!(reachable(&screen));
+            // A title that was never set is not taken away, nor what the wheel does.
+            let before = before.replace("\x1b]2;a title\x07", "").replace("\x1b[?1007l", "");
+            let mut other = redrawn(&screen, before.as_bytes());
+            prop_assert_eq!(state(&screen, Likeness::State), state(&other, Likeness::State));
+            for one in [&mut screen, &mut other] {
+                one.feed(b.as_bytes());
+                one.stop_sync();
+            }
+            prop_assert_eq!(state(&screen, Likeness::State), state(&other, Likeness::State));
+        }
+
+        #[test]
+        fn a_painter_keeps_up(parts in prop::collection::vec(stream(15), 1..5)) {
+            let mut screen = fed(b"");
+            let mut other = fed(b"leftover\x1b[31m\x1b[2;3r");
+            let mut painter = Painter::new(SIZE);
+            for part in parts {
+                screen.feed(part.as_bytes());
+                screen.stop_sync();
+                other.feed(&painter.paint(&screen));
+                prop_assert_eq!(state(&screen, Likeness::Looks), state(&other, Likeness::Looks));
+                prop_assert!(painter.paint(&screen).is_empty());
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Keeping a terminal of another size up to date with a screen.
+//!
+//! Raw output is only right on a terminal of the same size. Others get what the screen shows,
+//! clipped to them, and of that only what has changed. A painter draws on the alternate screen,
+//! so that the person's own lines come back afterwards, and never sends a line break.
+
+use super::Size;
+use super::model::Screen;
+use super::paint::{BEGIN, BLANK, END, RESET, goto, keys, modes, used};
+use super::pen::{Links, Pen};
+use alacritty_terminal::index::Line;
+use alacritty_terminal::term::cell::{Cell, Flags};
+
+/// The painter of one terminal.
+#[derive(Debug)]
+pub(crate) struct Painter {
+    size: Size,
+    /// What each row of the terminal was last told; empty before the first time.
+    rows: Vec<Vec<u8>>,
+    modes: Vec<u8>,
+    cursor: (usize, usize),
+}
+
+impl Painter {
+    /// For a terminal of this size, in any state.
+    pub(crate) fn new(size: Size) -> Self {
+        Self {
+            size: size.sane(),
+            rows: Vec::new(),
+            modes: Vec::new(),
+            cursor: (0, 0),
+        }
+    }
+
+    /// The terminal has another size now: what it shows is unknown.
+    pub(crate) fn resize(&mut self, size: Size) {
+        *self = Self::new(size);
+    }
+
+    /// What brings the terminal up to date; nothing if it is.
+    pub(crate) fn paint(&mut self, screen: &Screen) -> Vec<u8> {
+        let mut out = Vec::new();
+        if self.rows.is_empty() {
+            out.extend_from_slice(RESET);
+            out.extend_from_slice(b"\x1b[?1049h\x1b[?7l");
+            out.extend_from_slice(BLANK);
+            self.rows = vec![Vec::new(); usize::from(self.size.rows)];
+            self.modes.clear();
+        }
+        let top = self.paint_rows(screen, &mut out);
+        self.paint_modes(screen, &mut out);
+        let (row, column) = screen.cursor();
+        let edge = usize::from(self.size.cols) - 1;
+        let cursor = (row - top, column.min(edge));
+        if !out.is_empty() || cursor != self.cursor {
+            goto(&mut out, cursor.0, cursor.1);
+            self.cursor = cursor;
+            out.splice(..0, BEGIN.iter().copied());
+            out.extend_from_slice(END);
+        }
+        out
+    }
+
+    /// Gives the first row of the screen that the terminal shows: one that is too low shows the
+    /// part with the cursor.
+    fn paint_rows(&mut self, screen: &Screen, out: &mut Vec<u8>) -> usize {
+        let grid = screen.emulator().term.grid();
+        let (cursor, _) = screen.cursor();
+        let height = usize::from(self.size.rows);
+        let top = (cursor + 1).saturating_sub(height);
+        let below = usize::from(screen.size().rows) - top;
+        let mut fresh = Vec::new();
+        for (at, told) in self.rows.iter_mut().enumerate() {
+            fresh.clear();
+            if at < below {
+                let row = &grid[Line::from(top + at)][..];
+                clipped(&mut fresh, row, usize::from(self.size.cols));
+            }
+            if fresh != *told {
+                goto(out, at, 0);
+                out.extend_from_slice(&fresh);
+                std::mem::swap(told, &mut fresh);
+            }
+        }
+        top
+    }
+
+    fn paint_modes(&mut self, screen: &Screen, out: &mut Vec<u8>) {
+        let emulator = screen.emulator();
+        // Off, then on: what was on before may not be any more.
+        let mut now =
+            b"\x1b[?1;5;9;25;1000;1002;1003;1004;1005;1006;1015;2004l\x1b>\x1b[<99u\x1b[=0u"
+                .to_vec();
+        modes(&mut now, emulator);
+        keys(&mut now, &[], emulator.key_flags());
+        if now != self.modes {
+            out.extend_from_slice(&now);
+            self.modes = now;
+        }
+    }
+}
+
+/// A row as a terminal of this width shows it, from its first column to its last.
+fn clipped(out: &mut Vec<u8>, row: &[Cell], width: usize) {
+    let mut pen = Pen::plain(Links::Kept);
+    let end = used(row);
+    for (column, cell) in row.iter().enumerate().take(end.min(width)) {
+        if cell.flags.contains(Flags::WIDE_CHAR) && column + 1 == width {
+            pen.blank(out, cell);
+        } else {
+            pen.put(out, cell);
+        }
+    }
+    pen.lift(out);
+    if end < width {
+        out.extend_from_slice(b"\x1b[K");
+    }
+}

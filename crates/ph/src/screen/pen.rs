@@ -1,0 +1,314 @@
+//! Writing cells as text with colours.
+//!
+//! A pen knows what the terminal it writes to was last told, and tells it only what is new. It
+//! never moves the cursor.
+
+use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
+use alacritty_terminal::vte::ansi::{Color, NamedColor};
+
+/// The flags that are a matter of colour and shape; the others say how cells hang together.
+const SHAPES: Flags = Flags::INVERSE
+    .union(Flags::BOLD)
+    .union(Flags::ITALIC)
+    .union(Flags::DIM)
+    .union(Flags::HIDDEN)
+    .union(Flags::STRIKEOUT)
+    .union(Flags::ALL_UNDERLINES);
+
+const FOREGROUND: Color = Color::Named(NamedColor::Foreground);
+const BACKGROUND: Color = Color::Named(NamedColor::Background);
+
+/// How each shape is turned on. Underlines but the plain one use the form with colons, which
+/// terminals that don't know it ignore.
+const CODES: [(Flags, &str); 11] = [
+    (Flags::BOLD, "1"),
+    (Flags::DIM, "2"),
+    (Flags::ITALIC, "3"),
+    (Flags::UNDERLINE, "4"),
+    (Flags::DOUBLE_UNDERLINE, "4:2"),
+    (Flags::UNDERCURL, "4:3"),
+    (Flags::DOTTED_UNDERLINE, "4:4"),
+    (Flags::DASHED_UNDERLINE, "4:5"),
+    (Flags::INVERSE, "7"),
+    (Flags::HIDDEN, "8"),
+    (Flags::STRIKEOUT, "9"),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Style {
+    fg: Color,
+    bg: Color,
+    shapes: Flags,
+    underline: Option<Color>,
+}
+
+const PLAIN: Style = Style {
+    fg: FOREGROUND,
+    bg: BACKGROUND,
+    shapes: Flags::empty(),
+    underline: None,
+};
+
+impl Style {
+    fn of(cell: &Cell) -> Self {
+        Self {
+            fg: cell.fg,
+            bg: cell.bg,
+            shapes: cell.flags & SHAPES,
+            underline: cell.underline_color(),
+        }
+    }
+}
+
+/// Whether links are written beside colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Links {
+    Kept,
+    Left,
+}
+
+/// What a terminal was last told.
+#[derive(Debug)]
+pub(super) struct Pen {
+    style: Style,
+    link: Option<Hyperlink>,
+    links: Links,
+}
+
+impl Pen {
+    /// For a terminal that writes plain text.
+    pub(super) fn plain(links: Links) -> Self {
+        Self {
+            style: PLAIN,
+            link: None,
+            links,
+        }
+    }
+
+    /// Writes a cell with its colours. A cell that a wide character covers writes nothing.
+    pub(super) fn put(&mut self, out: &mut Vec<u8>, cell: &Cell) {
+        if cell.flags.contains(Flags::WIDE_CHAR_SPACER) {
+            return;
+        }
+        self.wear(out, cell);
+        character(out, cell);
+    }
+
+    /// Writes a blank with the colours of a cell.
+    pub(super) fn blank(&mut self, out: &mut Vec<u8>, cell: &Cell) {
+        self.wear(out, cell);
+        out.push(b' ');
+    }
+
+    /// Takes the colours of a cell.
+    pub(super) fn wear(&mut self, out: &mut Vec<u8>, cell: &Cell) {
+        let style = Style::of(cell);
+        if style != self.style {
+            change(out, &self.style, &style);
+            self.style = style;
+        }
+        if self.links == Links::Kept && (cell.extra.is_some() || self.link.is_some()) {
+            let link = cell.hyperlink().filter(harmless);
+            if link != self.link {
+                open_link(out, link.as_ref());
+                self.link = link;
+            }
+        }
+    }
+
+    /// Goes back to plain text.
+    pub(super) fn lift(&mut self, out: &mut Vec<u8>) {
+        self.wear(out, &Cell::default());
+    }
+}
+
+/// Whether two cells are written in the same colours.
+pub(super) fn alike(one: &Cell, other: &Cell) -> bool {
+    Style::of(one) == Style::of(other) && one.hyperlink() == other.hyperlink()
+}
+
+/// Whether a cell is what a cleared screen has there.
+pub(super) fn untouched(cell: &Cell) -> bool {
+    matches!(cell.c, ' ' | '\t')
+        && cell.bg == BACKGROUND
+        && cell.fg == FOREGROUND
+        && !cell.flags.intersects(SHAPES.union(Flags::WIDE_CHAR_SPACER))
+        && plain_extra(cell)
+}
+
+/// Whether a cell has no marks, link or colour of its underline. Room for them it may have.
+fn plain_extra(cell: &Cell) -> bool {
+    cell.extra.is_none()
+        || (cell.zerowidth().is_none_or(<[char]>::is_empty)
+            && cell.underline_color().is_none()
+            && cell.hyperlink().is_none())
+}
+
+fn character(out: &mut Vec<u8>, cell: &Cell) {
+    match cell.c {
+        // The model marks where a tab began; it has long been spaces.
+        '\t' => out.push(b' '),
+        c => utf8(out, c),
+    }
+    if cell.extra.is_some() {
+        for &c in cell.zerowidth().into_iter().flatten() {
+            utf8(out, c);
+        }
+    }
+}
+
+fn utf8(out: &mut Vec<u8>, c: char) {
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => out.push(byte),
+        Ok(_) | Err(_) => out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    }
+}
+
+/// A link's text is the program's; nothing in it may end the sequence it is written in.
+fn harmless(link: &Hyperlink) -> bool {
+    let plain = |text: &str| !text.chars().any(char::is_control);
+    plain(link.uri()) && plain(link.id())
+}
+
+fn open_link(out: &mut Vec<u8>, link: Option<&Hyperlink>) {
+    out.extend_from_slice(b"\x1b]8;");
+    if let Some(link) = link {
+        out.extend_from_slice(b"id=");
+        out.extend_from_slice(link.id().as_bytes());
+        out.push(b';');
+        out.extend_from_slice(link.uri().as_bytes());
+    } else {
+        out.push(b';');
+    }
+    out.extend_from_slice(b"\x1b\\");
+}
+
+/// Tells the shortest way from one style to another: what was added, or all of it anew.
+fn change(out: &mut Vec<u8>, was: &Style, now: &Style) {
+    out.extend_from_slice(b"\x1b[");
+    if *now == PLAIN {
+        out.push(b'm');
+        return;
+    }
+    let mut base = *was;
+    if !now.shapes.contains(was.shapes) {
+        base = PLAIN;
+        out.extend_from_slice(b"0;");
+    }
+    let added = now.shapes.difference(base.shapes);
+    if !added.is_empty() {
+        for (shape, code) in CODES {
+            if added.contains(shape) {
+                out.extend_from_slice(code.as_bytes());
+                out.push(b';');
+            }
+        }
+    }
+    if now.fg != base.fg {
+        color(out, now.fg, 30);
+    }
+    if now.bg != base.bg {
+        color(out, now.bg, 40);
+    }
+    if now.underline != base.underline {
+        underline(out, now.underline);
+    }
+    if out.last() == Some(&b';') {
+        out.pop();
+    }
+    out.push(b'm');
+}
+
+/// `base` is 30 for what is written and 40 for what is behind it.
+fn color(out: &mut Vec<u8>, color: Color, base: usize) {
+    match color {
+        Color::Named(name) => match name as usize {
+            n @ 0..8 => number(out, base + n),
+            n @ 8..16 => number(out, base + 60 + n - 8),
+            _ => number(out, base + 9),
+        },
+        Color::Indexed(index) => {
+            number(out, base + 8);
+            out.extend_from_slice(b";5;");
+            number(out, usize::from(index));
+        }
+        Color::Spec(rgb) => {
+            number(out, base + 8);
+            out.extend_from_slice(b";2");
+            for part in [rgb.r, rgb.g, rgb.b] {
+                out.push(b';');
+                number(out, usize::from(part));
+            }
+        }
+    }
+    out.push(b';');
+}
+
+fn underline(out: &mut Vec<u8>, color: Option<Color>) {
+    match color {
+        Some(Color::Indexed(index)) => {
+            out.extend_from_slice(b"58:5:");
+            number(out, usize::from(index));
+        }
+        Some(Color::Spec(rgb)) => {
+            out.extend_from_slice(b"58:2:");
+            for part in [rgb.r, rgb.g, rgb.b] {
+                out.push(b':');
+                number(out, usize::from(part));
+            }
+        }
+        Some(Color::Named(_)) | None => out.extend_from_slice(b"59"),
+    }
+    out.push(b';');
+}
+
+pub(super) fn number(out: &mut Vec<u8>, number: usize) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    let mut rest = number;
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Screen, Size};
+    use super::*;
+
+    #[test]
+    fn only_what_is_new_is_told() {
+        let check = |bytes: &str, want: &str| {
+            let mut screen = Screen::new(Size { cols: 20, rows: 1 }, 0);
+            screen.feed(bytes.as_bytes());
+            let line = screen.ansi(None).join("\n");
+            assert_eq!(line.replace('\x1b', "^"), want, "{bytes:?}");
+        };
+        check("plain", "plain");
+        check("\x1b[1mb\x1b[31mr\x1b[mp", "^[1mb^[31mr^[mp");
+        check("\x1b[1;31mb\x1b[22mr", "^[1;31mb^[0;31mr^[m");
+        check("\x1b[38;5;200;48;2;1;2;3mx", "^[38;5;200;48;2;1;2;3mx^[m");
+        check("\x1b[91;102mx\x1b[39my", "^[91;102mx^[39my^[m");
+        check(
+            "\x1b[4:3;58:2::1:2:3mx\x1b[59my",
+            "^[4:3;58:2::1:2:3mx^[59my^[m",
+        );
+        check("\x1b[21;4mx\x1b[9;7;8;2;3my", "^[4mx^[2;3;7;8;9my^[m");
+        check("\x1b[44m  \x1b[m", "^[44m  ^[m");
+    }
+
+    #[test]
+    fn numbers_are_decimal() {
+        for n in [0, 7, 10, 255, 1000, usize::MAX] {
+            let mut out = Vec::new();
+            number(&mut out, n);
+            assert_eq!(out, n.to_string().as_bytes());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! The screen as text.
+//!
+//! Reads the model and changes nothing. What is on the screen counts, not what was sent: spaces
+//! at the end of a row are never text.
+
+use super::model::Screen;
+use super::pen::{Links, Pen, untouched};
+use alacritty_terminal::grid::{Dimensions, Grid};
+use alacritty_terminal::index::Line;
+use alacritty_terminal::term::cell::{Cell, Flags};
+
+/// Cells that only hold the place of a wide character.
+const PLACES: Flags = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WIDE_CHAR_SPACER);
+
+impl Screen {
+    /// The rows of the screen, or the last `lines` rows of scrollback and screen.
+    pub(crate) fn text(&self, lines: Option<usize>) -> Vec<String> {
+        self.rows(lines)
+            .map(|row| {
+                let mut text = String::new();
+                write(row, inked(row), &mut text);
+                text
+            })
+            .collect()
+    }
+
+    /// The same with colours; each row stands for itself.
+    pub(crate) fn ansi(&self, lines: Option<usize>) -> Vec<String> {
+        self.rows(lines)
+            .map(|row| {
+                let mut line = Vec::new();
+                let mut pen = Pen::plain(Links::Left);
+                let end = row.iter().rposition(|cell| !untouched(cell));
+                for cell in &row[..end.map_or(0, |last| last + 1)] {
+                    pen.put(&mut line, cell);
+                }
+                pen.lift(&mut line);
+                String::from_utf8(line).unwrap_or_default()
+            })
+            .collect()
+    }
+
+    /// The last `lines` lines as the program wrote them, however often the terminal had to wrap
+    /// them. Blank ones at the end don't count.
+    pub(crate) fn recent(&self, lines: usize) -> Vec<String> {
+        let grid = self.emulator().term.grid();
+        let top = grid.topmost_line().0;
+        let mut end = last_row(grid, |row| inked(row) > 0);
+        let mut found = Vec::new();
+        while found.len() < lines && end >= top {
+            let mut start = end;
+            while start > top && wraps(cells(grid, start - 1)) {
+                start -= 1;
+            }
+            let mut text = String::new();
+            for line in start..=end {
+                let row = cells(grid, line);
+                let used = if line < end { row.len() } else { inked(row) };
+                write(row, used, &mut text);
+            }
+            text.truncate(text.trim_end_matches(' ').len());
+            found.push(text);
+            end = start - 1;
+        }
+        found.reverse();
+        found
+    }
+
+    fn rows(&self, lines: Option<usize>) -> impl Iterator<Item = &[Cell]> {
+        let grid = self.emulator().term.grid();
+        let (first, last) = match lines {
+            None => (0, grid.bottommost_line().0),
+            Some(lines) => {
+                let used = last_row(grid, |row| inked(row) > 0);
+                let last = used.max(grid.cursor.point.line.0);
+                let back = i32::try_from(lines).unwrap_or(i32::MAX);
+                let first = last.saturating_sub(back).saturating_add(1);
+                (first.max(grid.topmost_line().0), last)
+            }
+        };
+        (first..=last).map(move |line| cells(grid, line))
+    }
+}
+
+fn cells(grid: &Grid<Cell>, line: i32) -> &[Cell] {
+    &grid[Line(line)][..]
+}
+
+/// The lowest row of this kind; one above all rows if there is none.
+fn last_row(grid: &Grid<Cell>, is: impl Fn(&[Cell]) -> bool) -> i32 {
+    let (top, bottom) = (grid.topmost_line().0, grid.bottommost_line().0);
+    (top..=bottom)
+        .rev()
+        .find(|&line| is(cells(grid, line)))
+        .unwrap_or(top - 1)
+}
+
+/// How many cells of a row there are up to the last one with text.
+fn inked(row: &[Cell]) -> usize {
+    let marked = |cell: &Cell| cell.zerowidth().is_some_and(|marks| !marks.is_empty());
+    row.iter()
+        .rposition(|cell| !matches!(cell.c, ' ' | '\t') || marked(cell))
+        .map_or(0, |last| last + 1)
+}
+
+fn wraps(row: &[Cell]) -> bool {
+    row.last()
+        .is_some_and(|cell| cell.flags.contains(Flags::WRAPLINE))
+}
+
+fn write(row: &[Cell], used: usize, text: &mut String) {
+    for cell in &row[..used] {
+        if cell.flags.intersects(PLACES) {
+            continue;
+        }
+        text.push(if cell.c == '\t' { ' ' } else { cell.c });
+        text.extend(cell.zerowidth().into_iter().flatten());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Size;
+    use super::*;
+
+    const SIZE: Size = Size { cols: 10, rows: 4 };
+
+    fn fed(bytes: &str) -> Screen {
+        let mut screen = Screen::new(SIZE, 20);
+        screen.feed(bytes.as_bytes());
+        screen
+    }
+
+    #[test]
+    fn rows_are_text() {
+        let check = |bytes: &str, lines: Option<usize>, want: &[&str]| {
+            assert_eq!(fed(bytes).text(lines), want, "{bytes:?} {lines:?}");
+        };
+        check("", None, &["", "", "", ""]);
+        check("", Some(3), &[""]);
+        check("one  \r\n\ttab", None, &["one", "        ta", "b", ""]);
+        check("日本 e\u{301}\r\n", Some(9), &["日本 e\u{301}", ""]);
+        check("123456789日本", None, &["123456789", "日本", "", ""]);
+        check("1\r\n2\r\n3\r\n4\r\n5\r\n6", Some(3), &["4", "5", "6"]);
+        check(
+            "1\r\n2\r\n3\r\n4\r\n5\r\n6",
+            Some(99),
+            &["1", "2", "3", "4", "5", "6"],
+        );
+        check("1\r\n2\r\n3\r\n4\r\n5\r\n6", Some(0), &[]);
+        check("1\r\n2\x1b[1;1H", Some(1), &["2"]);
+        check("1\r\n2\x1b[4;1H", Some(1), &[""]);
+        check("a wrapped line", None, &["a wrapped", "line", "", ""]);
+    }
+
+    #[test]
+    fn rows_keep_their_colours() {
+        let check = |bytes: &str, want: &[&str]| {
+            let shown: Vec<_> = fed(bytes)
+                .ansi(Some(9))
+                .iter()
+                .map(|l| l.replace('\x1b', "^"))
+                .collect();
+            assert_eq!(shown, want, "{bytes:?}");
+        };
+        check("\x1b[31mred\r\nalso", &["^[31mred^[m", "^[31malso^[m"]);
+        check("a\x1b[42m  \x1b[m  ", &["a^[42m  ^[m"]);
+        check("\x1b]8;;http://x.test\x07link\x1b]8;;\x07", &["link"]);
+    }
+
+    #[test]
+    fn recent_lines_are_whole() {
+        let check = |bytes: &str, lines: usize, want: &[&str]| {
+            assert_eq!(fed(bytes).recent(lines), want, "{bytes:?}");
+        };
+        check("", 3, &[]);
+        check("one\r\n\r\ntwo\r\n\r\n", 9, &["one", "", "two"]);
+        check("one\r\n\r\ntwo\r\n\r\n", 1, &["two"]);
+        check(
+            "a line that the terminal wraps\r\nb",
+            2,
+            &["a line that the terminal wraps", "b"],
+        );
+        check("123456789日本日本日本", 1, &["123456789日本日本日本"]);
+        check(
+            &"0123456789".repeat(9),
+            1,
+            &["0123456789".repeat(9).as_str()],
+        );
+        check("one\r\ntwo", 0, &[]);
+    }
+}
