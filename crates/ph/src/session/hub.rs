@@ -34,6 +34,8 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct Out {
     bytes: Vec<u8>,
+    /// While a batch is carried out: the events that its answer must come before.
+    held: Option<Vec<u8>>,
     /// Taken out and not yet written.
     in_hand: usize,
     topics: Topics,
@@ -51,6 +53,21 @@ impl Outbox {
     /// Adds an answer. Whoever asks waits for room before it asks again.
     pub(crate) fn push(&self, bytes: &[u8]) {
         self.out.borrow_mut().bytes.extend_from_slice(bytes);
+        self.filled.notify_one();
+    }
+
+    /// Keeps events back until the next [`Self::release`].
+    pub(crate) fn hold(&self) {
+        self.out.borrow_mut().held.get_or_insert_default();
+    }
+
+    /// Adds an answer, and the events that waited for it.
+    pub(crate) fn release(&self, answer: &[u8]) {
+        let mut out = self.out.borrow_mut();
+        out.bytes.extend_from_slice(answer);
+        let held = out.held.take().unwrap_or_default();
+        out.bytes.extend_from_slice(&held);
+        drop(out);
         self.filled.notify_one();
     }
 
@@ -139,7 +156,13 @@ impl Outbox {
 
 impl Out {
     fn owed(&self) -> usize {
-        self.bytes.len() + self.in_hand
+        let held = self.held.as_ref().map_or(0, Vec::len);
+        self.bytes.len() + held + self.in_hand
+    }
+
+    /// Where events go.
+    fn events(&mut self) -> &mut Vec<u8> {
+        self.held.as_mut().unwrap_or(&mut self.bytes)
     }
 
     fn tell_missed(&mut self) {
@@ -147,7 +170,7 @@ impl Out {
             let lagged = Event::Lagged {
                 missed: self.missed,
             };
-            event::append(&mut self.bytes, &super::clock::local_now(), &lagged);
+            event::append(self.events(), &super::clock::local_now(), &lagged);
             self.missed = 0;
             self.gave_up = false;
         }
@@ -181,6 +204,7 @@ impl Hub {
         let outbox = Rc::new(Outbox {
             out: RefCell::new(Out {
                 bytes: Vec::new(),
+                held: None,
                 in_hand: 0,
                 topics: Topics::default(),
                 missed: 0,
@@ -249,7 +273,7 @@ impl Hub {
                 out.missed += count;
                 return;
             }
-            out.bytes.extend_from_slice(lines);
+            out.events().extend_from_slice(lines);
             drop(out);
             outbox.filled.notify_one();
         });

@@ -63,21 +63,21 @@ impl Lines {
                     Line::Whole(line)
                 };
             }
-            self.scanned = self.buffer.len();
-            if self.buffer.len() > MAX_LINE {
-                self.is_passing_over = true;
+            self.is_passing_over |= self.buffer.len() > MAX_LINE;
+            if self.is_passing_over {
                 self.buffer = Vec::new();
-                self.scanned = 0;
             }
+            self.scanned = self.buffer.len();
             if !self.account() {
                 return Line::NoRoom;
             }
             if self.is_at_end {
                 let line = std::mem::take(&mut self.buffer);
                 self.scanned = 0;
-                return match (line.is_empty(), self.is_passing_over) {
-                    (true, _) | (_, true) => Line::End,
-                    (false, false) => Line::Whole(line),
+                return match line.is_empty() {
+                    _ if std::mem::take(&mut self.is_passing_over) => Line::TooLong,
+                    true => Line::End,
+                    false => Line::Whole(line),
                 };
             }
             self.buffer.reserve(PIECE);
