@@ -183,12 +183,9 @@ impl Task {
                     }
                     self.tick(now);
                 }
-                read = read(&self.stage.pty, &mut buffer[..most]) => match read {
+                read = self.read(&mut buffer[..most]) => match read {
                     Read::Some(count) => {
                         self.output(&buffer[..count]);
-                        if self.listened {
-                            self.stage.hub.wait_for_readers().await;
-                        }
                         tokio::task::yield_now().await;
                     }
                     Read::Nothing => {}
@@ -197,6 +194,14 @@ impl Task {
             }
         }
         self.finish(asks).await;
+    }
+
+    /// The next output, once there is room for it where it is heard.
+    async fn read(&self, buffer: &mut [u8]) -> Read {
+        if self.listened {
+            self.stage.hub.wait_for_readers().await;
+        }
+        read(&self.stage.pty, buffer).await
     }
 
     fn wakeup(&self, ends_at: Option<Instant>) -> Option<Instant> {

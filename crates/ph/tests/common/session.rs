@@ -176,8 +176,9 @@ fn pid_of(pid: u32) -> Option<Pid> {
 /// A connection that speaks lines.
 pub(crate) struct Wire {
     pub(crate) stream: UnixStream,
-    rest: Vec<u8>,
-    /// How much of it holds no line end.
+    /// What was read, how much of that was given out, and how much more holds no line end.
+    buffer: Vec<u8>,
+    given: usize,
     scanned: usize,
     asked: u64,
     /// Told while something else was waited for.
@@ -191,7 +192,8 @@ impl Wire {
         stream.set_write_timeout(Some(PATIENCE)).expect("a time");
         Self {
             stream,
-            rest: Vec::new(),
+            buffer: Vec::new(),
+            given: 0,
             scanned: 0,
             asked: 0,
             events: VecDeque::new(),
@@ -214,27 +216,47 @@ impl Wire {
 
     /// The next line, without its end; none at the end of the connection.
     pub(crate) fn next_line(&mut self) -> Option<String> {
-        let mut buffer = vec![0; 256 << 10];
+        let mut piece = vec![0; 64 << 10];
         loop {
-            let unseen = &self.rest[self.scanned..];
+            let unseen = &self.buffer[self.scanned..];
             if let Some(end) = unseen.iter().position(|byte| *byte == b'\n') {
-                let rest = self.rest.split_off(self.scanned + end + 1);
-                let mut line = std::mem::replace(&mut self.rest, rest);
-                self.scanned = 0;
-                line.pop();
+                let end = self.scanned + end;
+                let line = self.buffer[self.given..end].to_vec();
+                (self.given, self.scanned) = (end + 1, end + 1);
                 return Some(String::from_utf8(line).expect("lines are UTF-8"));
             }
-            self.scanned = self.rest.len();
-            match self.stream.read(&mut buffer) {
+            self.buffer.drain(..self.given);
+            (self.given, self.scanned) = (0, self.buffer.len());
+            match self.stream.read(&mut piece) {
                 Ok(0) => {
-                    assert!(self.rest.is_empty(), "the last line has no end");
+                    assert!(self.buffer.is_empty(), "the last line has no end");
                     return None;
                 }
-                Ok(count) => self.rest.extend_from_slice(&buffer[..count]),
+                Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
                 Err(error) if error.kind() == ErrorKind::ConnectionReset => return None,
                 Err(error) => panic!("no line: {error}"),
             }
         }
+    }
+
+    /// All lines up to one that holds this text; none of them is looked at before that.
+    pub(crate) fn lines_until(&mut self, text: &str) -> Vec<String> {
+        let mut piece = vec![0; 256 << 10];
+        let has_come = |read: &[u8], count: usize| {
+            let from = read.len().saturating_sub(count + text.len());
+            memchr::memmem::find(&read[from..], text.as_bytes()).is_some()
+        };
+        let mut count = self.buffer.len();
+        while !has_come(&self.buffer, count) {
+            count = self.stream.read(&mut piece).expect("a session");
+            assert!(count > 0, "the end, and no {text}");
+            self.buffer.extend_from_slice(&piece[..count]);
+        }
+        let mut lines = vec![self.line()];
+        while lines.last().is_some_and(|line| !line.contains(text)) {
+            lines.push(self.line());
+        }
+        lines
     }
 
     pub(crate) fn line(&mut self) -> String {

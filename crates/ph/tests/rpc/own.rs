@@ -159,7 +159,7 @@ fn a_nudge_is_typed_and_not_kept() {
 
 #[test]
 fn a_session_says_what_it_is_and_what_it_shows() {
-    let session = Session::sh("printf '\\033]2;a title\\007\\033[31mred\\033[m plain\\n'; exec cat");
+    let session = Session::sh("printf '\\033]2;a title\\007\\033[31mred\\033[m plain'; exec cat");
     session.wait_for_text("red plain");
     let mut wire = session.wire();
     let known = wire.result("session", json!({}));
@@ -196,9 +196,11 @@ fn the_agents_own_mail_is_known_as_its_own() {
     let ph = env!("CARGO_BIN_EXE_ph");
     session.type_keys(&format!("'{ph}' send carol hello; '{ph}' send carol --from alice lie\r"));
     let sent = wait_for("its mail", || {
-        let inbox = session.ph.run("inbox --as carol --json");
-        let list = if inbox.code == 0 { inbox.json() } else { json!([]) };
+        let list = session.ph.run("inbox carol --json").json();
         list.as_array().and_then(|l| l.first().cloned())
     });
     assert_eq!((&sent["from"], &sent["from_evidence"]), (&json!("bot"), &json!("ancestry")));
+    session.wait_for_text("cannot send as");
+    let all = session.ph.run("inbox carol --json").json();
+    assert_eq!(all.as_array().map(Vec::len), Some(1));
 }
