@@ -1,7 +1,7 @@
 //! A live session, and a line to its socket. Nothing of a session outlives its test, however that
 //! ends.
 
-use super::{Call, PATIENCE, Ph, path_text, wait_for};
+use super::{Call, Done, PATIENCE, Ph, path_text, wait_for};
 use posthaste_lab::tty::Tty;
 use posthaste_wire::frames::{self, Decoder, Frame};
 use rustix::process::{Pid, Signal};
@@ -56,15 +56,11 @@ impl Session {
         let done = call.run();
         assert_eq!((done.code, done.err().as_str()), (0, ""));
         let session = done.json();
-        let number = |name: &str| {
-            let number = session[name].as_u64().expect("it runs");
-            u32::try_from(number).expect("a process")
-        };
         Self {
             name: session["name"].as_str().expect("a name").to_owned(),
             socket: session["socket"].as_str().expect("a socket").into(),
-            pid: number("pid"),
-            child: number("child_pid"),
+            pid: number(&session, "pid"),
+            child: number(&session, "child_pid"),
             ph,
         }
     }
@@ -145,6 +141,31 @@ impl Drop for Session {
     }
 }
 
+/// What else a test has started: it ends with it.
+pub(crate) struct Ends([u32; 2]);
+
+impl Ends {
+    /// What a call of [`run`] has started.
+    pub(crate) fn with(done: &Done) -> Self {
+        assert_eq!(done.code, 0, "{}", done.err());
+        let session = done.json();
+        Self(["child_pid", "pid"].map(|name| number(&session, name)))
+    }
+}
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        for pid in self.0 {
+            kill(pid, Signal::KILL);
+        }
+    }
+}
+
+fn number(session: &Value, name: &str) -> u32 {
+    let number = session[name].as_u64().expect("it runs");
+    u32::try_from(number).expect("a process")
+}
+
 /// The test that [`Session::tty`] runs as a program; every file that uses it has one.
 pub(crate) const TTY: &str = "a_program_that_others_run";
 
@@ -157,7 +178,11 @@ pub(crate) fn run(ph: &Ph, name: &str, flags: &[&str], command: &[&str]) -> Call
 /// Whether a process is there, and not merely unburied.
 pub(crate) fn is_alive(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"),
+        Ok(stat) => !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .starts_with(" Z"),
         Err(_) if cfg!(target_os = "linux") => false,
         Err(_) => pid_of(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()),
     }
@@ -374,6 +399,8 @@ impl Viewer {
 
     /// From the end of the reply on.
     pub(crate) fn over(stream: UnixStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        stream.set_write_timeout(Some(PATIENCE)).expect("a time");
         Self {
             stream,
             decoder: Decoder::default(),
