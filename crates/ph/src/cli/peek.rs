@@ -39,7 +39,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         context.out.json(&shown)?;
         return Ok(Code::Ok);
     }
-    for line in &shown.lines {
+    let used = shown.lines.iter().rposition(|line| !line.is_empty());
+    for line in shown.lines.iter().take(used.map_or(0, |last| last + 1)) {
         // What the screen holds has been through a terminal already: nothing in it acts but the
         // colours that were asked for.
         context.out.bytes(line.as_bytes())?;

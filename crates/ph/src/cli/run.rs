@@ -52,9 +52,10 @@ const GENERIC: &str = "generic";
 const USUAL: (u16, u16) = (80, 24);
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let launch = launch(args.name, args.harness, args.cwd, args.env, args.socket, args.command)?;
-    let is_shown = !args.detach && is_on_terminal();
-    if !args.detach && !is_shown && !context.json {
+    let is_detached = args.detach;
+    let launch = launch(args)?;
+    let is_shown = !is_detached && is_on_terminal();
+    if !is_detached && !is_shown && !context.json {
         note("this is no terminal, so it runs in the background");
     }
     begin(context, launch, is_shown)
@@ -94,19 +95,25 @@ pub(super) fn is_on_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-fn launch(
-    name: Option<AgentName>,
-    harness: String,
-    cwd: Option<PathBuf>,
-    env: Vec<(String, String)>,
-    sockets: Vec<PathBuf>,
-    command: Vec<OsString>,
-) -> Result<Launch> {
+/// What was said, made into what is meant.
+fn launch(args: Args) -> Result<Launch> {
+    let Args {
+        name,
+        detach: _,
+        harness,
+        cwd,
+        env,
+        socket,
+        command,
+    } = args;
     let command = command.into_iter().map(OsString::into_string);
     let command = command
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|word| {
-            Report::usage(format!("{} is not UTF-8", text::visible(&word.to_string_lossy())))
+            Report::usage(format!(
+                "{} is not UTF-8",
+                text::visible(&word.to_string_lossy())
+            ))
         })?;
     if harness != GENERIC {
         return Err(Report::usage(format!(
@@ -128,7 +135,7 @@ fn launch(
     if name.is_human() {
         return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
     }
-    let sockets: Vec<_> = sockets.iter().map(|path| here.join(path)).collect();
+    let sockets: Vec<_> = socket.iter().map(|path| here.join(path)).collect();
     sockets.iter().try_for_each(|path| check_length(path))?;
     let (cols, rows) = size_here();
     Ok(Launch {

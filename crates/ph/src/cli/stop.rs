@@ -72,9 +72,11 @@ pub(super) fn end(context: &Context, name: &AgentName, kill: bool) -> Result<boo
     while place.is_held()? {
         if Instant::now() > deadline {
             progress_done();
-            return Err(Report::storage(format!("{name} does not end")).hint(format!(
-                "'ph stop --kill {name}', or see 'ph status {name}' for its process"
-            )));
+            return Err(
+                Report::storage(format!("{name} does not end")).hint(format!(
+                    "'ph stop --kill {name}', or see 'ph status {name}' for its process"
+                )),
+            );
         }
         progress(format!("waiting for {name} to end"));
         std::thread::sleep(Duration::from_millis(5));

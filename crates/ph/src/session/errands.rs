@@ -26,10 +26,7 @@ pub(crate) enum Report {
     /// To be told to the desk.
     Event(Event),
     /// The keyboard is ours, and the offer recorded.
-    Offering {
-        lease: Lease,
-        ids: Vec<MessageId>,
-    },
+    Offering { lease: Lease, ids: Vec<MessageId> },
     /// A receipt was recorded, or could not be.
     Recorded,
 }

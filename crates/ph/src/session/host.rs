@@ -334,7 +334,9 @@ impl Running {
     }
 }
 
-fn recorder(_: &Place, _: &Record, _: Size) -> Option<super::stub::Recorder> { None }
+fn recorder(_: &Place, _: &Record, _: Size) -> Option<super::stub::Recorder> {
+    None
+}
 
 pub(super) fn ending(status: &std::io::Result<ExitStatus>) -> Ending {
     use std::os::unix::process::ExitStatusExt;
