@@ -11,6 +11,8 @@ mod model;
 mod paint;
 mod painter;
 mod pen;
+mod recording;
+mod replay;
 mod sieve;
 #[cfg(test)]
 mod streams;
@@ -20,6 +22,8 @@ pub(crate) use lines::Lines;
 pub(crate) use model::Screen;
 pub(crate) use paint::{leave, redraw};
 pub(crate) use painter::Painter;
+pub(crate) use recording::{About, Recorder};
+pub(crate) use replay::{Event, Replay, What, last_screen, read, segments};
 pub(crate) use sieve::Sieve;
 
 use alacritty_terminal::grid::Dimensions;
