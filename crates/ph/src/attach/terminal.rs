@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// Undoes whatever a program may have switched on, and puts the cursor on a fresh line at the
 /// bottom. Begins by ending a sequence that was cut in half.
-pub(super) const RESET: &[u8] = b"\x1b\\\x1b[?2026l\x1b]8;;\x1b\\\
+pub(crate) const RESET: &[u8] = b"\x1b\\\x1b[?2026l\x1b]8;;\x1b\\\
     \x1b[<16u\x1b[=0u\x1b[?1049l\x1b[<16u\x1b[=0u\x1b[>4;0m\
     \x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\
     \x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[4l\x1b[?6l\x1b[?7h\

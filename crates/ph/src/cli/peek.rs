@@ -66,6 +66,22 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
 
 fn recorded(context: &Context, args: &Args) -> Result<Screen> {
     let name = &args.name;
-    status::find(context, name)?;
-    Err(Report::not_found(format!("nothing was recorded of {name}")))
+    let dir = Place::of(&context.home, name).dir();
+    let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK) else {
+        // Of a name that never ran this is the error to give.
+        status::find(context, name)?;
+        return Err(Report::not_found(format!("nothing was recorded of {name}")));
+    };
+    let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let size = screen.size();
+    Ok(Screen {
+        lines: if args.ansi {
+            screen.ansi(lines)
+        } else {
+            screen.text(lines)
+        },
+        cols: size.cols,
+        rows: size.rows,
+        title: screen.title().map(str::to_owned),
+    })
 }

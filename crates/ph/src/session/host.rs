@@ -11,7 +11,7 @@ use super::start::{Answer, Orders};
 use super::terminal::{self, Stage};
 use super::{Shared, child, connection, log, process};
 use crate::report::{Report, Result};
-use crate::screen::{Screen, Size};
+use crate::screen::{About, Recorder, Screen, Size};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::group::{Writer, WriterThread};
@@ -334,8 +334,20 @@ impl Running {
     }
 }
 
-fn recorder(_: &Place, _: &Record, _: Size) -> Option<super::stub::Recorder> {
-    None
+fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
+    let about = About {
+        size,
+        started: record.started_at.as_second(),
+        command: record.launch.command.join(" "),
+        title: record.launch.name.to_string(),
+    };
+    match Recorder::create(&place.dir(), RECORDING_STEM, RECORDING, about) {
+        Ok(recorder) => Some(recorder),
+        Err(error) => {
+            log::line(format!("nothing is recorded: {error}"));
+            None
+        }
+    }
 }
 
 pub(super) fn ending(status: &std::io::Result<ExitStatus>) -> Ending {

@@ -8,10 +8,9 @@
 use super::hub::Hub;
 use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
-use super::stub::Recorder;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
-use crate::screen::{Lines, Screen, Sieve, Size, redraw};
+use crate::screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
 use rustix::io::Errno;
@@ -207,7 +206,7 @@ impl Task {
             viewer.output(&self.passed);
         }
         if let Some(recorder) = &mut self.stage.recorder {
-            recorder.output(now - self.begun, bytes);
+            recorder.output(now - self.begun, &self.passed);
             self.is_unrecorded = true;
         }
         self.tell_lines(bytes);
@@ -262,7 +261,7 @@ impl Task {
         self.recorded_at = now;
         self.is_unrecorded = false;
         if let Some(recorder) = &mut self.stage.recorder
-            && let Err(error) = recorder.flush(&self.stage.screen, now - self.begun)
+            && let Err(error) = recorder.flush(&mut self.stage.screen, now - self.begun)
         {
             log::line(format!("the recording stops: {error}"));
         }
@@ -363,10 +362,18 @@ impl Task {
             self.stage.hub.publish(Topic::Output, &told, count);
         }
         self.stage.screen.stop_sync();
+        // What was held back as the beginning of something is nothing more than that now.
+        self.passed.clear();
+        self.sieve.finish(&mut self.passed);
+        let now = Instant::now();
+        if let Some(recorder) = &mut self.stage.recorder {
+            recorder.output(now - self.begun, &self.passed);
+        }
         for viewer in &mut self.viewers {
+            viewer.output(&self.passed);
             viewer.paint(&self.stage.screen);
         }
-        self.record(Instant::now());
+        self.record(now);
         let Stage { drained, .. } = &mut self.stage;
         if let Some(drained) = drained.take() {
             let _ = drained.send(());
