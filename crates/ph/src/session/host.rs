@@ -14,7 +14,7 @@ use crate::report::{Report, Result};
 use crate::screen::{About, Recorder, Screen, Size};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::group::{Writer, WriterThread};
+use posthaste_store::Writer;
 use posthaste_store::{Cut, Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::cell::Cell;
@@ -52,8 +52,11 @@ pub(crate) fn main() -> ExitCode {
     let Some(orders) = orders else {
         return Report::usage("this is for ph itself; see 'ph run'").show();
     };
-    // Away from the starter's terminal: what closes or interrupts it is not for us.
+    // Away from the starter's terminal: what closes or interrupts it is not for us. And out of
+    // its directory, which somebody may want to unmount.
     let _ = rustix::process::setsid();
+    let _ = std::env::set_current_dir("/");
+    crash_on_panic();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -69,6 +72,16 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A session with a dead task would be a session that lies. It ends instead, and the next one
+/// finds what it has left.
+fn crash_on_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
 }
 
 /// Says how it went to whoever started us, and never anything again on standard output.
@@ -88,7 +101,6 @@ struct Running {
     agent: AgentName,
     run: Uuid,
     books: Books,
-    writer: WriterThread,
     sockets: Vec<Listening>,
     /// Held until the very end.
     _lock: File,
@@ -103,7 +115,8 @@ async fn run(orders: Orders) -> Result<()> {
     let Some(lock) = place.claim()? else {
         return Err(already_running(&launch.name));
     };
-    let (writer, thread) = Writer::start(home.clone(), Patience(orders.patience))?;
+    // The thread ends with the process: whatever was answered is on disk by then.
+    let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
     let note = take_over(&books, &launch.name).await?;
     let socket = place.socket()?;
@@ -133,7 +146,6 @@ async fn run(orders: Orders) -> Result<()> {
         agent: launch.name.clone(),
         run: record.run,
         books,
-        writer: thread,
         sockets,
         _lock: lock,
     };
@@ -311,10 +323,6 @@ impl Running {
             }
         };
         let _ = tokio::time::timeout(FAREWELL, farewell).await;
-        drop(shared);
-        let Self { books, writer, .. } = self;
-        drop(books);
-        drop(writer);
     }
 
     /// Records the end. Where even that fails, the free lock will tell the next session.

@@ -15,6 +15,9 @@ use tokio::sync::{mpsc, oneshot};
 /// How long a child that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long the last receipts may take.
+const LAST_RECEIPTS: Duration = Duration::from_secs(2);
+
 /// How far an end that was asked for has come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ending {
@@ -55,11 +58,13 @@ impl Clerk {
         let _ = drained.await;
         let how = ending(status);
         self.tell(Event::Exited(how));
-        // What was being offered has its receipt before the session has its end.
-        while self.desk.is_writing() || self.lease.is_some() {
-            match self.reported.recv().await {
-                Some(report) => self.hear(report),
-                None => break,
+        // What was being offered has its receipt before the session has its end. A write that
+        // hangs has none to wait for.
+        let deadline = Instant::now() + LAST_RECEIPTS;
+        while self.errands > 0 {
+            match tokio::time::timeout_at(deadline.into(), self.reported.recv()).await {
+                Ok(Some(report)) => self.hear(report),
+                Ok(None) | Err(_) => break,
             }
         }
         let run = match (&self.ending, status) {

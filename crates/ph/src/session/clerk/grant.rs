@@ -29,7 +29,11 @@ impl Clerk {
             Wish::Why { letter, sink } => {
                 let now = self.now();
                 let held = self.desk.hold(now, &letter, &self.view.pending.due);
-                let why = wire::Why::live(&letter, now.wall, held);
+                let why = if letter.message.to == self.shared.agent {
+                    wire::Why::live(&letter, now.wall, held)
+                } else {
+                    wire::Why::new(&letter, now.wall)
+                };
                 sink.answer::<method::Why>(&why);
             }
             Wish::Stop(sink) => {
