@@ -12,7 +12,7 @@ mod report;
 #[allow(
     dead_code,
     unused_imports,
-    reason = "the sessions that use all of it are being built on it"
+    reason = "sessions, which use all of it, come next"
 )]
 mod screen;
 mod times;

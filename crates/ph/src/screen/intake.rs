@@ -109,45 +109,48 @@ impl Intake {
         let mut from = 0;
         let mut at = 0;
         while at < bytes.len() {
-            match self.place {
-                Place::Elsewhere => match memchr(0x1b, &bytes[at..]) {
-                    Some(found) => {
-                        at += found + 1;
-                        self.place = Place::Escape;
-                    }
-                    None => at = bytes.len(),
-                },
-                Place::Escape => {
-                    self.place = match bytes[at] {
-                        b']' => Place::String(0),
-                        0x18 | 0x1a | 0x20..=0x7e => Place::Elsewhere,
-                        // The parser acts on these or ignores them, and stays where it is.
-                        _ => Place::Escape,
-                    };
-                    at += 1;
+            let Place::String(had) = self.place else {
+                at += self.seek_string(&bytes[at..]);
+                continue;
+            };
+            let end = string_end(&bytes[at..]).unwrap_or(bytes.len() - at);
+            let room = LONGEST_STRING.saturating_sub(had);
+            if end > room {
+                if from < at + room {
+                    each(&bytes[from..at + room]);
                 }
-                Place::String(had) => {
-                    let end = string_end(&bytes[at..]).unwrap_or(bytes.len() - at);
-                    let room = LONGEST_STRING.saturating_sub(had);
-                    if end > room {
-                        if from < at + room {
-                            each(&bytes[from..at + room]);
-                        }
-                        from = at + end;
-                    }
-                    at += end;
-                    self.place = match bytes.get(at) {
-                        None => Place::String(had + end),
-                        Some(0x1b) => Place::Escape,
-                        Some(_) => Place::Elsewhere,
-                    };
-                    at = (at + 1).min(bytes.len());
-                }
+                from = at + end;
             }
+            at += end;
+            self.place = match bytes.get(at) {
+                None => Place::String(had + end),
+                Some(0x1b) => Place::Escape,
+                Some(_) => Place::Elsewhere,
+            };
+            at = (at + 1).min(bytes.len());
         }
         if from < bytes.len() {
             each(&bytes[from..]);
         }
+    }
+
+    /// Skips to where a command begins, or to the end. Its bracket is looked for, not its ESC:
+    /// that stands before everything that a full-screen program writes.
+    fn seek_string(&mut self, bytes: &[u8]) -> usize {
+        let found = memchr(b']', bytes);
+        let before = &bytes[..found.unwrap_or(bytes.len())];
+        // The parser acts on some bytes after an ESC, or ignores them, and waits on.
+        let waits = |&byte: &u8| byte != 0x1b && !matches!(byte, 0x18 | 0x1a | 0x20..=0x7e);
+        let escaped = match before.iter().rev().find(|byte| !waits(byte)) {
+            Some(&byte) => byte == 0x1b,
+            None => self.place == Place::Escape,
+        };
+        self.place = match (escaped, found) {
+            (true, Some(_)) => Place::String(0),
+            (true, None) => Place::Escape,
+            (false, _) => Place::Elsewhere,
+        };
+        found.map_or(bytes.len(), |at| at + 1)
     }
 }
 
@@ -205,5 +208,8 @@ mod tests {
         check(&[b"\x1b]2;t\x07", &long, b"more"], 6 + long.len() + 4);
         check(&[b"\x1b]2;t\x1b[m", &long, b"more"], 8 + long.len() + 4);
         check(&[b"\x1bPq", &long, b"more"], 3 + long.len() + 4);
+        check(&[b"\x1b", b"\x01", b"]", &long, b"more"], 3 + long.len());
+        check(&[b"\x1b[]", &long, b"]more"], 3 + long.len() + 5);
+        check(&[b"\x1b]2;t\x1b", b"]", &long, b"more"], 7 + long.len());
     }
 }

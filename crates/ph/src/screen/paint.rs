@@ -17,9 +17,9 @@ use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, St
 pub(super) const BEGIN: &[u8] = b"\x1b[?2026h";
 pub(super) const END: &[u8] = b"\x1b[?2026l";
 
-/// From any state to a known one, on the main screen: a soft reset, then what it leaves as it
-/// was, one by one, because terminals differ in what it covers.
-pub(super) const RESET: &[u8] = b"\x1b[!p\x1b[?1049l\
+/// From any state to a known one: a soft reset, then what it leaves as it was, one by one, because
+/// terminals differ in what it covers. It moves the cursor.
+pub(super) const RESET: &[u8] = b"\x1b[!p\
     \x1b[?1;5;6;9;25;69;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7h\x1b[4;20l\x1b>\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?5W\x1b[r";
 
@@ -27,7 +27,8 @@ pub(super) const RESET: &[u8] = b"\x1b[!p\x1b[?1049l\
 /// why it does not say "erase all", which some terminals take for "scroll all away".
 pub(super) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
 
-const ALTERNATE: &[u8] = b"\x1b[?1049h";
+const MAIN: &[u8] = b"\x1b[?1049l";
+pub(super) const ALTERNATE: &[u8] = b"\x1b[?1049h";
 
 /// What a program may have done to the person's own terminal, undone. The title stays. The cursor
 /// ends at the bottom, or where it was before the alternate screen.
@@ -59,6 +60,7 @@ pub(crate) fn redraw(screen: &Screen) -> Vec<u8> {
     let emulator = screen.emulator();
     let mut out = Vec::with_capacity(4096);
     out.extend_from_slice(BEGIN);
+    out.extend_from_slice(MAIN);
     out.extend_from_slice(RESET);
     out.extend_from_slice(BLANK);
     if let Some(behind) = &emulator.behind {
