@@ -2,7 +2,7 @@ use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::screen;
+use posthaste_screen as screen;
 use crate::session::client::{Client, NoAnswer, PATIENT};
 use crate::session::host::{RECORDING_STEM, SCROLLBACK};
 use crate::session::place::Place;

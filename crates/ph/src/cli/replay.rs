@@ -3,7 +3,7 @@ use super::status;
 use crate::attach::RESET;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::screen::{self, Event, What};
+use posthaste_screen::{self as screen, Event, What};
 use crate::session::host::RECORDING_STEM;
 use crate::session::place::Place;
 use posthaste_core::AgentName;

@@ -9,7 +9,7 @@ use super::keyboard::Typed;
 use super::terminal::Ask;
 use super::viewer::{FRAMES, Framed, Viewer, ViewerId};
 use super::{Shared, log};
-use crate::screen::Size;
+use posthaste_screen::Size;
 use posthaste_wire::frames::{self, Decoder, Frame, FromClient, ToClient};
 use posthaste_wire::plain::{Attach, Reply};
 use std::cell::Cell;

@@ -11,7 +11,7 @@ use super::start::{Answer, Orders};
 use super::terminal::{self, Stage};
 use super::{Shared, child, connection, log, process};
 use crate::report::{Report, Result};
-use crate::screen::{About, Recorder, Screen, Size};
+use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::Writer;

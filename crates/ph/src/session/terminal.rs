@@ -10,7 +10,7 @@ use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
-use crate::screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
+use posthaste_screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
 use rustix::io::Errno;
@@ -311,6 +311,8 @@ impl Task {
     }
 
     fn redraw(&mut self, id: ViewerId) {
+        // An update that is held back has reached the others already.
+        self.stage.screen.stop_sync();
         let screen = &self.stage.screen;
         if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
             viewer.redraw(screen, || redraw(screen));

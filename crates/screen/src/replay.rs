@@ -18,22 +18,22 @@ const LONGEST: u64 = 16 * 1024 * 1024;
 
 /// What happened in a recorded terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub enum What {
     Output(String),
     Resize(Size),
 }
 
 /// Something that happened in a recorded terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
+pub struct Event {
     /// Since the session began.
-    pub(crate) at: Duration,
-    pub(crate) what: What,
+    pub at: Duration,
+    pub what: What,
 }
 
 /// The events of one file.
 #[derive(Debug)]
-pub(crate) struct Replay {
+pub struct Replay {
     lines: BufReader<File>,
     line: Vec<u8>,
     size: Size,
@@ -49,7 +49,7 @@ struct Head {
 }
 
 /// Opens one file of a recording.
-pub(crate) fn read(path: &Path) -> io::Result<Replay> {
+pub fn read(path: &Path) -> io::Result<Replay> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
@@ -74,7 +74,7 @@ pub(crate) fn read(path: &Path) -> io::Result<Replay> {
 }
 
 /// The files of a recording that are there, the older first.
-pub(crate) fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
+pub fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
     let paths = Segments::of(dir, stem);
     [paths.older, paths.newer]
         .into_iter()
@@ -83,7 +83,7 @@ pub(crate) fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
 }
 
 /// The screen as a recording leaves it; `None` if there is no recording to read.
-pub(crate) fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Option<Screen> {
+pub fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Option<Screen> {
     let mut last: Option<Screen> = None;
     for path in segments(dir, stem) {
         let Ok(replay) = read(&path) else { continue };
@@ -107,7 +107,7 @@ pub(crate) fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Op
 
 impl Replay {
     /// The size at the beginning.
-    pub(crate) fn size(&self) -> Size {
+    pub fn size(&self) -> Size {
         self.size
     }
 
@@ -154,21 +154,21 @@ impl Iterator for Replay {
 
 #[cfg(test)]
 impl Event {
-    pub(super) fn output_at(at: Duration, text: &str) -> Self {
+    pub(crate) fn output_at(at: Duration, text: &str) -> Self {
         Self {
             at,
             what: What::Output(text.to_owned()),
         }
     }
 
-    pub(super) fn output(&self) -> &str {
+    pub(crate) fn output(&self) -> &str {
         match &self.what {
             What::Output(text) => text,
             What::Resize(_) => "",
         }
     }
 
-    pub(super) fn size(&self) -> Option<Size> {
+    pub(crate) fn size(&self) -> Option<Size> {
         match self.what {
             What::Output(_) => None,
             What::Resize(size) => Some(size),

@@ -21,23 +21,23 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 /// What a recording says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct About {
-    pub(crate) size: Size,
+pub struct About {
+    pub size: Size,
     /// Unix time, in seconds.
-    pub(crate) started: i64,
-    pub(crate) command: String,
-    pub(crate) title: String,
+    pub started: i64,
+    pub command: String,
+    pub title: String,
 }
 
 /// Where the two files of a recording are.
 #[derive(Debug, Clone)]
-pub(super) struct Segments {
-    pub(super) newer: PathBuf,
-    pub(super) older: PathBuf,
+pub(crate) struct Segments {
+    pub(crate) newer: PathBuf,
+    pub(crate) older: PathBuf,
 }
 
 impl Segments {
-    pub(super) fn of(dir: &Path, stem: &str) -> Self {
+    pub(crate) fn of(dir: &Path, stem: &str) -> Self {
         Self {
             newer: dir.join(format!("{stem}.cast")),
             older: dir.join(format!("{stem}.1.cast")),
@@ -47,7 +47,7 @@ impl Segments {
 
 /// Writes one recording.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub struct Recorder {
     paths: Segments,
     about: About,
     /// A file that has reached this length is the older one from then on.
@@ -69,7 +69,7 @@ pub(crate) struct Recorder {
 impl Recorder {
     /// Begins a recording, in place of an earlier one of that name. `limit_bytes` is for both
     /// files together.
-    pub(crate) fn create(
+    pub fn create(
         dir: &Path,
         stem: &str,
         limit_bytes: u64,
@@ -99,7 +99,7 @@ impl Recorder {
     /// Notes output as a [`Sieve`](super::Sieve) hands it on: without questions, which nobody
     /// should answer again, and in pieces between which a redraw may stand. `at` is the time since
     /// the session began.
-    pub(crate) fn output(&mut self, at: Duration, mut bytes: &[u8]) {
+    pub fn output(&mut self, at: Duration, mut bytes: &[u8]) {
         if self.file.is_none() || self.skipped {
             return;
         }
@@ -126,7 +126,7 @@ impl Recorder {
     }
 
     /// Notes that the terminal has another size.
-    pub(crate) fn resize(&mut self, at: Duration, size: Size) {
+    pub fn resize(&mut self, at: Duration, size: Size) {
         self.about.size = size;
         if self.file.is_some() && !self.skipped {
             self.note_size(at);
@@ -135,7 +135,7 @@ impl Recorder {
 
     /// Writes what has been noted. `screen` is as the program has left it by now, and `at` when
     /// that is. An error is told once, until writing has worked again.
-    pub(crate) fn flush(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
+    pub fn flush(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
         let Err(error) = self.try_flush(screen, at) else {
             return Ok(());
         };
@@ -303,8 +303,8 @@ fn escape_text(out: &mut Vec<u8>, text: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Sieve;
-    use super::super::replay::{Event, last_screen, read, segments};
+    use crate::Sieve;
+    use crate::replay::{Event, last_screen, read, segments};
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 

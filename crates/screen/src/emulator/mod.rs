@@ -28,7 +28,7 @@ const MARKS: usize = 16;
 
 /// Hears from the library what the program should be told.
 #[derive(Clone)]
-pub(super) struct Asked(SyncSender<Event>);
+pub(crate) struct Asked(SyncSender<Event>);
 
 impl EventListener for Asked {
     fn send_event(&self, event: Event) {
@@ -56,36 +56,36 @@ impl EventListener for Asked {
 
 /// Modes that the library does not know, kept for who attaches later.
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Extra {
-    pub(super) reverse_screen: bool,
-    pub(super) press_mouse: bool,
-    pub(super) decimal_mouse: bool,
+pub(crate) struct Extra {
+    pub(crate) reverse_screen: bool,
+    pub(crate) press_mouse: bool,
+    pub(crate) decimal_mouse: bool,
 }
 
-pub(super) struct Emulator {
-    pub(super) term: Term<Asked>,
+pub(crate) struct Emulator {
+    pub(crate) term: Term<Asked>,
     asked: Receiver<Event>,
     asks: Asked,
     /// The rows that scroll.
-    pub(super) region: Range<usize>,
-    pub(super) charset: CharsetIndex,
+    pub(crate) region: Range<usize>,
+    pub(crate) charset: CharsetIndex,
     /// `None` as long as they are where every terminal has them.
-    pub(super) tabs: Option<Vec<bool>>,
-    pub(super) title: Option<String>,
+    pub(crate) tabs: Option<Vec<bool>>,
+    pub(crate) title: Option<String>,
     titles: Vec<Option<String>>,
     /// The stack of the active screen; the library keeps its own copies of both.
-    pub(super) keys: Vec<KeyboardModes>,
+    pub(crate) keys: Vec<KeyboardModes>,
     keys_behind: Vec<KeyboardModes>,
-    pub(super) other_keys: ModifyOtherKeys,
+    pub(crate) other_keys: ModifyOtherKeys,
     /// Whether the program has chosen a cursor.
-    pub(super) styled: bool,
-    pub(super) extra: Extra,
+    pub(crate) styled: bool,
+    pub(crate) extra: Extra,
     /// While the alternate screen shows: what draws the main one.
-    pub(super) behind: Option<Vec<u8>>,
+    pub(crate) behind: Option<Vec<u8>>,
 }
 
 impl Emulator {
-    pub(super) fn new(size: Size, scrollback: usize) -> Self {
+    pub(crate) fn new(size: Size, scrollback: usize) -> Self {
         let (sender, asked) = sync_channel(ANSWERS);
         let asks = Asked(sender);
         let config = Config {
@@ -112,22 +112,22 @@ impl Emulator {
         }
     }
 
-    pub(super) fn mode(&self) -> TermMode {
+    pub(crate) fn mode(&self) -> TermMode {
         *self.term.mode()
     }
 
     /// The flags of the kitty keyboard protocol that are in force.
-    pub(super) fn key_flags(&self) -> KeyboardModes {
+    pub(crate) fn key_flags(&self) -> KeyboardModes {
         let bits = (self.mode() & TermMode::KITTY_KEYBOARD_PROTOCOL).bits();
         let shift = TermMode::DISAMBIGUATE_ESC_CODES.bits().trailing_zeros();
         KeyboardModes::from_bits_truncate((bits >> shift) as u8)
     }
 
-    pub(super) fn asked(&self) -> impl Iterator<Item = Event> + '_ {
+    pub(crate) fn asked(&self) -> impl Iterator<Item = Event> + '_ {
         self.asked.try_iter()
     }
 
-    pub(super) fn resize(&mut self, size: Size) {
+    pub(crate) fn resize(&mut self, size: Size) {
         self.term.resize(size);
         self.region = 0..usize::from(size.rows);
         if let Some(tabs) = &mut self.tabs {
