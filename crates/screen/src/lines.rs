@@ -32,15 +32,17 @@ impl std::fmt::Debug for Lines {
     }
 }
 
-impl Lines {
-    pub fn new() -> Self {
+impl Default for Lines {
+    fn default() -> Self {
         Self {
             parser: Parser::new(),
             intake: Intake::default(),
             line: Line::default(),
         }
     }
+}
 
+impl Lines {
     /// Takes in raw output and gives the lines it finishes.
     pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&str)) {
         let mut writer = Writer {
@@ -58,7 +60,7 @@ impl Lines {
             self.line.write(char::REPLACEMENT_CHARACTER);
         }
         self.line.end_if_begun(each);
-        *self = Self::new();
+        *self = Self::default();
     }
 }
 
@@ -184,7 +186,7 @@ mod tests {
     use super::*;
 
     fn lines(chunks: &[&[u8]]) -> Vec<String> {
-        let mut lines = Lines::new();
+        let mut lines = Lines::default();
         let mut found = Vec::new();
         let mut each = |line: &str| found.push(line.to_owned());
         for chunk in chunks {

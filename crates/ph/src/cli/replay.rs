@@ -1,6 +1,6 @@
 use super::names::{NameParser, complete_agents};
 use super::status;
-use crate::attach::RESET;
+use crate::attach::farewell;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
 use posthaste_screen::{self as screen, Event, What};
@@ -54,7 +54,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let played = play(context, args, &files);
     // However it went, the person's terminal is given back.
-    context.out.bytes(RESET)?;
+    context.out.bytes(&farewell())?;
     played.map(|()| Code::Ok)
 }
 

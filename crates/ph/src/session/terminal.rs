@@ -111,7 +111,7 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
     let task = Task {
         stage,
         sieve: Sieve::default(),
-        lines: Lines::new(),
+        lines: Lines::default(),
         listened: false,
         viewers: Vec::new(),
         begun: Instant::now(),
@@ -218,7 +218,7 @@ impl Task {
         let wanted = self.stage.hub.wants_output();
         if wanted != self.listened {
             // Somebody who begins to listen hears whole lines only.
-            self.lines = Lines::new();
+            self.lines = Lines::default();
             self.listened = wanted;
         }
         if !wanted {
