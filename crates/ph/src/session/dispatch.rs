@@ -95,6 +95,7 @@ pub(crate) async fn batch(
     requests: Vec<Request>,
 ) {
     let replies = Rc::new(RefCell::new(Vec::new()));
+    outbox.hold();
     for request in requests {
         let (sink, given) = Sink::new(request.id, Target::Batch(replies.clone()));
         match request.call {
@@ -103,9 +104,7 @@ pub(crate) async fn batch(
         }
         let _ = given.await;
     }
-    if let Some(line) = rpc::batch(&replies.take()) {
-        outbox.push(&line);
-    }
+    outbox.release(&rpc::batch(&replies.take()).unwrap_or_default());
 }
 
 async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call, sink: Sink) {

@@ -65,8 +65,8 @@ impl Lines {
                 };
             }
             self.forget_given();
-            if self.buffer.len() > MAX_LINE {
-                self.is_passing_over = true;
+            self.is_passing_over |= self.buffer.len() > MAX_LINE;
+            if self.is_passing_over {
                 self.buffer = Vec::new();
             }
             self.scanned = self.buffer.len();
@@ -76,9 +76,10 @@ impl Lines {
             if self.is_at_end {
                 let line = std::mem::take(&mut self.buffer);
                 self.scanned = 0;
-                return match (line.is_empty(), self.is_passing_over) {
-                    (true, _) | (_, true) => Line::End,
-                    (false, false) => Line::Whole(line),
+                return match line.is_empty() {
+                    _ if std::mem::take(&mut self.is_passing_over) => Line::TooLong,
+                    true => Line::End,
+                    false => Line::Whole(line),
                 };
             }
             self.buffer.reserve(PIECE);
@@ -98,30 +99,42 @@ impl Lines {
         }
     }
 
-    /// What was read past the last line, and where more comes from.
-    pub(crate) fn into_rest(mut self) -> (Vec<u8>, OwnedReadHalf) {
+    /// What comes after the last line, which is no line.
+    pub(crate) fn into_rest(mut self) -> Rest {
         self.forget_given();
-        let rest = std::mem::take(&mut self.buffer);
-        self.account();
-        (rest, self.read)
+        Rest {
+            bytes: self.buffer,
+            read: self.read,
+            room: self.room,
+        }
     }
 
     /// Notes how much room this connection takes; false where there is none left.
     fn account(&mut self) -> bool {
-        // What every connection has anyway does not count.
-        self.room.take(self.buffer.len().saturating_sub(4 * PIECE))
+        self.room.take(self.buffer.len())
     }
+}
+
+/// What was read past the last line, where more comes from, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) read: OwnedReadHalf,
+    pub(crate) room: Taken,
 }
 
 /// One connection's share of the room, given back when it goes.
 #[derive(Debug)]
-struct Taken {
+pub(crate) struct Taken {
     room: Room,
     bytes: usize,
 }
 
 impl Taken {
-    fn take(&mut self, bytes: usize) -> bool {
+    /// Now so many; false where there is no room for them.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        // What every connection has anyway does not count.
+        let bytes = bytes.saturating_sub(4 * PIECE);
         let all = self.room.get() - self.bytes + bytes;
         let fits = bytes == 0 || all <= ROOM;
         if fits {

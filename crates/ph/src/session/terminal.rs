@@ -22,6 +22,11 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How much is read before others get their turn.
 const BATCH: usize = 64 * 1024;
+/// The same while somebody hears of every line: each byte may be one, and an outbox that is read
+/// must have room for all of their events.
+const TOLD_BATCH: usize = 4 * 1024;
+/// How much of an unfinished line is kept for who begins to listen.
+const UNFINISHED: usize = 64 * 1024;
 /// How often the recording is written, and viewers of another size are drawn.
 const FRAME: Duration = Duration::from_millis(25);
 const RECORD: Duration = Duration::from_millis(250);
@@ -113,6 +118,7 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
         sieve: Sieve::default(),
         lines: Lines::default(),
         listened: false,
+        unfinished: Vec::new(),
         viewers: Vec::new(),
         begun: Instant::now(),
         drawn_at: Instant::now(),
@@ -130,6 +136,8 @@ struct Task {
     lines: Lines,
     /// Whether the lines of the output were told last time.
     listened: bool,
+    /// The output since the last line end.
+    unfinished: Vec<u8>,
     viewers: Vec<Viewer>,
     begun: Instant,
     drawn_at: Instant,
@@ -155,6 +163,11 @@ impl Task {
         let mut ends_at: Option<Instant> = None;
         loop {
             let wakeup = self.wakeup(ends_at);
+            let most = if self.stage.hub.wants_output() {
+                TOLD_BATCH
+            } else {
+                BATCH
+            };
             tokio::select! {
                 biased;
                 ask = asks.recv() => match ask {
@@ -169,12 +182,9 @@ impl Task {
                     }
                     self.tick(now);
                 }
-                read = read(&self.stage.pty, &mut buffer) => match read {
+                read = self.read(&mut buffer[..most]) => match read {
                     Read::Some(count) => {
                         self.output(&buffer[..count]);
-                        if self.listened {
-                            self.stage.hub.wait_for_readers().await;
-                        }
                         tokio::task::yield_now().await;
                     }
                     Read::Nothing => {}
@@ -183,6 +193,14 @@ impl Task {
             }
         }
         self.finish(asks).await;
+    }
+
+    /// The next output, once there is room for it where it is heard.
+    async fn read(&self, buffer: &mut [u8]) -> Read {
+        if self.listened {
+            self.stage.hub.wait_for_readers().await;
+        }
+        read(&self.stage.pty, buffer).await
     }
 
     fn wakeup(&self, ends_at: Option<Instant>) -> Option<Instant> {
@@ -215,14 +233,8 @@ impl Task {
     }
 
     fn tell_lines(&mut self, bytes: &[u8]) {
-        let wanted = self.stage.hub.wants_output();
-        if wanted != self.listened {
-            // Somebody who begins to listen hears whole lines only.
-            self.lines = Lines::default();
-            self.listened = wanted;
-        }
-        if !wanted {
-            return;
+        if !self.is_listened() {
+            return self.keep_unfinished(bytes);
         }
         let at = clock::local_now();
         let mut count = 0;
@@ -235,6 +247,27 @@ impl Task {
         if count > 0 {
             self.stage.hub.publish(Topic::Output, &self.told, count);
         }
+        self.keep_unfinished(bytes);
+    }
+
+    /// Whether somebody hears of the lines. Who begins to listen in the middle of one hears all
+    /// of it once it is finished.
+    fn is_listened(&mut self) -> bool {
+        let is_wanted = self.stage.hub.wants_output();
+        if is_wanted && !self.listened {
+            self.lines = Lines::default();
+            self.lines.feed(&self.unfinished, &mut |_: &str| {});
+        }
+        self.listened = is_wanted;
+        is_wanted
+    }
+
+    fn keep_unfinished(&mut self, bytes: &[u8]) {
+        let begins = memchr::memrchr(b'\n', bytes).map(|end| end + 1);
+        if begins.is_some() || self.unfinished.len() + bytes.len() > UNFINISHED {
+            self.unfinished.clear();
+        }
+        self.unfinished.extend_from_slice(&bytes[begins.unwrap_or(0)..]);
     }
 
     fn tick(&mut self, now: Instant) {
@@ -353,7 +386,7 @@ impl Task {
 
     /// Tells the last line, writes the rest of the recording, and lets everybody go.
     async fn finish(mut self, mut asks: mpsc::Receiver<Ask>) {
-        if self.listened {
+        if self.is_listened() {
             let at = clock::local_now();
             let mut told = Vec::new();
             let mut count = 0;

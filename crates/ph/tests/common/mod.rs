@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub(crate) mod session;
+
 use posthaste_lab::TempHome;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -333,6 +335,8 @@ pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             return answer;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
+        // Whoever is waited for needs the processor more.
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

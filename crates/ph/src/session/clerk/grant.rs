@@ -42,7 +42,6 @@ impl Clerk {
             }
             Wish::Kill(sink) => {
                 sink.answer::<method::Kill>(&method::Killed::Killed);
-                self.run = Run::Stopped;
                 self.insist();
             }
             Wish::Checkpoint(sink) => {

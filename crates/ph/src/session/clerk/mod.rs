@@ -180,7 +180,6 @@ impl Clerk {
             tokio::select! {
                 biased;
                 status = child.wait() => break status,
-                Some(wish) = wishes.recv() => self.grant(wish),
                 Some(report) = self.reported.recv() => self.hear(report),
                 Some(view) = self.viewed.recv() => self.see(view),
                 () = mail.notified() => self.is_stale = true,
@@ -196,6 +195,8 @@ impl Clerk {
                 }
                 () = asked_to_end.next() => self.end(),
                 _ = tick.tick() => self.is_stale = true,
+                // After all else, none of which can come without end: many who ask hold up nothing.
+                Some(wish) = wishes.recv() => self.grant(wish),
                 () = tokio::time::sleep_until(wakeup.unwrap_or_else(far).into()), if wakeup.is_some() => {}
             }
         };
