@@ -5,7 +5,6 @@ use crate::output::note;
 use crate::report::{Code, Report, Result};
 use crate::session::listen::check_length;
 use crate::session::place::Launch;
-use crate::session::roll;
 use crate::session::start::{self, Started};
 use posthaste_core::{AgentName, text};
 use std::ffi::OsString;
@@ -78,11 +77,8 @@ pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Re
         return super::attach::show(context, &record.socket, options);
     }
     if context.json {
-        return match roll::live(&context.home, &name)? {
-            Some(session) => context.out.json(&session).map(|()| Code::Ok),
-            // It has ended already; it was started all the same.
-            None => super::status::print(context, &name),
-        };
+        // It may have ended already; it was started all the same.
+        return super::status::print(context, &name);
     }
     context
         .out

@@ -21,10 +21,11 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{ExitCode, ExitStatus};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -100,9 +101,7 @@ async fn run(orders: Orders) -> Result<()> {
     let launch = &orders.launch;
     let place = Place::of(&home, &launch.name);
     place.prepare()?;
-    let Some(lock) = place.claim()? else {
-        return Err(already_running(&launch.name));
-    };
+    let lock = take_name(&place, &launch.name).await?;
     let (writer, thread) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
     let note = take_over(&books, &launch.name).await?;
@@ -146,6 +145,22 @@ async fn run(orders: Orders) -> Result<()> {
     });
     running.live(home, &place, record, pty, child).await;
     Ok(())
+}
+
+/// The name's lock. One that is held by somebody who does not listen is about to be free, or
+/// somebody else has only just taken it.
+async fn take_name(place: &Place, name: &AgentName) -> Result<File> {
+    let deadline = Instant::now() + 3 * FAREWELL;
+    loop {
+        if let Some(lock) = place.claim()? {
+            return Ok(lock);
+        }
+        let listens = |record: Record| UnixStream::connect(record.socket).is_ok();
+        if place.record().is_some_and(listens) || Instant::now() > deadline {
+            return Err(already_running(name));
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 fn already_running(name: &AgentName) -> Report {

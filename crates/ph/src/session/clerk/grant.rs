@@ -176,6 +176,9 @@ impl Clerk {
         let record = &self.outset.record;
         let judged = self.desk.activity();
         let (activity, blocked_on) = wire_activity(&judged.activity);
+        let end = (judged.activity == Activity::Exited)
+            .then(|| (judged.since.wall, judged.evidence.clone()));
+        let (ended_at, exit) = end.unzip();
         wire::Session {
             name: record.launch.name.to_string(),
             activity,
@@ -191,8 +194,8 @@ impl Clerk {
             started_at: record.started_at,
             unread: self.view.unread,
             queued: self.view.pending.queued,
-            ended_at: None,
-            exit: None,
+            ended_at,
+            exit,
         }
     }
 }
