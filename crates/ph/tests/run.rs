@@ -342,3 +342,80 @@ fn a_restart_is_the_same_again() {
     assert_eq!(stage.status("bot")["unread"], 1);
     stage.until_receipt(&id, "offered");
 }
+
+/// What changes from run to run: process numbers, and how long ago something was.
+fn steady(stage: &Stage, text: &str, pids: &[i32]) -> String {
+    let mut text = stage.redact(text);
+    for pid in pids {
+        text = text.replace(&pid.to_string(), "[pid]");
+    }
+    let word = |word: &str| match word.strip_suffix('s').map(str::parse::<u32>) {
+        Some(Ok(_)) => "[age]".to_owned(),
+        Some(Err(_)) | None => word.to_owned(),
+    };
+    let line = |line: &str| line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
+    text.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn what_is_said_of_sessions() {
+    let stage = Stage::new();
+    stage.script("bot", "echo hello; exec sleep 1000");
+    stage.send("later hi");
+    stage.until_activity("bot", "idle");
+    let pids = [stage.pid("bot"), stage.child("bot")];
+    let said = |line: &str| steady(&stage, &stage.transcript(&[line]), &pids);
+    insta::assert_snapshot!(said("ls"), @r"
+    $ ph ls
+    NAME ACTIVITY FOR UNREAD QUEUED COMMAND
+    bot idle [age] 0 0 /bin/sh -c echo hello; exec sleep 1000
+    ");
+    insta::assert_snapshot!(said("status bot"), @r"
+    $ ph status bot
+    session bot
+    activity idle
+    since [time]
+    evidence no output for 2 s
+    unread 0
+    queued 0
+    command /bin/sh -c echo hello; exec sleep 1000
+    directory [dir]/user
+    harness generic
+    started [time]
+    processes [pid], its command [pid]
+    socket [home]/sockets/bot.sock
+    ");
+    insta::assert_snapshot!(said("nudge bot hi"), @"$ ph nudge bot hi");
+    insta::assert_snapshot!(said("stop bot"), @r"
+    $ ph stop bot
+    bot has ended: signal 1 (HUP)
+    ");
+    insta::assert_snapshot!(said("stop bot"), @r"
+    $ ph stop bot
+    bot does not run
+    ");
+    insta::assert_snapshot!(said("status bot"), @r"
+    $ ph status bot
+    session bot
+    activity exited: signal 1 (HUP)
+    since [time]
+    evidence the journal has its end
+    unread 0
+    queued 0
+    command /bin/sh -c echo hello; exec sleep 1000
+    directory [dir]/user
+    harness generic
+    started [time]
+    ");
+    insta::assert_snapshot!(said("ls --all"), @r"
+    $ ph ls --all
+    NAME ACTIVITY FOR UNREAD QUEUED COMMAND
+    bot exited: signal 1 (HUP) [age] 0 0 /bin/sh -c echo hello; exec sleep 1000
+    ");
+    insta::assert_snapshot!(said("attach bot"), @r"
+    $ ph attach bot
+    ! error: no session of bot is running
+    ! hint: 'ph peek bot' shows what it showed last; 'ph restart bot' starts it again
+    [exit 4]
+    ");
+}

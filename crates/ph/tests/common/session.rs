@@ -4,9 +4,11 @@
 use super::{Done, PATIENCE, Ph, path_text};
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::{Pid, Signal};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
 use std::ops::Deref;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -162,6 +164,28 @@ impl Stage {
             );
             last = self.rule(id);
         }
+    }
+
+    /// Says one line to a session's socket; gives back the line that it answers with.
+    pub(crate) fn ask(&self, name: &str, line: &Value) -> Value {
+        let socket = self.home().join("sockets").join(format!("{name}.sock"));
+        let mut stream = UnixStream::connect(socket).expect("a session that listens");
+        stream.set_read_timeout(Some(PATIENCE)).expect("a time");
+        stream
+            .write_all(format!("{line}\n").as_bytes())
+            .expect("a session that reads");
+        let mut answer = String::new();
+        BufReader::new(stream)
+            .read_line(&mut answer)
+            .expect("an answer");
+        serde_json::from_str(&answer).expect("JSON")
+    }
+
+    pub(crate) fn rpc(&self, name: &str, method: &str, params: &Value) -> Value {
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let answer = self.ask(name, &call);
+        assert!(answer["error"].is_null(), "{answer}");
+        answer["result"].clone()
     }
 
     /// Every process that belongs to this home.

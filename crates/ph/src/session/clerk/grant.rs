@@ -127,7 +127,7 @@ impl Clerk {
         }
         let shared = self.shared.clone();
         tokio::task::spawn_local(async move {
-            let answer = match errands::nudge(&shared, &text).await {
+            let answer = match errands::nudge(shared, &text).await {
                 Ok(()) => Nudged::Nudged,
                 Err(reason) => Nudged::Held { reason },
             };
