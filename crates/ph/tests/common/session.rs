@@ -72,6 +72,17 @@ impl Stage {
         agent
     }
 
+    /// The same where the last session has crashed, and what is said of that.
+    pub(crate) fn agent_after_crash(&self, name: &str, flags: &str) -> (Agent<'_>, Done) {
+        let agent = Agent {
+            stage: self,
+            name: name.to_owned(),
+        };
+        let done = self.start(name, &agent.command(flags));
+        assert_eq!(done.code, 0, "{}", done.err());
+        (agent, done)
+    }
+
     /// A terminal in which somebody types a `ph` command.
     pub(crate) fn terminal(&self, line: &str, size: Size) -> Terminal {
         self.terminal_of(&self.words(line), size)
