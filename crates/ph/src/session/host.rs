@@ -7,7 +7,7 @@ use super::keyboard::Keyboard;
 use super::listen::{self, Listening};
 use super::place::{Birth, Place, Record};
 use super::pulse::Pulse;
-use super::start::{Answer, Orders};
+use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
 use super::{Shared, child, connection, log, process};
 use crate::report::{Report, Result};
@@ -143,7 +143,9 @@ async fn run(orders: Orders) -> Result<()> {
         record: Box::new(record.clone()),
         note,
     });
-    running.live(home, &place, record, pty, child).await;
+    running
+        .live(home, &place, record, pty, child, orders.audience)
+        .await;
     Ok(())
 }
 
@@ -253,6 +255,7 @@ impl Running {
         record: Record,
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
+        audience: Audience,
     ) {
         let pty = Rc::new(pty);
         let hub = Rc::new(Hub::default());
@@ -316,6 +319,14 @@ impl Running {
         let how = ending(&status);
         self.end(&how).await;
         let _ = ended.send(Some(how.to_string()));
+        if audience == Audience::Expected {
+            let come = async {
+                while shared.viewers.get() == 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let _ = tokio::time::timeout(FAREWELL, come).await;
+        }
         doors.iter().for_each(tokio::task::JoinHandle::abort);
         // Nobody new gets in; who is here gets what is theirs.
         self.sockets.clear();

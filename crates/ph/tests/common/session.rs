@@ -64,20 +64,29 @@ impl Stage {
 
     /// Starts the lab's agent.
     pub(crate) fn agent(&self, name: &str, flags: &str) -> Agent<'_> {
-        let agent = Agent {
-            stage: self,
-            name: name.to_owned(),
-        };
+        let agent = self.unstarted(name);
         self.start(name, &agent.command(flags)).ok();
         agent
     }
 
-    /// The same where the last session has crashed, and what is said of that.
-    pub(crate) fn agent_after_crash(&self, name: &str, flags: &str) -> (Agent<'_>, Done) {
-        let agent = Agent {
+    fn unstarted(&self, name: &str) -> Agent<'_> {
+        Agent {
             stage: self,
             name: name.to_owned(),
-        };
+        }
+    }
+
+    /// Starts the lab's agent in a terminal that shows it.
+    pub(crate) fn agent_in(&self, name: &str, flags: &str, size: Size) -> (Agent<'_>, Terminal) {
+        let agent = self.unstarted(name);
+        let head = ["run", "--name", name, "--"].map(str::to_owned);
+        let args = [&head[..], &agent.command(flags)].concat();
+        (agent, self.terminal_of(&args, size))
+    }
+
+    /// The same where the last session has crashed, and what is said of that.
+    pub(crate) fn agent_after_crash(&self, name: &str, flags: &str) -> (Agent<'_>, Done) {
+        let agent = self.unstarted(name);
         let done = self.start(name, &agent.command(flags));
         assert_eq!(done.code, 0, "{}", done.err());
         (agent, done)
