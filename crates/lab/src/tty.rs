@@ -72,7 +72,9 @@ impl Tty {
 
     pub fn strokes(&self) -> Vec<Stroke> {
         let log = std::fs::read_to_string(self.file("strokes")).unwrap_or_default();
-        let lines = log.split_inclusive('\n').filter(|line| line.ends_with('\n'));
+        let lines = log
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
         lines.map(|line| Stroke::parse(line.trim_end())).collect()
     }
 

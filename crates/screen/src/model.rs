@@ -162,8 +162,8 @@ fn color(set: &Colors, index: usize) -> Rgb {
 
 #[cfg(test)]
 mod tests {
-    use crate::streams::{Likeness, cut, state, stream};
     use super::*;
+    use crate::streams::{Likeness, cut, state, stream};
     use proptest::prelude::*;
 
     const SIZE: Size = Size { cols: 10, rows: 4 };

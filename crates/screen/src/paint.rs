@@ -336,9 +336,9 @@ pub(crate) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::streams::{Likeness, state, stream};
     use crate::{Painter, Size};
-    use super::*;
     use proptest::prelude::*;
 
     const SIZE: Size = Size { cols: 12, rows: 6 };

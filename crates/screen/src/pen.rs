@@ -279,8 +279,8 @@ pub(crate) fn number(out: &mut Vec<u8>, number: usize) {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Screen, Size};
     use super::*;
+    use crate::{Screen, Size};
 
     #[test]
     fn only_what_is_new_is_told() {

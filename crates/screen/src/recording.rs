@@ -69,12 +69,7 @@ pub struct Recorder {
 impl Recorder {
     /// Begins a recording, in place of an earlier one of that name. `limit_bytes` is for both
     /// files together.
-    pub fn create(
-        dir: &Path,
-        stem: &str,
-        limit_bytes: u64,
-        about: About,
-    ) -> io::Result<Self> {
+    pub fn create(dir: &Path, stem: &str, limit_bytes: u64, about: About) -> io::Result<Self> {
         let paths = Segments::of(dir, stem);
         gone(fs::remove_file(&paths.older))?;
         let file = begin(&paths.newer)?;
@@ -303,9 +298,9 @@ fn escape_text(out: &mut Vec<u8>, text: &[u8]) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use crate::Sieve;
     use crate::replay::{Event, last_screen, read, segments};
-    use super::*;
     use std::os::unix::fs::PermissionsExt;
 
     const SIZE: Size = Size { cols: 20, rows: 4 };

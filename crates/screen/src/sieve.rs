@@ -343,8 +343,8 @@ fn request(rest: &[u8]) -> bool {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use crate::streams::{cut, question, token};
     use super::*;
+    use crate::streams::{cut, question, token};
     use proptest::prelude::*;
 
     /// What a terminal answers.

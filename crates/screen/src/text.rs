@@ -120,8 +120,8 @@ fn write(row: &[Cell], used: usize, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use crate::Size;
     use super::*;
+    use crate::Size;
 
     const SIZE: Size = Size { cols: 10, rows: 4 };
 

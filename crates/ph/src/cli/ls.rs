@@ -20,7 +20,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let mut sessions = roll::living(&context.home)?;
+    let mut sessions = roll::living(&context.home, context.config.patience)?;
     let crashed = add_ended(context, &mut sessions, args.all)?;
     if context.json {
         context.out.json(&sessions)?;
@@ -52,10 +52,12 @@ fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Resul
         if sessions.iter().any(|session| session.name == name) {
             continue;
         }
-        if run.end.is_none() && !all {
+        let is_over = run.end.is_some();
+        let has_crashed = roll::has_crashed(&context.home, &mut journal, &run)?;
+        if has_crashed && !all {
             crashed.push(name.to_owned());
         }
-        if all {
+        if all && (is_over || has_crashed) {
             sessions.push(roll::ended(&mut journal, &run, context.now)?);
         }
     }

@@ -2,11 +2,11 @@ use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use posthaste_screen as screen;
 use crate::session::client::{Client, NoAnswer, PATIENT};
 use crate::session::host::{RECORDING_STEM, SCROLLBACK};
 use crate::session::place::Place;
 use posthaste_core::AgentName;
+use posthaste_screen as screen;
 use posthaste_wire::method::{self, Screen};
 
 /// Show what an agent's terminal shows, or showed last

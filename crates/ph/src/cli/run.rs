@@ -5,8 +5,7 @@ use crate::output::note;
 use crate::report::{Code, Report, Result};
 use crate::session::listen::check_length;
 use crate::session::place::Launch;
-use crate::session::roll;
-use crate::session::start::{self, Started};
+use crate::session::start::{self, Audience, Started};
 use posthaste_core::{AgentName, text};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -64,8 +63,13 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
 /// Starts a session, says so, and shows it where that is wanted.
 pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Result<Code> {
     let name = launch.name.clone();
+    let audience = if is_shown {
+        Audience::Expected
+    } else {
+        Audience::None
+    };
     let Started { record, note: past } =
-        start::start(&context.home, context.config.patience, launch)?;
+        start::start(&context.home, context.config.patience, launch, audience)?;
     if let Some(past) = past {
         note(past);
     }
@@ -79,11 +83,8 @@ pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Re
         return super::attach::show(context, &record.socket, options);
     }
     if context.json {
-        return match roll::live(&context.home, &name)? {
-            Some(session) => context.out.json(&session).map(|()| Code::Ok),
-            // It has ended already; it was started all the same.
-            None => super::status::print(context, &name),
-        };
+        // It may have ended already; it was started all the same.
+        return super::status::print(context, &name);
     }
     context
         .out

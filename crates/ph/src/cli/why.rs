@@ -1,10 +1,8 @@
 use super::names::{IdParser, complete_ids};
 use crate::context::Context;
-use crate::letterbox::field;
+use crate::letterbox::{self, field};
 use crate::report::{Code, Result};
-use crate::session::client::{Client, PROMPT};
 use posthaste_core::IdPrefix;
-use posthaste_wire::{Why, method};
 
 /// Say why a message is where it is
 ///
@@ -22,12 +20,7 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), &args.id)?;
-    // Its agent's session knows what the journal cannot: what holds it at this moment.
-    let live = Client::of(&context.home, &letter.message.to).and_then(|mut session| {
-        let id = letter.message.id.into();
-        session.call(&method::Why { id }, PROMPT).ok()
-    });
-    let why = live.unwrap_or_else(|| Why::new(&letter, context.now));
+    let why = letterbox::why(context, &letter);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);

@@ -121,10 +121,8 @@ async fn show(
             },
             how = ended.wait_for(Option::is_some) => {
                 let how = how.ok().and_then(|how| how.clone()).unwrap_or_default();
-                while let Ok(frame) = waiting.try_recv() {
-                    if write.write_all(&frame).await.is_err() {
-                        return;
-                    }
+                if show_last(shared, id, &mut waiting, behind, write).await.is_err() {
+                    return;
                 }
                 let _ = write.write_all(&control(&ToClient::Ended { how })).await;
                 return;
@@ -135,6 +133,27 @@ async fn show(
         }
         if behind.get() && waiting.is_empty() {
             shared.terminal.ask(Ask::Redraw(id)).await;
+        }
+    }
+}
+
+/// Writes what is still to be seen of a session that has ended: what waits, and the last screen
+/// where this viewer had fallen behind or has only just come.
+async fn show_last(
+    shared: &Shared,
+    id: ViewerId,
+    waiting: &mut mpsc::Receiver<Framed>,
+    behind: &Cell<bool>,
+    write: &mut OwnedWriteHalf,
+) -> std::io::Result<()> {
+    loop {
+        // Once this is answered, what was asked before it has been done.
+        shared.terminal.is_unwatched().await;
+        while let Ok(frame) = waiting.try_recv() {
+            write.write_all(&frame).await?;
+        }
+        if !behind.get() || !shared.terminal.ask(Ask::Redraw(id)).await {
+            return Ok(());
         }
     }
 }

@@ -99,6 +99,12 @@ fn not_started(program: &str, launch: &Launch, error: &pty_process::Error) -> Re
             "cannot start in {}: it is no directory",
             launch.cwd.display()
         )),
+        Some(ErrorKind::NotFound) if program.contains('/') && launch.cwd.join(program).exists() => {
+            Report::usage(format!(
+                "cannot start {shown}: its interpreter is not there"
+            ))
+            .hint("the first line of a script names it, after '#!'")
+        }
         Some(ErrorKind::NotFound) => Report::usage(format!("no such command: {shown}"))
             .hint("is it installed, and on PATH? a path needs a '/'"),
         Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} may not be executed"))

@@ -7,13 +7,13 @@ use super::keyboard::Keyboard;
 use super::listen::{self, Listening};
 use super::place::{Birth, Place, Record};
 use super::pulse::Pulse;
-use super::start::{Answer, Orders};
+use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
 use super::{Shared, child, connection, log, process};
 use crate::report::{Report, Result};
-use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
+use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_store::Writer;
 use posthaste_store::{Cut, Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
@@ -21,10 +21,11 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{ExitCode, ExitStatus};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -112,9 +113,7 @@ async fn run(orders: Orders) -> Result<()> {
     let launch = &orders.launch;
     let place = Place::of(&home, &launch.name);
     place.prepare()?;
-    let Some(lock) = place.claim()? else {
-        return Err(already_running(&launch.name));
-    };
+    let lock = take_name(&place, &launch.name).await?;
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
@@ -156,8 +155,26 @@ async fn run(orders: Orders) -> Result<()> {
         record: Box::new(record.clone()),
         note,
     });
-    running.live(home, &place, record, pty, child).await;
+    running
+        .live(home, &place, record, pty, child, orders.audience)
+        .await;
     Ok(())
+}
+
+/// The name's lock. One that is held by somebody who does not listen is about to be free, or
+/// somebody else has only just taken it.
+async fn take_name(place: &Place, name: &AgentName) -> Result<File> {
+    let deadline = Instant::now() + 3 * FAREWELL;
+    loop {
+        if let Some(lock) = place.claim()? {
+            return Ok(lock);
+        }
+        let listens = |record: Record| UnixStream::connect(record.socket).is_ok();
+        if place.record().is_some_and(listens) || Instant::now() > deadline {
+            return Err(already_running(name));
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 fn already_running(name: &AgentName) -> Report {
@@ -250,6 +267,7 @@ impl Running {
         record: Record,
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
+        audience: Audience,
     ) {
         let pty = Rc::new(pty);
         let hub = Rc::new(Hub::default());
@@ -313,6 +331,14 @@ impl Running {
         let how = ending(&status);
         self.end(&how).await;
         let _ = ended.send(Some(how.to_string()));
+        if audience == Audience::Expected {
+            let come = async {
+                while shared.viewers.get() == 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let _ = tokio::time::timeout(FAREWELL, come).await;
+        }
         doors.iter().for_each(tokio::task::JoinHandle::abort);
         // Nobody new gets in; who is here gets what is theirs.
         self.sockets.clear();

@@ -14,10 +14,14 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// The longest path that a socket can have, on any system that we know.
 pub(crate) const MAX_SOCKET_PATH: usize = 103;
+
+/// How long those who look whether a name is taken may keep it from who takes it.
+const LOOKERS: Duration = Duration::from_secs(5);
 
 /// The files of one agent's sessions.
 #[derive(Debug, Clone)]
@@ -101,10 +105,23 @@ impl Place {
             .create(true)
             .open(&path)
             .map_err(|error| cannot("open", &path, &error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(cannot("lock", &path, &error)),
+        let deadline = Instant::now() + LOOKERS;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
+            }
+            // Who only looks takes it too, for a moment; but shared, which no session does.
+            match file.try_lock_shared() {
+                Ok(()) if Instant::now() < deadline => {}
+                Ok(()) => return Err(cannot("lock", &path, &ErrorKind::TimedOut.into())),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
+            }
+            file.unlock()
+                .map_err(|error| cannot("lock", &path, &error))?;
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 

@@ -24,6 +24,15 @@ pub(crate) struct Orders {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
     pub(crate) launch: Launch,
+    pub(crate) audience: Audience,
+}
+
+/// Whether somebody is about to look at a session that is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Audience {
+    /// It waits a moment for them, also where its program has ended already.
+    Expected,
+    None,
 }
 
 /// What it answers.
@@ -44,7 +53,12 @@ pub(crate) struct Started {
     pub(crate) note: Option<String>,
 }
 
-pub(crate) fn start(home: &Home, patience: Patience, launch: Launch) -> Result<Started> {
+pub(crate) fn start(
+    home: &Home,
+    patience: Patience,
+    launch: Launch,
+    audience: Audience,
+) -> Result<Started> {
     let place = Place::of(home, &launch.name);
     place.prepare()?;
     let path = place.log_file();
@@ -70,6 +84,7 @@ pub(crate) fn start(home: &Home, patience: Patience, launch: Launch) -> Result<S
         home: home.path().to_owned(),
         patience: patience.0,
         launch,
+        audience,
     };
     let told = serde_json::to_vec(&orders)
         .map_err(|error| Report::storage(format!("cannot start a session: {error}")))?;

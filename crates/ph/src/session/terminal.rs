@@ -267,7 +267,8 @@ impl Task {
         if begins.is_some() || self.unfinished.len() + bytes.len() > UNFINISHED {
             self.unfinished.clear();
         }
-        self.unfinished.extend_from_slice(&bytes[begins.unwrap_or(0)..]);
+        self.unfinished
+            .extend_from_slice(&bytes[begins.unwrap_or(0)..]);
     }
 
     fn tick(&mut self, now: Instant) {

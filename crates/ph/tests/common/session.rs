@@ -157,7 +157,11 @@ pub(crate) fn run(ph: &Ph, name: &str, flags: &[&str], command: &[&str]) -> Call
 /// Whether a process is there, and not merely unburied.
 pub(crate) fn is_alive(pid: u32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
-        Ok(stat) => !stat.rsplit(')').next().unwrap_or_default().starts_with(" Z"),
+        Ok(stat) => !stat
+            .rsplit(')')
+            .next()
+            .unwrap_or_default()
+            .starts_with(" Z"),
         Err(_) if cfg!(target_os = "linux") => false,
         Err(_) => pid_of(pid).is_some_and(|pid| rustix::process::test_kill_process(pid).is_ok()),
     }

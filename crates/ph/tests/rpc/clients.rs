@@ -65,7 +65,10 @@ fn the_documents_python_client_follows_a_session_to_its_end() {
     let mut output = BufReader::new(client.stdout.take().expect("a pipe"));
     let mut first = String::new();
     output.read_line(&mut first).expect("a line");
-    assert_eq!(first, "{'jsonrpc': '2.0', 'id': 1, 'result': {'subscribed': ['*']}}\n");
+    assert_eq!(
+        first,
+        "{'jsonrpc': '2.0', 'id': 1, 'result': {'subscribed': ['*']}}\n"
+    );
     session.ask("inject_prompt", json!({"prompt": "hello"}));
     session.ask("stop", json!({}));
     let mut rest = String::new();
@@ -77,8 +80,8 @@ fn the_documents_python_client_follows_a_session_to_its_end() {
     session.wait_gone();
 }
 
-use tokio::net::UnixStream;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 
 #[rustfmt::skip]
 #[allow(clippy::print_stdout, clippy::uninlined_format_args, reason = "it is not ours")]
@@ -123,9 +126,13 @@ fn the_rust_client() {
     if std::env::var_os("HOME_OF_THE_ORIGINAL").is_none() {
         return;
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
     let runtime = runtime.expect("a runtime");
-    runtime.block_on(as_it_stands::connect_to_ralph(BOT)).expect("a session");
+    runtime
+        .block_on(as_it_stands::connect_to_ralph(BOT))
+        .expect("a session");
 }
 
 #[test]
@@ -133,7 +140,12 @@ fn the_documents_rust_client_asks_for_the_status() {
     let session = session();
     let this = std::env::current_exe().expect("a path");
     let done = Command::new(this)
-        .args(["--exact", "clients::the_rust_client", "--ignored", "--nocapture"])
+        .args([
+            "--exact",
+            "clients::the_rust_client",
+            "--ignored",
+            "--nocapture",
+        ])
         .env("HOME", session.ph.user())
         .env("HOME_OF_THE_ORIGINAL", "1")
         .output()

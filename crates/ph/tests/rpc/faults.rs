@@ -68,7 +68,9 @@ fn a_subscriber_that_never_reads_holds_nobody_back_and_costs_nothing() {
 #[test]
 fn a_reader_that_keeps_up_hears_even_the_shortest_lines() {
     // Lines of one byte are the most events for a byte of output.
-    let session = Session::sh("stty -echo -opost; echo ready; read x; yes '' | head -n 200000; echo over; exec cat");
+    let session = Session::sh(
+        "stty -echo -opost; echo ready; read x; yes '' | head -n 200000; echo over; exec cat",
+    );
     session.wait_for_text("ready");
     let mut wire = session.wire();
     wire.subscribe(&["output"]);
@@ -88,7 +90,12 @@ fn output_is_told_line_by_line_while_the_agent_works_and_to_its_very_end() {
     let mut wire = session.wire();
     wire.subscribe(&["output"]);
     // Each is heard before the next is asked for; the first had begun before anybody listened.
-    for (typed, want) in [("one", "begun one"), ("", ""), ("two", "two"), ("end", "end")] {
+    for (typed, want) in [
+        ("one", "begun one"),
+        ("", ""),
+        ("two", "two"),
+        ("end", "end"),
+    ] {
         session.type_keys(&format!("{typed}\r"));
         assert_eq!(wire.wait_for_event("output", "line"), json!({"line": want}));
     }
@@ -119,9 +126,15 @@ fn a_live_socket_is_left_alone_by_the_next_start() {
     let shell = ["/bin/sh", "-c", QUIET];
     let session = Session::start(ph, &flags, &shell);
     let ph = &session.ph;
-    run(ph, "bot", &flags, &shell).run().fails(4, "bot is already running");
-    run(ph, "bot", &[], &shell).run().fails(4, "bot is already running");
-    run(ph, "other", &flags, &shell).run().fails(4, "somebody listens on");
+    run(ph, "bot", &flags, &shell)
+        .run()
+        .fails(4, "bot is already running");
+    run(ph, "bot", &[], &shell)
+        .run()
+        .fails(4, "bot is already running");
+    run(ph, "other", &flags, &shell)
+        .run()
+        .fails(4, "somebody listens on");
     for socket in [&session.socket, Path::new(&chosen)] {
         let status = Wire::to(socket).result("get_status", json!({}));
         assert_eq!(status["task_name"], "bot");
@@ -145,17 +158,27 @@ fn a_bad_event_name_leaves_nothing_subscribed() {
     let bad = json!({"events": ["output", "state_change", "bogus"]});
     let (code, text) = wire.error("subscribe", bad.clone());
     assert_eq!(code, -32602);
-    assert_eq!(text, "Invalid event type: 'bogus'. Valid: *, message, output, state_change");
-    assert_eq!(wire.result("subscribe", json!({})), json!({"subscribed": []}));
+    assert_eq!(
+        text,
+        "Invalid event type: 'bogus'. Valid: *, message, output, state_change"
+    );
+    assert_eq!(
+        wire.result("subscribe", json!({})),
+        json!({"subscribed": []})
+    );
     wire.subscribe(&["message"]);
     wire.error("subscribe", bad);
-    assert_eq!(wire.result("subscribe", json!({})), json!({"subscribed": ["message"]}));
+    assert_eq!(
+        wire.result("subscribe", json!({})),
+        json!({"subscribed": ["message"]})
+    );
 }
 
 /// The original took these words in an agent's output for its failure, or its end.
 #[test]
 fn nothing_that_an_agent_prints_ends_it() {
-    let session = Session::sh("echo '<promise>COMPLETE</promise>'; echo error: 429 timeout; exec cat");
+    let session =
+        Session::sh("echo '<promise>COMPLETE</promise>'; echo error: 429 timeout; exec cat");
     session.wait_for_text("429 timeout");
     session.wait_for_activity("idle");
     assert_eq!(session.ask("get_status", json!({}))["status"], "running");

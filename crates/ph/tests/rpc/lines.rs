@@ -28,7 +28,9 @@ fn error(id: &str, code: i32, text: &str) -> Vec<String> {
 }
 
 fn result(id: &str, result: &str) -> Vec<String> {
-    vec![format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)]
+    vec![format!(
+        r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
+    )]
 }
 
 #[test]
@@ -124,9 +126,7 @@ fn without_an_id_it_is_done_and_nothing_is_said() {
     check(r#"{"jsonrpc":"2.0","id":null,"method":"foo"}"#);
     check(r#"{"jsonrpc":"2.0","method":"inject_prompt"}"#);
     check(r#"{"jsonrpc":"2.0","id":null,"method":"write_pty","params":{}}"#);
-    check(
-        r#"{"jsonrpc":"2.0","method":"set_interactive_mode","params":{"enabled":true}}"#,
-    );
+    check(r#"{"jsonrpc":"2.0","method":"set_interactive_mode","params":{"enabled":true}}"#);
     let status = wire.result("get_status", serde_json::json!({}));
     assert_eq!(status["interactive_mode"], true);
     assert_eq!(status["mode_indicator"], "interactive");
@@ -204,7 +204,11 @@ fn subscriptions_are_listed_sorted() {
         r#""output","state_change""#,
     );
     check("subscribe", "", r#""output","state_change""#);
-    check("subscribe", &of(r#""output""#), r#""output","state_change""#);
+    check(
+        "subscribe",
+        &of(r#""output""#),
+        r#""output","state_change""#,
+    );
     check(
         "subscribe",
         &of(r#""message","*""#),
@@ -286,7 +290,12 @@ fn a_batch_is_answered_before_what_it_causes_is_told() {
         call(3, "inject_prompt", r#"{"prompt":"x"}"#),
     ));
     let replies = wire.json();
-    let ids: Vec<_> = replies.as_array().expect("a batch").iter().map(|r| &r["id"]).collect();
+    let ids: Vec<_> = replies
+        .as_array()
+        .expect("a batch")
+        .iter()
+        .map(|r| &r["id"])
+        .collect();
     assert_eq!(ids, [1, 2, 3]);
     wire.wait_for_event("state_change", "interactive_mode");
     wire.wait_for_event("state_change", "injected_prompt");

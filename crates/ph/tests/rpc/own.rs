@@ -42,14 +42,26 @@ fn mail_is_sent_shown_listed_and_marked() {
     };
     assert_eq!(without_reason(shown.clone()), without_reason(seen));
     let file = shown["file"].as_str().expect("a path");
-    assert_eq!(std::fs::read_to_string(file).expect("its file"), "hello\nbot");
+    assert_eq!(
+        std::fs::read_to_string(file).expect("its file"),
+        "hello\nbot"
+    );
 
     // Without a name it is the person's; under the same id it is the same message.
     let again = json!({"id": id_of(&wire.result("send", json!({"body": "x"}))), "body": "x"});
     let repeated = wire.result("send", again);
-    assert_eq!((&repeated["is_new"], &repeated["from"]), (&json!(false), &json!("human")));
-    let reply = wire.result("send", json!({"body": "re", "reply_to": &id[..8], "key": "k"}));
-    assert_eq!((&reply["reply_to"], &reply["thread_id"]), (&json!(id), &json!(id)));
+    assert_eq!(
+        (&repeated["is_new"], &repeated["from"]),
+        (&json!(false), &json!("human"))
+    );
+    let reply = wire.result(
+        "send",
+        json!({"body": "re", "reply_to": &id[..8], "key": "k"}),
+    );
+    assert_eq!(
+        (&reply["reply_to"], &reply["thread_id"]),
+        (&json!(id), &json!(id))
+    );
     let other = wire.result("send", json!({"to": "carol", "body": "to another"}));
     assert_eq!(other["to"], "carol");
 
@@ -79,10 +91,22 @@ fn what_cannot_be_done_is_said() {
         ("mark_read", json!({"ids": [other]}), "carol"),
         ("show", json!({"id": "xyz!"}), "Invalid 'id' parameter"),
         ("send", json!({"body": 5}), "Invalid 'body' parameter"),
-        ("send", json!({"body": "x", "to": "No Name"}), "Invalid 'to' parameter"),
-        ("send", json!({"body": "x", "from": "../x"}), "Invalid 'from' parameter"),
+        (
+            "send",
+            json!({"body": "x", "to": "No Name"}),
+            "Invalid 'to' parameter",
+        ),
+        (
+            "send",
+            json!({"body": "x", "from": "../x"}),
+            "Invalid 'from' parameter",
+        ),
         ("send", json!({"body": "x", "priority": "bogus"}), "bogus"),
-        ("send", json!({"body": "x", "reply_to": unknown}), "no message"),
+        (
+            "send",
+            json!({"body": "x", "reply_to": unknown}),
+            "no message",
+        ),
         ("peek", json!({"lines": -1}), "Invalid 'lines' parameter"),
     ] {
         let (code, text) = wire.error(method, params.clone());
@@ -97,7 +121,10 @@ fn a_pause_holds_mail_and_says_why_until_it_is_resumed() {
     let mut wire = session.wire();
     wire.subscribe(&["message", "state_change"]);
     assert_eq!(wire.result("pause", json!({})), json!({"paused": true}));
-    assert_eq!(wire.wait_for_event("state_change", "paused"), json!({"paused": true}));
+    assert_eq!(
+        wire.wait_for_event("state_change", "paused"),
+        json!({"paused": true})
+    );
     assert_eq!(wire.result("pause", json!({})), json!({"paused": true}));
     session.wait_for_activity("idle");
     let id = id_of(&wire.result("send", json!({"from": "alice", "body": "hi"})));
@@ -117,12 +144,18 @@ fn a_pause_holds_mail_and_says_why_until_it_is_resumed() {
     let mut receipts = Vec::new();
     while receipts.last().map(String::as_str) != Some("offered") {
         let told = wire.wait_for_event("message", "receipt");
-        assert_eq!((&told["id"], &told["from"], &told["to"]), (&json!(id), &json!("alice"), &json!("bot")));
+        assert_eq!(
+            (&told["id"], &told["from"], &told["to"]),
+            (&json!(id), &json!("alice"), &json!("bot"))
+        );
         receipts.push(told["receipt"].as_str().expect("a word").to_owned());
     }
     assert_eq!(receipts, ["stored", "offering", "offered"]);
     let why = wire.result("why", json!({"id": id}));
-    assert_eq!((&why["held"], &why["receipt"]), (&json!(false), &json!("offered")));
+    assert_eq!(
+        (&why["held"], &why["receipt"]),
+        (&json!(false), &json!("offered"))
+    );
     // The pause is over, and was told once.
     assert_eq!(wire.result("session", json!({}))["queued"], 0);
 }
@@ -143,17 +176,22 @@ fn a_nudge_is_typed_and_not_kept() {
     );
     wire.result("resume", json!({}));
     session.type_keys("draft");
-    let held = json!({"status": "held", "reason": "a person has typed something and not submitted it"});
+    let held =
+        json!({"status": "held", "reason": "a person has typed something and not submitted it"});
     wait_for("the draft", || {
         (wire.result("nudge", json!({"text": "on a draft"})) == held).then_some(())
     });
     session.type_keys("\r");
-    wait_for("an empty line", || tty.typed().ends_with('\r').then_some(()));
+    wait_for("an empty line", || {
+        tty.typed().ends_with('\r').then_some(())
+    });
     let nudged = json!({"status": "nudged"});
     wait_for("the nudge", || {
         (wire.result("nudge", json!({"text": "go\u{1b}[2J on\r"})) == nudged).then_some(())
     });
-    wait_for("what was typed", || (tty.typed() == "draft\rgo[2J on\r").then_some(()));
+    wait_for("what was typed", || {
+        (tty.typed() == "draft\rgo[2J on\r").then_some(())
+    });
     assert_eq!(wire.result("inbox", json!({"all": true})), json!([]));
 }
 
@@ -180,7 +218,10 @@ fn a_session_says_what_it_is_and_what_it_shows() {
     let screen = wire.result("peek", json!({}));
     assert_eq!((&screen["cols"], &screen["rows"]), (&json!(80), &json!(24)));
     assert_eq!(screen["title"], "a title");
-    assert_eq!(wire.result("peek", json!({"lines": 1}))["lines"], json!(["red plain"]));
+    assert_eq!(
+        wire.result("peek", json!({"lines": 1}))["lines"],
+        json!(["red plain"])
+    );
     let ansi = wire.result("peek", json!({"lines": 1, "ansi": true}));
     let line = ansi["lines"][0].as_str().expect("a line");
     assert!(line.contains("\u{1b}[") && line.contains("red"), "{line:?}");
@@ -194,12 +235,17 @@ fn the_agents_own_mail_is_known_as_its_own() {
     let session = Session::sh("echo ready; read x; eval \"$x\"; exec cat");
     session.wait_for_text("ready");
     let ph = env!("CARGO_BIN_EXE_ph");
-    session.type_keys(&format!("'{ph}' send carol hello; '{ph}' send carol --from alice lie\r"));
+    session.type_keys(&format!(
+        "'{ph}' send carol hello; '{ph}' send carol --from alice lie\r"
+    ));
     let sent = wait_for("its mail", || {
         let list = session.ph.run("inbox carol --json").json();
         list.as_array().and_then(|l| l.first().cloned())
     });
-    assert_eq!((&sent["from"], &sent["from_evidence"]), (&json!("bot"), &json!("ancestry")));
+    assert_eq!(
+        (&sent["from"], &sent["from_evidence"]),
+        (&json!("bot"), &json!("ancestry"))
+    );
     session.wait_for_text("cannot send as");
     let all = session.ph.run("inbox carol --json").json();
     assert_eq!(all.as_array().map(Vec::len), Some(1));

@@ -20,8 +20,11 @@ fn the_status_has_the_originals_fields_in_its_order() {
     let status = &reply["result"];
     // The zone is the session's; its own record has the same moment in UTC.
     let known = session.ask("session", json!({}));
-    let began: jiff::Timestamp = serde_json::from_value(known["started_at"].clone()).expect("a time");
-    let zone = jiff::tz::TimeZone::fixed(jiff::tz::Offset::constant(9).saturating_add(jiff::Span::new().minutes(30)));
+    let began: jiff::Timestamp =
+        serde_json::from_value(known["started_at"].clone()).expect("a time");
+    let zone = jiff::tz::TimeZone::fixed(
+        jiff::tz::Offset::constant(9).saturating_add(jiff::Span::new().minutes(30)),
+    );
     let local = zone.to_datetime(began).strftime("%Y-%m-%dT%H:%M:%S%.6f");
     assert_eq!(status["started_at"], local.to_string());
     let updated = status["updated_at"].as_str().expect("a time");
@@ -58,7 +61,9 @@ fn events_have_local_times_without_a_zone() {
 
 #[test]
 fn the_status_has_the_last_two_hundred_lines() {
-    let session = Session::sh("i=1; while [ $i -le 300 ]; do echo line $i; i=$((i+1)); done; printf 'prompt> '; exec cat");
+    let session = Session::sh(
+        "i=1; while [ $i -le 300 ]; do echo line $i; i=$((i+1)); done; printf 'prompt> '; exec cat",
+    );
     session.wait_for_text("prompt>");
     let status = session.ask("get_status", json!({}));
     let recent: Vec<&str> = status["recent_output"]
@@ -82,7 +87,9 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
         wire.subscribe(&["state_change"]);
     }
     let call = |id: u32, enabled: bool| {
-        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"set_interactive_mode","params":{{"enabled":{enabled}}}}}"#)
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"set_interactive_mode","params":{{"enabled":{enabled}}}}}"#
+        )
     };
     // The same twice, then back, then the same again: all without waiting.
     wire.say([call(1, true), call(2, true), call(3, false), call(4, false)].join("\n"));
@@ -94,7 +101,11 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
             assert_eq!(said["result"]["interactive_mode"], id < 3);
             heard.push(format!("answer {id}"));
         } else if let Some(mode) = data["interactive_mode"].as_bool() {
-            assert_eq!(data.as_object().map(serde_json::Map::len), Some(1), "{said}");
+            assert_eq!(
+                data.as_object().map(serde_json::Map::len),
+                Some(1),
+                "{said}"
+            );
             heard.push(format!("event {mode}"));
         }
     }
@@ -102,8 +113,14 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
     assert!(place("answer 1") < place("event true"), "{heard:?}");
     assert!(place("answer 3") < place("event false"), "{heard:?}");
     assert!(place("event true") < place("event false"), "{heard:?}");
-    assert_eq!(other.wait_for_event("state_change", "interactive_mode"), json!({"interactive_mode": true}));
-    assert_eq!(other.wait_for_event("state_change", "interactive_mode"), json!({"interactive_mode": false}));
+    assert_eq!(
+        other.wait_for_event("state_change", "interactive_mode"),
+        json!({"interactive_mode": true})
+    );
+    assert_eq!(
+        other.wait_for_event("state_change", "interactive_mode"),
+        json!({"interactive_mode": false})
+    );
     let sure = other.result("set_interactive_mode", json!({"enabled": false}));
     assert_eq!(sure, json!({"interactive_mode": false}));
     other.result("inject_prompt", json!({"prompt": "last"}));
@@ -164,7 +181,10 @@ fn prompts_are_messages_from_the_person_and_none_is_lost() {
     let mut wire = session.wire();
     wire.subscribe(&["state_change", "message"]);
     // Both before the agent is ready, the second on the heels of the first.
-    for (prompt, trimmed) in [("  first thing \n", "first thing"), ("second\nthing", "second\nthing")] {
+    for (prompt, trimmed) in [
+        ("  first thing \n", "first thing"),
+        ("second\nthing", "second\nthing"),
+    ] {
         assert_eq!(
             wire.result("inject_prompt", json!({"prompt": prompt})),
             json!({"status": "prompt_injected", "prompt": trimmed})
@@ -174,7 +194,10 @@ fn prompts_are_messages_from_the_person_and_none_is_lost() {
     }
     let inbox = wire.result("inbox", json!({}));
     let inbox = inbox.as_array().expect("a list");
-    let seen: Vec<_> = inbox.iter().map(|m| (&m["from"], &m["body"], &m["priority"])).collect();
+    let seen: Vec<_> = inbox
+        .iter()
+        .map(|m| (&m["from"], &m["body"], &m["priority"]))
+        .collect();
     assert_eq!(
         seen,
         [
@@ -199,7 +222,10 @@ fn a_checkpoint_pauses_after_the_turn_until_it_is_resumed() {
     session.wait_for_activity("working");
     let mut wire = session.wire();
     wire.subscribe(&["state_change"]);
-    assert_eq!(wire.result("checkpoint", json!({})), json!({"status": "checkpoint_requested"}));
+    assert_eq!(
+        wire.result("checkpoint", json!({})),
+        json!({"status": "checkpoint_requested"})
+    );
     // It still works, so its turn is not over, and what goes in mid-turn still does.
     assert_eq!(wire.result("get_status", json!({}))["status"], "running");
     let first = session.ph.send("bot --from alice first");
@@ -208,7 +234,10 @@ fn a_checkpoint_pauses_after_the_turn_until_it_is_resumed() {
     tty.calm();
     let told = wire.wait_for_event("state_change", "status");
     assert_eq!(told, json!({"status": "checkpointed"}));
-    assert_eq!(wire.result("get_status", json!({}))["status"], "checkpointed");
+    assert_eq!(
+        wire.result("get_status", json!({}))["status"],
+        "checkpointed"
+    );
     let second = session.ph.send("bot --from alice second");
     let why = wait_for("a reason", || {
         let why = wire.result("why", json!({"id": second}));
@@ -220,7 +249,9 @@ fn a_checkpoint_pauses_after_the_turn_until_it_is_resumed() {
     let told = wire.wait_for_event("state_change", "status");
     assert_eq!(told, json!({"status": "running"}));
     let second = format!("[ph message from: alice id: {}] second\r", &second[..8]);
-    wait_for("the second", || tty.typed().ends_with(&second).then_some(()));
+    wait_for("the second", || {
+        tty.typed().ends_with(&second).then_some(())
+    });
 }
 
 #[test]
@@ -236,15 +267,25 @@ fn the_end_is_told_and_the_connection_closes() {
             session.type_keys("\r");
         } else {
             let answer = wire.result(method, json!({}));
-            let word = if method == "kill" { "killed" } else { "stop_requested" };
+            let word = if method == "kill" {
+                "killed"
+            } else {
+                "stop_requested"
+            };
             assert_eq!(answer, json!({"status": word}));
         }
         let last = wire.wait_closed();
-        let runs: Vec<_> = last.iter().filter_map(|e| e["data"].get("status")).collect();
+        let runs: Vec<_> = last
+            .iter()
+            .filter_map(|e| e["data"].get("status"))
+            .collect();
         assert_eq!(runs, [want], "{method}: {last:?}");
         assert_eq!(silent.wait_closed(), Vec::<Value>::new());
         session.wait_gone();
-        assert_eq!(session.ph.run("status bot --json").json()["activity"], "exited");
+        assert_eq!(
+            session.ph.run("status bot --json").json()["activity"],
+            "exited"
+        );
     };
     check("stop", QUIET, "stopped");
     // One that does not listen to the first signal.
@@ -267,9 +308,18 @@ fn the_originals_attach_client_hears_its_status_first() {
             "\n"
         ));
         let first = wire.json();
-        assert_eq!((&first["id"], &first["result"]["task_name"]), (&json!(1), &json!("bot")));
+        assert_eq!(
+            (&first["id"], &first["result"]["task_name"]),
+            (&json!(1), &json!("bot"))
+        );
         let second = wire.json();
-        assert_eq!((&second["id"], &second["result"]), (&json!(2), &json!({"subscribed": ["*"]})));
-        assert_eq!(wire.wait_for_event("output", "line"), json!({"line": "noise"}));
+        assert_eq!(
+            (&second["id"], &second["result"]),
+            (&json!(2), &json!({"subscribed": ["*"]}))
+        );
+        assert_eq!(
+            wire.wait_for_event("output", "line"),
+            json!({"line": "noise"})
+        );
     }
 }

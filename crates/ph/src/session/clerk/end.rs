@@ -17,6 +17,8 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// How long the last receipts may take.
 const LAST_RECEIPTS: Duration = Duration::from_secs(2);
+/// How often what is left is looked for.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// How far an end that was asked for has come.
 #[derive(Debug, Clone, Copy)]
@@ -74,13 +76,34 @@ impl Clerk {
         };
         self.set_run(run);
         self.tell_changes();
+        self.clear_up(&mut wishes).await;
         wishes.close();
         while let Ok(wish) = wishes.try_recv() {
             self.grant(wish);
         }
-        // Whatever it has left running ends with it.
+    }
+
+    /// Whatever the program has left running ends with it: by a hang-up, as when a window is
+    /// closed; and where an end was asked for, in any case.
+    async fn clear_up(&mut self, wishes: &mut mpsc::Receiver<Wish>) {
         let (child, started) = self.shared.child;
         process::signal_all(child, started, Signal::HUP);
+        if self.ending.is_none() {
+            return;
+        }
+        process::signal_all(child, started, Signal::TERM);
+        let give_up = Instant::now() + 2 * GRACE;
+        while !process::left_of(child, started).is_empty() && Instant::now() < give_up {
+            match self.ending {
+                Some(Ending::Asked { insist_at }) if Instant::now() < insist_at => {}
+                // Again and again: one may have started another meanwhile.
+                Some(Ending::Asked { .. } | Ending::Insisted) | None => self.insist(),
+            }
+            // Who does not want to wait may still say so.
+            if let Ok(Some(wish)) = tokio::time::timeout(LOOK, wishes.recv()).await {
+                self.grant(wish);
+            }
+        }
     }
 }
 

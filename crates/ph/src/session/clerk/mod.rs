@@ -174,6 +174,7 @@ impl Clerk {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let pulse = self.outset.pulse.clone();
         let mut drafted = self.outset.drafted.clone();
+        self.first_look().await;
         let status = loop {
             self.proceed();
             let wakeup = self.wakeup();
