@@ -46,7 +46,11 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
     assert!(is_alive(child) && is_alive(grandchild));
 
     let listed = stage.run("ls");
-    assert!(listed.out().contains("other") && !listed.out().contains("bad"), "{}", listed.out());
+    assert!(
+        listed.out().contains("other") && !listed.out().contains("bad"),
+        "{}",
+        listed.out()
+    );
     let says = "the session of bad has crashed; 'ph restart bad' starts it again";
     assert!(listed.err().contains(says), "{}", listed.err());
     assert_eq!(names(&stage.run("ls --json").json()), ["other"]);
@@ -54,8 +58,14 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
     assert_eq!(names(&all), ["bad", "other", "soft"]);
     assert_eq!(all[0]["exit"], "crashed");
     let status = stage.status("bad");
-    assert_eq!((&status["activity"], &status["exit"]), (&json!("exited"), &json!("crashed")));
-    assert_eq!(status["evidence"], "its lock is free, and the journal has no end of it");
+    assert_eq!(
+        (&status["activity"], &status["exit"]),
+        (&json!("exited"), &json!("crashed"))
+    );
+    assert_eq!(
+        status["evidence"],
+        "its lock is free, and the journal has no end of it"
+    );
     assert_eq!(status["unread"], 1);
     assert_eq!(stage.run("stop bad").ok(), "bad does not run\n");
     assert_eq!(stage.run("attach bad").code, 4);
@@ -67,14 +77,24 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
 
     let agent = stage.agent_after_crash("bad", "--raw --paste");
     let said = "note: the last session of bad crashed; ended what was left of it (3 processes)";
-    assert!(agent.1.err().contains("the last session of bad crashed; ended what was left"), "{said}: {}", agent.1.err());
+    assert!(
+        agent
+            .1
+            .err()
+            .contains("the last session of bad crashed; ended what was left"),
+        "{said}: {}",
+        agent.1.err()
+    );
     until_dead(child);
     until_dead(grandchild);
     for id in [&kept, &new] {
         stage.until_receipt(id, "offered");
     }
     let heard = agent.0.heard_text();
-    assert!(heard.contains("hello") && !heard.contains("repeat"), "{heard:?}");
+    assert!(
+        heard.contains("hello") && !heard.contains("repeat"),
+        "{heard:?}"
+    );
     // It says so once.
     stage.run("stop bad --kill").ok();
     stage.start("bad", &["sleep", "1000"]).ok();
@@ -90,11 +110,15 @@ fn an_offer_that_was_cut_off_is_made_again_as_a_repeat() {
     stage.rpc("bot", "pause", &json!({}));
     // More than a terminal takes of what is not read.
     let body = "x".repeat(300);
-    let ids: Vec<_> = (0..100).map(|_| stage.send(&format!("bot {body}"))).collect();
+    let ids: Vec<_> = (0..100)
+        .map(|_| stage.send(&format!("bot {body}")))
+        .collect();
     stage.rpc("bot", "resume", &json!({}));
     let state = |id: &String| stage.receipts(id).last().cloned();
     let stuck = until("a turn that is stuck", || {
-        let stuck = ids.iter().find(|id| state(id).as_deref() == Some("offering"))?;
+        let stuck = ids
+            .iter()
+            .find(|id| state(id).as_deref() == Some("offering"))?;
         (stage.rule(stuck) == "not-reading").then_some(stuck)
     });
     kill(stage.pid("bot"), Signal::KILL);
@@ -112,17 +136,35 @@ fn an_offer_that_was_cut_off_is_made_again_as_a_repeat() {
     let repeat = format!("id: {} (repeat: may have been shown before)]", &stuck[..8]);
     assert!(heard.contains(&repeat), "{repeat}");
     // What was offered whole is not offered again; what was never offered is no repeat.
-    assert_eq!(heard.matches("[ph message").count() + offered_before(&stage, &ids), ids.len());
+    assert_eq!(
+        heard.matches("[ph message").count() + offered_before(&stage, &ids),
+        ids.len()
+    );
     let fresh = heard.matches("[ph message").count() - heard.matches("(repeat").count();
-    assert_eq!(fresh, ids.iter().filter(|id| stage.receipts(id).len() == 3).count() - offered_before(&stage, &ids));
+    assert_eq!(
+        fresh,
+        ids.iter()
+            .filter(|id| stage.receipts(id).len() == 3)
+            .count()
+            - offered_before(&stage, &ids)
+    );
 }
 
 /// How many of these the deaf one was offered whole, before its session was killed.
 fn offered_before(stage: &Stage, ids: &[String]) -> usize {
     let facts = stage.facts();
-    let crash = facts.lines().position(|fact| fact.contains("crashed")).expect("a crash");
-    let before: Vec<_> = facts.lines().take(crash).filter(|fact| fact.contains("\"offered\"")).collect();
-    ids.iter().filter(|id| before.iter().any(|fact| fact.contains(id.as_str()))).count()
+    let crash = facts
+        .lines()
+        .position(|fact| fact.contains("crashed"))
+        .expect("a crash");
+    let before: Vec<_> = facts
+        .lines()
+        .take(crash)
+        .filter(|fact| fact.contains("\"offered\""))
+        .collect();
+    ids.iter()
+        .filter(|id| before.iter().any(|fact| fact.contains(id.as_str())))
+        .count()
 }
 
 #[test]
@@ -214,13 +256,21 @@ fn a_home_that_may_not_be_written() {
     let is_root = rustix::process::geteuid().is_root();
     let run = |args: &[&str]| {
         let call = stage.call(args).within("/".as_ref());
-        if is_root { call.user(65_534).run() } else { call.run() }
+        if is_root {
+            call.user(65_534).run()
+        } else {
+            call.run()
+        }
     };
     let started = run(&["run", "--detach", "sleep", "1000"]);
     let listed = run(&["ls"]);
     set(&stage.home(), 0o700);
     started.fails(5, "sessions");
-    assert!(started.err().contains("ermission denied"), "{}", started.err());
+    assert!(
+        started.err().contains("ermission denied"),
+        "{}",
+        started.err()
+    );
     assert!([0, 5].contains(&listed.code), "{}", listed.err());
     assert!(stage.processes().is_empty());
     // Something else stands where its directory should be.
@@ -269,7 +319,11 @@ fn a_full_disk() {
     };
     let said = String::from_utf8_lossy(&output.stdout);
     let errors = String::from_utf8_lossy(&output.stderr);
-    if output.status.code().is_none_or(|code| code == 1 || code == 9) {
+    if output
+        .status
+        .code()
+        .is_none_or(|code| code == 1 || code == 9)
+    {
         return skip("this machine lets nobody mount a small disk");
     }
     assert!(output.status.success(), "{}: {said}{errors}", output.status);
@@ -278,6 +332,9 @@ fn a_full_disk() {
     assert!(said.starts_with(want), "{said}{errors}");
     for name in ["send", "run"] {
         let error = std::fs::read_to_string(stage.dir().join(name)).unwrap();
-        assert!(error.contains("full") || error.contains("No space left"), "{name}: {error}");
+        assert!(
+            error.contains("full") || error.contains("No space left"),
+            "{name}: {error}"
+        );
     }
 }

@@ -35,11 +35,19 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
         done.fails(code, "");
     };
     check(&["--detach"], 2, &["COMMAND"]);
-    check(&["--name", "x", "no-such-command"], 2, &["no such command: no-such-command", "PATH"]);
+    check(
+        &["--name", "x", "no-such-command"],
+        2,
+        &["no such command: no-such-command", "PATH"],
+    );
     check(&["DIR/no-such"], 2, &["no such command"]);
     check(&["DIR/bin/plain"], 2, &["may not be executed", "chmod"]);
     check(&["--name", "x", "DIR"], 2, &["may not be executed"]);
-    check(&["DIR/bin/My Agent.sh"], 2, &["cannot be the agent's name", "--name my-agent.sh"]);
+    check(
+        &["DIR/bin/My Agent.sh"],
+        2,
+        &["cannot be the agent's name", "--name my-agent.sh"],
+    );
     check(&["DIR/bin/lost"], 2, &["cannot start", "interpreter"]);
     check(&[""], 2, &["the command is empty"]);
     check(&["--name", "human", "sleep"], 2, &["'human' is the person"]);
@@ -48,13 +56,38 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
     check(&["--name", "", "sleep"], 2, &["name"]);
     check(&["--name", ".hidden", "sleep"], 2, &["name"]);
     check(&["--name", &"x".repeat(65), "sleep"], 2, &["name"]);
-    check(&["--cwd", "DIR/none", "sleep", "1"], 2, &["is no directory"]);
-    check(&["--cwd", "DIR/bin/plain", "sleep", "1"], 2, &["is no directory"]);
-    check(&["--harness", "none", "sleep", "1"], 2, &["no harness is called 'none'"]);
+    check(
+        &["--cwd", "DIR/none", "sleep", "1"],
+        2,
+        &["is no directory"],
+    );
+    check(
+        &["--cwd", "DIR/bin/plain", "sleep", "1"],
+        2,
+        &["is no directory"],
+    );
+    check(
+        &["--harness", "none", "sleep", "1"],
+        2,
+        &["no harness is called 'none'"],
+    );
     check(&["--env", "NOVALUE", "sleep", "1"], 2, &["NAME=VALUE"]);
     check(&["--env", "=x", "sleep", "1"], 2, &["NAME=VALUE"]);
-    check(&["--socket", &format!("/tmp/{}", "x".repeat(200)), "sleep", "1"], 2, &["socket"]);
-    check(&["--socket", "DIR/bin/plain", "sleep", "1"], 4, &["is no socket"]);
+    check(
+        &[
+            "--socket",
+            &format!("/tmp/{}", "x".repeat(200)),
+            "sleep",
+            "1",
+        ],
+        2,
+        &["socket"],
+    );
+    check(
+        &["--socket", "DIR/bin/plain", "sleep", "1"],
+        4,
+        &["is no socket"],
+    );
     assert_eq!(stage.run("ls --all --json").json(), json!([]));
     assert_eq!(stage.run("ls").ok(), "no sessions run\n");
     let sockets = std::fs::read_dir(stage.home().join("sockets"));
@@ -95,9 +128,33 @@ fn what_a_session_is_started_with() {
         echo \"[$A$TMUX$COLUMNS][$B][$EMPTY]\"; cat";
     let done = stage
         .call(&[
-            "run", "--name", "bot", "--detach", "--cwd", "../else where", "--env", "A=0", "--env",
-            "A=1=2", "--env", "EMPTY=", "--env", "PH_AGENT=other", "sh", "-c", script, "sh",
-            "--json", "--home", "/x", "--", "--detach", "-n", "--help", "'", "$(x)",
+            "run",
+            "--name",
+            "bot",
+            "--detach",
+            "--cwd",
+            "../else where",
+            "--env",
+            "A=0",
+            "--env",
+            "A=1=2",
+            "--env",
+            "EMPTY=",
+            "--env",
+            "PH_AGENT=other",
+            "sh",
+            "-c",
+            script,
+            "sh",
+            "--json",
+            "--home",
+            "/x",
+            "--",
+            "--detach",
+            "-n",
+            "--help",
+            "'",
+            "$(x)",
         ])
         .env("B", "kept")
         .env("TMUX", "/tmp/tmux,1,0")
@@ -115,7 +172,9 @@ fn what_a_session_is_started_with() {
     );
     assert!(shown.starts_with(&want), "{shown}\n{want}");
     // The double dash before a command is not the command's.
-    stage.start("dash", &["--name", "x"]).fails(2, "no such command: --name");
+    stage
+        .start("dash", &["--name", "x"])
+        .fails(2, "no such command: --name");
 }
 
 #[test]
@@ -131,13 +190,17 @@ fn one_name_one_session() {
     stage.run("run --name other --json sleep 1000").json();
     let names = |list: &Value| -> Vec<String> {
         let list = list.as_array().unwrap().iter();
-        list.map(|s| s["name"].as_str().unwrap().to_owned()).collect()
+        list.map(|s| s["name"].as_str().unwrap().to_owned())
+            .collect()
     };
     let listed = stage.run("ls --json").json();
     assert_eq!(names(&listed), ["other", "sleep"]);
     assert_eq!(stage.run("stop sleep --kill").code, 0);
     assert_eq!(names(&stage.run("ls --json").json()), ["other"]);
-    assert_eq!(names(&stage.run("ls --all --json").json()), ["other", "sleep"]);
+    assert_eq!(
+        names(&stage.run("ls --all --json").json()),
+        ["other", "sleep"]
+    );
     stage.run("run --detach sleep 1000").ok();
     assert_eq!(names(&stage.run("ls --json").json()), ["other", "sleep"]);
 }
@@ -206,11 +269,17 @@ fn how_it_ended_is_known() {
         let status = stage.status(name);
         assert_eq!(status["exit"], want, "{status}");
         assert_eq!(status["evidence"], "the journal has its end");
-        assert!(status["pid"].is_null() && status["socket"].is_null(), "{status}");
+        assert!(
+            status["pid"].is_null() && status["socket"].is_null(),
+            "{status}"
+        );
         assert!(!status["ended_at"].is_null());
         assert_eq!(stage.run(&format!("attach {name}")).code, 4);
         let nudged = stage.run(&format!("nudge {name} hi"));
-        assert_eq!((nudged.code, nudged.out()), (1, format!("not nudged: {name} does not run\n")));
+        assert_eq!(
+            (nudged.code, nudged.out()),
+            (1, format!("not nudged: {name} does not run\n"))
+        );
     };
     check("ok", "exit 0", "exit 0");
     check("no", "exit 7", "exit 7");
@@ -219,7 +288,10 @@ fn how_it_ended_is_known() {
     // What ends at once was started all the same.
     for _ in 0..5 {
         let done = stage.run("run --name quick --json true");
-        assert_eq!((done.code, done.json()["name"].as_str()), (0, Some("quick")));
+        assert_eq!(
+            (done.code, done.json()["name"].as_str()),
+            (0, Some("quick"))
+        );
         until_so("its end", || stage.run("ls --json").json() == json!([]));
     }
     assert_eq!(stage.run("stop ok").ok(), "ok does not run\n");
@@ -280,7 +352,13 @@ fn stopping_asks_and_then_insists() {
     );
     stage.script("killed", &killed);
     // What a program leaves behind when it ends by itself hears what a closed window says.
-    stage.script("left", &format!("sh -c 'echo $$ > {}; {SLEEP}; {SLEEP}' & echo up; cat", put("left.pid")));
+    stage.script(
+        "left",
+        &format!(
+            "sh -c 'echo $$ > {}; {SLEEP}; {SLEEP}' & echo up; cat",
+            put("left.pid")
+        ),
+    );
     for name in ["kind", "stubborn", "killed", "left"] {
         stage.until_shown(name, "up");
     }
@@ -288,14 +366,21 @@ fn stopping_asks_and_then_insists() {
     let child = stage.child("kind");
     let done = stage.run("stop kind");
     assert_eq!(done.ok(), "kind has ended: exit 5\n");
-    assert_eq!(std::fs::read_to_string(file("kind.asked")).unwrap(), "asked\n");
+    assert_eq!(
+        std::fs::read_to_string(file("kind.asked")).unwrap(),
+        "asked\n"
+    );
     assert!(!is_alive(child));
     until_dead(grandchild("kind"));
 
     let begun = Instant::now();
     let done = stage.run("stop stubborn --json");
     assert_eq!(done.json()["exit"], "signal 9 (KILL)");
-    assert!(begun.elapsed() >= Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() >= Duration::from_secs(5),
+        "{:?}",
+        begun.elapsed()
+    );
     until_dead(grandchild("stubborn"));
 
     let done = stage.run("stop killed --kill");
@@ -314,7 +399,9 @@ fn a_restart_is_the_same_again() {
     let log = stage.dir().join("log");
     let script = format!("echo \"$0 $1 $PWD $A\" >> {}; cat", path_text(&log));
     stage
-        .call(&["run", "--name", "bot", "--detach", "--cwd", "/", "--env", "A=x y", "sh", "-c"])
+        .call(&[
+            "run", "--name", "bot", "--detach", "--cwd", "/", "--env", "A=x y", "sh", "-c",
+        ])
         .args(&[&script, "zero", "--one"])
         .run()
         .ok();
@@ -326,7 +413,10 @@ fn a_restart_is_the_same_again() {
     };
     assert_eq!(lines(1), "zero --one / x y\n");
     let first = stage.pid("bot");
-    let done = stage.call(&["restart", "bot", "--detach"]).within(stage.dir()).run();
+    let done = stage
+        .call(&["restart", "bot", "--detach"])
+        .within(stage.dir())
+        .run();
     assert_eq!(done.ok(), "bot runs; 'ph attach bot' shows it\n");
     assert_eq!(lines(2), "zero --one / x y\n".repeat(2));
     assert!(!is_alive(first));
@@ -353,7 +443,12 @@ fn steady(stage: &Stage, text: &str, pids: &[i32]) -> String {
         Some(Ok(_)) => "[age]".to_owned(),
         Some(Err(_)) | None => word.to_owned(),
     };
-    let line = |line: &str| line.split_whitespace().map(word).collect::<Vec<_>>().join(" ");
+    let line = |line: &str| {
+        line.split_whitespace()
+            .map(word)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 

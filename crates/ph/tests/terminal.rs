@@ -83,8 +83,11 @@ fn what_ends_at_once_was_shown_all_the_same() {
 fn a_full_screen_fits_the_smallest_window() {
     let stage = Stage::new();
     let is_drawn = |screen: &[String], cols: usize, rows: usize| {
-        let corner = |row: usize, col: usize| screen.get(row).and_then(|line| line.chars().nth(col));
-        screen.iter().any(|line| line.contains(&format!("{cols}x{rows}")))
+        let corner =
+            |row: usize, col: usize| screen.get(row).and_then(|line| line.chars().nth(col));
+        screen
+            .iter()
+            .any(|line| line.contains(&format!("{cols}x{rows}")))
             && corner(0, 0) == Some('A')
             && corner(0, cols - 1) == Some('B')
             && corner(rows - 1, 0) == Some('C')
@@ -141,7 +144,12 @@ fn real_programs_are_drawn_right() {
         third.wait_exit();
         assert!(third.is_sane() && !third.mode().contains(TermMode::ALT_SCREEN));
     };
-    check("vim", "vim -u NONE -i NONE -N", "ohello vim\x1b", "hello vim");
+    check(
+        "vim",
+        "vim -u NONE -i NONE -N",
+        "ohello vim\x1b",
+        "hello vim",
+    );
     check("less", "less", "50g", "line 60 ünï");
 }
 
@@ -249,7 +257,8 @@ fn a_draft_holds_mail_back() {
 #[test]
 fn a_flood_ends_in_the_right_screen() {
     let stage = Stage::new();
-    let script = "read x; yes 0123456789 | head -c 30000000; echo; printf '\\033[31mTHE END\\n'; cat";
+    let script =
+        "read x; yes 0123456789 | head -c 30000000; echo; printf '\\033[31mTHE END\\n'; cat";
     let args = ["run", "--name", "bot", "--", "sh", "-c", script];
     let mut first = stage.terminal_of(&args, Size::USUAL);
     first.wait_until("the session", |_| stage.run("status bot").code == 0);
@@ -293,7 +302,8 @@ fn odd_output_and_modes_reach_who_comes_later() {
         | TermMode::SGR_MOUSE
         | TermMode::BRACKETED_PASTE
         | TermMode::APP_CURSOR;
-    let has_all = |t: &Terminal| t.mode().contains(all) && !t.mode().contains(TermMode::SHOW_CURSOR);
+    let has_all =
+        |t: &Terminal| t.mode().contains(all) && !t.mode().contains(TermMode::SHOW_CURSOR);
     early.wait_until("the modes", has_all);
     let mut later = stage.terminal("attach bot", Size::USUAL);
     later.wait_until("the modes", has_all);
@@ -319,7 +329,11 @@ fn the_program_is_answered_once() {
     let ask = "\x1b[6n\x1b[c\x1b[5n";
     agent.say(ask);
     until_so("three answers", || answers() == (1, 1, 1));
-    assert!(agent.heard_text().contains("\x1b[2;1R"), "{:?}", agent.heard_text());
+    assert!(
+        agent.heard_text().contains("\x1b[2;1R"),
+        "{:?}",
+        agent.heard_text()
+    );
     let mut watchers = [0, 1].map(|_| stage.terminal("attach bot", Size::USUAL));
     for watcher in &mut watchers {
         watcher.wait_for_text("ready");
@@ -356,5 +370,8 @@ fn the_child_sees_the_size() {
         terminal.screen().iter().any(|line| line == "30 100")
     });
     let peeked = stage.run("peek bot --json").json();
-    assert_eq!((&peeked["cols"], &peeked["rows"]), (&100.into(), &30.into()));
+    assert_eq!(
+        (&peeked["cols"], &peeked["rows"]),
+        (&100.into(), &30.into())
+    );
 }

@@ -164,11 +164,9 @@ impl Desk {
                 flight,
                 "what was typed before it has not been written, or its offer not been recorded",
             )),
-            Phase::Writing(flight) | Phase::Entering(flight) if is_in(flight) => Some(slow(
-                now,
-                flight,
-                "the program has not taken all of it",
-            )),
+            Phase::Writing(flight) | Phase::Entering(flight) if is_in(flight) => {
+                Some(slow(now, flight, "the program has not taken all of it"))
+            }
             Phase::Free
             | Phase::Breaking { .. }
             | Phase::Recording(_)

@@ -214,7 +214,9 @@ impl Stage {
         pids()
             .filter(|pid| {
                 let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-                environ.split(|byte| *byte == 0).any(|v| v == mark.as_bytes())
+                environ
+                    .split(|byte| *byte == 0)
+                    .any(|v| v == mark.as_bytes())
             })
             .collect()
     }
@@ -396,6 +398,8 @@ pub(crate) fn number_in(path: &Path) -> i32 {
 }
 
 fn number(value: &Value) -> i32 {
-    let number = value.as_i64().unwrap_or_else(|| panic!("{value} is no pid"));
+    let number = value
+        .as_i64()
+        .unwrap_or_else(|| panic!("{value} is no pid"));
     i32::try_from(number).expect("a pid is small")
 }
