@@ -74,7 +74,8 @@ fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
     });
     let line = |cells: [&str; 6]| {
         let cells = cells.iter().zip(widths);
-        let padded = cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
+        let padded =
+            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let dim = Style::new().dimmed();
@@ -82,7 +83,9 @@ fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
     for (session, row) in sessions.iter().zip(&rows) {
         let style = colour(session.activity);
         let cells: [&str; 6] = std::array::from_fn(|column| row[column].as_str());
-        context.out.line(format!("{style}{}{style:#}", line(cells)))?;
+        context
+            .out
+            .line(format!("{style}{}{style:#}", line(cells)))?;
     }
     Ok(())
 }

@@ -51,7 +51,14 @@ const GENERIC: &str = "generic";
 const USUAL: (u16, u16) = (80, 24);
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let launch = launch(args.name, args.harness, args.cwd, args.env, args.socket, args.command)?;
+    let launch = launch(
+        args.name,
+        args.harness,
+        args.cwd,
+        args.env,
+        args.socket,
+        args.command,
+    )?;
     let is_shown = !args.detach && is_on_terminal();
     if !args.detach && !is_shown && !context.json {
         note("this is no terminal, so it runs in the background");
@@ -107,7 +114,10 @@ fn launch(
     let command = command
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|word| {
-            Report::usage(format!("{} is not UTF-8", text::visible(&word.to_string_lossy())))
+            Report::usage(format!(
+                "{} is not UTF-8",
+                text::visible(&word.to_string_lossy())
+            ))
         })?;
     if harness != GENERIC {
         return Err(Report::usage(format!(

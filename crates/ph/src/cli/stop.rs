@@ -73,9 +73,11 @@ pub(super) fn end(context: &Context, name: &AgentName, kill: bool) -> Result<boo
         if Instant::now() > deadline {
             progress_done();
             let why = refusal.map_or(String::new(), |why| format!(": {why}"));
-            return Err(Report::storage(format!("{name} does not end{why}")).hint(format!(
-                "'ph stop --kill {name}', or see 'ph status {name}' for its process"
-            )));
+            return Err(
+                Report::storage(format!("{name} does not end{why}")).hint(format!(
+                    "'ph stop --kill {name}', or see 'ph status {name}' for its process"
+                )),
+            );
         }
         progress(format!("waiting for {name} to end"));
         std::thread::sleep(Duration::from_millis(5));

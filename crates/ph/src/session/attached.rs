@@ -42,7 +42,12 @@ pub(crate) async fn serve(
     let id = shared.next_viewer();
     let (frames, waiting) = mpsc::channel(FRAMES);
     let behind = Rc::new(Cell::new(false));
-    let viewer = Viewer::new(id, size_of(request.cols, request.rows), frames, behind.clone());
+    let viewer = Viewer::new(
+        id,
+        size_of(request.cols, request.rows),
+        frames,
+        behind.clone(),
+    );
     if !shared.terminal.ask(Ask::Attach(viewer)).await {
         return;
     }

@@ -30,10 +30,7 @@ pub(crate) enum Report {
     /// To be told to the desk.
     Event(Event),
     /// The keyboard is ours, and the offer recorded.
-    Offering {
-        lease: Lease,
-        ids: Vec<MessageId>,
-    },
+    Offering { lease: Lease, ids: Vec<MessageId> },
     /// A receipt was recorded, or could not be.
     Recorded,
 }
@@ -147,7 +144,9 @@ fn render(shared: &Shared, letters: &[Letter], input: Input) -> Result<Vec<u8>, 
 pub(crate) async fn nudge(shared: Rc<Shared>, said: &str) -> Result<(), String> {
     let gone = || "the terminal is gone".to_owned();
     let deaf = |_| "the program does not read its input".to_owned();
-    let lease = timeout(PATIENCE, shared.keyboard.lease()).await.map_err(deaf)?;
+    let lease = timeout(PATIENCE, shared.keyboard.lease())
+        .await
+        .map_err(deaf)?;
     let lease = match lease {
         Some(Ok(lease)) => lease,
         Some(Err(HasDraft)) => return Err("a person is typing".to_owned()),

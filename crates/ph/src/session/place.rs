@@ -88,7 +88,10 @@ impl Place {
         private_dir(&dir)?;
         match dir.symlink_metadata() {
             Ok(meta) if meta.is_dir() => Ok(()),
-            Ok(_) => Err(Report::storage(format!("{} is no directory", dir.display()))),
+            Ok(_) => Err(Report::storage(format!(
+                "{} is no directory",
+                dir.display()
+            ))),
             Err(error) => Err(cannot("look at", &dir, &error)),
         }
     }
@@ -116,7 +119,8 @@ impl Place {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
             }
-            file.unlock().map_err(|error| cannot("lock", &path, &error))?;
+            file.unlock()
+                .map_err(|error| cannot("lock", &path, &error))?;
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -151,7 +155,11 @@ impl Place {
             .map_err(|error| Report::storage(format!("cannot write the record: {error}")))?;
         let write = || -> std::io::Result<()> {
             let mut options = private_file();
-            let mut file = options.write(true).create(true).truncate(true).open(&fresh)?;
+            let mut file = options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&fresh)?;
             file.write_all(&text)?;
             std::fs::rename(&fresh, &path)
         };
@@ -224,7 +232,11 @@ impl Birth {
         let path = dir.join(pid.to_string());
         let write = || -> std::io::Result<()> {
             let mut options = private_file();
-            let mut file = options.write(true).create(true).truncate(true).open(&path)?;
+            let mut file = options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&path)?;
             write!(file, "{name} {started}")
         };
         write().map_err(|error| cannot("write", &path, &error))?;

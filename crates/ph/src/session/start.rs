@@ -70,7 +70,8 @@ pub(crate) fn start(
     if log.metadata().is_ok_and(|meta| meta.len() > LOG) {
         let _ = log.set_len(0);
     }
-    let cannot = |error: std::io::Error| Report::storage(format!("cannot start a session: {error}"));
+    let cannot =
+        |error: std::io::Error| Report::storage(format!("cannot start a session: {error}"));
     let ph = std::env::current_exe().map_err(cannot)?;
     let mut host = Command::new(ph)
         .arg(HOST)
@@ -92,7 +93,9 @@ pub(crate) fn start(
     }
     let mut line = String::new();
     if let Some(stdout) = host.stdout.take() {
-        BufReader::new(stdout).read_line(&mut line).map_err(cannot)?;
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .map_err(cannot)?;
     }
     match serde_json::from_str(&line) {
         Ok(Answer::Runs { record, note }) => Ok(Started {

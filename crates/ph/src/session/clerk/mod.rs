@@ -44,13 +44,25 @@ pub(crate) enum Wish {
         sink: Sink,
     },
     Session(Tell<wire::Session>),
-    Why { letter: Box<Letter>, sink: Sink },
+    Why {
+        letter: Box<Letter>,
+        sink: Sink,
+    },
     Stop(Sink),
     Kill(Sink),
     Checkpoint(Sink),
-    Pause { on: bool, sink: Sink },
-    Interactive { enabled: bool, sink: Sink },
-    Nudge { text: String, sink: Sink },
+    Pause {
+        on: bool,
+        sink: Sink,
+    },
+    Interactive {
+        enabled: bool,
+        sink: Sink,
+    },
+    Nudge {
+        text: String,
+        sink: Sink,
+    },
     /// A viewer wants the keyboard to itself.
     Take(ViewerId),
     Release(ViewerId),
@@ -218,7 +230,11 @@ impl Clerk {
         if paste != (self.desk.input() == Input::Pasted) {
             self.tell(Event::Paste(paste));
         }
-        if self.desk.next_wakeup().is_some_and(|at| self.begun + at <= now) {
+        if self
+            .desk
+            .next_wakeup()
+            .is_some_and(|at| self.begun + at <= now)
+        {
             self.tell(Event::Tick);
         }
         if let Some(Ending::Asked { insist_at }) = self.ending
@@ -226,7 +242,12 @@ impl Clerk {
         {
             self.insist();
         }
-        if self.view.pending.next.is_some_and(|at| at <= crate::times::now()) {
+        if self
+            .view
+            .pending
+            .next
+            .is_some_and(|at| at <= crate::times::now())
+        {
             self.view.pending.next = None;
             self.is_stale = true;
             tokio::task::spawn_local(report(
