@@ -56,7 +56,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         args.harness,
         args.cwd,
         args.env,
-        args.socket,
+        &args.socket,
         args.command,
     )?;
     let is_shown = !args.detach && is_on_terminal();
@@ -107,7 +107,7 @@ fn launch(
     harness: String,
     cwd: Option<PathBuf>,
     env: Vec<(String, String)>,
-    sockets: Vec<PathBuf>,
+    sockets: &[PathBuf],
     command: Vec<OsString>,
 ) -> Result<Launch> {
     let command = command.into_iter().map(OsString::into_string);

@@ -8,9 +8,9 @@
 use super::hub::Hub;
 use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
-use super::stub::Recorder;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
+use super::stub::Recorder;
 use crate::screen::{Lines, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
@@ -239,12 +239,7 @@ impl Task {
     }
 
     fn tick(&mut self, now: Instant) {
-        if self
-            .stage
-            .screen
-            .sync_deadline()
-            .is_some_and(|at| at <= now)
-        {
+        if self.stage.screen.sync_deadline().is_some_and(|at| at <= now) {
             self.stage.screen.stop_sync();
         }
         if self.drawn_at + FRAME <= now {
@@ -393,13 +388,7 @@ async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
     let mut filled = 0;
     while filled < buffer.len() {
         match rustix::io::read(pty.get_ref(), &mut buffer[filled..]) {
-            Ok(0) => {
-                return if filled == 0 {
-                    Read::End
-                } else {
-                    Read::Some(filled)
-                };
-            }
+            Ok(0) => return if filled == 0 { Read::End } else { Read::Some(filled) },
             Ok(count) => filled += count,
             Err(Errno::AGAIN) => {
                 ready.clear_ready();
@@ -407,13 +396,7 @@ async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
             }
             Err(Errno::INTR) => {}
             // The other side is closed; on Linux that is an error.
-            Err(_) => {
-                return if filled == 0 {
-                    Read::End
-                } else {
-                    Read::Some(filled)
-                };
-            }
+            Err(_) => return if filled == 0 { Read::End } else { Read::Some(filled) },
         }
     }
     if filled == 0 {
