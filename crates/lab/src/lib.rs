@@ -6,6 +6,7 @@
 mod agree;
 mod home;
 mod letters;
+mod program;
 pub mod pty;
 mod skip;
 pub mod tty;
@@ -13,4 +14,5 @@ pub mod tty;
 pub use agree::{assert_intact, assert_views_agree, moments, records};
 pub use home::TempHome;
 pub use letters::{at, denied, draft, id, name, order, post, text_of};
+pub use program::program;
 pub use skip::skip_or_fail;

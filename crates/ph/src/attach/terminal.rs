@@ -16,13 +16,11 @@ use std::time::{Duration, Instant};
 
 /// Undoes whatever a program may have switched on, and puts the cursor on a fresh line at the
 /// bottom. Begins by ending a sequence that was cut in half.
-pub(super) const RESET: &[u8] = b"\x1b\\\x1b[?2026l\x1b]8;;\x1b\\\
-    \x1b[<16u\x1b[=0u\x1b[?1049l\x1b[<16u\x1b[=0u\x1b[>4;0m\
-    \x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\
-    \x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[4l\x1b[?6l\x1b[?7h\
-    \x0f\x1b(B\x1b[m\x1b[0 q\x1b[?25h\x1b[r\x1b[9999;1H\r\n";
+pub(crate) fn farewell() -> Vec<u8> {
+    [b"\x1b\\", posthaste_screen::leave(), b"\x1b[9999;1H\r\n"].concat()
+}
 
-/// How long a terminal may take to accept [`RESET`].
+/// How long a terminal may take to accept the [`farewell`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Where to draw. It has to be possible without blocking, and our own descriptors are shared with
@@ -124,15 +122,16 @@ impl Held {
     }
 }
 
-/// Sends [`RESET`]. A terminal that takes nothing loses what is still on the way to it; and what
+/// Sends the [`farewell`]. A terminal that takes nothing loses what is still on the way to it; and what
 /// it has sent for the program (the mouse, answers) is not for the shell.
 pub(super) fn reset(screen: &Screen) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
-    if !screen.write_within(RESET, PATIENCE) {
+    let farewell = farewell();
+    if !screen.write_within(&farewell, PATIENCE) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
-        screen.write_within(RESET, Duration::ZERO);
+        screen.write_within(&farewell, Duration::ZERO);
     }
     let _ = rustix::termios::tcflush(screen, QueueSelector::IFlush);
 }

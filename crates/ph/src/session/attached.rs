@@ -10,7 +10,7 @@ use super::lines::Rest;
 use super::terminal::Ask;
 use super::viewer::{FRAMES, Framed, Viewer, ViewerId};
 use super::{Shared, log};
-use crate::screen::Size;
+use posthaste_screen::Size;
 use posthaste_wire::frames::{self, Decoder, Frame, FromClient, ToClient};
 use posthaste_wire::plain::{Attach, Reply};
 use std::cell::Cell;
@@ -47,7 +47,12 @@ pub(crate) async fn serve(
     let id = shared.next_viewer();
     let (frames, waiting) = mpsc::channel(FRAMES);
     let behind = Rc::new(Cell::new(false));
-    let viewer = Viewer::new(id, size_of(request.cols, request.rows), frames, behind.clone());
+    let viewer = Viewer::new(
+        id,
+        size_of(request.cols, request.rows),
+        frames,
+        behind.clone(),
+    );
     if !shared.terminal.ask(Ask::Attach(viewer)).await {
         return;
     }
@@ -116,10 +121,8 @@ async fn show(
             },
             how = ended.wait_for(Option::is_some) => {
                 let how = how.ok().and_then(|how| how.clone()).unwrap_or_default();
-                while let Ok(frame) = waiting.try_recv() {
-                    if write.write_all(&frame).await.is_err() {
-                        return;
-                    }
+                if show_last(shared, id, &mut waiting, behind, write).await.is_err() {
+                    return;
                 }
                 let _ = write.write_all(&control(&ToClient::Ended { how })).await;
                 return;
@@ -130,6 +133,27 @@ async fn show(
         }
         if behind.get() && waiting.is_empty() {
             shared.terminal.ask(Ask::Redraw(id)).await;
+        }
+    }
+}
+
+/// Writes what is still to be seen of a session that has ended: what waits, and the last screen
+/// where this viewer had fallen behind or has only just come.
+async fn show_last(
+    shared: &Shared,
+    id: ViewerId,
+    waiting: &mut mpsc::Receiver<Framed>,
+    behind: &Cell<bool>,
+    write: &mut OwnedWriteHalf,
+) -> std::io::Result<()> {
+    loop {
+        // Once this is answered, what was asked before it has been done.
+        shared.terminal.is_unwatched().await;
+        while let Ok(frame) = waiting.try_recv() {
+            write.write_all(&frame).await?;
+        }
+        if !behind.get() || !shared.terminal.ask(Ask::Redraw(id)).await {
+            return Ok(());
         }
     }
 }

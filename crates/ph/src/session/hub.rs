@@ -237,13 +237,15 @@ impl Hub {
     }
 
     fn each(&self, mut visit: impl FnMut(&Outbox)) {
-        self.outboxes.borrow_mut().retain(|outbox| match outbox.upgrade() {
-            Some(outbox) => {
-                visit(&outbox);
-                true
-            }
-            None => false,
-        });
+        self.outboxes
+            .borrow_mut()
+            .retain(|outbox| match outbox.upgrade() {
+                Some(outbox) => {
+                    visit(&outbox);
+                    true
+                }
+                None => false,
+            });
     }
 
     /// Whether anybody wants to hear of the output.

@@ -8,6 +8,7 @@ use super::draft::Draft;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
@@ -17,6 +18,8 @@ const QUEUE: usize = 64;
 
 /// How many bytes may wait to be typed. Who brings more waits until all else is typed.
 const ROOM: u32 = 1 << 20;
+/// How long a terminal is left alone that nobody reads and nobody can.
+const FULL: Duration = Duration::from_millis(50);
 
 /// What is to be typed.
 #[derive(Debug)]
@@ -179,11 +182,16 @@ async fn write_all(pty: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> std::io::Result<
             Ok(count) => bytes = &bytes[count..],
             Err(rustix::io::Errno::AGAIN) => {
                 let mut ready = pty.writable().await?;
+                let is_closed = ready.ready().is_write_closed();
                 ready.clear_ready();
                 match rustix::io::write(pty.get_ref(), bytes) {
                     Ok(count) => {
                         ready.retain_ready();
                         bytes = &bytes[count..];
+                    }
+                    // With nobody on the other side it stays full and is called ready all the same.
+                    Err(rustix::io::Errno::AGAIN) if is_closed => {
+                        tokio::time::sleep(FULL).await;
                     }
                     Err(rustix::io::Errno::AGAIN) => {}
                     Err(error) => return Err(error.into()),

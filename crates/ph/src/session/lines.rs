@@ -29,7 +29,9 @@ pub(crate) enum Line {
 pub(crate) struct Lines {
     read: OwnedReadHalf,
     buffer: Vec<u8>,
-    /// How much of the buffer is known to hold no line end.
+    /// How much of the buffer has been given out.
+    given: usize,
+    /// Up to where it is known to hold no line end.
     scanned: usize,
     is_passing_over: bool,
     is_at_end: bool,
@@ -41,6 +43,7 @@ impl Lines {
         Self {
             read,
             buffer: Vec::new(),
+            given: 0,
             scanned: 0,
             is_passing_over: false,
             is_at_end: false,
@@ -50,19 +53,18 @@ impl Lines {
 
     pub(crate) async fn next(&mut self) -> Line {
         loop {
-            let end = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
-            if let Some(end) = end {
-                let rest = self.buffer.split_off(self.scanned + end + 1);
-                let mut line = std::mem::replace(&mut self.buffer, rest);
-                line.pop();
-                self.scanned = 0;
-                self.account();
-                return if std::mem::take(&mut self.is_passing_over) || line.len() > MAX_LINE {
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+                let end = self.scanned + end;
+                let line = self.buffer[self.given..end].to_vec();
+                (self.given, self.scanned) = (end + 1, end + 1);
+                let is_too_long = line.len() > MAX_LINE;
+                return if std::mem::take(&mut self.is_passing_over) || is_too_long {
                     Line::TooLong
                 } else {
                     Line::Whole(line)
                 };
             }
+            self.forget_given();
             self.is_passing_over |= self.buffer.len() > MAX_LINE;
             if self.is_passing_over {
                 self.buffer = Vec::new();
@@ -88,8 +90,18 @@ impl Lines {
         }
     }
 
+    fn forget_given(&mut self) {
+        self.buffer.drain(..self.given);
+        self.given = 0;
+        // A long line leaves no more behind than a short one.
+        if self.buffer.capacity() > 4 * PIECE && self.buffer.len() < PIECE {
+            self.buffer.shrink_to(PIECE);
+        }
+    }
+
     /// What comes after the last line, which is no line.
-    pub(crate) fn into_rest(self) -> Rest {
+    pub(crate) fn into_rest(mut self) -> Rest {
+        self.forget_given();
         Rest {
             bytes: self.buffer,
             read: self.read,

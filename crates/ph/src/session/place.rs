@@ -14,10 +14,14 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// The longest path that a socket can have, on any system that we know.
 pub(crate) const MAX_SOCKET_PATH: usize = 103;
+
+/// How long those who look whether a name is taken may keep it from who takes it.
+const LOOKERS: Duration = Duration::from_secs(5);
 
 /// The files of one agent's sessions.
 #[derive(Debug, Clone)]
@@ -84,7 +88,10 @@ impl Place {
         private_dir(&dir)?;
         match dir.symlink_metadata() {
             Ok(meta) if meta.is_dir() => Ok(()),
-            Ok(_) => Err(Report::storage(format!("{} is no directory", dir.display()))),
+            Ok(_) => Err(Report::storage(format!(
+                "{} is no directory",
+                dir.display()
+            ))),
             Err(error) => Err(cannot("look at", &dir, &error)),
         }
     }
@@ -98,10 +105,23 @@ impl Place {
             .create(true)
             .open(&path)
             .map_err(|error| cannot("open", &path, &error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(cannot("lock", &path, &error)),
+        let deadline = Instant::now() + LOOKERS;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
+            }
+            // Who only looks takes it too, for a moment; but shared, which no session does.
+            match file.try_lock_shared() {
+                Ok(()) if Instant::now() < deadline => {}
+                Ok(()) => return Err(cannot("lock", &path, &ErrorKind::TimedOut.into())),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
+            }
+            file.unlock()
+                .map_err(|error| cannot("lock", &path, &error))?;
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -135,7 +155,11 @@ impl Place {
             .map_err(|error| Report::storage(format!("cannot write the record: {error}")))?;
         let write = || -> std::io::Result<()> {
             let mut options = private_file();
-            let mut file = options.write(true).create(true).truncate(true).open(&fresh)?;
+            let mut file = options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&fresh)?;
             file.write_all(&text)?;
             std::fs::rename(&fresh, &path)
         };
@@ -208,7 +232,11 @@ impl Birth {
         let path = dir.join(pid.to_string());
         let write = || -> std::io::Result<()> {
             let mut options = private_file();
-            let mut file = options.write(true).create(true).truncate(true).open(&path)?;
+            let mut file = options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&path)?;
             write!(file, "{name} {started}")
         };
         write().map_err(|error| cannot("write", &path, &error))?;

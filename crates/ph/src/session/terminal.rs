@@ -10,8 +10,7 @@ use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
-use super::stub::Recorder;
-use crate::screen::{Lines, Screen, Sieve, Size, redraw};
+use posthaste_screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
 use rustix::io::Errno;
@@ -117,7 +116,7 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
     let task = Task {
         stage,
         sieve: Sieve::default(),
-        lines: Lines::new(),
+        lines: Lines::default(),
         listened: false,
         unfinished: Vec::new(),
         viewers: Vec::new(),
@@ -225,7 +224,7 @@ impl Task {
             viewer.output(&self.passed);
         }
         if let Some(recorder) = &mut self.stage.recorder {
-            recorder.output(now - self.begun, bytes);
+            recorder.output(now - self.begun, &self.passed);
             self.is_unrecorded = true;
         }
         self.tell_lines(bytes);
@@ -256,7 +255,7 @@ impl Task {
     fn is_listened(&mut self) -> bool {
         let is_wanted = self.stage.hub.wants_output();
         if is_wanted && !self.listened {
-            self.lines = Lines::new();
+            self.lines = Lines::default();
             self.lines.feed(&self.unfinished, &mut |_: &str| {});
         }
         self.listened = is_wanted;
@@ -268,11 +267,17 @@ impl Task {
         if begins.is_some() || self.unfinished.len() + bytes.len() > UNFINISHED {
             self.unfinished.clear();
         }
-        self.unfinished.extend_from_slice(&bytes[begins.unwrap_or(0)..]);
+        self.unfinished
+            .extend_from_slice(&bytes[begins.unwrap_or(0)..]);
     }
 
     fn tick(&mut self, now: Instant) {
-        if self.stage.screen.sync_deadline().is_some_and(|at| at <= now) {
+        if self
+            .stage
+            .screen
+            .sync_deadline()
+            .is_some_and(|at| at <= now)
+        {
             self.stage.screen.stop_sync();
         }
         if self.drawn_at + FRAME <= now {
@@ -290,7 +295,7 @@ impl Task {
         self.recorded_at = now;
         self.is_unrecorded = false;
         if let Some(recorder) = &mut self.stage.recorder
-            && let Err(error) = recorder.flush(&self.stage.screen, now - self.begun)
+            && let Err(error) = recorder.flush(&mut self.stage.screen, now - self.begun)
         {
             log::line(format!("the recording stops: {error}"));
         }
@@ -340,6 +345,8 @@ impl Task {
     }
 
     fn redraw(&mut self, id: ViewerId) {
+        // An update that is held back has reached the others already.
+        self.stage.screen.stop_sync();
         let screen = &self.stage.screen;
         if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
             viewer.redraw(screen, || redraw(screen));
@@ -391,10 +398,18 @@ impl Task {
             self.stage.hub.publish(Topic::Output, &told, count);
         }
         self.stage.screen.stop_sync();
+        // What was held back as the beginning of something is nothing more than that now.
+        self.passed.clear();
+        self.sieve.finish(&mut self.passed);
+        let now = Instant::now();
+        if let Some(recorder) = &mut self.stage.recorder {
+            recorder.output(now - self.begun, &self.passed);
+        }
         for viewer in &mut self.viewers {
+            viewer.output(&self.passed);
             viewer.paint(&self.stage.screen);
         }
-        self.record(Instant::now());
+        self.record(now);
         let Stage { drained, .. } = &mut self.stage;
         if let Some(drained) = drained.take() {
             let _ = drained.send(());
@@ -421,7 +436,13 @@ async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
     let mut filled = 0;
     while filled < buffer.len() {
         match rustix::io::read(pty.get_ref(), &mut buffer[filled..]) {
-            Ok(0) => return if filled == 0 { Read::End } else { Read::Some(filled) },
+            Ok(0) => {
+                return if filled == 0 {
+                    Read::End
+                } else {
+                    Read::Some(filled)
+                };
+            }
             Ok(count) => filled += count,
             Err(Errno::AGAIN) => {
                 ready.clear_ready();
@@ -429,7 +450,13 @@ async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
             }
             Err(Errno::INTR) => {}
             // The other side is closed; on Linux that is an error.
-            Err(_) => return if filled == 0 { Read::End } else { Read::Some(filled) },
+            Err(_) => {
+                return if filled == 0 {
+                    Read::End
+                } else {
+                    Read::Some(filled)
+                };
+            }
         }
     }
     if filled == 0 {
