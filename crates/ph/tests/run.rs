@@ -10,7 +10,10 @@ use posthaste_lab::pty::Size;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs::Permissions;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 
 /// Does nothing for long enough.
 const SLEEP: &str = "sleep 1000";
@@ -257,6 +260,80 @@ fn without_a_terminal_it_runs_in_the_background() {
     assert_eq!(known, want);
     let listed = stage.run("ls --json").json();
     assert_eq!(listed[1], session);
+}
+
+#[test]
+fn where_it_listens() {
+    let stage = Stage::new();
+    let runtime = stage.dir().join("run");
+    let long = stage.dir().join("long-".repeat(30)).join("home");
+    let more = stage.dir().join("more/bot.sock");
+    for dir in [&runtime, &stage.dir().join("more")] {
+        std::fs::create_dir(dir).unwrap();
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).unwrap();
+    }
+    // Left by somebody who is gone.
+    drop(UnixListener::bind(&more).unwrap());
+    let call = |home: &Path, args: &[&str]| {
+        let call = stage.call(args).env("PH_HOME", home);
+        call.env("XDG_RUNTIME_DIR", &runtime).run()
+    };
+    let run = [
+        "run",
+        "--name",
+        "bot",
+        "--json",
+        "--socket",
+        &path_text(&more),
+        "cat",
+    ];
+    let session = call(&stage.home(), &run).json();
+    let own = PathBuf::from(session["socket"].as_str().unwrap());
+    assert!(own.starts_with(runtime.join("posthaste")), "{session}");
+    let (_, far) = (
+        call(&long, &["run", "--name", "far", "--detach", "cat"]).ok(),
+        call(&long, &["status", "far", "--json"]).json(),
+    );
+    let short = stage
+        .call(&["run", "--name", "near", "--json", "cat"])
+        .env("PH_HOME", &long)
+        .run()
+        .json();
+    let sockets = [&session, &far, &short].map(|s| PathBuf::from(s["socket"].as_str().unwrap()));
+    assert!(sockets[2].as_os_str().len() <= 103, "{short}");
+    for path in sockets.iter().chain([&more]) {
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(
+            (mode(path), mode(path.parent().unwrap())),
+            (0o600, 0o700),
+            "{path:?}"
+        );
+    }
+    let mut stream = UnixStream::connect(&more).unwrap();
+    stream.write_all(b"{\"type\":\"status\"}\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("\"name\":\"bot\""), "{answer}");
+    let other = [
+        "run",
+        "--name",
+        "other",
+        "--socket",
+        &path_text(&more),
+        "cat",
+    ];
+    call(&stage.home(), &other).fails(4, "somebody listens");
+    call(&stage.home(), &["stop", "bot", "--kill"]).ok();
+    for name in ["far", "near"] {
+        call(&long, &["stop", name, "--kill"]).ok();
+    }
+    for path in sockets.iter().chain([&more]) {
+        assert!(!path.exists(), "{path:?}");
+    }
+    // Nor does a strange file stand in anybody's way.
+    std::fs::write(stage.home().join("sessions/junk"), "").unwrap();
+    assert_eq!(stage.run("ls").ok(), "no sessions run\n");
+    stage.run("status junk").fails(3, "junk has never run");
 }
 
 #[test]

@@ -130,7 +130,7 @@ impl Place {
         let path = self.lock_file();
         let file = match private_file().read(true).open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) if is_absent(&error) => return Ok(false),
             Err(error) => return Err(cannot("open", &path, &error)),
         };
         match file.try_lock_shared() {
@@ -269,6 +269,11 @@ fn is_ours(dir: &Path) -> bool {
             && meta.uid() == rustix::process::geteuid().as_raw()
             && meta.mode() & 0o077 == 0
     })
+}
+
+/// Whether nothing can be at a path, because what it goes through is not there or no directory.
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 pub(crate) fn private_dir(dir: &Path) -> Result<()> {

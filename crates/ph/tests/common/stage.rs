@@ -210,13 +210,13 @@ impl Stage {
 
     /// Every process that belongs to this home.
     pub(crate) fn processes(&self) -> Vec<i32> {
-        let mark = format!("PH_HOME={}", path_text(&self.home()));
+        let mark = format!("PH_HOME={}/", path_text(self.dir()));
         pids()
             .filter(|pid| {
                 let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
                 environ
                     .split(|byte| *byte == 0)
-                    .any(|v| v == mark.as_bytes())
+                    .any(|v| v.starts_with(mark.as_bytes()))
             })
             .collect()
     }
