@@ -297,6 +297,7 @@ fn where_it_listens() {
     let short = stage
         .call(&["run", "--name", "near", "--json", "cat"])
         .env("PH_HOME", &long)
+        .env("TMPDIR", stage.dir())
         .run()
         .json();
     let sockets = [&session, &far, &short].map(|s| PathBuf::from(s["socket"].as_str().unwrap()));

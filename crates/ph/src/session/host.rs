@@ -9,7 +9,7 @@ use super::place::{Birth, Place, Record};
 use super::pulse::Pulse;
 use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
-use super::{Shared, child, connection, log, process};
+use super::{Shared, child, connection, log, place, process};
 use crate::report::{Report, Result};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
@@ -117,7 +117,7 @@ async fn run(orders: Orders) -> Result<()> {
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
-    let note = take_over(&books, &launch.name).await?;
+    let note = take_over(&books, &home, &launch.name).await?;
     let socket = place.socket()?;
     let mut sockets = vec![listen::own(&socket)?];
     for path in &launch.sockets {
@@ -127,6 +127,10 @@ async fn run(orders: Orders) -> Result<()> {
         home: home.path(),
         socket: &socket,
     };
+    // What the child starts must know whose it is from its first instruction on.
+    let me = std::process::id();
+    let began = process::started(me).unwrap_or_default();
+    let _parent = Birth::note(&home, &launch.name, me, began)?;
     let (pty, child) = child::spawn(launch, &told, files)?;
     let record = record_of(&orders, &child, socket);
     let started_at = record.started_at;
@@ -148,7 +152,7 @@ async fn run(orders: Orders) -> Result<()> {
         sockets,
         _lock: lock,
     };
-    let _birth = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
+    let _child = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
     place.write_record(&record)?;
     answer(&Answer::Runs {
@@ -196,7 +200,7 @@ fn more_files() -> Rlimit {
 }
 
 /// Puts away what a session of this name has left behind, and says so.
-async fn take_over(books: &Books, name: &AgentName) -> Result<Option<String>> {
+async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Option<String>> {
     let agent = name.clone();
     let latest = books.ask(move |journal| journal.session(&agent)).await?;
     let mut note = None;
@@ -210,6 +214,8 @@ async fn take_over(books: &Books, name: &AgentName) -> Result<Option<String>> {
         for pid in &left {
             process::signal(*pid, Signal::KILL);
         }
+        place::forget(home, name, run.started.pid, run.started.pid_started);
+        place::forget(home, name, child, began);
         let ended = match left.as_slice() {
             [] => String::new(),
             left => format!("; ended what was left of it ({} processes)", left.len()),

@@ -199,7 +199,7 @@ impl Place {
     }
 }
 
-/// Which sessions' children there are: a file a pid, with the agent's name in it.
+/// Which sessions and children of theirs there are: a file a pid, with the agent's name in it.
 fn children(home: &Path) -> PathBuf {
     home.join("sessions").join(".children")
 }
@@ -219,7 +219,7 @@ pub(crate) fn agent_here(home: &Home) -> Option<AgentName> {
         })
 }
 
-/// Says whose child a process is, for as long as this is kept.
+/// Says whose process this is, for as long as this is kept.
 #[derive(Debug)]
 pub(crate) struct Birth {
     path: PathBuf,
@@ -241,6 +241,15 @@ impl Birth {
         };
         write().map_err(|error| cannot("write", &path, &error))?;
         Ok(Self { path })
+    }
+}
+
+/// Removes what a session that is gone has said of a process.
+pub(crate) fn forget(home: &Home, name: &AgentName, pid: u32, started: u64) {
+    let path = children(home.path()).join(pid.to_string());
+    let said = std::fs::read_to_string(&path);
+    if said.is_ok_and(|said| said == format!("{name} {started}")) {
+        let _ = std::fs::remove_file(path);
     }
 }
 
