@@ -31,8 +31,8 @@ const MAIN: &[u8] = b"\x1b[?1049l";
 pub(crate) const ALTERNATE: &[u8] = b"\x1b[?1049h";
 
 /// What a program may have done to the person's own terminal, undone. The title stays. The cursor
-/// ends at the bottom, or where it was before the alternate screen.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b[?6;69l\x1b[r\x1b[999;1H\x1b7\x1b[?1049l\
+/// stays where it is, or was before the alternate screen.
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b[?6;69l\x1b7\x1b[r\x1b8\x1b[?1049l\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?1;5;9;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7;25h\
     \x1b[4;20l\x1b>\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0 q\x1b[m";
 

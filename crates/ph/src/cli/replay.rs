@@ -1,6 +1,6 @@
 use super::names::{NameParser, complete_agents};
 use super::status;
-use crate::attach::farewell;
+use crate::attach::{GoOn, farewell};
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
 use crate::session::host::RECORDING_STEM;
@@ -54,7 +54,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let played = play(context, args, &files);
     // However it went, the person's terminal is given back.
-    context.out.bytes(&farewell())?;
+    context.out.bytes(&farewell(GoOn::Below))?;
     played.map(|()| Code::Ok)
 }
 
