@@ -296,7 +296,8 @@ impl Wire {
     pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.asked += 1;
         let id = format!("own-{}", self.asked);
-        let call = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let mut call = json!({"jsonrpc": "2.0", "id": id, "method": method});
+        call["params"] = params;
         self.say(call.to_string());
         loop {
             let said = self.json();

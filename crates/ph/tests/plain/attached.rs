@@ -118,6 +118,7 @@ fn a_false_length_ends_that_client_alone() {
         .stream
         .write_all(&[DATA, 0, 0xa0, 0, 0, b'x'])
         .expect("a session");
+    waits.wait_for("ready");
     good.keys(b"still here\n");
     good.wait_for("still here\r\nstill here");
     waits.wait_for("still here\r\nstill here");

@@ -2,11 +2,11 @@
 //! we are more careful.
 
 use crate::common::session::{BOT, Session, Viewer, Wire, run};
-use crate::common::{Ph, wait_for};
+use crate::common::{PATIENCE, Ph, wait_for};
 use posthaste_lab::tty::Tty;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const INTERRUPT: &str = "\u{3}";
 
@@ -27,7 +27,11 @@ fn urgent(id: &str, body: &str) -> String {
 }
 
 fn wait_for_typed(tty: &Tty, want: &str) {
-    wait_for(want, || (tty.typed() == want).then_some(()));
+    let deadline = Instant::now() + PATIENCE;
+    while tty.typed() != want {
+        assert!(Instant::now() < deadline, "{:?}, not {want:?}", tty.typed());
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 fn wait_for_rule(session: &Session, id: &str, rule: &str) -> Value {
@@ -286,7 +290,8 @@ fn a_stale_socket_is_replaced_and_a_live_one_refused() {
         .fails(4, "bot is already running");
     first.signal(Signal::KILL);
     wait_for("its death", || {
-        (!crate::common::session::is_alive(first.pid)).then_some(())
+        let known = first.ph.run("status bot --json").json();
+        (known["exit"] == "crashed").then_some(())
     });
     assert!(first.socket.exists() && std::path::Path::new(&extra).exists());
     let done = run(&first.ph, BOT, &flags, &shell).run();

@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 
 const QUIET: &str = "echo ready; exec cat";
 
-fn plain(session: &Session, request: Value) -> String {
-    Wire::plain(&session.socket, &request)
+fn plain(session: &Session, request: &Value) -> String {
+    Wire::plain(&session.socket, request)
 }
 
-fn parsed(session: &Session, request: Value) -> Value {
+fn parsed(session: &Session, request: &Value) -> Value {
     serde_json::from_str(&plain(session, request)).expect("JSON")
 }
 
@@ -22,7 +22,7 @@ fn every_request_has_its_reply() {
     session.ask("pause", json!({}));
     let sent = plain(
         &session,
-        json!({"type": "send", "priority": "idle", "from": "alice", "body": "hi", "raw": false,
+        &json!({"type": "send", "priority": "idle", "from": "alice", "body": "hi", "raw": false,
             "expects_response": false, "er_trigger_id": "12345678"}),
     );
     assert_eq!(
@@ -31,7 +31,7 @@ fn every_request_has_its_reply() {
     );
     let id = serde_json::from_str::<Value>(&sent).expect("JSON")["message_id"].clone();
 
-    let shown = plain(&session, json!({"type": "show", "message_id": id}));
+    let shown = plain(&session, &json!({"type": "show", "message_id": id}));
     assert_eq!(
         session.ph.redact(&shown),
         "{\"ok\":true,\"message\":{\"id\":\"[id1]\",\"from\":\"alice\",\"priority\":\"idle\",\
@@ -55,7 +55,7 @@ fn every_request_has_its_reply() {
     wait_for("its place in the queue", || {
         (session.ask("session", json!({}))["queued"] == 1).then_some(())
     });
-    let status = plain(&session, json!({"type": "status"}));
+    let status = plain(&session, &json!({"type": "status"}));
     let agent = &serde_json::from_str::<Value>(&status).expect("JSON")["agent"];
     let mut fixed = status.clone();
     for field in ["uptime", "state_duration"] {
@@ -84,13 +84,13 @@ fn every_request_has_its_reply() {
         json!("text"),
     ] {
         let hook = json!({"type": "hook_event", "event_name": "PreToolUse", "payload": payload});
-        assert_eq!(plain(&session, hook), r#"{"ok":true}"#);
+        assert_eq!(plain(&session, &hook), r#"{"ok":true}"#);
     }
     assert_eq!(
-        plain(&session, json!({"type": "hook_event"})),
+        plain(&session, &json!({"type": "hook_event"})),
         r#"{"ok":true}"#
     );
-    assert_eq!(plain(&session, json!({"type": "stop"})), r#"{"ok":true}"#);
+    assert_eq!(plain(&session, &json!({"type": "stop"})), r#"{"ok":true}"#);
     session.wait_gone();
 }
 
@@ -126,7 +126,7 @@ fn what_cannot_be_done_is_said_in_the_originals_words() {
     ] {
         let error = serde_json::to_string(want).expect("a text");
         let want = format!(r#"{{"ok":false,"error":{error}}}"#);
-        assert_eq!(plain(&session, request.clone()), want, "{request}");
+        assert_eq!(plain(&session, &request), want, "{request}");
     }
     for (request, says) in [
         (json!({"type": 5}), "invalid request"),
@@ -151,7 +151,7 @@ fn what_cannot_be_done_is_said_in_the_originals_words() {
             "invalid request: 'cols'",
         ),
     ] {
-        let reply = parsed(&session, request.clone());
+        let reply = parsed(&session, &request);
         assert_eq!(reply["ok"], false, "{request}");
         let error = reply["error"].as_str().expect("a text");
         assert!(error.contains(says), "{request}: {error}");
@@ -189,11 +189,11 @@ fn a_message_is_queued_and_then_delivered() {
     let (session, tty) = Session::tty(false);
     let send = |priority: &str, body: &str| {
         let request = json!({"type": "send", "priority": priority, "from": "a", "body": body});
-        let reply = parsed(&session, request);
+        let reply = parsed(&session, &request);
         reply["message_id"].as_str().expect("an id").to_owned()
     };
     let id = send("", "hi");
-    let show = || parsed(&session, json!({"type": "show", "message_id": id}))["message"].clone();
+    let show = || parsed(&session, &json!({"type": "show", "message_id": id}))["message"].clone();
     let before = show();
     assert_eq!(
         (&before["status"], &before["priority"]),
@@ -212,6 +212,6 @@ fn a_message_is_queued_and_then_delivered() {
     );
     assert_eq!(delivered.len(), "2026-01-23 10:30:00".len());
     // An id may be given by its beginning.
-    let short = parsed(&session, json!({"type": "show", "message_id": &id[..8]}));
+    let short = parsed(&session, &json!({"type": "show", "message_id": &id[..8]}));
     assert_eq!(short["message"], after);
 }
