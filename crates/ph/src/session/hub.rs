@@ -365,3 +365,32 @@ impl Hub {
         count
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_waits_within_its_credit_and_no_longer() {
+        let begun = Instant::now();
+        let mut patience = Patience {
+            credit: CREDIT,
+            looked_at: begun,
+            is_waiting: false,
+        };
+        let at = |tenths: u32| begun + CREDIT / 10 * tenths;
+        // Whoever it waits for, the time is the same for all.
+        for tenths in 0..10 {
+            assert!(patience.allows(true, at(tenths)), "{tenths}");
+        }
+        assert!(!patience.allows(true, at(10)));
+        // It comes back at a tenth of the time.
+        assert!(patience.allows(true, at(20)));
+        assert!(!patience.allows(true, at(21)));
+        assert!(!patience.allows(false, at(200)));
+        for tenths in 200..210 {
+            assert!(patience.allows(true, at(tenths)), "{tenths}");
+        }
+        assert!(!patience.allows(true, at(210)));
+    }
+}
