@@ -4,6 +4,7 @@
 use crate::error::{Error, Result, is_failed_sync, sqlite};
 use crate::home::{Home, private_file};
 use crate::host::HostHold;
+use crate::inode::FileId;
 use crate::job::{Answer, Done, Durability, Job};
 use crate::lock::{Held, WritersLock};
 use crate::schema::{self, Position, VIEWS};
@@ -39,6 +40,8 @@ const SMALL_CACHE: u32 = 512;
 pub struct Journal {
     pub(crate) home: Home,
     pub(crate) conn: Connection,
+    /// The file that the connection has open.
+    file: FileId,
     pub(crate) views: Views,
     pub(crate) patience: Patience,
     pub(crate) lock: WritersLock,
@@ -73,6 +76,7 @@ impl Journal {
         if !home.has_journal()? {
             private_file(&path)?;
         }
+        let file = FileId::at(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(&path, flags).map_err(sqlite(&path))?;
         let wal_frames = Arc::default();
@@ -81,6 +85,7 @@ impl Journal {
         let mut journal = Self {
             home,
             conn,
+            file,
             views,
             patience,
             lock,
@@ -88,7 +93,10 @@ impl Journal {
             wal_frames,
             _host: host,
         };
-        match journal.position()? {
+        let position = journal.position()?;
+        // SQLite has opened the journal by its name, and its WAL with the first look.
+        journal.expect_in_place()?;
+        match position {
             Some(position) => {
                 journal.origin = position.origin;
                 journal.sync_new_wal()?;
@@ -114,12 +122,13 @@ impl Journal {
     /// Makes the tables, unless another process was faster.
     fn create(&mut self) -> Result<()> {
         let path = self.home.journal();
-        let _held = self.lock.acquire(self.patience.0)?;
+        let _held = self.turn()?;
         let fresh = Uuid::new_v4().to_string();
         let version = self.views.version;
         self.use_wal()?;
         // A look is enough for SQLite to make the WAL.
         self.position()?;
+        self.expect_in_place()?;
         self.sync_new_wal()?;
         in_transaction(&mut self.conn, |tx| schema::create(tx, version, &fresh))
             .map_err(sqlite(&path))?;
@@ -133,7 +142,16 @@ impl Journal {
 
     /// Takes this process's turn to write.
     pub(crate) fn turn(&self) -> Result<Held> {
-        self.lock.acquire(self.patience.0)
+        let held = self.lock.acquire(self.patience.0);
+        // Without its home there is no lock to be had either; this says why.
+        self.expect_in_place()?;
+        held
+    }
+
+    /// Refuses where the home was removed or replaced since this journal was opened. SQLite would
+    /// go on writing to a file that nobody finds any more.
+    pub fn expect_in_place(&self) -> Result<()> {
+        self.file.expect_at(&self.home.journal())
     }
 
     /// Takes the turn to write and keeps it, as a writer that hangs would.
