@@ -1,6 +1,6 @@
 //! The rules that hold a message back, and what is said of them.
 
-use super::{Desk, Lane, Phase};
+use super::{Desk, Lane, PausedBy, Phase};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -183,14 +183,11 @@ impl Desk {
 
     fn describe(&self, rule: Rule, letter: &Letter) -> Hold {
         let judged = self.activity();
-        let pause = self.pauses.first();
         let since = match rule {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
-            Rule::Paused => pause.map_or(judged.since, |pause| pause.since),
+            Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.draft.unwrap_or(judged.since),
         };
-        let by = pause.map_or("somebody", |pause| pause.by.as_str());
-        let by = text::one_line(by, 80);
         let set_aside = match Lane::of(letter) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
             Lane::Raw | Lane::Normal | Lane::Idle => "",
@@ -208,8 +205,8 @@ impl Desk {
             ),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
-                format!("paused by {by}"),
-                format!("{by} releases it or is gone"),
+                self.pauses_say(PausedBy::evidence, "; "),
+                self.pauses_say(PausedBy::release, ", and "),
             ),
             Rule::Draft => (
                 format!("a person has typed something and not submitted it{set_aside}"),
@@ -234,6 +231,12 @@ impl Desk {
             evidence,
             release,
         }
+    }
+
+    fn pauses_say(&self, word: fn(PausedBy) -> &'static str, between: &str) -> String {
+        let mut words: Vec<_> = self.pauses.iter().map(|pause| word(pause.by)).collect();
+        words.dedup();
+        words.join(between)
     }
 
     fn question(&self, letter: &Letter) -> String {
