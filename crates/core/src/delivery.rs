@@ -372,19 +372,19 @@ impl Desk {
         if ids.is_empty() {
             return Vec::new();
         }
-        let unwritten = |ids, why: &str| {
+        let take_back = |ids, why: &str| {
             let reason = format!("nothing was written: {why}");
-            Effect::Uncertain { ids, reason }
+            Effect::Withdraw { ids, reason }
         };
         // In the moment that the journal took, the way may have been barred, or become narrow.
         if let Some(rule) = self.barrier(flight.lane) {
-            return vec![unwritten(ids, rule.name())];
+            return vec![take_back(ids, rule.name())];
         }
         let rest = match self.input {
             Input::Typed => ids.split_off(1),
             Input::Pasted => Vec::new(),
         };
-        let rest = (!rest.is_empty()).then(|| unwritten(rest, "pastes are not taken any more"));
+        let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
         self.phase = Phase::Writing(Flight {
             ids: ids.clone(),
             ..flight

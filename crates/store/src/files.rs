@@ -267,6 +267,7 @@ pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
             | Job::Offered { .. }
             | Job::Accepted { .. }
             | Job::Uncertain { .. }
+            | Job::Withdraw { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
             | Job::Ended { .. },

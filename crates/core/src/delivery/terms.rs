@@ -108,6 +108,8 @@ pub enum Effect {
         ids: Vec<MessageId>,
         evidence: String,
     },
+    /// Record that the offer of these is taken back: nothing of it was written.
+    Withdraw { ids: Vec<MessageId>, reason: String },
     /// Record that the offer of these was cut off.
     Uncertain { ids: Vec<MessageId>, reason: String },
 }

@@ -197,6 +197,7 @@ fn said(effects: &[Effect]) -> String {
         Effect::Write { ids } => format!("write {}", list(ids)),
         Effect::Enter => "enter".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
+        Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
     });
     words.collect::<Vec<_>>().join("; ")
@@ -262,14 +263,14 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
         let lines = [
             begin(),
             (3_000, Hear(event), ""),
-            (3_001, recorded(&[1, 2]), "uncertain 1,2"),
+            (3_001, recorded(&[1, 2]), "withdraw 1,2"),
         ];
         play(pasting(), &lines);
     }
     let narrow = [
         begin(),
         (3_000, Hear(Event::Paste(false)), ""),
-        (3_001, recorded(&[1, 2]), "uncertain 2; write 1"),
+        (3_001, recorded(&[1, 2]), "withdraw 2; write 1"),
     ];
     play(pasting(), &narrow);
     // That it began to work is no reason to hold what is under way.
@@ -600,6 +601,7 @@ proptest! {
         let mut todo: Vec<Event> = Vec::new();
         let mut desk = idle();
         let mut now = 2_000;
+        let mut is_written = false;
         let (mut draft, mut paused, mut asked) = (false, Vec::<PausedBy>::new(), false);
         for (event, pass) in happenings {
             now += pass;
@@ -626,6 +628,7 @@ proptest! {
                     Effect::Offer { ids } => {
                         prop_assert!(under_way.is_empty(), "one at a time");
                         prop_assert!(!barred && paused.is_empty());
+                        is_written = false;
                         todo = vec![Event::Recorded(ids.clone())];
                         pending.retain(|l| !ids.contains(&l.message.id));
                         under_way = ids;
@@ -633,6 +636,7 @@ proptest! {
                     Effect::Write { ids } => {
                         prop_assert!(!barred && paused.is_empty());
                         prop_assert_eq!(&ids, &under_way);
+                        is_written = true;
                         todo = vec![Event::Wrote];
                     }
                     Effect::Enter => {
@@ -644,7 +648,16 @@ proptest! {
                         under_way.clear();
                         todo.clear();
                     }
+                    Effect::Withdraw { ids, .. } => {
+                        prop_assert!(!is_written, "nothing of it was written");
+                        prop_assert!(ids.iter().all(|id| under_way.contains(id)));
+                        under_way.retain(|id| !ids.contains(id));
+                        if under_way.is_empty() {
+                            todo.clear();
+                        }
+                    }
                     Effect::Uncertain { ids, .. } => {
+                        prop_assert!(is_written, "else it is taken back");
                         prop_assert!(ids.iter().all(|id| under_way.contains(id)));
                         under_way.retain(|id| !ids.contains(id));
                         if under_way.is_empty() {

@@ -303,7 +303,9 @@ impl Clerk {
                         self.send(errands::enter(lease));
                     }
                 }
-                effect @ (Effect::Offered { .. } | Effect::Uncertain { .. }) => {
+                effect @ (Effect::Offered { .. }
+                | Effect::Withdraw { .. }
+                | Effect::Uncertain { .. }) => {
                     self.send(errands::record(shared, effect));
                 }
             }
