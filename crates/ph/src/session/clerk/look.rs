@@ -52,12 +52,17 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.view = view;
+                self.trouble = None;
                 // One that was looked up while an offer was being recorded may be from before it.
                 self.is_fresh = !self.is_stale;
             }
+            // The next tick brings another look.
             Err(error) => {
-                super::log::line(format!("the mail cannot be looked at: {error}"));
-                self.is_stale = true;
+                let trouble = error.to_string();
+                if self.trouble.as_ref() != Some(&trouble) {
+                    super::log::line(format!("the mail cannot be looked at: {trouble}"));
+                    self.trouble = Some(trouble);
+                }
             }
         }
     }
@@ -98,6 +103,7 @@ impl View {
         seq: Option<u64>,
         is_listened: bool,
     ) -> Result<Self, Error> {
+        journal.expect_in_place()?;
         let now = crate::times::now();
         let pending = journal.pending(agent, now)?;
         let unread = journal.count(agent, now)?.unread;

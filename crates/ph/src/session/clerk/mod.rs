@@ -94,6 +94,8 @@ pub(crate) struct Clerk {
     is_fresh: bool,
     is_looking: bool,
     looked_at: Instant,
+    /// Why the last look failed, which is said once.
+    trouble: Option<String>,
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
@@ -131,6 +133,7 @@ impl Clerk {
             is_fresh: false,
             is_looking: false,
             looked_at: begun,
+            trouble: None,
             is_stale: true,
             lease: None,
             errands: 0,
@@ -300,7 +303,9 @@ impl Clerk {
                         self.send(errands::enter(lease));
                     }
                 }
-                effect @ (Effect::Offered { .. } | Effect::Uncertain { .. }) => {
+                effect @ (Effect::Offered { .. }
+                | Effect::Withdraw { .. }
+                | Effect::Uncertain { .. }) => {
                     self.send(errands::record(shared, effect));
                 }
             }
