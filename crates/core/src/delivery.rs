@@ -111,6 +111,8 @@ pub struct Desk {
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
     draft: Option<Moment>,
+    /// Since when the terminal holds input that the program has not read.
+    unread: Option<Moment>,
     input: Input,
     phase: Phase,
 }
@@ -124,6 +126,7 @@ impl Desk {
             dialog: None,
             pauses: Vec::new(),
             draft: None,
+            unread: None,
             input: Input::Typed,
             phase: Phase::Free,
         }
@@ -140,6 +143,12 @@ impl Desk {
             },
             (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged.clone(),
         }
+    }
+
+    /// For how long the program has left its input unread, if it has.
+    pub fn unread_for(&self, now: Moment) -> Option<Duration> {
+        let since = self.unread?;
+        Some(now.mono.saturating_sub(since.mono))
     }
 
     /// How the program takes text now.
@@ -171,6 +180,7 @@ impl Desk {
             Rule::Paused => "delivery is paused",
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
+            Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
         };
         Some(reason.to_owned())
@@ -219,6 +229,7 @@ impl Desk {
             Activity::Working | Activity::Blocked(_) => true,
             Activity::Starting | Activity::Idle | Activity::Exited => false,
         };
+        let is_busy = is_busy || self.unread.is_some();
         let interrupt = lane == Lane::Interrupt && is_busy;
         Decision::Offer { ids, interrupt }
     }
@@ -264,6 +275,8 @@ impl Desk {
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => self.draft = self.draft.or(Some(now)),
             Event::DraftGone => self.draft = None,
+            Event::Unread(true) => self.unread = self.unread.or(Some(now)),
+            Event::Unread(false) => self.unread = None,
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),

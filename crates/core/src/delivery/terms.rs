@@ -77,6 +77,8 @@ pub enum Event {
     Draft,
     /// What was typed is submitted or cleared.
     DraftGone,
+    /// The terminal holds input that the program has not read, or none any more.
+    Unread(bool),
     /// The program wants bracketed paste, or does not.
     Paste(bool),
     /// Of an [`Effect::Offer`]: these may be shown, and it stands in the journal.

@@ -336,6 +336,39 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
 }
 
 #[test]
+fn nothing_is_typed_onto_input_that_nobody_has_read() {
+    use Doing::{Act, Hear};
+    for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
+        let pending = [letter(1, priority)];
+        let desk = play(
+            idle(),
+            &[
+                (3_000, Hear(Event::Unread(true)), ""),
+                (3_001, Act(&pending), ""),
+            ],
+        );
+        let hold = desk.hold(ms(3_002), &pending[0], &pending);
+        assert_eq!(rule(hold), "not-reading");
+        play(
+            desk,
+            &[
+                (3_010, Hear(Event::Unread(false)), ""),
+                (3_011, Act(&pending), "offer 1"),
+            ],
+        );
+    }
+    // The key that an interrupt presses may be what makes the program read again.
+    let urgent = [letter(1, Priority::Interrupt)];
+    play(
+        idle(),
+        &[
+            (3_000, Hear(Event::Unread(true)), ""),
+            (3_001, Act(&urgent), "key [3]"),
+        ],
+    );
+}
+
+#[test]
 fn an_interrupt_presses_its_key_and_waits() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Interrupt)];

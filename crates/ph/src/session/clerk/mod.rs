@@ -32,6 +32,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// How often the journal is looked at while there is much mail.
 const LOOK: Duration = Duration::from_millis(20);
+/// How long unread input is looked at often; after that it is looked at now and then.
+const SOON: Duration = Duration::from_secs(1);
 /// How many reports may wait: at most one errand of each kind is under way.
 const REPORTS: usize = 16;
 
@@ -222,7 +224,12 @@ impl Clerk {
             let wait = Duration::try_from(wait).unwrap_or_default();
             Instant::now() + wait.clamp(Duration::from_millis(1), bell::TICK)
         });
-        [desk, insist, look, due].into_iter().flatten().min()
+        let input = self.desk.unread_for(self.now()).map(|unread| {
+            let again = if unread < SOON { SOON / 100 } else { SOON / 4 };
+            Instant::now() + again
+        });
+        let input = input.filter(|_| !self.view.pending.due.is_empty());
+        [desk, insist, look, due, input].into_iter().flatten().min()
     }
 
     /// Whatever the time has come for.
@@ -263,12 +270,25 @@ impl Clerk {
             self.look();
         }
         self.reach_checkpoint();
+        self.look_at_input();
         if self.is_fresh {
             let (now, pending) = (self.now(), &self.view.pending.due);
             let effects = self.desk.act(now, pending);
             self.perform(effects);
         }
         self.tell_changes();
+    }
+
+    /// Sees whether the program reads what is typed, where there is more to type. Nobody tells us
+    /// when it does.
+    fn look_at_input(&mut self) {
+        if self.view.pending.due.is_empty() || self.desk.is_writing() {
+            return;
+        }
+        let is_unread = self.shared.keyboard.is_unread();
+        if is_unread != self.desk.unread_for(self.now()).is_some() {
+            self.tell(Event::Unread(is_unread));
+        }
     }
 
     fn output(&mut self) {
