@@ -7,6 +7,7 @@ mod common;
 
 use common::path_text;
 use common::stage::{Agent, Stage, is_alive, kill, until, until_so};
+use posthaste_store::{Home, Journal, Patience};
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::Duration;
@@ -311,13 +312,10 @@ fn a_pause_holds_everything_and_its_end_lets_it_go_in_order() {
     assert_eq!(agent.heard_text(), want.concat());
 }
 
-#[test]
-fn an_agent_that_does_not_read_holds_up_nobody_else() {
-    let stage = Stage::new();
-    let agent = stage.agent("bot", "--raw --paste --deaf");
-    stage.until_activity("bot", "idle");
+/// Sends more than a terminal takes of what is not read, all at once; gives back a message that is
+/// stuck in it, and the last.
+fn send_too_much(stage: &Stage) -> [String; 2] {
     stage.rpc("bot", "pause", &json!({}));
-    // More than a terminal takes of what is not read.
     let body = "x".repeat(300);
     let last = (0..100)
         .map(|_| stage.send(&format!("bot {body}")))
@@ -331,6 +329,15 @@ fn an_agent_that_does_not_read_holds_up_nobody_else() {
         let id = one["id"].as_str().unwrap().to_owned();
         (stage.rule(&id) == "not-reading").then_some(id)
     });
+    [stuck, last]
+}
+
+#[test]
+fn an_agent_that_does_not_read_holds_up_nobody_else() {
+    let stage = Stage::new();
+    let agent = stage.agent("bot", "--raw --paste --deaf");
+    stage.until_activity("bot", "idle");
+    let [stuck, last] = send_too_much(&stage);
     stage.until_rule(&last, "in-flight");
     let nudged = stage.run("nudge bot hi");
     assert_eq!(
@@ -354,6 +361,33 @@ fn an_agent_that_does_not_read_holds_up_nobody_else() {
     });
     assert!(!reader.heard_text().contains(" hi\r"));
     until_so("an empty queue", || stage.status("bot")["queued"] == 0);
+}
+
+#[test]
+fn a_receipt_outlives_a_journal_that_is_busy() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.home()).unwrap();
+    let settings = "[journal]\nlock_timeout = \"100ms\"\n";
+    std::fs::write(stage.home().join("config.toml"), settings).unwrap();
+    stage.agent("bot", "--raw --paste");
+    stage.until_activity("bot", "idle");
+    let child = stage.child("bot");
+    kill(child, Signal::STOP);
+    let [stuck, last] = send_too_much(&stage);
+    let journal = Journal::open(Home::at(stage.home()), Patience::DEFAULT).unwrap();
+    let held = journal.hold().unwrap();
+    kill(child, Signal::CONT);
+    let log = stage.home().join("sessions").join("bot").join("log");
+    until_so("a receipt that waits", || {
+        let said = std::fs::read_to_string(&log).unwrap();
+        said.contains("a receipt has to wait: the journal is busy")
+    });
+    assert_eq!(stage.receipts(&stuck), ["stored", "offering"]);
+    drop(held);
+    stage.until_receipt(&stuck, "offered");
+    stage.until_receipt(&last, "offered");
+    let want = ["stored", "offering", "offered"];
+    assert_eq!(stage.receipts(&stuck), want);
 }
 
 #[test]

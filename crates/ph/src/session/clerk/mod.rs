@@ -32,7 +32,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// How often the journal is looked at while there is much mail.
 const LOOK: Duration = Duration::from_millis(20);
-/// How many reports may wait: at most one errand of each kind is under way.
+/// How many reports may wait; whoever comes when it is full waits for room.
 const REPORTS: usize = 16;
 
 type Tell<T> = Box<dyn FnOnce(T)>;
