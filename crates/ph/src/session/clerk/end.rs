@@ -69,6 +69,7 @@ impl Clerk {
                 Ok(None) | Err(_) => break,
             }
         }
+        self.last_look(Instant::now() + LAST_RECEIPTS).await;
         let run = match (&self.ending, status) {
             (Some(_), _) => Run::Stopped,
             (None, Ok(status)) if status.success() => Run::Completed,
