@@ -24,8 +24,8 @@ use std::time::Duration;
 const BREAK: Duration = Duration::from_secs(5);
 /// How often the interrupt key is pressed.
 const KEYS: u8 = 3;
-/// How long nothing is offered after the journal failed.
-const REST: Duration = Duration::from_secs(1);
+/// How long the journal is left alone after it failed.
+pub const REST: Duration = Duration::from_secs(1);
 
 /// By which rules a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,6 +280,7 @@ impl Desk {
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),
+            Event::Barred => self.let_go(),
             Event::NotRecorded(why) => self.rest(now, why),
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
@@ -403,6 +404,13 @@ impl Desk {
             ..flight
         });
         rest.into_iter().chain([Effect::Write { ids }]).collect()
+    }
+
+    /// An offer that has not begun. What barred it is told by an event of its own.
+    fn let_go(&mut self) {
+        if let Phase::Recording(_) = self.phase {
+            self.phase = Phase::Free;
+        }
     }
 
     fn rest(&mut self, now: Moment, why: String) {

@@ -83,6 +83,8 @@ pub enum Event {
     Paste(bool),
     /// Of an [`Effect::Offer`]: these may be shown, and it stands in the journal.
     Recorded(Vec<MessageId>),
+    /// Of an [`Effect::Offer`]: a person was typing, and nothing stands in the journal.
+    Barred,
     /// The journal could not be written.
     NotRecorded(String),
     /// An [`Effect::Write`] is complete.

@@ -454,6 +454,30 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
 }
 
 #[test]
+fn an_offer_that_a_person_was_faster_than_is_none() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let lines = [
+        (3_000, Act(&pending[..]), "offer 1"),
+        (3_001, Hear(Event::Draft), ""),
+        (3_002, Hear(Event::Barred), ""),
+        (3_003, Act(&pending), ""),
+    ];
+    let desk = play(idle(), &lines);
+    assert_eq!(rule(desk.hold(ms(3_003), &pending[0], &pending)), "draft");
+    let again = [
+        (3_004, Hear(Event::DraftGone), ""),
+        (3_004, Act(&pending[..]), "offer 1"),
+        (3_005, recorded(&[1]), "write 1"),
+        // Too late to mean this one.
+        (3_006, Hear(Event::Barred), ""),
+        (3_007, Hear(Event::Wrote), ""),
+        (3_060, Hear(Event::Tick), "enter"),
+    ];
+    play(desk, &again);
+}
+
+#[test]
 fn a_journal_that_fails_is_tried_again_in_a_while() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Normal)];

@@ -2,7 +2,10 @@
 //! the test, however that ends.
 
 use super::{Done, PATIENCE, Ph, path_text};
+use posthaste_core::MessageId;
+use posthaste_core::receipt::Proven;
 use posthaste_lab::pty::{Size, Terminal};
+use posthaste_store::{Home, Journal, Patience};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -142,6 +145,25 @@ impl Stage {
         until_so(&format!("{name} to show {text:?}"), || {
             self.peek(name).contains(text)
         });
+    }
+
+    /// Sends until a message is caught between the beginning of its offer and its end. There are
+    /// some 50 ms between the two, in which a text stands without its Enter.
+    pub(crate) fn catch_offering(&self, name: &str, journal: &mut Journal) -> String {
+        until("an offer that is under way", || {
+            let id = self.send(&format!("{name} hello"));
+            let message: MessageId = id.parse().expect("an id");
+            let proven = until("its offer", || {
+                let letter = journal.letter(message).expect("a journal")?;
+                let proven = letter.standing.proven;
+                (proven != Proven::Stored).then_some(proven)
+            });
+            (proven == Proven::Offering).then_some(id)
+        })
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(Home::at(self.home()), Patience::DEFAULT).expect("a journal")
     }
 
     pub(crate) fn show(&self, id: &str) -> Value {

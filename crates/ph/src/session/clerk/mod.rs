@@ -34,7 +34,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 const LOOK: Duration = Duration::from_millis(20);
 /// How long unread input is looked at often; after that it is looked at now and then.
 const SOON: Duration = Duration::from_secs(1);
-/// How many reports may wait: at most one errand of each kind is under way.
+/// How many reports may wait; whoever comes when it is full waits for room.
 const REPORTS: usize = 16;
 
 type Tell<T> = Box<dyn FnOnce(T)>;
