@@ -38,12 +38,21 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
             evidence: "the journal has 'offering' and no 'offered'".to_owned(),
             release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
         }),
+        ReceiptState::Offering => Why::Held(Hold {
+            rule: "offering",
+            since: last_step(letter),
+            reason: "its offer has begun, and no session says how that ended".to_owned(),
+            evidence: "the journal has 'offering' and no 'offered'".to_owned(),
+            release: format!(
+                "the next session of {} offers it again, marked as a repeat",
+                message.to
+            ),
+        }),
         ReceiptState::Expired => Why::Arrived {
             state,
             since: message.envelope.expires_at.unwrap_or(message.created_at),
         },
-        ReceiptState::Offering
-        | ReceiptState::Offered
+        ReceiptState::Offered
         | ReceiptState::Accepted
         | ReceiptState::Read
         | ReceiptState::Archived
@@ -74,9 +83,13 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
             evidence: "it is in the next turn".to_owned(),
             release: "it is written in this moment".to_owned(),
         }),
+        // It is being written.
+        (ReceiptState::Offering, None) => Why::Arrived {
+            state,
+            since: last_step(letter),
+        },
         (
-            ReceiptState::Offering
-            | ReceiptState::Offered
+            ReceiptState::Offered
             | ReceiptState::Accepted
             | ReceiptState::Read
             | ReceiptState::Archived
@@ -193,6 +206,7 @@ mod tests {
         check("bob", Some(900), &[], "no-session");
         check("bob", None, &[Step::Shown], "shown");
         check("bob", Some(2_000), &[Step::Shown], "shown");
+        check("bob", None, &[Step::Offering], "offering");
         check("bob", None, &[Step::Offering, Step::Uncertain], "uncertain");
         check("bob", None, &[Step::Read], "read");
         check("bob", None, &[Step::Cancelled], "cancelled");

@@ -1,5 +1,5 @@
-//! Test support: temporary homes, letters to put in them, what must hold of a journal, and
-//! terminals to run programs in.
+//! Test support: temporary homes, letters to put in them, what must hold of a journal, terminals
+//! to run programs in, and a program to run in them.
 //!
 //! For tests only: what goes wrong here panics. Nothing here touches a person's own home.
 
@@ -7,10 +7,13 @@ mod agree;
 pub mod bench;
 mod home;
 mod letters;
+mod program;
 pub mod pty;
 mod skip;
+pub mod tty;
 
 pub use agree::{assert_intact, assert_views_agree, moments, records};
 pub use home::TempHome;
 pub use letters::{at, denied, draft, id, name, order, post, text_of};
+pub use program::program;
 pub use skip::skip_or_fail;

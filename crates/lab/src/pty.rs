@@ -249,6 +249,17 @@ impl Terminal {
         rustix::process::kill_process(self.pid(), signal).expect("our own child");
     }
 
+    /// Closes the window, as if by its corner; what ran in it is told and has to go by itself.
+    pub fn hang_up(mut self) -> ExitStatus {
+        self.pty = rustix::fs::open(
+            "/dev/null",
+            rustix::fs::OFlags::RDWR | rustix::fs::OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+        )
+        .expect("/dev/null can be opened");
+        self.wait_end(Reading::No)
+    }
+
     /// Draws until the program has ended.
     pub fn wait_exit(&mut self) -> ExitStatus {
         self.wait_end(Reading::Yes)

@@ -142,14 +142,14 @@ impl Context {
         match (from, evidence) {
             (None, _) => Ok((me, evidence)),
             (Some(from), _) if *from == me => Ok((me, evidence)),
-            (Some(from), Evidence::Env) => {
-                Err(Report::refused(format!("this is {me}; it cannot send as {from}"))
-                    .hint("leave --from out, or unset PH_AGENT if you are not that agent"))
-            }
-            (Some(from), Evidence::Ancestry) => {
-                Err(Report::refused(format!("this is {me}; it cannot send as {from}"))
-                    .hint("leave --from out"))
-            }
+            (Some(from), Evidence::Env) => Err(Report::refused(format!(
+                "this is {me}; it cannot send as {from}"
+            ))
+            .hint("leave --from out, or unset PH_AGENT if you are not that agent")),
+            (Some(from), Evidence::Ancestry) => Err(Report::refused(format!(
+                "this is {me}; it cannot send as {from}"
+            ))
+            .hint("leave --from out")),
             (Some(from), Evidence::Flag | Evidence::Default) => Ok((from.clone(), Evidence::Flag)),
         }
     }

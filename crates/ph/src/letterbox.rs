@@ -3,11 +3,12 @@
 use crate::context::Context;
 use crate::output::note;
 use crate::report::{Report, Result};
+use crate::session::client::{Client, PATIENT};
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use posthaste_core::{Body, Letter, MessageId, Order, Priority, text};
 use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
-use posthaste_wire as wire;
+use posthaste_wire::{self as wire, method};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How much of a text stands in a list that goes to no terminal.
@@ -166,6 +167,16 @@ pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()
     context
         .out
         .line(format!("{label}{name:<11}{label:#}{value}"))
+}
+
+/// Why a letter is where it is. The session of its recipient knows best, where it runs.
+pub(crate) fn why(context: &Context, letter: &Letter) -> wire::Why {
+    let question = method::Why {
+        id: letter.message.id.into(),
+    };
+    Client::of(&context.home, &letter.message.to)
+        .and_then(|mut session| session.call(&question, PATIENT).ok())
+        .unwrap_or_else(|| wire::Why::new(letter, context.now))
 }
 
 pub(crate) fn post(journal: &mut Journal, job: Job) -> Result<Vec<Posted>> {

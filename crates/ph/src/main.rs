@@ -10,7 +10,6 @@ mod context;
 mod letterbox;
 mod output;
 mod report;
-mod screen;
 mod session;
 mod times;
 

@@ -221,7 +221,7 @@ fn a_session_s_screen_is_on_the_terminal_and_leaving_gives_it_back() {
     let mut stage = Stage::new("");
     assert_eq!(
         stage.asked,
-        json!({"type": "attach", "cols": 80, "rows": 24, "client": "ph", "read_only": false, "take": false})
+        json!({"type": "attach", "cols": 80, "rows": 24, "client": "ph"})
     );
     stage.draw("\x1b[H\x1b[2Jhello \x1b[1m漢字");
     stage.draw("\x1b[24;1Hbottom");
@@ -488,8 +488,9 @@ fn refusals() {
     ! For more information, try '--help'.
     [exit 2]
     $ ph attach bot
-    ! error: no session of bot is running
-    [exit 4]
+    ! error: bot has never run
+    ! hint: 'ph run --name bot COMMAND' starts it
+    [exit 3]
     $ ph attach bot --socket /nowhere
     ! error: attaching needs a terminal
     ! hint: 'ph peek bot' prints the screen

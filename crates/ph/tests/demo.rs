@@ -19,13 +19,15 @@ fn it_shows_an_exchange_and_leaves_nothing() {
     std::fs::create_dir(&temp).unwrap();
     let shown = ph.call(&["demo"]).env("TMPDIR", &temp).run().ok();
     for key in [
-        "human$ ph send coder --subject login 'Please fix the login page first.'",
-        "note: a message with this key was sent to coder already; nothing new was stored",
-        "## INBOX (Unread Messages - Process these first!)",
-        "<system-reminder>",
-        "coder$ ph reply ",
+        "human$ ph send coder --subject login 'Please fix the login page.'",
+        "rule       no-session",
+        "human$ ph run --name coder --detach -- sh ",
+        "[login] Please fix the login page.\n",
+        "coder: on it",
+        "reviewer: looking at ",
         "subject    Re: login",
-        "held       it lies in the person's inbox and has not been read",
+        "offered    by way of terminal",
+        "coder has ended: ",
         "What happened: ",
     ] {
         assert!(shown.contains(key), "no {key:?} in:\n{shown}");

@@ -5,7 +5,16 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 26] = [
+const VERBS: [&str; 34] = [
+    "run",
+    "attach",
+    "ls",
+    "status",
+    "peek",
+    "replay",
+    "stop",
+    "restart",
+    "nudge",
     "send",
     "message",
     "inbox",
@@ -22,7 +31,6 @@ const VERBS: [&str; 26] = [
     "check",
     "cancel",
     "why",
-    "attach",
     "log",
     "export",
     "import",
@@ -215,7 +223,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 27 pages written to [dir]/pages\n"
+        "note: 35 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

@@ -31,7 +31,12 @@ pub(crate) fn names_of(home: &Home, message: &Message) -> [PathBuf; 2] {
 
 /// The most bytes that the path of a message's file has in this inbox.
 pub fn longest_path(home: &Home, agent: &AgentName) -> usize {
-    let names = names(home, agent, Timestamp::UNIX_EPOCH, MessageId(uuid::Uuid::nil()));
+    let names = names(
+        home,
+        agent,
+        Timestamp::UNIX_EPOCH,
+        MessageId(uuid::Uuid::nil()),
+    );
     let lengths = names.iter().map(|path| path.as_os_str().len());
     lengths.max().unwrap_or_default()
 }

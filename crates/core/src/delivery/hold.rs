@@ -6,6 +6,10 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::text;
 use crate::why::{self, Hold};
+use std::time::Duration;
+
+/// A message that is on its way for so long is held up.
+const LONG: Duration = Duration::from_secs(1);
 
 /// What can hold a message back on the session's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +80,7 @@ impl Desk {
         if let Some(hold) = why::not_before(letter, now.wall) {
             return Some(hold);
         }
-        if let Some(own) = self.in_flight(letter) {
+        if let Some(own) = self.in_flight(now, letter) {
             return own;
         }
         if !letter.is_pending(now.wall) {
@@ -140,7 +144,7 @@ impl Desk {
     }
 
     /// What is said of a message that is itself on its way.
-    fn in_flight(&self, letter: &Letter) -> Option<Option<Hold>> {
+    fn in_flight(&self, now: Moment, letter: &Letter) -> Option<Option<Hold>> {
         let is_in = |flight: &super::Flight| flight.ids.contains(&letter.message.id);
         match &self.phase {
             Phase::Breaking { flight, keys, .. } if is_in(flight) => Some(Some(Hold {
@@ -155,10 +159,13 @@ impl Desk {
                 let withheld = self.withheld(flight);
                 Some(withheld.map(|rule| self.describe(rule, letter)))
             }
-            Phase::Recording(flight) | Phase::Writing(flight) | Phase::Entering(flight)
-                if is_in(flight) =>
-            {
-                Some(None)
+            Phase::Recording(flight) if is_in(flight) => Some(slow(
+                now,
+                flight,
+                "what was typed before it has not been written, or its offer not been recorded",
+            )),
+            Phase::Writing(flight) | Phase::Entering(flight) if is_in(flight) => {
+                Some(slow(now, flight, "the program has not taken all of it"))
             }
             Phase::Free
             | Phase::Breaking { .. }
@@ -234,4 +241,16 @@ impl Desk {
         };
         format!("the program waits for an answer ({what}){stays}")
     }
+}
+
+/// What is said of a message that is on its way, where that takes longer than it should.
+fn slow(now: Moment, flight: &super::Flight, reason: &str) -> Option<Hold> {
+    let waited = now.mono.saturating_sub(flight.since.mono);
+    (waited >= LONG).then(|| Hold {
+        rule: "not-reading",
+        since: flight.since.wall,
+        reason: format!("it is on its way into the terminal, and {reason}"),
+        evidence: format!("its way began {} s ago", waited.as_secs()),
+        release: "the program reads its input, or ends".to_owned(),
+    })
 }

@@ -472,6 +472,24 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     ];
     check(&desk, &plain, &queue, want, 3_000);
     assert_eq!(desk.hold(ms(3_500), &queue[0], &queue), None);
+    let want = [
+        "not-reading",
+        "its way began 2 s ago",
+        "the program reads its input, or ends",
+    ];
+    let slow = |desk: &Desk| {
+        let hold = desk.hold(ms(5_000), &queue[0], &queue).unwrap();
+        assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
+        assert_eq!(hold.since, ms(3_000).wall);
+    };
+    slow(&desk);
+    desk.on(ms(3_500), Event::Recorded(vec![queue[0].message.id]));
+    slow(&desk);
+    assert_eq!(desk.hold(ms(3_900), &queue[0], &queue), None);
+    desk.on(ms(3_900), Event::Wrote);
+    assert_eq!(desk.hold(ms(3_910), &queue[0], &queue), None);
+    desk.on(ms(3_960), Event::Tick);
+    slow(&desk);
 
     let mut later = letter(7, Priority::Normal);
     later.message.envelope.not_before = Some(ms(9_000).wall);

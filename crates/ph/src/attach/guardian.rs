@@ -5,7 +5,7 @@
 //! end of its standard input to close. It never acts while the client lives, and a client that
 //! ends in order ends it.
 
-use super::terminal::{Screen, reset};
+use super::terminal::{GoOn, Screen, reset};
 use rustix::io::Errno;
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::{
@@ -71,7 +71,7 @@ pub(crate) fn run(words: &[OsString]) -> ExitCode {
         rustix::io::read(stdin(), &mut byte),
         Ok(1..) | Err(Errno::INTR)
     ) {}
-    reset(&Screen::open());
+    reset(&Screen::open(), GoOn::AtTheBottom);
     let Ok(mut now) = rustix::termios::tcgetattr(stdout()) else {
         return ExitCode::FAILURE;
     };

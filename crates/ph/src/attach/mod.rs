@@ -19,6 +19,7 @@ mod view;
 pub(crate) use guardian::{WORD as GUARDIAN, run as guard};
 pub(crate) use keys::Key;
 pub(crate) use signals::die_of;
+pub(crate) use terminal::{GoOn, farewell};
 
 use crate::report::{Report, Result};
 use std::io::IsTerminal;

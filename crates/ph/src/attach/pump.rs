@@ -167,6 +167,9 @@ impl Pump<'_> {
     fn leave(&mut self, left: Left) -> Left {
         match left {
             Left::Ended { .. } | Left::LostSession => {
+                if matches!(left, Left::Ended { .. }) {
+                    self.terminal.is_over();
+                }
                 let last = self.view.to_screen.waiting();
                 self.terminal.screen().write_within(last, LAST_WORDS);
             }

@@ -14,15 +14,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Undoes whatever a program may have switched on, and puts the cursor on a fresh line at the
-/// bottom. Begins by ending a sequence that was cut in half.
-pub(super) const RESET: &[u8] = b"\x1b\\\x1b[?2026l\x1b]8;;\x1b\\\
-    \x1b[<16u\x1b[=0u\x1b[?1049l\x1b[<16u\x1b[=0u\x1b[>4;0m\
-    \x1b[?9l\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1005l\x1b[?1006l\x1b[?1015l\x1b[?1016l\
-    \x1b[?1004l\x1b[?2004l\x1b[?1l\x1b>\x1b[4l\x1b[?6l\x1b[?7h\
-    \x0f\x1b(B\x1b[m\x1b[0 q\x1b[?25h\x1b[r\x1b[9999;1H\r\n";
+/// Where the person's own lines go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GoOn {
+    /// Below all that is shown, because the program goes on too.
+    AtTheBottom,
+    /// Where the program has ended.
+    Below,
+}
 
-/// How long a terminal may take to accept [`RESET`].
+/// Undoes whatever a program may have switched on, and puts the cursor on a fresh line. Begins by
+/// ending a sequence that was cut in half.
+pub(crate) fn farewell(go_on: GoOn) -> Vec<u8> {
+    let line: &[u8] = match go_on {
+        GoOn::AtTheBottom => b"\x1b[9999;1H\r\n",
+        GoOn::Below => b"\r\n\x1b[J",
+    };
+    [b"\x1b\\", posthaste_screen::leave(), line].concat()
+}
+
+/// How long a terminal may take to accept the [`farewell`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// Where to draw. It has to be possible without blocking, and our own descriptors are shared with
@@ -103,6 +114,8 @@ struct Held {
     screen: Screen,
     /// Whether it is ours at the moment.
     is_ours: AtomicBool,
+    /// Whether the program has ended.
+    is_over: AtomicBool,
 }
 
 impl Held {
@@ -116,7 +129,12 @@ impl Held {
 
     fn give_back(&self) {
         if self.is_ours.swap(false, Ordering::SeqCst) {
-            reset(&self.screen);
+            let go_on = if self.is_over.load(Ordering::SeqCst) {
+                GoOn::Below
+            } else {
+                GoOn::AtTheBottom
+            };
+            reset(&self.screen, go_on);
             // Nor does this wait for output to be taken, which may never happen. Where it fails,
             // the terminal is gone.
             let _ = rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &self.before);
@@ -124,15 +142,16 @@ impl Held {
     }
 }
 
-/// Sends [`RESET`]. A terminal that takes nothing loses what is still on the way to it; and what
-/// it has sent for the program (the mouse, answers) is not for the shell.
-pub(super) fn reset(screen: &Screen) {
+/// Sends the [`farewell`]. A terminal that takes nothing loses what is still on the way to it; and
+/// what it has sent for the program (the mouse, answers) is not for the shell.
+pub(super) fn reset(screen: &Screen, go_on: GoOn) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
-    if !screen.write_within(RESET, PATIENCE) {
+    let farewell = farewell(go_on);
+    if !screen.write_within(&farewell, PATIENCE) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
-        screen.write_within(RESET, Duration::ZERO);
+        screen.write_within(&farewell, Duration::ZERO);
     }
     let _ = rustix::termios::tcflush(screen, QueueSelector::IFlush);
 }
@@ -148,6 +167,7 @@ impl Terminal {
             before: rustix::termios::tcgetattr(stdin())?,
             screen: Screen::open(),
             is_ours: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
         });
         let hooked = Arc::clone(&held);
         before_panics(move || hooked.give_back());
@@ -162,6 +182,11 @@ impl Terminal {
 
     pub(super) fn give_back(&self) {
         self.held.give_back();
+    }
+
+    /// The program has ended: the person's lines go on below its last.
+    pub(super) fn is_over(&self) {
+        self.held.is_over.store(true, Ordering::SeqCst);
     }
 
     pub(super) fn is_ours(&self) -> bool {

@@ -60,7 +60,13 @@ fn play(stage: &mut Stage<'_>) -> Result<()> {
     stage.say("A person writes to an agent. Nothing runs yet: the inbox exists all the same.")?;
     let sent = stage.run(
         "human",
-        &["send", "coder", "--subject", "login", "Please fix the login page."],
+        &[
+            "send",
+            "coder",
+            "--subject",
+            "login",
+            "Please fix the login page.",
+        ],
     )?;
     let id8 = sent.get(..8).unwrap_or(&sent).to_owned();
     stage.run("human", &["why", &id8])?;
@@ -76,7 +82,9 @@ fn play(stage: &mut Stage<'_>) -> Result<()> {
     stage.say("What the two terminals show.")?;
     stage.run("human", &["peek", "coder"])?;
     stage.run("human", &["peek", "reviewer"])?;
-    stage.say("The person reads the answer, and sees how far each message is proven to have come.")?;
+    stage.say(
+        "The person reads the answer, and sees how far each message is proven to have come.",
+    )?;
     stage.run("human", &["read", &answer])?;
     stage.run("human", &["thread", &id8])?;
     stage.run("human", &["show", &id8])?;
@@ -100,10 +108,14 @@ impl Stage<'_> {
     /// Starts an agent in the background.
     fn agent(&mut self, name: &str, script: &str) -> Result<()> {
         let path = self.home.join(format!("{name}.sh"));
-        std::fs::write(&path, script)
-            .map_err(|error| Report::storage(format!("cannot write {}: {error}", path.display())))?;
+        std::fs::write(&path, script).map_err(|error| {
+            Report::storage(format!("cannot write {}: {error}", path.display()))
+        })?;
         let path = path.to_string_lossy().into_owned();
-        self.run("human", &["run", "--name", name, "--detach", "--", "sh", &path])?;
+        self.run(
+            "human",
+            &["run", "--name", name, "--detach", "--", "sh", &path],
+        )?;
         Ok(())
     }
 

@@ -80,6 +80,7 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
     };
     let agent = text::one_line(&record.agent, 64);
     let kind = text::one_line(&record.kind, 40);
+    let kind = kind.strip_prefix("session_").unwrap_or(&kind);
     let id8: String = text::one_line(&record.id, 64).chars().take(8).collect();
     context.out.line(format!(
         "{:>6}  {when}  {agent:<12}  {kind:<9}  {}",

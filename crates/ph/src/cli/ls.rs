@@ -20,7 +20,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let mut sessions = roll::living(&context.home)?;
+    let mut sessions = roll::living(&context.home, context.config.patience)?;
     let crashed = add_ended(context, &mut sessions, args.all)?;
     if context.json {
         context.out.json(&sessions)?;
@@ -52,10 +52,12 @@ fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Resul
         if sessions.iter().any(|session| session.name == name) {
             continue;
         }
-        if run.end.is_none() && !all {
+        let is_over = run.end.is_some();
+        let has_crashed = roll::has_crashed(&context.home, &mut journal, &run)?;
+        if has_crashed && !all {
             crashed.push(name.to_owned());
         }
-        if all {
+        if all && (is_over || has_crashed) {
             sessions.push(roll::ended(&mut journal, &run, context.now)?);
         }
     }
@@ -72,7 +74,8 @@ fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
     });
     let line = |cells: [&str; 6]| {
         let cells = cells.iter().zip(widths);
-        let padded = cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
+        let padded =
+            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let dim = Style::new().dimmed();
@@ -80,7 +83,9 @@ fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
     for (session, row) in sessions.iter().zip(&rows) {
         let style = colour(session.activity);
         let cells: [&str; 6] = std::array::from_fn(|column| row[column].as_str());
-        context.out.line(format!("{style}{}{style:#}", line(cells)))?;
+        context
+            .out
+            .line(format!("{style}{}{style:#}", line(cells)))?;
     }
     Ok(())
 }

@@ -37,5 +37,5 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         priority: context.config.priority,
         ..Draft::new(new_id(), from, to, not_empty(text)?)
     };
-    post(context, vec![draft], Answer::Sentence)
+    post(context, &[draft], Answer::Sentence)
 }

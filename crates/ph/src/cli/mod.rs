@@ -28,6 +28,7 @@ mod names;
 mod nudge;
 mod peek;
 mod read;
+mod replay;
 mod reply;
 mod restart;
 mod run;
@@ -99,6 +100,7 @@ enum Verb {
     Ls(ls::Args),
     Status(status::Args),
     Peek(peek::Args),
+    Replay(replay::Args),
     Stop(stop::Args),
     Restart(restart::Args),
     Nudge(nudge::Args),
@@ -196,6 +198,7 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
         Verb::Ls(args) => ls::run(context, &args),
         Verb::Status(args) => status::run(context, &args),
         Verb::Peek(args) => peek::run(context, &args),
+        Verb::Replay(args) => replay::run(context, &args),
         Verb::Stop(args) => stop::run(context, &args),
         Verb::Restart(args) => restart::run(context, &args),
         Verb::Nudge(args) => nudge::run(context, &args),

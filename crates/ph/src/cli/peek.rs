@@ -2,11 +2,11 @@ use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::screen;
 use crate::session::client::{Client, NoAnswer, PATIENT};
 use crate::session::host::{RECORDING_STEM, SCROLLBACK};
 use crate::session::place::Place;
 use posthaste_core::AgentName;
+use posthaste_screen as screen;
 use posthaste_wire::method::{self, Screen};
 
 /// Show what an agent's terminal shows, or showed last
@@ -39,7 +39,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         context.out.json(&shown)?;
         return Ok(Code::Ok);
     }
-    for line in &shown.lines {
+    let used = shown.lines.iter().rposition(|line| !line.is_empty());
+    for line in shown.lines.iter().take(used.map_or(0, |last| last + 1)) {
         // What the screen holds has been through a terminal already: nothing in it acts but the
         // colours that were asked for.
         context.out.bytes(line.as_bytes())?;
@@ -65,6 +66,22 @@ fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
 
 fn recorded(context: &Context, args: &Args) -> Result<Screen> {
     let name = &args.name;
-    status::find(context, name)?;
-    Err(Report::not_found(format!("nothing was recorded of {name}")))
+    let dir = Place::of(&context.home, name).dir();
+    let Some(screen) = screen::last_screen(&dir, RECORDING_STEM, SCROLLBACK) else {
+        // Of a name that never ran this is the error to give.
+        status::find(context, name)?;
+        return Err(Report::not_found(format!("nothing was recorded of {name}")));
+    };
+    let lines = args.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let size = screen.size();
+    Ok(Screen {
+        lines: if args.ansi {
+            screen.ansi(lines)
+        } else {
+            screen.text(lines)
+        },
+        cols: size.cols,
+        rows: size.rows,
+        title: screen.title().map(str::to_owned),
+    })
 }

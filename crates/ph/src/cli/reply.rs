@@ -56,7 +56,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         allow_self: true,
         ..Draft::new(new_id(), from, to, "")
     };
-    post(context, vec![draft], Answer::Id)
+    post(context, &[draft], Answer::Id)
 }
 
 fn answered(subject: &str) -> String {

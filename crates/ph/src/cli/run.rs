@@ -5,8 +5,7 @@ use crate::output::note;
 use crate::report::{Code, Report, Result};
 use crate::session::listen::check_length;
 use crate::session::place::Launch;
-use crate::session::roll;
-use crate::session::start::{self, Started};
+use crate::session::start::{self, Audience, Started};
 use posthaste_core::{AgentName, text};
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -52,9 +51,10 @@ const GENERIC: &str = "generic";
 const USUAL: (u16, u16) = (80, 24);
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let launch = launch(args.name, args.harness, args.cwd, args.env, args.socket, args.command)?;
-    let is_shown = !args.detach && is_on_terminal();
-    if !args.detach && !is_shown && !context.json {
+    let is_detached = args.detach;
+    let launch = launch(args)?;
+    let is_shown = !is_detached && is_on_terminal();
+    if !is_detached && !is_shown && !context.json {
         note("this is no terminal, so it runs in the background");
     }
     begin(context, launch, is_shown)
@@ -63,8 +63,13 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
 /// Starts a session, says so, and shows it where that is wanted.
 pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Result<Code> {
     let name = launch.name.clone();
+    let audience = if is_shown {
+        Audience::Expected
+    } else {
+        Audience::None
+    };
     let Started { record, note: past } =
-        start::start(&context.home, context.config.patience, launch)?;
+        start::start(&context.home, context.config.patience, launch, audience)?;
     if let Some(past) = past {
         note(past);
     }
@@ -78,11 +83,8 @@ pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Re
         return super::attach::show(context, &record.socket, options);
     }
     if context.json {
-        return match roll::live(&context.home, &name)? {
-            Some(session) => context.out.json(&session).map(|()| Code::Ok),
-            // It has ended already; it was started all the same.
-            None => super::status::print(context, &name),
-        };
+        // It may have ended already; it was started all the same.
+        return super::status::print(context, &name);
     }
     context
         .out
@@ -94,19 +96,25 @@ pub(super) fn is_on_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-fn launch(
-    name: Option<AgentName>,
-    harness: String,
-    cwd: Option<PathBuf>,
-    env: Vec<(String, String)>,
-    sockets: Vec<PathBuf>,
-    command: Vec<OsString>,
-) -> Result<Launch> {
+/// What was said, made into what is meant.
+fn launch(args: Args) -> Result<Launch> {
+    let Args {
+        name,
+        detach: _,
+        harness,
+        cwd,
+        env,
+        socket,
+        command,
+    } = args;
     let command = command.into_iter().map(OsString::into_string);
     let command = command
         .collect::<std::result::Result<Vec<_>, _>>()
         .map_err(|word| {
-            Report::usage(format!("{} is not UTF-8", text::visible(&word.to_string_lossy())))
+            Report::usage(format!(
+                "{} is not UTF-8",
+                text::visible(&word.to_string_lossy())
+            ))
         })?;
     if harness != GENERIC {
         return Err(Report::usage(format!(
@@ -128,7 +136,7 @@ fn launch(
     if name.is_human() {
         return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
     }
-    let sockets: Vec<_> = sockets.iter().map(|path| here.join(path)).collect();
+    let sockets: Vec<_> = socket.iter().map(|path| here.join(path)).collect();
     sockets.iter().try_for_each(|path| check_length(path))?;
     let (cols, rows) = size_here();
     Ok(Launch {

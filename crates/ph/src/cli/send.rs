@@ -102,8 +102,8 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         allow_self: args.allow_self,
         raw: false,
     });
-    let drafts = drafts.collect();
-    post(context, drafts, answer)
+    let drafts: Vec<_> = drafts.collect();
+    post(context, &drafts, answer)
 }
 
 /// How the answer names what was stored.
@@ -118,9 +118,9 @@ pub(super) enum Answer {
 }
 
 /// Stores messages, all or none, and says so: after the answer, what can wait is done.
-pub(super) fn post(context: &mut Context, drafts: Vec<Draft>, answer: Answer) -> Result<Code> {
+pub(super) fn post(context: &mut Context, drafts: &[Draft], answer: Answer) -> Result<Code> {
     // A live recipient takes its own mail, and is the faster for it.
-    if let [draft] = drafts.as_slice()
+    if let [draft] = drafts
         && let Some(sent) = over_the_socket(context, draft)
     {
         tell(context, &[sent], answer)?;
@@ -128,13 +128,13 @@ pub(super) fn post(context: &mut Context, drafts: Vec<Draft>, answer: Answer) ->
     }
     let job = Job::Post {
         now: context.now,
-        drafts: drafts.clone(),
+        drafts: drafts.to_vec(),
     };
     let mut journal = context.journal()?;
     let posted = letterbox::post(&mut journal, job)?;
     let sent = posted
         .iter()
-        .zip(&drafts)
+        .zip(drafts)
         .map(|(posted, draft)| sent(context, posted, draft))
         .collect::<Result<Vec<_>>>()?;
     tell(context, &sent, answer)?;

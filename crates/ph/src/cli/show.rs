@@ -2,7 +2,7 @@ use super::names::{IdParser, complete_ids};
 use crate::context::Context;
 use crate::letterbox::{self, field};
 use crate::report::{Code, Result};
-use posthaste_core::{IdPrefix, text, why};
+use posthaste_core::{IdPrefix, text};
 use posthaste_store::files;
 use posthaste_wire::{Detail, Receipt};
 
@@ -28,8 +28,10 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let file = files::ensure(&context.home, &letter.message)
         .ok()
         .map(|path| path.display().to_string());
+    let reason = letterbox::why(context, &letter).reason;
     if context.json {
-        let detail = Detail::new(&letter, body, file, context.now);
+        let mut detail = Detail::new(&letter, body, file, context.now);
+        detail.message.reason = reason;
         context.out.json(&detail)?;
         return Ok(Code::Ok);
     }
@@ -52,7 +54,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .receipt()
             .to_string(),
     ));
-    more.extend(why::reason(&letter, now).map(|reason| ("because", reason)));
+    more.extend(reason.map(|reason| ("because", reason)));
     letterbox::head(context, &letter)?;
     for (name, value) in more {
         field(context, name, &value)?;

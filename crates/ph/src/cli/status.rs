@@ -56,17 +56,8 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
 
 /// A session, alive or not; of a name that never ran there is none.
 pub(super) fn find(context: &Context, name: &AgentName) -> Result<Session> {
-    if let Some(session) = roll::live(&context.home, name)? {
-        return Ok(session);
-    }
-    let journal =
-        posthaste_store::Journal::open_existing(context.home.clone(), context.config.patience)?;
-    if let Some(mut journal) = journal
-        && let Some(run) = journal.session(name)?
-    {
-        return roll::ended(&mut journal, &run, context.now);
-    }
-    Err(never_ran(name))
+    let patience = context.config.patience;
+    roll::latest(&context.home, patience, name, context.now)?.ok_or_else(|| never_ran(name))
 }
 
 pub(super) fn never_ran(name: &AgentName) -> Report {

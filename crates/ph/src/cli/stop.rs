@@ -63,18 +63,21 @@ pub(super) fn end(context: &Context, name: &AgentName, kill: bool) -> Result<boo
         Some(mut client) => client.call(&method::Stop {}, PATIENT).map(drop),
         None => Err(NoAnswer::Silence),
     };
-    match asked {
-        // It may have ended before it could answer.
-        Ok(()) | Err(NoAnswer::Silence) => {}
-        Err(NoAnswer::Refused(failure)) => return Err(Report::refused(failure.message)),
-    }
+    // It may have ended before it could answer, or be about to end anyway.
+    let refusal = match asked {
+        Ok(()) | Err(NoAnswer::Silence) => None,
+        Err(NoAnswer::Refused(failure)) => Some(failure.message),
+    };
     let deadline = Instant::now() + PATIENCE;
     while place.is_held()? {
         if Instant::now() > deadline {
             progress_done();
-            return Err(Report::storage(format!("{name} does not end")).hint(format!(
-                "'ph stop --kill {name}', or see 'ph status {name}' for its process"
-            )));
+            let why = refusal.map_or(String::new(), |why| format!(": {why}"));
+            return Err(
+                Report::storage(format!("{name} does not end{why}")).hint(format!(
+                    "'ph stop --kill {name}', or see 'ph status {name}' for its process"
+                )),
+            );
         }
         progress(format!("waiting for {name} to end"));
         std::thread::sleep(Duration::from_millis(5));

@@ -1,9 +1,8 @@
 use super::names::{IdParser, complete_ids};
 use crate::context::Context;
-use crate::letterbox::field;
+use crate::letterbox::{self, field};
 use crate::report::{Code, Result};
 use posthaste_core::IdPrefix;
-use posthaste_wire::Why;
 
 /// Say why a message is where it is
 ///
@@ -21,7 +20,7 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), &args.id)?;
-    let why = Why::new(&letter, context.now);
+    let why = letterbox::why(context, &letter);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);

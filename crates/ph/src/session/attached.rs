@@ -6,43 +6,53 @@
 use super::child::unread_by_peer;
 use super::clerk::Wish;
 use super::keyboard::Typed;
+use super::lines::Rest;
 use super::terminal::Ask;
 use super::viewer::{FRAMES, Framed, Viewer, ViewerId};
 use super::{Shared, log};
-use crate::screen::Size;
+use posthaste_screen::Size;
 use posthaste_wire::frames::{self, Decoder, Frame, FromClient, ToClient};
 use posthaste_wire::plain::{Attach, Reply};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 
 /// Our own client, which reads the reply and nothing past it.
 const OURS: &str = "ph";
-/// How often and how long we look whether the reply has been read.
+/// How often we look whether the reply has been read: at first, and after a while.
 const LOOK: Duration = Duration::from_millis(1);
-const LOOKS: u32 = 500;
+const LATER: Duration = Duration::from_millis(50);
 /// The size of a client that does not say any.
 const USUAL: Size = Size { cols: 80, rows: 24 };
 
 pub(crate) async fn serve(
     shared: &Rc<Shared>,
     request: &Attach,
-    (rest, read): (Vec<u8>, OwnedReadHalf),
+    rest: Rest,
     mut write: OwnedWriteHalf,
 ) {
     if write.write_all(&Reply::ok().line()).await.is_err() {
         return;
     }
     if request.client != OURS {
-        wait_until_read(&write).await;
+        let mut ended = shared.ended.clone();
+        tokio::select! {
+            () = wait_until_read(&write) => {}
+            _ = ended.wait_for(Option::is_some) => return,
+        }
     }
     let id = shared.next_viewer();
     let (frames, waiting) = mpsc::channel(FRAMES);
     let behind = Rc::new(Cell::new(false));
-    let viewer = Viewer::new(id, size_of(request.cols, request.rows), frames, behind.clone());
+    let viewer = Viewer::new(
+        id,
+        size_of(request.cols, request.rows),
+        frames,
+        behind.clone(),
+    );
     if !shared.terminal.ask(Ask::Attach(viewer)).await {
         return;
     }
@@ -56,7 +66,7 @@ pub(crate) async fn serve(
         decoder: Decoder::default(),
     };
     tokio::select! {
-        () = keys.read(rest, read) => {}
+        () = keys.read(rest) => {}
         () = show(shared, id, waiting, &behind, &mut write) => {}
     }
     shared.terminal.ask(Ask::Detach(id)).await;
@@ -65,14 +75,16 @@ pub(crate) async fn serve(
 }
 
 /// Some clients read their reply through a buffer and throw away what else is in it. So nothing
-/// follows before the reply is gone.
+/// follows before the reply is gone, be it read or because the client is gone itself.
 async fn wait_until_read(write: &OwnedWriteHalf) {
-    for _ in 0..LOOKS {
+    let mut pause = LOOK;
+    loop {
         match unread_by_peer(write.as_ref()) {
             Ok(0) => return,
-            Ok(_) => tokio::time::sleep(LOOK).await,
-            Err(_) => return tokio::time::sleep(LOOK * 50).await,
+            Ok(_) => tokio::time::sleep(pause).await,
+            Err(_) => return tokio::time::sleep(LATER).await,
         }
+        pause = LATER.min(pause + pause / 2);
     }
 }
 
@@ -109,10 +121,8 @@ async fn show(
             },
             how = ended.wait_for(Option::is_some) => {
                 let how = how.ok().and_then(|how| how.clone()).unwrap_or_default();
-                while let Ok(frame) = waiting.try_recv() {
-                    if write.write_all(&frame).await.is_err() {
-                        return;
-                    }
+                if show_last(shared, id, &mut waiting, behind, write).await.is_err() {
+                    return;
                 }
                 let _ = write.write_all(&control(&ToClient::Ended { how })).await;
                 return;
@@ -123,6 +133,27 @@ async fn show(
         }
         if behind.get() && waiting.is_empty() {
             shared.terminal.ask(Ask::Redraw(id)).await;
+        }
+    }
+}
+
+/// Writes what is still to be seen of a session that has ended: what waits, and the last screen
+/// where this viewer had fallen behind or has only just come.
+async fn show_last(
+    shared: &Shared,
+    id: ViewerId,
+    waiting: &mut mpsc::Receiver<Framed>,
+    behind: &Cell<bool>,
+    write: &mut OwnedWriteHalf,
+) -> std::io::Result<()> {
+    loop {
+        // Once this is answered, what was asked before it has been done.
+        shared.terminal.is_unwatched().await;
+        while let Ok(frame) = waiting.try_recv() {
+            write.write_all(&frame).await?;
+        }
+        if !behind.get() || !shared.terminal.ask(Ask::Redraw(id)).await {
+            return Ok(());
         }
     }
 }
@@ -141,14 +172,24 @@ struct Keys<'a> {
 }
 
 impl Keys<'_> {
-    async fn read(mut self, rest: Vec<u8>, mut read: OwnedReadHalf) {
-        self.decoder.feed(&rest);
+    async fn read(mut self, rest: Rest) {
+        let Rest {
+            bytes,
+            mut read,
+            mut room,
+        } = rest;
+        self.decoder.feed(&bytes);
+        drop(bytes);
         let mut buffer = vec![0; 16 * 1024];
         loop {
             loop {
                 match self.decoder.next_frame() {
                     Ok(Some(frame)) => self.take(frame).await,
-                    Ok(None) => break,
+                    Ok(None) if room.take(self.decoder.kept()) => break,
+                    Ok(None) => {
+                        log::line("a viewer is let go: too much is being sent at once");
+                        return;
+                    }
                     Err(error) => {
                         log::line(format!("a viewer is let go: {error}"));
                         return;

@@ -70,7 +70,14 @@ pub(crate) fn spawn(
 }
 
 fn before_exec(files: Rlimit) -> std::io::Result<()> {
-    for ignored in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGPIPE, libc::SIGTERM, libc::SIGTSTP] {
+    for ignored in [
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGPIPE,
+        libc::SIGTERM,
+        libc::SIGTSTP,
+    ] {
         // SAFETY: resets a signal to its default; an ignored one would stay ignored past exec.
         unsafe { libc::signal(ignored, libc::SIG_DFL) };
     }
@@ -92,12 +99,16 @@ fn not_started(program: &str, launch: &Launch, error: &pty_process::Error) -> Re
             "cannot start in {}: it is no directory",
             launch.cwd.display()
         )),
+        Some(ErrorKind::NotFound) if program.contains('/') && launch.cwd.join(program).exists() => {
+            Report::usage(format!(
+                "cannot start {shown}: its interpreter is not there"
+            ))
+            .hint("the first line of a script names it, after '#!'")
+        }
         Some(ErrorKind::NotFound) => Report::usage(format!("no such command: {shown}"))
             .hint("is it installed, and on PATH? a path needs a '/'"),
-        Some(ErrorKind::PermissionDenied) => {
-            Report::usage(format!("{shown} may not be executed"))
-                .hint("'chmod +x' makes a script a command")
-        }
+        Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} may not be executed"))
+            .hint("'chmod +x' makes a script a command"),
         _ => Report::usage(format!("cannot start {shown}: {error}")),
     }
 }

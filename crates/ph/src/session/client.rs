@@ -52,7 +52,8 @@ impl Client {
     pub(crate) fn ask<M: Method>(&mut self, question: &M) -> std::io::Result<()> {
         self.asked += 1;
         self.stream.set_write_timeout(Some(PATIENT))?;
-        self.stream.write_all(&client::request(self.asked, question))
+        self.stream
+            .write_all(&client::request(self.asked, question))
     }
 
     /// The answer to the last question.

@@ -38,7 +38,10 @@ pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
 
 /// How a conversation ended.
 enum Ended {
+    /// By what was said; what is owed is still written.
     Closed,
+    /// Nothing can be written any more, or nothing more is to be.
+    Written,
     Attach(plain::Attach),
 }
 
@@ -65,7 +68,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
         let mut writing = std::pin::pin!(outbox.write_to(&mut write));
         let ended = tokio::select! {
             ended = converse(&shared, &outbox, &peer, &mut lines) => ended,
-            () = &mut writing => Ended::Closed,
+            () = &mut writing => Ended::Written,
         };
         if matches!(ended, Ended::Closed) {
             outbox.close();
@@ -74,7 +77,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
         ended
     };
     match ended {
-        Ended::Closed => {}
+        Ended::Closed | Ended::Written => {}
         Ended::Attach(request) => {
             attached::serve(&shared, &request, lines.into_rest(), write).await;
         }

@@ -79,12 +79,7 @@ impl Drop for Sink {
     }
 }
 
-pub(crate) async fn one(
-    shared: &Rc<Shared>,
-    outbox: &Rc<Outbox>,
-    peer: &Peer,
-    request: Request,
-) {
+pub(crate) async fn one(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, request: Request) {
     let (sink, given) = Sink::new(request.id, Target::Outbox(outbox.clone()));
     match request.call {
         Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
@@ -100,6 +95,7 @@ pub(crate) async fn batch(
     requests: Vec<Request>,
 ) {
     let replies = Rc::new(RefCell::new(Vec::new()));
+    outbox.hold();
     for request in requests {
         let (sink, given) = Sink::new(request.id, Target::Batch(replies.clone()));
         match request.call {
@@ -108,9 +104,7 @@ pub(crate) async fn batch(
         }
         let _ = given.await;
     }
-    if let Some(line) = rpc::batch(&replies.take()) {
-        outbox.push(&line);
-    }
+    outbox.release(&rpc::batch(&replies.take()).unwrap_or_default());
 }
 
 async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call, sink: Sink) {
@@ -189,12 +183,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
     }
 }
 
-fn subscribe(
-    shared: &Shared,
-    outbox: &Outbox,
-    topics: posthaste_wire::topic::Topics,
-    sink: Sink,
-) {
+fn subscribe(shared: &Shared, outbox: &Outbox, topics: posthaste_wire::topic::Topics, sink: Sink) {
     outbox.set_topics(topics);
     shared.hub.recount();
     let subscribed = topics.list();
@@ -267,7 +256,12 @@ async fn mark_read(shared: &Shared, ids: Vec<IdPrefix>) -> Result<method::Marked
         order: Order::MarkRead,
         ids: found,
     };
-    match shared.books.commit(job).await.map_err(|error| failure(&error))? {
+    match shared
+        .books
+        .commit(job)
+        .await
+        .map_err(|error| failure(&error))?
+    {
         Ok(Done::Ordered(ordered)) => Ok(method::Marked {
             marked: ordered.iter().map(|o| o.message.id).collect(),
         }),

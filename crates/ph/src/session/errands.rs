@@ -12,6 +12,7 @@ use posthaste_core::{Letter, MessageId, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How an offer to the terminal is called in receipts.
 const ROUTE: &str = "terminal";
@@ -20,16 +21,16 @@ const NUDGE: usize = 1_000;
 /// How long after a nudge Enter is pressed.
 const DELAY: Duration = Duration::from_millis(50);
 
+/// How long a nudge waits for a program to take it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What came of an errand.
 #[derive(Debug)]
 pub(crate) enum Report {
     /// To be told to the desk.
     Event(Event),
     /// The keyboard is ours, and the offer recorded.
-    Offering {
-        lease: Lease,
-        ids: Vec<MessageId>,
-    },
+    Offering { lease: Lease, ids: Vec<MessageId> },
     /// A receipt was recorded, or could not be.
     Recorded,
 }
@@ -138,16 +139,28 @@ fn render(shared: &Shared, letters: &[Letter], input: Input) -> Result<Vec<u8>, 
     Ok(turn::render(&entries, input))
 }
 
-/// Types a line that is no message. Nothing of it is kept.
-pub(crate) async fn nudge(shared: &Shared, said: &str) -> Result<(), String> {
+/// Types a line that is no message. Nothing of it is kept: where it cannot be typed soon, it is not
+/// typed at all.
+pub(crate) async fn nudge(shared: Rc<Shared>, said: &str) -> Result<(), String> {
     let gone = || "the terminal is gone".to_owned();
-    let lease = match shared.keyboard.lease().await {
+    let deaf = |_| "the program does not read its input".to_owned();
+    let lease = timeout(PATIENCE, shared.keyboard.lease())
+        .await
+        .map_err(deaf)?;
+    let lease = match lease {
         Some(Ok(lease)) => lease,
         Some(Err(HasDraft)) => return Err("a person is typing".to_owned()),
         None => return Err(gone()),
     };
     let line = text::one_line(said, NUDGE).into_bytes();
-    lease.write(line).await.map_err(|_| gone())?;
-    tokio::time::sleep(DELAY).await;
-    lease.write(ENTER.to_vec()).await.map_err(|_| gone())
+    // A line that is half written is brought to its end, also where nobody waits for that any more.
+    let typing = tokio::task::spawn_local(async move {
+        lease.write(line).await?;
+        tokio::time::sleep(DELAY).await;
+        lease.write(ENTER.to_vec()).await
+    });
+    match timeout(PATIENCE, typing).await.map_err(deaf)? {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) | Err(_) => Err(gone()),
+    }
 }

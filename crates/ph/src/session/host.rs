@@ -7,24 +7,25 @@ use super::keyboard::Keyboard;
 use super::listen::{self, Listening};
 use super::place::{Birth, Place, Record};
 use super::pulse::Pulse;
-use super::start::{Answer, Orders};
+use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
-use super::{Shared, child, connection, log, process};
+use super::{Shared, child, connection, log, place, process};
 use crate::report::{Report, Result};
-use crate::screen::{Screen, Size};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::group::{Writer, WriterThread};
+use posthaste_screen::{About, Recorder, Screen, Size};
+use posthaste_store::Writer;
 use posthaste_store::{Cut, Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{ExitCode, ExitStatus};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
@@ -52,8 +53,11 @@ pub(crate) fn main() -> ExitCode {
     let Some(orders) = orders else {
         return Report::usage("this is for ph itself; see 'ph run'").show();
     };
-    // Away from the starter's terminal: what closes or interrupts it is not for us.
+    // Away from the starter's terminal: what closes or interrupts it is not for us. And out of
+    // its directory, which somebody may want to unmount.
     let _ = rustix::process::setsid();
+    let _ = std::env::set_current_dir("/");
+    crash_on_panic();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();
@@ -69,6 +73,16 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A session with a dead task would be a session that lies. It ends instead, and the next one
+/// finds what it has left.
+fn crash_on_panic() {
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        tell(panic);
+        std::process::abort();
+    }));
 }
 
 /// Says how it went to whoever started us, and never anything again on standard output.
@@ -88,7 +102,6 @@ struct Running {
     agent: AgentName,
     run: Uuid,
     books: Books,
-    writer: WriterThread,
     sockets: Vec<Listening>,
     /// Held until the very end.
     _lock: File,
@@ -100,12 +113,11 @@ async fn run(orders: Orders) -> Result<()> {
     let launch = &orders.launch;
     let place = Place::of(&home, &launch.name);
     place.prepare()?;
-    let Some(lock) = place.claim()? else {
-        return Err(already_running(&launch.name));
-    };
-    let (writer, thread) = Writer::start(home.clone(), Patience(orders.patience))?;
+    let lock = take_name(&place, &launch.name).await?;
+    // The thread ends with the process: whatever was answered is on disk by then.
+    let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
-    let note = take_over(&books, &launch.name).await?;
+    let note = take_over(&books, &home, &launch.name).await?;
     let socket = place.socket()?;
     let mut sockets = vec![listen::own(&socket)?];
     for path in &launch.sockets {
@@ -115,6 +127,10 @@ async fn run(orders: Orders) -> Result<()> {
         home: home.path(),
         socket: &socket,
     };
+    // What the child starts must know whose it is from its first instruction on.
+    let me = std::process::id();
+    let began = process::started(me).unwrap_or_default();
+    let _parent = Birth::note(&home, &launch.name, me, began)?;
     let (pty, child) = child::spawn(launch, &told, files)?;
     let record = record_of(&orders, &child, socket);
     let started_at = record.started_at;
@@ -133,19 +149,36 @@ async fn run(orders: Orders) -> Result<()> {
         agent: launch.name.clone(),
         run: record.run,
         books,
-        writer: thread,
         sockets,
         _lock: lock,
     };
-    let _birth = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
+    let _child = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
     place.write_record(&record)?;
     answer(&Answer::Runs {
         record: Box::new(record.clone()),
         note,
     });
-    running.live(home, &place, record, pty, child).await;
+    running
+        .live(home, &place, record, pty, child, orders.audience)
+        .await;
     Ok(())
+}
+
+/// The name's lock. One that is held by somebody who does not listen is about to be free, or
+/// somebody else has only just taken it.
+async fn take_name(place: &Place, name: &AgentName) -> Result<File> {
+    let deadline = Instant::now() + 3 * FAREWELL;
+    loop {
+        if let Some(lock) = place.claim()? {
+            return Ok(lock);
+        }
+        let listens = |record: Record| UnixStream::connect(record.socket).is_ok();
+        if place.record().is_some_and(listens) || Instant::now() > deadline {
+            return Err(already_running(name));
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 fn already_running(name: &AgentName) -> Report {
@@ -167,7 +200,7 @@ fn more_files() -> Rlimit {
 }
 
 /// Puts away what a session of this name has left behind, and says so.
-async fn take_over(books: &Books, name: &AgentName) -> Result<Option<String>> {
+async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Option<String>> {
     let agent = name.clone();
     let latest = books.ask(move |journal| journal.session(&agent)).await?;
     let mut note = None;
@@ -181,6 +214,8 @@ async fn take_over(books: &Books, name: &AgentName) -> Result<Option<String>> {
         for pid in &left {
             process::signal(*pid, Signal::KILL);
         }
+        place::forget(home, name, run.started.pid, run.started.pid_started);
+        place::forget(home, name, child, began);
         let ended = match left.as_slice() {
             [] => String::new(),
             left => format!("; ended what was left of it ({} processes)", left.len()),
@@ -238,6 +273,7 @@ impl Running {
         record: Record,
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
+        audience: Audience,
     ) {
         let pty = Rc::new(pty);
         let hub = Rc::new(Hub::default());
@@ -301,6 +337,14 @@ impl Running {
         let how = ending(&status);
         self.end(&how).await;
         let _ = ended.send(Some(how.to_string()));
+        if audience == Audience::Expected {
+            let come = async {
+                while shared.viewers.get() == 0 {
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let _ = tokio::time::timeout(FAREWELL, come).await;
+        }
         doors.iter().for_each(tokio::task::JoinHandle::abort);
         // Nobody new gets in; who is here gets what is theirs.
         self.sockets.clear();
@@ -311,10 +355,6 @@ impl Running {
             }
         };
         let _ = tokio::time::timeout(FAREWELL, farewell).await;
-        drop(shared);
-        let Self { books, writer, .. } = self;
-        drop(books);
-        drop(writer);
     }
 
     /// Records the end. Where even that fails, the free lock will tell the next session.
@@ -334,7 +374,21 @@ impl Running {
     }
 }
 
-fn recorder(_: &Place, _: &Record, _: Size) -> Option<super::stub::Recorder> { None }
+fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
+    let about = About {
+        size,
+        started: record.started_at.as_second(),
+        command: record.launch.command.join(" "),
+        title: record.launch.name.to_string(),
+    };
+    match Recorder::create(&place.dir(), RECORDING_STEM, RECORDING, about) {
+        Ok(recorder) => Some(recorder),
+        Err(error) => {
+            log::line(format!("nothing is recorded: {error}"));
+            None
+        }
+    }
+}
 
 pub(super) fn ending(status: &std::io::Result<ExitStatus>) -> Ending {
     use std::os::unix::process::ExitStatusExt;

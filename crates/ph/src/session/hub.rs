@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 /// How many bytes may wait for one connection.
 const OUTBOX: usize = 1 << 20;
 /// How long the output waits for a listener that reads nothing at all.
-const NO_PROGRESS: Duration = Duration::from_millis(100);
+const NO_PROGRESS: Duration = Duration::from_secs(1);
 /// How long it waits for one that reads, but slowly. It comes back at a tenth of the time.
 const CREDIT: Duration = Duration::from_secs(2);
 const REFUND: u32 = 10;
@@ -34,15 +34,19 @@ pub(crate) struct Outbox {
 #[derive(Debug)]
 struct Out {
     bytes: Vec<u8>,
+    /// While a batch is carried out: the events that its answer must come before.
+    held: Option<Vec<u8>>,
     /// Taken out and not yet written.
     in_hand: usize,
     topics: Topics,
     missed: u64,
     /// Grows with every byte that was written: the sign of a reader.
     written: u64,
+    /// While the output waits for it: what was written when it last read something, and when.
+    awaited: Option<(u64, Instant)>,
     gave_up: bool,
     credit: Duration,
-    spent_at: Instant,
+    looked_at: Instant,
     is_closing: bool,
     is_dead: bool,
 }
@@ -51,6 +55,21 @@ impl Outbox {
     /// Adds an answer. Whoever asks waits for room before it asks again.
     pub(crate) fn push(&self, bytes: &[u8]) {
         self.out.borrow_mut().bytes.extend_from_slice(bytes);
+        self.filled.notify_one();
+    }
+
+    /// Keeps events back until the next [`Self::release`].
+    pub(crate) fn hold(&self) {
+        self.out.borrow_mut().held.get_or_insert_default();
+    }
+
+    /// Adds an answer, and the events that waited for it.
+    pub(crate) fn release(&self, answer: &[u8]) {
+        let mut out = self.out.borrow_mut();
+        out.bytes.extend_from_slice(answer);
+        let held = out.held.take().unwrap_or_default();
+        out.bytes.extend_from_slice(&held);
+        drop(out);
         self.filled.notify_one();
     }
 
@@ -139,7 +158,13 @@ impl Outbox {
 
 impl Out {
     fn owed(&self) -> usize {
-        self.bytes.len() + self.in_hand
+        let held = self.held.as_ref().map_or(0, Vec::len);
+        self.bytes.len() + held + self.in_hand
+    }
+
+    /// Where events go.
+    fn events(&mut self) -> &mut Vec<u8> {
+        self.held.as_mut().unwrap_or(&mut self.bytes)
     }
 
     fn tell_missed(&mut self) {
@@ -147,24 +172,35 @@ impl Out {
             let lagged = Event::Lagged {
                 missed: self.missed,
             };
-            event::append(&mut self.bytes, &super::clock::local_now(), &lagged);
+            event::append(self.events(), &super::clock::local_now(), &lagged);
             self.missed = 0;
             self.gave_up = false;
         }
     }
 
-    /// Whether the output should wait for this one; takes the wait from its credit.
+    /// Whether the output should wait for this one; takes the wait so far from its credit.
     fn is_worth_waiting_for(&mut self, now: Instant) -> bool {
-        if self.is_dead || self.gave_up || !self.topics.wants(Topic::Output) {
-            return false;
+        let passed = now.saturating_duration_since(self.looked_at);
+        self.looked_at = now;
+        match &mut self.awaited {
+            None => self.credit = (self.credit + passed / REFUND).min(CREDIT),
+            Some((written, at)) => {
+                self.credit = self.credit.saturating_sub(passed);
+                if *written != self.written {
+                    (*written, *at) = (self.written, now);
+                }
+                let stands_still = now.saturating_duration_since(*at) >= NO_PROGRESS;
+                self.gave_up |= stands_still || self.credit.is_zero();
+            }
         }
-        if self.owed() < OUTBOX / 2 {
-            return false;
-        }
-        let since = now.saturating_duration_since(self.spent_at);
-        self.credit = (self.credit + since / REFUND).min(CREDIT);
-        self.spent_at = now;
-        self.credit > Duration::ZERO
+        let is_behind = self.topics.wants(Topic::Output) && self.owed() >= OUTBOX / 2;
+        let is_worth_it = is_behind && !self.is_dead && !self.gave_up;
+        self.awaited = match self.awaited {
+            _ if !is_worth_it => None,
+            None => Some((self.written, now)),
+            since => since,
+        };
+        is_worth_it
     }
 }
 
@@ -181,13 +217,15 @@ impl Hub {
         let outbox = Rc::new(Outbox {
             out: RefCell::new(Out {
                 bytes: Vec::new(),
+                held: None,
                 in_hand: 0,
                 topics: Topics::default(),
                 missed: 0,
                 written: 0,
+                awaited: None,
                 gave_up: false,
                 credit: CREDIT,
-                spent_at: Instant::now(),
+                looked_at: Instant::now(),
                 is_closing: false,
                 is_dead: false,
             }),
@@ -199,13 +237,15 @@ impl Hub {
     }
 
     fn each(&self, mut visit: impl FnMut(&Outbox)) {
-        self.outboxes.borrow_mut().retain(|outbox| match outbox.upgrade() {
-            Some(outbox) => {
-                visit(&outbox);
-                true
-            }
-            None => false,
-        });
+        self.outboxes
+            .borrow_mut()
+            .retain(|outbox| match outbox.upgrade() {
+                Some(outbox) => {
+                    visit(&outbox);
+                    true
+                }
+                None => false,
+            });
     }
 
     /// Whether anybody wants to hear of the output.
@@ -249,38 +289,24 @@ impl Hub {
                 out.missed += count;
                 return;
             }
-            out.bytes.extend_from_slice(lines);
+            out.events().extend_from_slice(lines);
             drop(out);
             outbox.filled.notify_one();
         });
     }
 
-    /// Waits for listeners that are behind and do read, as long as their credit lasts.
+    /// Waits for listeners that are behind and do read, as long as their credit lasts. May be
+    /// broken off and begun again: the time counts all the same.
     pub(crate) async fn wait_for_readers(&self) {
         loop {
             let drained = self.drained.notified();
-            let begun = Instant::now();
-            let mut waiting = Vec::new();
-            self.each(|outbox| {
-                let mut out = outbox.out.borrow_mut();
-                if out.is_worth_waiting_for(begun) {
-                    waiting.push(out.written);
-                }
-            });
-            if waiting.is_empty() {
+            let now = Instant::now();
+            let mut is_worth_it = false;
+            self.each(|outbox| is_worth_it |= outbox.out.borrow_mut().is_worth_waiting_for(now));
+            if !is_worth_it {
                 return;
             }
-            let in_time = tokio::time::timeout(NO_PROGRESS, drained).await.is_ok();
-            let waited = begun.elapsed();
-            self.each(|outbox| {
-                let mut out = outbox.out.borrow_mut();
-                let now = Instant::now();
-                if out.is_worth_waiting_for(now) {
-                    out.credit = out.credit.saturating_sub(waited);
-                    let stands_still = waiting.contains(&out.written);
-                    out.gave_up |= out.credit.is_zero() || (!in_time && stands_still);
-                }
-            });
+            let _ = tokio::time::timeout(NO_PROGRESS / 10, drained).await;
         }
     }
 

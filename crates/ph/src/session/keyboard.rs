@@ -7,12 +7,19 @@
 use super::draft::Draft;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 /// How many things may wait to be typed. A client whose keys find it full waits, and with it only
 /// that client; answers to the program's questions are dropped, because it does not read them.
 const QUEUE: usize = 64;
+
+/// How many bytes may wait to be typed. Who brings more waits until all else is typed.
+const ROOM: u32 = 1 << 20;
+/// How long a terminal is left alone that nobody reads and nobody can.
+const FULL: Duration = Duration::from_millis(50);
 
 /// What is to be typed.
 #[derive(Debug)]
@@ -64,7 +71,15 @@ impl Lease {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Keyboard {
-    queue: mpsc::Sender<Typed>,
+    queue: mpsc::Sender<Waiting>,
+    room: Arc<Semaphore>,
+}
+
+/// What waits to be typed, and the room that it takes until then.
+#[derive(Debug)]
+struct Waiting {
+    typed: Typed,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Keyboard {
@@ -74,12 +89,22 @@ impl Keyboard {
         draft: watch::Sender<bool>,
     ) -> (Self, impl Future<Output = ()>) {
         let (queue, waiting) = mpsc::channel(QUEUE);
-        (Self { queue }, write(pty, waiting, draft))
+        let room = Arc::new(Semaphore::new(ROOM as usize));
+        (Self { queue, room }, write(pty, waiting, draft))
     }
 
     /// Waits for room, and no longer than the terminal is there.
-    pub(crate) async fn type_in(&self, what: Typed) {
-        let _ = self.queue.send(what).await;
+    pub(crate) async fn type_in(&self, typed: Typed) {
+        let bytes = match &typed {
+            Typed::Keys(bytes) | Typed::Answer(bytes) | Typed::Bytes(bytes) => bytes.len(),
+            Typed::Turn(_) => 0,
+        };
+        let bytes = u32::try_from(bytes).unwrap_or(ROOM).min(ROOM);
+        let room = tokio::select! {
+            room = self.room.clone().acquire_many_owned(bytes) => room.ok(),
+            () = self.queue.closed() => return,
+        };
+        let _ = self.queue.send(Waiting { typed, _room: room }).await;
     }
 
     /// The keyboard for a turn, when it is free; an error where a person has a draft. Nothing
@@ -97,18 +122,18 @@ impl Keyboard {
     }
 
     /// Types if there is room.
-    pub(crate) fn try_type_in(&self, what: Typed) {
-        let _ = self.queue.try_send(what);
+    pub(crate) fn try_type_in(&self, typed: Typed) {
+        let _ = self.queue.try_send(Waiting { typed, _room: None });
     }
 }
 
 async fn write(
     pty: Rc<AsyncFd<OwnedFd>>,
-    mut waiting: mpsc::Receiver<Typed>,
+    mut waiting: mpsc::Receiver<Waiting>,
     drafted: watch::Sender<bool>,
 ) {
     let mut draft = Draft::default();
-    while let Some(typed) = waiting.recv().await {
+    while let Some(Waiting { typed, _room }) = waiting.recv().await {
         let written = match typed {
             Typed::Keys(keys) => {
                 draft.see(&keys);
@@ -157,11 +182,16 @@ async fn write_all(pty: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> std::io::Result<
             Ok(count) => bytes = &bytes[count..],
             Err(rustix::io::Errno::AGAIN) => {
                 let mut ready = pty.writable().await?;
+                let is_closed = ready.ready().is_write_closed();
                 ready.clear_ready();
                 match rustix::io::write(pty.get_ref(), bytes) {
                     Ok(count) => {
                         ready.retain_ready();
                         bytes = &bytes[count..];
+                    }
+                    // With nobody on the other side it stays full and is called ready all the same.
+                    Err(rustix::io::Errno::AGAIN) if is_closed => {
+                        tokio::time::sleep(FULL).await;
                     }
                     Err(rustix::io::Errno::AGAIN) => {}
                     Err(error) => return Err(error.into()),

@@ -29,7 +29,9 @@ pub(crate) enum Line {
 pub(crate) struct Lines {
     read: OwnedReadHalf,
     buffer: Vec<u8>,
-    /// How much of the buffer is known to hold no line end.
+    /// How much of the buffer has been given out.
+    given: usize,
+    /// Up to where it is known to hold no line end.
     scanned: usize,
     is_passing_over: bool,
     is_at_end: bool,
@@ -41,6 +43,7 @@ impl Lines {
         Self {
             read,
             buffer: Vec::new(),
+            given: 0,
             scanned: 0,
             is_passing_over: false,
             is_at_end: false,
@@ -50,34 +53,33 @@ impl Lines {
 
     pub(crate) async fn next(&mut self) -> Line {
         loop {
-            let end = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
-            if let Some(end) = end {
-                let rest = self.buffer.split_off(self.scanned + end + 1);
-                let mut line = std::mem::replace(&mut self.buffer, rest);
-                line.pop();
-                self.scanned = 0;
-                self.account();
-                return if std::mem::take(&mut self.is_passing_over) || line.len() > MAX_LINE {
+            if let Some(end) = memchr::memchr(b'\n', &self.buffer[self.scanned..]) {
+                let end = self.scanned + end;
+                let line = self.buffer[self.given..end].to_vec();
+                (self.given, self.scanned) = (end + 1, end + 1);
+                let is_too_long = line.len() > MAX_LINE;
+                return if std::mem::take(&mut self.is_passing_over) || is_too_long {
                     Line::TooLong
                 } else {
                     Line::Whole(line)
                 };
             }
-            self.scanned = self.buffer.len();
-            if self.buffer.len() > MAX_LINE {
-                self.is_passing_over = true;
+            self.forget_given();
+            self.is_passing_over |= self.buffer.len() > MAX_LINE;
+            if self.is_passing_over {
                 self.buffer = Vec::new();
-                self.scanned = 0;
             }
+            self.scanned = self.buffer.len();
             if !self.account() {
                 return Line::NoRoom;
             }
             if self.is_at_end {
                 let line = std::mem::take(&mut self.buffer);
                 self.scanned = 0;
-                return match (line.is_empty(), self.is_passing_over) {
-                    (true, _) | (_, true) => Line::End,
-                    (false, false) => Line::Whole(line),
+                return match line.is_empty() {
+                    _ if std::mem::take(&mut self.is_passing_over) => Line::TooLong,
+                    true => Line::End,
+                    false => Line::Whole(line),
                 };
             }
             self.buffer.reserve(PIECE);
@@ -88,29 +90,51 @@ impl Lines {
         }
     }
 
-    /// What was read past the last line, and where more comes from.
-    pub(crate) fn into_rest(mut self) -> (Vec<u8>, OwnedReadHalf) {
-        let rest = std::mem::take(&mut self.buffer);
-        self.account();
-        (rest, self.read)
+    fn forget_given(&mut self) {
+        self.buffer.drain(..self.given);
+        self.given = 0;
+        // A long line leaves no more behind than a short one.
+        if self.buffer.capacity() > 4 * PIECE && self.buffer.len() < PIECE {
+            self.buffer.shrink_to(PIECE);
+        }
+    }
+
+    /// What comes after the last line, which is no line.
+    pub(crate) fn into_rest(mut self) -> Rest {
+        self.forget_given();
+        Rest {
+            bytes: self.buffer,
+            read: self.read,
+            room: self.room,
+        }
     }
 
     /// Notes how much room this connection takes; false where there is none left.
     fn account(&mut self) -> bool {
-        // What every connection has anyway does not count.
-        self.room.take(self.buffer.len().saturating_sub(4 * PIECE))
+        self.room.take(self.buffer.len())
     }
+}
+
+/// What was read past the last line, where more comes from, and the room that it takes.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) read: OwnedReadHalf,
+    pub(crate) room: Taken,
 }
 
 /// One connection's share of the room, given back when it goes.
 #[derive(Debug)]
-struct Taken {
+pub(crate) struct Taken {
     room: Room,
     bytes: usize,
 }
 
 impl Taken {
-    fn take(&mut self, bytes: usize) -> bool {
+    /// Now so many; false where there is no room for them.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        // What every connection has anyway does not count.
+        let bytes = bytes.saturating_sub(4 * PIECE);
         let all = self.room.get() - self.bytes + bytes;
         let fits = bytes == 0 || all <= ROOM;
         if fits {

@@ -32,7 +32,10 @@ impl Drop for Listening {
 pub(crate) fn own(path: &Path) -> Result<Listening> {
     match path.symlink_metadata() {
         Ok(meta) if meta.file_type().is_dir() => {
-            return Err(Report::storage(format!("{} is a directory", path.display())));
+            return Err(Report::storage(format!(
+                "{} is a directory",
+                path.display()
+            )));
         }
         Ok(_) => std::fs::remove_file(path).map_err(|error| cannot(path, &error))?,
         Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -53,10 +56,11 @@ pub(crate) fn chosen(path: &Path) -> Result<Listening> {
         }
         Ok(_) => match UnixStream::connect(path) {
             Ok(_) => {
-                return Err(
-                    Report::refused(format!("somebody listens on {} already", path.display()))
-                        .hint("choose another path for --socket, or end who listens there"),
-                );
+                return Err(Report::refused(format!(
+                    "somebody listens on {} already",
+                    path.display()
+                ))
+                .hint("choose another path for --socket, or end who listens there"));
             }
             Err(_) => std::fs::remove_file(path).map_err(|error| cannot(path, &error))?,
         },

@@ -29,7 +29,6 @@ pub(crate) mod process;
 mod pulse;
 pub(crate) mod roll;
 pub(crate) mod start;
-mod stub;
 mod terminal;
 mod viewer;
 

@@ -1,6 +1,7 @@
 //! Who is on the other side of a connection, as far as the kernel tells.
 
 use super::process;
+use rustix::process::Pid;
 use tokio::net::UnixStream;
 
 #[derive(Debug, Clone, Copy)]
@@ -20,6 +21,16 @@ impl Peer {
 
     pub(crate) fn is_this_user(&self) -> bool {
         self.uid == rustix::process::geteuid().as_raw()
+    }
+
+    /// Whether it is in the process session that this process leads: where its descendants are,
+    /// unless they left it. Costs next to nothing.
+    pub(crate) fn is_in_session_of(&self, leader: u32) -> bool {
+        let pid = self.pid.and_then(|pid| i32::try_from(pid).ok());
+        let session = pid
+            .and_then(Pid::from_raw)
+            .and_then(|pid| rustix::process::getsid(Some(pid)).ok());
+        session.is_some_and(|session| session.as_raw_pid().unsigned_abs() == leader)
     }
 
     /// Whether it descends from this process, which began then.

@@ -14,10 +14,14 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// The longest path that a socket can have, on any system that we know.
 pub(crate) const MAX_SOCKET_PATH: usize = 103;
+
+/// How long those who look whether a name is taken may keep it from who takes it.
+const LOOKERS: Duration = Duration::from_secs(5);
 
 /// The files of one agent's sessions.
 #[derive(Debug, Clone)]
@@ -84,7 +88,10 @@ impl Place {
         private_dir(&dir)?;
         match dir.symlink_metadata() {
             Ok(meta) if meta.is_dir() => Ok(()),
-            Ok(_) => Err(Report::storage(format!("{} is no directory", dir.display()))),
+            Ok(_) => Err(Report::storage(format!(
+                "{} is no directory",
+                dir.display()
+            ))),
             Err(error) => Err(cannot("look at", &dir, &error)),
         }
     }
@@ -98,10 +105,23 @@ impl Place {
             .create(true)
             .open(&path)
             .map_err(|error| cannot("open", &path, &error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(cannot("lock", &path, &error)),
+        let deadline = Instant::now() + LOOKERS;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
+            }
+            // Who only looks takes it too, for a moment; but shared, which no session does.
+            match file.try_lock_shared() {
+                Ok(()) if Instant::now() < deadline => {}
+                Ok(()) => return Err(cannot("lock", &path, &ErrorKind::TimedOut.into())),
+                Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
+            }
+            file.unlock()
+                .map_err(|error| cannot("lock", &path, &error))?;
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 
@@ -110,7 +130,7 @@ impl Place {
         let path = self.lock_file();
         let file = match private_file().read(true).open(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) if is_absent(&error) => return Ok(false),
             Err(error) => return Err(cannot("open", &path, &error)),
         };
         match file.try_lock_shared() {
@@ -135,7 +155,11 @@ impl Place {
             .map_err(|error| Report::storage(format!("cannot write the record: {error}")))?;
         let write = || -> std::io::Result<()> {
             let mut options = private_file();
-            let mut file = options.write(true).create(true).truncate(true).open(&fresh)?;
+            let mut file = options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&fresh)?;
             file.write_all(&text)?;
             std::fs::rename(&fresh, &path)
         };
@@ -175,7 +199,7 @@ impl Place {
     }
 }
 
-/// Which sessions' children there are: a file a pid, with the agent's name in it.
+/// Which sessions and children of theirs there are: a file a pid, with the agent's name in it.
 fn children(home: &Path) -> PathBuf {
     home.join("sessions").join(".children")
 }
@@ -195,7 +219,7 @@ pub(crate) fn agent_here(home: &Home) -> Option<AgentName> {
         })
 }
 
-/// Says whose child a process is, for as long as this is kept.
+/// Says whose process this is, for as long as this is kept.
 #[derive(Debug)]
 pub(crate) struct Birth {
     path: PathBuf,
@@ -208,11 +232,24 @@ impl Birth {
         let path = dir.join(pid.to_string());
         let write = || -> std::io::Result<()> {
             let mut options = private_file();
-            let mut file = options.write(true).create(true).truncate(true).open(&path)?;
+            let mut file = options
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .open(&path)?;
             write!(file, "{name} {started}")
         };
         write().map_err(|error| cannot("write", &path, &error))?;
         Ok(Self { path })
+    }
+}
+
+/// Removes what a session that is gone has said of a process.
+pub(crate) fn forget(home: &Home, name: &AgentName, pid: u32, started: u64) {
+    let path = children(home.path()).join(pid.to_string());
+    let said = std::fs::read_to_string(&path);
+    if said.is_ok_and(|said| said == format!("{name} {started}")) {
+        let _ = std::fs::remove_file(path);
     }
 }
 
@@ -241,6 +278,11 @@ fn is_ours(dir: &Path) -> bool {
             && meta.uid() == rustix::process::geteuid().as_raw()
             && meta.mode() & 0o077 == 0
     })
+}
+
+/// Whether nothing can be at a path, because what it goes through is not there or no directory.
+fn is_absent(error: &std::io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 pub(crate) fn private_dir(dir: &Path) -> Result<()> {

@@ -19,11 +19,13 @@ fn sender(
     from: Option<AgentName>,
     evidence: Option<Evidence>,
 ) -> Result<(AgentName, Evidence), Failure> {
-    if let (Some(from), Some(evidence)) = (&from, evidence) {
+    let (child, started) = shared.child;
+    let is_the_agent = peer.is_in_session_of(child)
+        // Who says on what evidence it has its name has looked up its ancestors itself.
+        || (evidence.is_none() && peer.descends_from(child, started));
+    if let (Some(from), Some(evidence), false) = (&from, evidence, is_the_agent) {
         return Ok((from.clone(), evidence));
     }
-    let (child, started) = shared.child;
-    let is_the_agent = peer.descends_from(child, started);
     match from {
         Some(from) if is_the_agent && from != shared.agent => Err(Failure::invalid_params(
             format!("this is {}; it cannot send as {from}", shared.agent),

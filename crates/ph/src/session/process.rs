@@ -8,6 +8,8 @@ use rustix::process::{Pid, Signal};
 /// What the kernel says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
+    /// Dead, and waiting for its parent to take note.
+    is_dead: bool,
     parent: u32,
     session: u32,
     started: u64,
@@ -28,6 +30,7 @@ fn stat(pid: u32) -> Option<Stat> {
         .split_ascii_whitespace()
         .collect();
     Some(Stat {
+        is_dead: matches!(*fields.first()?, "Z" | "X"),
         parent: fields.get(1)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
@@ -60,10 +63,12 @@ pub(crate) fn boot() -> String {
         .unwrap_or_default()
 }
 
-/// Whether the child of an earlier session, or anything that it started, is still there.
+/// What is still there of a session's child and of anything that it started.
 pub(crate) fn left_of(child: u32, child_started: u64) -> Vec<u32> {
     let is_it = |pid: u32, stat: Stat| {
-        if pid == child {
+        if stat.is_dead {
+            false
+        } else if pid == child {
             stat.started == child_started
         } else {
             // The child led a process session of its own. Its pid cannot be given to another

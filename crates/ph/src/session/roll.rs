@@ -8,16 +8,19 @@ use super::place::{self, Place, Record};
 use crate::report::Result;
 use posthaste_core::session::Run;
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::{Home, Journal};
+use posthaste_store::{Home, Journal, Patience};
 use posthaste_wire::method;
 use posthaste_wire::{Activity, Session};
 use std::time::{Duration, Instant};
 
 /// How long sessions may take to say how they are, all together.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_secs(2);
+/// How long a session may be about to begin or to end.
+const BETWEEN: Duration = Duration::from_secs(3);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// All sessions that live now, by name.
-pub(crate) fn living(home: &Home) -> Result<Vec<Session>> {
+pub(crate) fn living(home: &Home, patience: Patience) -> Result<Vec<Session>> {
     let mut asked = Vec::new();
     for name in place::agents(home) {
         let place = Place::of(home, &name);
@@ -37,17 +40,20 @@ pub(crate) fn living(home: &Home) -> Result<Vec<Session>> {
         asked.push((record, client));
     }
     let deadline = Instant::now() + PATIENCE;
-    let answers = asked.into_iter().map(|(record, client)| {
+    let mut sessions = Vec::new();
+    for (record, client) in asked {
         let left = deadline.saturating_duration_since(Instant::now());
-        client
-            .and_then(|mut client| client.answer::<method::Session>(left).ok())
-            .unwrap_or_else(|| silent(&record))
-    });
-    Ok(answers.collect())
+        let answer = client.and_then(|mut client| client.answer::<method::Session>(left).ok());
+        match answer {
+            Some(session) => sessions.push(session),
+            None => sessions.extend(silent(home, patience, &record)?),
+        }
+    }
+    Ok(sessions)
 }
 
 /// One session that lives now.
-pub(crate) fn live(home: &Home, name: &AgentName) -> Result<Option<Session>> {
+pub(crate) fn live(home: &Home, patience: Patience, name: &AgentName) -> Result<Option<Session>> {
     let place = Place::of(home, name);
     if !place.is_held()? {
         return Ok(None);
@@ -57,12 +63,61 @@ pub(crate) fn live(home: &Home, name: &AgentName) -> Result<Option<Session>> {
     };
     let answer = Client::connect(&record.socket)
         .and_then(|mut client| client.call(&method::Session {}, PATIENT).ok());
-    Ok(Some(answer.unwrap_or_else(|| silent(&record))))
+    match answer {
+        Some(session) => Ok(Some(session)),
+        None => silent(home, patience, &record),
+    }
 }
 
-/// A session that is there and does not answer.
-fn silent(record: &Record) -> Session {
-    Session {
+/// The latest session of a name, alive or not; nothing where it never ran.
+pub(crate) fn latest(
+    home: &Home,
+    patience: Patience,
+    name: &AgentName,
+    now: Timestamp,
+) -> Result<Option<Session>> {
+    let deadline = Instant::now() + BETWEEN;
+    loop {
+        if let Some(session) = live(home, patience, name)? {
+            return Ok(Some(session));
+        }
+        let Some(mut journal) = Journal::open_existing(home.clone(), patience)? else {
+            return Ok(None);
+        };
+        let Some(run) = journal.session(name)? else {
+            return Ok(None);
+        };
+        let is_over = run.end.is_some() || has_crashed(home, &mut journal, &run)?;
+        if is_over || Instant::now() > deadline {
+            return ended(&mut journal, &run, now).map(Some);
+        }
+        // One begins or ends in this moment.
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
+/// Whether a run without an end is gone all the same. Its lock is the proof, unless it has ended
+/// in order, or another has begun, while we looked.
+pub(crate) fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool> {
+    if run.end.is_some() || Place::of(home, &run.agent).is_held()? {
+        return Ok(false);
+    }
+    let latest = journal.session(&run.agent)?;
+    Ok(latest.is_some_and(|now| now.started.run == run.started.run && now.end.is_none()))
+}
+
+/// A session that is there and does not answer; nothing where it is on its way out, or the record
+/// is of an earlier one.
+fn silent(home: &Home, patience: Patience, record: &Record) -> Result<Option<Session>> {
+    let name = &record.launch.name;
+    if let Some(mut journal) = Journal::open_existing(home.clone(), patience)? {
+        let run = journal.session(name)?;
+        let is_it = run.is_some_and(|run| run.started.run == record.run && run.end.is_none());
+        if !is_it || !Place::of(home, name).is_held()? {
+            return Ok(None);
+        }
+    }
+    Ok(Some(Session {
         name: record.launch.name.to_string(),
         activity: Activity::Working,
         blocked_on: None,
@@ -79,7 +134,7 @@ fn silent(record: &Record) -> Session {
         queued: 0,
         ended_at: None,
         exit: None,
-    }
+    }))
 }
 
 /// What the journal has of a session that does not live.

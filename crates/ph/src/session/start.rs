@@ -24,6 +24,15 @@ pub(crate) struct Orders {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
     pub(crate) launch: Launch,
+    pub(crate) audience: Audience,
+}
+
+/// Whether somebody is about to look at a session that is started.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Audience {
+    /// It waits a moment for them, also where its program has ended already.
+    Expected,
+    None,
 }
 
 /// What it answers.
@@ -44,7 +53,12 @@ pub(crate) struct Started {
     pub(crate) note: Option<String>,
 }
 
-pub(crate) fn start(home: &Home, patience: Patience, launch: Launch) -> Result<Started> {
+pub(crate) fn start(
+    home: &Home,
+    patience: Patience,
+    launch: Launch,
+    audience: Audience,
+) -> Result<Started> {
     let place = Place::of(home, &launch.name);
     place.prepare()?;
     let path = place.log_file();
@@ -56,7 +70,8 @@ pub(crate) fn start(home: &Home, patience: Patience, launch: Launch) -> Result<S
     if log.metadata().is_ok_and(|meta| meta.len() > LOG) {
         let _ = log.set_len(0);
     }
-    let cannot = |error: std::io::Error| Report::storage(format!("cannot start a session: {error}"));
+    let cannot =
+        |error: std::io::Error| Report::storage(format!("cannot start a session: {error}"));
     let ph = std::env::current_exe().map_err(cannot)?;
     let mut host = Command::new(ph)
         .arg(HOST)
@@ -69,6 +84,7 @@ pub(crate) fn start(home: &Home, patience: Patience, launch: Launch) -> Result<S
         home: home.path().to_owned(),
         patience: patience.0,
         launch,
+        audience,
     };
     let told = serde_json::to_vec(&orders)
         .map_err(|error| Report::storage(format!("cannot start a session: {error}")))?;
@@ -77,7 +93,9 @@ pub(crate) fn start(home: &Home, patience: Patience, launch: Launch) -> Result<S
     }
     let mut line = String::new();
     if let Some(stdout) = host.stdout.take() {
-        BufReader::new(stdout).read_line(&mut line).map_err(cannot)?;
+        BufReader::new(stdout)
+            .read_line(&mut line)
+            .map_err(cannot)?;
     }
     match serde_json::from_str(&line) {
         Ok(Answer::Runs { record, note }) => Ok(Started {

@@ -10,8 +10,7 @@ use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
-use super::stub::Recorder;
-use crate::screen::{Lines, Screen, Sieve, Size, redraw};
+use posthaste_screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
 use rustix::io::Errno;
@@ -23,6 +22,11 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How much is read before others get their turn.
 const BATCH: usize = 64 * 1024;
+/// The same while somebody hears of every line: each byte may be one, and an outbox that is read
+/// must have room for all of their events.
+const TOLD_BATCH: usize = 4 * 1024;
+/// How much of an unfinished line is kept for who begins to listen.
+const UNFINISHED: usize = 64 * 1024;
 /// How often the recording is written, and viewers of another size are drawn.
 const FRAME: Duration = Duration::from_millis(25);
 const RECORD: Duration = Duration::from_millis(250);
@@ -112,8 +116,9 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
     let task = Task {
         stage,
         sieve: Sieve::default(),
-        lines: Lines::new(),
+        lines: Lines::default(),
         listened: false,
+        unfinished: Vec::new(),
         viewers: Vec::new(),
         begun: Instant::now(),
         drawn_at: Instant::now(),
@@ -131,6 +136,8 @@ struct Task {
     lines: Lines,
     /// Whether the lines of the output were told last time.
     listened: bool,
+    /// The output since the last line end.
+    unfinished: Vec<u8>,
     viewers: Vec<Viewer>,
     begun: Instant,
     drawn_at: Instant,
@@ -156,6 +163,11 @@ impl Task {
         let mut ends_at: Option<Instant> = None;
         loop {
             let wakeup = self.wakeup(ends_at);
+            let most = if self.stage.hub.wants_output() {
+                TOLD_BATCH
+            } else {
+                BATCH
+            };
             tokio::select! {
                 biased;
                 ask = asks.recv() => match ask {
@@ -170,12 +182,9 @@ impl Task {
                     }
                     self.tick(now);
                 }
-                read = read(&self.stage.pty, &mut buffer) => match read {
+                read = self.read(&mut buffer[..most]) => match read {
                     Read::Some(count) => {
                         self.output(&buffer[..count]);
-                        if self.listened {
-                            self.stage.hub.wait_for_readers().await;
-                        }
                         tokio::task::yield_now().await;
                     }
                     Read::Nothing => {}
@@ -184,6 +193,14 @@ impl Task {
             }
         }
         self.finish(asks).await;
+    }
+
+    /// The next output, once there is room for it where it is heard.
+    async fn read(&self, buffer: &mut [u8]) -> Read {
+        if self.listened {
+            self.stage.hub.wait_for_readers().await;
+        }
+        read(&self.stage.pty, buffer).await
     }
 
     fn wakeup(&self, ends_at: Option<Instant>) -> Option<Instant> {
@@ -207,7 +224,7 @@ impl Task {
             viewer.output(&self.passed);
         }
         if let Some(recorder) = &mut self.stage.recorder {
-            recorder.output(now - self.begun, bytes);
+            recorder.output(now - self.begun, &self.passed);
             self.is_unrecorded = true;
         }
         self.tell_lines(bytes);
@@ -216,14 +233,8 @@ impl Task {
     }
 
     fn tell_lines(&mut self, bytes: &[u8]) {
-        let wanted = self.stage.hub.wants_output();
-        if wanted != self.listened {
-            // Somebody who begins to listen hears whole lines only.
-            self.lines = Lines::new();
-            self.listened = wanted;
-        }
-        if !wanted {
-            return;
+        if !self.is_listened() {
+            return self.keep_unfinished(bytes);
         }
         let at = clock::local_now();
         let mut count = 0;
@@ -236,10 +247,37 @@ impl Task {
         if count > 0 {
             self.stage.hub.publish(Topic::Output, &self.told, count);
         }
+        self.keep_unfinished(bytes);
+    }
+
+    /// Whether somebody hears of the lines. Who begins to listen in the middle of one hears all
+    /// of it once it is finished.
+    fn is_listened(&mut self) -> bool {
+        let is_wanted = self.stage.hub.wants_output();
+        if is_wanted && !self.listened {
+            self.lines = Lines::default();
+            self.lines.feed(&self.unfinished, &mut |_: &str| {});
+        }
+        self.listened = is_wanted;
+        is_wanted
+    }
+
+    fn keep_unfinished(&mut self, bytes: &[u8]) {
+        let begins = memchr::memrchr(b'\n', bytes).map(|end| end + 1);
+        if begins.is_some() || self.unfinished.len() + bytes.len() > UNFINISHED {
+            self.unfinished.clear();
+        }
+        self.unfinished
+            .extend_from_slice(&bytes[begins.unwrap_or(0)..]);
     }
 
     fn tick(&mut self, now: Instant) {
-        if self.stage.screen.sync_deadline().is_some_and(|at| at <= now) {
+        if self
+            .stage
+            .screen
+            .sync_deadline()
+            .is_some_and(|at| at <= now)
+        {
             self.stage.screen.stop_sync();
         }
         if self.drawn_at + FRAME <= now {
@@ -257,7 +295,7 @@ impl Task {
         self.recorded_at = now;
         self.is_unrecorded = false;
         if let Some(recorder) = &mut self.stage.recorder
-            && let Err(error) = recorder.flush(&self.stage.screen, now - self.begun)
+            && let Err(error) = recorder.flush(&mut self.stage.screen, now - self.begun)
         {
             log::line(format!("the recording stops: {error}"));
         }
@@ -307,6 +345,8 @@ impl Task {
     }
 
     fn redraw(&mut self, id: ViewerId) {
+        // An update that is held back has reached the others already.
+        self.stage.screen.stop_sync();
         let screen = &self.stage.screen;
         if let Some(viewer) = self.viewers.iter_mut().find(|v| v.id() == id) {
             viewer.redraw(screen, || redraw(screen));
@@ -347,7 +387,7 @@ impl Task {
 
     /// Tells the last line, writes the rest of the recording, and lets everybody go.
     async fn finish(mut self, mut asks: mpsc::Receiver<Ask>) {
-        if self.listened {
+        if self.is_listened() {
             let at = clock::local_now();
             let mut told = Vec::new();
             let mut count = 0;
@@ -358,10 +398,18 @@ impl Task {
             self.stage.hub.publish(Topic::Output, &told, count);
         }
         self.stage.screen.stop_sync();
+        // What was held back as the beginning of something is nothing more than that now.
+        self.passed.clear();
+        self.sieve.finish(&mut self.passed);
+        let now = Instant::now();
+        if let Some(recorder) = &mut self.stage.recorder {
+            recorder.output(now - self.begun, &self.passed);
+        }
         for viewer in &mut self.viewers {
+            viewer.output(&self.passed);
             viewer.paint(&self.stage.screen);
         }
-        self.record(Instant::now());
+        self.record(now);
         let Stage { drained, .. } = &mut self.stage;
         if let Some(drained) = drained.take() {
             let _ = drained.send(());
@@ -388,7 +436,13 @@ async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
     let mut filled = 0;
     while filled < buffer.len() {
         match rustix::io::read(pty.get_ref(), &mut buffer[filled..]) {
-            Ok(0) => return if filled == 0 { Read::End } else { Read::Some(filled) },
+            Ok(0) => {
+                return if filled == 0 {
+                    Read::End
+                } else {
+                    Read::Some(filled)
+                };
+            }
             Ok(count) => filled += count,
             Err(Errno::AGAIN) => {
                 ready.clear_ready();
@@ -396,7 +450,13 @@ async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
             }
             Err(Errno::INTR) => {}
             // The other side is closed; on Linux that is an error.
-            Err(_) => return if filled == 0 { Read::End } else { Read::Some(filled) },
+            Err(_) => {
+                return if filled == 0 {
+                    Read::End
+                } else {
+                    Read::Some(filled)
+                };
+            }
         }
     }
     if filled == 0 {

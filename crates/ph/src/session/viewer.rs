@@ -3,7 +3,7 @@
 //! While its terminal has the program's own size it gets the program's bytes as they are; else it
 //! is painted from the screen. One that reads too slowly loses what is waiting and is drawn anew.
 
-use crate::screen::{Painter, Screen, Size};
+use posthaste_screen::{Painter, Screen, Size};
 use posthaste_wire::frames;
 use std::cell::Cell;
 use std::rc::Rc;

@@ -3,6 +3,9 @@
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 
+pub(crate) mod session;
+pub(crate) mod stage;
+
 use posthaste_lab::TempHome;
 use serde_json::Value;
 use std::cell::RefCell;
@@ -113,7 +116,7 @@ impl Ph {
         self.run("log --json").ok()
     }
 
-    fn words(&self, line: &str) -> Vec<String> {
+    pub(crate) fn words(&self, line: &str) -> Vec<String> {
         let mut line = line.to_owned();
         for (index, id) in self.seen.borrow().iter().enumerate() {
             line = line.replace(&format!("{{{}}}", index + 1), id);
@@ -205,6 +208,11 @@ impl Ph {
 impl Call {
     pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn args<A: AsRef<OsStr>>(mut self, args: &[A]) -> Self {
+        self.command.args(args);
         self
     }
 
@@ -333,6 +341,8 @@ pub(crate) fn wait_for<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
             return answer;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
+        // Whoever is waited for needs the processor more.
+        std::thread::sleep(Duration::from_millis(2));
     }
 }
 

@@ -15,6 +15,11 @@ use tokio::sync::{mpsc, oneshot};
 /// How long a child that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// How long the last receipts may take.
+const LAST_RECEIPTS: Duration = Duration::from_secs(2);
+/// How often what is left is looked for.
+const LOOK: Duration = Duration::from_millis(20);
+
 /// How far an end that was asked for has come.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Ending {
@@ -55,11 +60,13 @@ impl Clerk {
         let _ = drained.await;
         let how = ending(status);
         self.tell(Event::Exited(how));
-        // What was being offered has its receipt before the session has its end.
-        while self.desk.is_writing() || self.lease.is_some() {
-            match self.reported.recv().await {
-                Some(report) => self.hear(report),
-                None => break,
+        // What was being offered has its receipt before the session has its end. A write that
+        // hangs has none to wait for.
+        let deadline = Instant::now() + LAST_RECEIPTS;
+        while self.errands > 0 {
+            match tokio::time::timeout_at(deadline.into(), self.reported.recv()).await {
+                Ok(Some(report)) => self.hear(report),
+                Ok(None) | Err(_) => break,
             }
         }
         let run = match (&self.ending, status) {
@@ -69,13 +76,34 @@ impl Clerk {
         };
         self.set_run(run);
         self.tell_changes();
+        self.clear_up(&mut wishes).await;
         wishes.close();
         while let Ok(wish) = wishes.try_recv() {
             self.grant(wish);
         }
-        // Whatever it has left running ends with it.
+    }
+
+    /// Whatever the program has left running ends with it: by a hang-up, as when a window is
+    /// closed; and where an end was asked for, in any case.
+    async fn clear_up(&mut self, wishes: &mut mpsc::Receiver<Wish>) {
         let (child, started) = self.shared.child;
         process::signal_all(child, started, Signal::HUP);
+        if self.ending.is_none() {
+            return;
+        }
+        process::signal_all(child, started, Signal::TERM);
+        let give_up = Instant::now() + 2 * GRACE;
+        while !process::left_of(child, started).is_empty() && Instant::now() < give_up {
+            match self.ending {
+                Some(Ending::Asked { insist_at }) if Instant::now() < insist_at => {}
+                // Again and again: one may have started another meanwhile.
+                Some(Ending::Asked { .. } | Ending::Insisted) | None => self.insist(),
+            }
+            // Who does not want to wait may still say so.
+            if let Ok(Some(wish)) = tokio::time::timeout(LOOK, wishes.recv()).await {
+                self.grant(wish);
+            }
+        }
     }
 }
 

@@ -29,7 +29,11 @@ impl Clerk {
             Wish::Why { letter, sink } => {
                 let now = self.now();
                 let held = self.desk.hold(now, &letter, &self.view.pending.due);
-                let why = wire::Why::live(&letter, now.wall, held);
+                let why = if letter.message.to == self.shared.agent {
+                    wire::Why::live(&letter, now.wall, held)
+                } else {
+                    wire::Why::new(&letter, now.wall)
+                };
                 sink.answer::<method::Why>(&why);
             }
             Wish::Stop(sink) => {
@@ -38,7 +42,6 @@ impl Clerk {
             }
             Wish::Kill(sink) => {
                 sink.answer::<method::Kill>(&method::Killed::Killed);
-                self.run = Run::Stopped;
                 self.insist();
             }
             Wish::Checkpoint(sink) => {
@@ -127,7 +130,7 @@ impl Clerk {
         }
         let shared = self.shared.clone();
         tokio::task::spawn_local(async move {
-            let answer = match errands::nudge(&shared, &text).await {
+            let answer = match errands::nudge(shared, &text).await {
                 Ok(()) => Nudged::Nudged,
                 Err(reason) => Nudged::Held { reason },
             };
@@ -176,6 +179,9 @@ impl Clerk {
         let record = &self.outset.record;
         let judged = self.desk.activity();
         let (activity, blocked_on) = wire_activity(&judged.activity);
+        let end = (judged.activity == Activity::Exited)
+            .then(|| (judged.since.wall, judged.evidence.clone()));
+        let (ended_at, exit) = end.unzip();
         wire::Session {
             name: record.launch.name.to_string(),
             activity,
@@ -191,8 +197,8 @@ impl Clerk {
             started_at: record.started_at,
             unread: self.view.unread,
             queued: self.view.pending.queued,
-            ended_at: None,
-            exit: None,
+            ended_at,
+            exit,
         }
     }
 }

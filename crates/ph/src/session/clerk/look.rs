@@ -19,6 +19,14 @@ pub(super) struct View {
 }
 
 impl Clerk {
+    /// The first look, before anybody is answered.
+    pub(super) async fn first_look(&mut self) {
+        self.look();
+        if let Some(view) = self.viewed.recv().await {
+            self.see(view);
+        }
+    }
+
     /// Begins to look; what is found comes back later.
     pub(super) fn look(&mut self) {
         self.is_stale = false;

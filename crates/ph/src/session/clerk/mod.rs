@@ -44,13 +44,25 @@ pub(crate) enum Wish {
         sink: Sink,
     },
     Session(Tell<wire::Session>),
-    Why { letter: Box<Letter>, sink: Sink },
+    Why {
+        letter: Box<Letter>,
+        sink: Sink,
+    },
     Stop(Sink),
     Kill(Sink),
     Checkpoint(Sink),
-    Pause { on: bool, sink: Sink },
-    Interactive { enabled: bool, sink: Sink },
-    Nudge { text: String, sink: Sink },
+    Pause {
+        on: bool,
+        sink: Sink,
+    },
+    Interactive {
+        enabled: bool,
+        sink: Sink,
+    },
+    Nudge {
+        text: String,
+        sink: Sink,
+    },
     /// A viewer wants the keyboard to itself.
     Take(ViewerId),
     Release(ViewerId),
@@ -85,6 +97,8 @@ pub(crate) struct Clerk {
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
+    /// How many errands are under way.
+    errands: usize,
     reports: mpsc::Sender<Report>,
     reported: mpsc::Receiver<Report>,
     views: mpsc::Sender<Result<View, Error>>,
@@ -119,6 +133,7 @@ impl Clerk {
             looked_at: begun,
             is_stale: true,
             lease: None,
+            errands: 0,
             reports,
             reported,
             views,
@@ -159,13 +174,13 @@ impl Clerk {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let pulse = self.outset.pulse.clone();
         let mut drafted = self.outset.drafted.clone();
+        self.first_look().await;
         let status = loop {
             self.proceed();
             let wakeup = self.wakeup();
             tokio::select! {
                 biased;
                 status = child.wait() => break status,
-                Some(wish) = wishes.recv() => self.grant(wish),
                 Some(report) = self.reported.recv() => self.hear(report),
                 Some(view) = self.viewed.recv() => self.see(view),
                 () = mail.notified() => self.is_stale = true,
@@ -181,6 +196,8 @@ impl Clerk {
                 }
                 () = asked_to_end.next() => self.end(),
                 _ = tick.tick() => self.is_stale = true,
+                // After all else, none of which can come without end: many who ask hold up nothing.
+                Some(wish) = wishes.recv() => self.grant(wish),
                 () = tokio::time::sleep_until(wakeup.unwrap_or_else(far).into()), if wakeup.is_some() => {}
             }
         };
@@ -217,7 +234,11 @@ impl Clerk {
         if paste != (self.desk.input() == Input::Pasted) {
             self.tell(Event::Paste(paste));
         }
-        if self.desk.next_wakeup().is_some_and(|at| self.begun + at <= now) {
+        if self
+            .desk
+            .next_wakeup()
+            .is_some_and(|at| self.begun + at <= now)
+        {
             self.tell(Event::Tick);
         }
         if let Some(Ending::Asked { insist_at }) = self.ending
@@ -225,13 +246,15 @@ impl Clerk {
         {
             self.insist();
         }
-        if self.view.pending.next.is_some_and(|at| at <= crate::times::now()) {
+        if self
+            .view
+            .pending
+            .next
+            .is_some_and(|at| at <= crate::times::now())
+        {
             self.view.pending.next = None;
             self.is_stale = true;
-            tokio::task::spawn_local(report(
-                self.reports.clone(),
-                errands::expire(self.shared.clone()),
-            ));
+            self.send(errands::expire(self.shared.clone()));
         }
         if self.is_stale && !self.is_looking && self.looked_at + LOOK <= now {
             self.look();
@@ -258,32 +281,40 @@ impl Clerk {
     fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             let shared = self.shared.clone();
-            let reports = self.reports.clone();
             match effect {
                 Effect::Key(key) => self.shared.keyboard.try_type_in(Typed::Bytes(key)),
                 Effect::Offer { ids } => {
                     // What is known of the mail is old as soon as this is recorded.
                     self.is_fresh = false;
-                    tokio::task::spawn_local(report(reports, errands::offer(shared, ids)));
+                    self.send(errands::offer(shared, ids));
                 }
                 Effect::Write { ids } => {
                     let letters = self.letters(&ids);
                     let input = self.desk.input();
                     if let Some(lease) = self.lease.clone() {
-                        let errand = errands::write(shared, lease, letters, input);
-                        tokio::task::spawn_local(report(reports, errand));
+                        self.send(errands::write(shared, lease, letters, input));
                     }
                 }
                 Effect::Enter => {
                     if let Some(lease) = self.lease.clone() {
-                        tokio::task::spawn_local(report(reports, errands::enter(lease)));
+                        self.send(errands::enter(lease));
                     }
                 }
                 effect @ (Effect::Offered { .. } | Effect::Uncertain { .. }) => {
-                    tokio::task::spawn_local(report(reports, errands::record(shared, effect)));
+                    self.send(errands::record(shared, effect));
                 }
             }
         }
+    }
+
+    /// Sends somebody on an errand, who reports back.
+    fn send(&mut self, errand: impl Future<Output = Report> + 'static) {
+        self.errands += 1;
+        let reports = self.reports.clone();
+        tokio::task::spawn_local(async move {
+            // Nobody hears it where the session has ended.
+            let _ = reports.send(errand.await).await;
+        });
     }
 
     /// The letters of a turn, in its order.
@@ -296,6 +327,7 @@ impl Clerk {
     }
 
     fn hear(&mut self, report: Report) {
+        self.errands -= 1;
         match report {
             Report::Event(event) => self.tell(event),
             Report::Offering { lease, ids } => {
@@ -313,10 +345,4 @@ impl Clerk {
 
 fn far() -> Instant {
     Instant::now() + Duration::from_secs(3_600)
-}
-
-/// Runs an errand and reports back.
-async fn report(reports: mpsc::Sender<Report>, errand: impl Future<Output = Report>) {
-    // Nobody hears it where the session has ended.
-    let _ = reports.send(errand.await).await;
 }

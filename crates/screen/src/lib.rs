@@ -11,30 +11,34 @@ mod model;
 mod paint;
 mod painter;
 mod pen;
+mod recording;
+mod replay;
 mod sieve;
 #[cfg(test)]
 mod streams;
 mod text;
 
-pub(crate) use lines::Lines;
-pub(crate) use model::Screen;
-pub(crate) use paint::{leave, redraw};
-pub(crate) use painter::Painter;
-pub(crate) use sieve::Sieve;
+pub use lines::Lines;
+pub use model::Screen;
+pub use paint::{leave, redraw};
+pub use painter::Painter;
+pub use recording::{About, Recorder};
+pub use replay::{Event, Replay, What, last_screen, read, segments};
+pub use sieve::Sieve;
 
 use alacritty_terminal::grid::Dimensions;
 
 /// How large a terminal is, in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Size {
-    pub(crate) cols: u16,
-    pub(crate) rows: u16,
+pub struct Size {
+    pub cols: u16,
+    pub rows: u16,
 }
 
 impl Size {
     /// Brings a size within bounds: a client may ask for any, but not for all memory, and a
     /// screen narrower than a wide character cannot hold one.
-    pub(crate) fn sane(self) -> Self {
+    pub fn sane(self) -> Self {
         Self {
             cols: self.cols.clamp(2, 1000),
             rows: self.rows.clamp(1, 500),

@@ -138,21 +138,21 @@ fn escapes() -> impl Strategy<Value = String> {
 }
 
 /// One thing that a program writes.
-pub(super) fn token() -> impl Strategy<Value = String> {
+pub(crate) fn token() -> impl Strategy<Value = String> {
     prop_oneof![8 => text(), 4 => colors(), 6 => controls(), 2 => modes(), 3 => escapes()]
 }
 
-pub(super) fn stream(length: usize) -> impl Strategy<Value = String> {
+pub(crate) fn stream(length: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(token(), 0..length).prop_map(|tokens| tokens.concat())
 }
 
 /// What a terminal may be asked.
-pub(super) fn question() -> impl Strategy<Value = &'static str> {
+pub(crate) fn question() -> impl Strategy<Value = &'static str> {
     prop::sample::select(super::sieve::tests::QUESTIONS.to_vec())
 }
 
 /// Cuts bytes at these places.
-pub(super) fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
+pub(crate) fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut at: Vec<_> = places
         .iter()
         .map(|place| place.index(bytes.len() + 1))
@@ -169,7 +169,7 @@ pub(super) fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'
 
 /// How closely two screens are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Likeness {
+pub(crate) enum Likeness {
     /// Everything that later output could bring to light.
     State,
     /// What a person sees, and what their keys do.
@@ -206,7 +206,7 @@ fn cell_state(out: &mut String, cell: &Cell) {
 }
 
 /// A screen in words, for comparison.
-pub(super) fn state(screen: &Screen, likeness: Likeness) -> String {
+pub(crate) fn state(screen: &Screen, likeness: Likeness) -> String {
     let emulator = screen.emulator();
     let grid = emulator.term.grid();
     let mut out = String::new();

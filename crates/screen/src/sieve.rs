@@ -33,7 +33,7 @@ enum Place {
 
 /// Takes the questions out of one program's output.
 #[derive(Debug, Default)]
-pub(crate) struct Sieve {
+pub struct Sieve {
     place: Place,
     /// A sequence that the end of the last read has cut.
     held: Vec<u8>,
@@ -58,7 +58,7 @@ struct Read<'a> {
 
 impl Sieve {
     /// Hands on to `out` what attached terminals should see of `bytes`.
-    pub(crate) fn pass(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
+    pub fn pass(&mut self, mut bytes: &[u8], out: &mut Vec<u8>) {
         if let Some((char, len)) = self.tail.complete(&mut bytes) {
             out.extend_from_slice(&char[..len]);
         }
@@ -80,12 +80,12 @@ impl Sieve {
     }
 
     /// Whether nothing is held back, and something else may be put in between.
-    pub(crate) fn at_rest(&self) -> bool {
+    pub fn at_rest(&self) -> bool {
         self.place == Place::Text && self.tail.is_empty()
     }
 
     /// The output has ended: hands on what is held back.
-    pub(crate) fn finish(&mut self, out: &mut Vec<u8>) {
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
         let (char, len) = self.tail.take();
         out.extend_from_slice(&char[..len]);
         out.append(&mut self.held);
@@ -342,13 +342,13 @@ fn request(rest: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
-    use super::super::streams::{cut, question, token};
+pub(crate) mod tests {
     use super::*;
+    use crate::streams::{cut, question, token};
     use proptest::prelude::*;
 
     /// What a terminal answers.
-    pub(in super::super) const QUESTIONS: [&str; 44] = [
+    pub(crate) const QUESTIONS: [&str; 44] = [
         "\x05",
         "\x1bZ",
         "\x1b[c",

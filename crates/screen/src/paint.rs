@@ -14,24 +14,25 @@ use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, StandardCharset};
 
-pub(super) const BEGIN: &[u8] = b"\x1b[?2026h";
-pub(super) const END: &[u8] = b"\x1b[?2026l";
+pub(crate) const BEGIN: &[u8] = b"\x1b[?2026h";
+pub(crate) const END: &[u8] = b"\x1b[?2026l";
 
-/// From any state to a known one, on the main screen: a soft reset, then what it leaves as it
-/// was, one by one, because terminals differ in what it covers.
-pub(super) const RESET: &[u8] = b"\x1b[!p\x1b[?1049l\
+/// From any state to a known one: a soft reset, then what it leaves as it was, one by one, because
+/// terminals differ in what it covers. It moves the cursor.
+pub(crate) const RESET: &[u8] = b"\x1b[!p\
     \x1b[?1;5;6;9;25;69;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7h\x1b[4;20l\x1b>\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?5W\x1b[r";
 
 /// Plain writing from the top left of an empty screen. The scrollback is not touched: that is
 /// why it does not say "erase all", which some terminals take for "scroll all away".
-pub(super) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
+pub(crate) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
 
-const ALTERNATE: &[u8] = b"\x1b[?1049h";
+const MAIN: &[u8] = b"\x1b[?1049l";
+pub(crate) const ALTERNATE: &[u8] = b"\x1b[?1049h";
 
 /// What a program may have done to the person's own terminal, undone. The title stays. The cursor
-/// ends at the bottom, or where it was before the alternate screen.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b[?6;69l\x1b[r\x1b[999;1H\x1b7\x1b[?1049l\
+/// stays where it is, or was before the alternate screen.
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b[?6;69l\x1b7\x1b[r\x1b8\x1b[?1049l\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?1;5;9;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7;25h\
     \x1b[4;20l\x1b>\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0 q\x1b[m";
 
@@ -49,16 +50,17 @@ const MODES: [(TermMode, usize); 9] = [
 ];
 
 /// Gives the person's terminal back.
-pub(crate) fn leave() -> &'static [u8] {
+pub fn leave() -> &'static [u8] {
     LEAVE
 }
 
 /// Makes a terminal of the same size show this screen, ready for the raw output that follows. An
 /// update that is held back is not in it: see [`Screen::stop_sync`].
-pub(crate) fn redraw(screen: &Screen) -> Vec<u8> {
+pub fn redraw(screen: &Screen) -> Vec<u8> {
     let emulator = screen.emulator();
     let mut out = Vec::with_capacity(4096);
     out.extend_from_slice(BEGIN);
+    out.extend_from_slice(MAIN);
     out.extend_from_slice(RESET);
     out.extend_from_slice(BLANK);
     if let Some(behind) = &emulator.behind {
@@ -77,7 +79,7 @@ pub(crate) fn redraw(screen: &Screen) -> Vec<u8> {
 }
 
 /// The main screen, before the alternate one covers it: what shows again when the program leaves.
-pub(super) fn beneath<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
+pub(crate) fn beneath<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
     let mut out = Vec::with_capacity(2048);
     canvas(&mut out, term.grid());
     keys(&mut out, stack, stack.last().copied().unwrap_or_default());
@@ -136,7 +138,7 @@ fn wraps_into(row: &[Cell], next: Option<&[Cell]>) -> Option<usize> {
 }
 
 /// How many cells of a row differ from an empty one.
-pub(super) fn used(row: &[Cell]) -> usize {
+pub(crate) fn used(row: &[Cell]) -> usize {
     row.iter()
         .rposition(|cell| !untouched(cell))
         .map_or(0, |last| last + 1)
@@ -181,7 +183,7 @@ fn title(out: &mut Vec<u8>, screen: &Screen) {
 }
 
 /// The modes that matter to keys, mouse and cursor, from where [`RESET`] left them.
-pub(super) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
+pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
     let mode = emulator.mode();
     let extra = emulator.extra;
     let extras = [
@@ -228,7 +230,7 @@ fn cursor_style(emulator: &Emulator) -> usize {
 }
 
 /// The stack of keyboard modes, from an empty one.
-pub(super) fn keys(out: &mut Vec<u8>, stack: &[KeyboardModes], flags: KeyboardModes) {
+pub(crate) fn keys(out: &mut Vec<u8>, stack: &[KeyboardModes], flags: KeyboardModes) {
     let mut tell = |how: u8, flags: KeyboardModes| {
         out.extend_from_slice(b"\x1b[");
         out.push(how);
@@ -324,7 +326,7 @@ fn place(out: &mut Vec<u8>, grid: &Grid<Cell>, cursor: &Cursor<Cell>, top: usize
     pen
 }
 
-pub(super) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
+pub(crate) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
     out.extend_from_slice(b"\x1b[");
     number(out, row + 1);
     out.push(b';');
@@ -334,9 +336,9 @@ pub(super) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::streams::{Likeness, state, stream};
-    use super::super::{Painter, Size};
     use super::*;
+    use crate::streams::{Likeness, state, stream};
+    use crate::{Painter, Size};
     use proptest::prelude::*;
 
     const SIZE: Size = Size { cols: 12, rows: 6 };

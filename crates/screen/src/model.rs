@@ -15,14 +15,23 @@ use alacritty_terminal::vte::ansi::{NamedColor, Processor, Rgb};
 use std::time::Instant;
 
 /// The screen of one terminal.
-pub(crate) struct Screen {
+pub struct Screen {
     parser: Processor,
     intake: Intake,
     emulator: Emulator,
 }
 
+impl std::fmt::Debug for Screen {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let size = self.size();
+        f.debug_struct("Screen")
+            .field("size", &size)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Screen {
-    pub(crate) fn new(size: Size, scrollback_lines: usize) -> Self {
+    pub fn new(size: Size, scrollback_lines: usize) -> Self {
         Self {
             parser: Processor::new(),
             intake: Intake::default(),
@@ -31,14 +40,14 @@ impl Screen {
     }
 
     /// Takes in what the program wrote.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+    pub fn feed(&mut self, bytes: &[u8]) {
         let (parser, emulator) = (&mut self.parser, &mut self.emulator);
         self.intake
             .admit(bytes, |piece| parser.advance(emulator, piece));
     }
 
     /// What a terminal would by now have answered to the program, to be written to it.
-    pub(crate) fn take_replies(&mut self) -> Vec<u8> {
+    pub fn take_replies(&mut self) -> Vec<u8> {
         let mut replies = Vec::new();
         for event in self.emulator.asked() {
             match event {
@@ -55,25 +64,25 @@ impl Screen {
     }
 
     /// Until when an update that the program has begun and not ended is held back.
-    pub(crate) fn sync_deadline(&self) -> Option<Instant> {
+    pub fn sync_deadline(&self) -> Option<Instant> {
         self.parser.sync_timeout().sync_timeout()
     }
 
     /// Shows what is held back: when the deadline has passed, and before a redraw that raw output
     /// is to follow.
-    pub(crate) fn stop_sync(&mut self) {
+    pub fn stop_sync(&mut self) {
         if self.sync_deadline().is_some() {
             self.parser.stop_sync(&mut self.emulator);
         }
     }
 
-    pub(crate) fn resize(&mut self, size: Size) {
+    pub fn resize(&mut self, size: Size) {
         // What is held back was written for the old size.
         self.stop_sync();
         self.emulator.resize(size.sane());
     }
 
-    pub(crate) fn size(&self) -> Size {
+    pub fn size(&self) -> Size {
         let fits = |cells: usize| u16::try_from(cells).unwrap_or(u16::MAX);
         Size {
             cols: fits(self.emulator.term.columns()),
@@ -81,34 +90,34 @@ impl Screen {
         }
     }
 
-    pub(crate) fn title(&self) -> Option<&str> {
+    pub fn title(&self) -> Option<&str> {
         self.emulator.title.as_deref()
     }
 
     /// Whether the program wants to tell pasted text from typed.
-    pub(crate) fn bracketed_paste(&self) -> bool {
+    pub fn bracketed_paste(&self) -> bool {
         self.emulator.mode().contains(TermMode::BRACKETED_PASTE)
     }
 
-    pub(crate) fn alternate_screen(&self) -> bool {
+    pub fn alternate_screen(&self) -> bool {
         self.emulator.mode().contains(TermMode::ALT_SCREEN)
     }
 
-    pub(crate) fn wants_mouse(&self) -> bool {
+    pub fn wants_mouse(&self) -> bool {
         self.emulator.mode().intersects(TermMode::MOUSE_MODE) || self.emulator.extra.press_mouse
     }
 
     /// Row and column, from 0.
-    pub(crate) fn cursor(&self) -> (usize, usize) {
+    pub fn cursor(&self) -> (usize, usize) {
         let point = self.emulator.term.grid().cursor.point;
         (usize::try_from(point.line.0).unwrap_or(0), point.column.0)
     }
 
-    pub(crate) fn cursor_visible(&self) -> bool {
+    pub fn cursor_visible(&self) -> bool {
         self.emulator.mode().contains(TermMode::SHOW_CURSOR)
     }
 
-    pub(super) fn emulator(&self) -> &Emulator {
+    pub(crate) fn emulator(&self) -> &Emulator {
         &self.emulator
     }
 }
@@ -153,8 +162,8 @@ fn color(set: &Colors, index: usize) -> Rgb {
 
 #[cfg(test)]
 mod tests {
-    use super::super::streams::{Likeness, cut, state, stream};
     use super::*;
+    use crate::streams::{Likeness, cut, state, stream};
     use proptest::prelude::*;
 
     const SIZE: Size = Size { cols: 10, rows: 4 };
@@ -314,7 +323,7 @@ mod tests {
                 screen.feed(part.as_bytes());
                 screen.resize(Size { cols, rows });
                 let mut other = Screen::new(screen.size(), 0);
-                other.feed(&super::super::redraw(&screen));
+                other.feed(&crate::redraw(&screen));
                 prop_assert_eq!(state(&screen, Likeness::Looks), state(&other, Likeness::Looks));
             }
         }

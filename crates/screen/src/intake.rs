@@ -25,19 +25,19 @@ fn continues(byte: u8) -> bool {
 
 /// A character that the end of a read has cut: its first bytes, kept for the next read.
 #[derive(Debug, Default)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     bytes: [u8; 4],
     len: usize,
 }
 
 impl Tail {
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Takes from the beginning of `bytes` what belongs to the cut character. Gives the character
     /// once it is whole, or what there is of it once it can't become whole.
-    pub(super) fn complete(&mut self, bytes: &mut &[u8]) -> Option<([u8; 4], usize)> {
+    pub(crate) fn complete(&mut self, bytes: &mut &[u8]) -> Option<([u8; 4], usize)> {
         while self.len > 0 {
             let (&next, rest) = bytes.split_first()?;
             if continues(next) {
@@ -53,7 +53,7 @@ impl Tail {
     }
 
     /// Keeps back a character that the end of `bytes` cuts, and gives what comes before it.
-    pub(super) fn hold<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn hold<'a>(&mut self, bytes: &'a [u8]) -> &'a [u8] {
         let nearest = bytes.iter().rev().take(3).position(|&b| !continues(b));
         let Some(at) = nearest.map(|back| bytes.len() - 1 - back) else {
             return bytes;
@@ -68,7 +68,7 @@ impl Tail {
     }
 
     /// What is kept, given up as it is.
-    pub(super) fn take(&mut self) -> ([u8; 4], usize) {
+    pub(crate) fn take(&mut self) -> ([u8; 4], usize) {
         (self.bytes, std::mem::take(&mut self.len))
     }
 }
@@ -85,14 +85,14 @@ enum Place {
 
 /// Cuts raw output into pieces that the parser can take.
 #[derive(Debug, Default)]
-pub(super) struct Intake {
+pub(crate) struct Intake {
     tail: Tail,
     place: Place,
 }
 
 impl Intake {
     /// Hands on all that the parser should see of `bytes`.
-    pub(super) fn admit(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) {
+    pub(crate) fn admit(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) {
         if let Some((char, len)) = self.tail.complete(&mut bytes) {
             self.bounded(&char[..len], &mut each);
         }
@@ -101,7 +101,7 @@ impl Intake {
     }
 
     /// Whether the end of what came so far cuts a character.
-    pub(super) fn cut(&self) -> bool {
+    pub(crate) fn cut(&self) -> bool {
         !self.tail.is_empty()
     }
 
@@ -109,50 +109,53 @@ impl Intake {
         let mut from = 0;
         let mut at = 0;
         while at < bytes.len() {
-            match self.place {
-                Place::Elsewhere => match memchr(0x1b, &bytes[at..]) {
-                    Some(found) => {
-                        at += found + 1;
-                        self.place = Place::Escape;
-                    }
-                    None => at = bytes.len(),
-                },
-                Place::Escape => {
-                    self.place = match bytes[at] {
-                        b']' => Place::String(0),
-                        0x18 | 0x1a | 0x20..=0x7e => Place::Elsewhere,
-                        // The parser acts on these or ignores them, and stays where it is.
-                        _ => Place::Escape,
-                    };
-                    at += 1;
+            let Place::String(had) = self.place else {
+                at += self.seek_string(&bytes[at..]);
+                continue;
+            };
+            let end = string_end(&bytes[at..]).unwrap_or(bytes.len() - at);
+            let room = LONGEST_STRING.saturating_sub(had);
+            if end > room {
+                if from < at + room {
+                    each(&bytes[from..at + room]);
                 }
-                Place::String(had) => {
-                    let end = string_end(&bytes[at..]).unwrap_or(bytes.len() - at);
-                    let room = LONGEST_STRING.saturating_sub(had);
-                    if end > room {
-                        if from < at + room {
-                            each(&bytes[from..at + room]);
-                        }
-                        from = at + end;
-                    }
-                    at += end;
-                    self.place = match bytes.get(at) {
-                        None => Place::String(had + end),
-                        Some(0x1b) => Place::Escape,
-                        Some(_) => Place::Elsewhere,
-                    };
-                    at = (at + 1).min(bytes.len());
-                }
+                from = at + end;
             }
+            at += end;
+            self.place = match bytes.get(at) {
+                None => Place::String(had + end),
+                Some(0x1b) => Place::Escape,
+                Some(_) => Place::Elsewhere,
+            };
+            at = (at + 1).min(bytes.len());
         }
         if from < bytes.len() {
             each(&bytes[from..]);
         }
     }
+
+    /// Skips to where a command begins, or to the end. Its bracket is looked for, not its ESC:
+    /// that stands before everything that a full-screen program writes.
+    fn seek_string(&mut self, bytes: &[u8]) -> usize {
+        let found = memchr(b']', bytes);
+        let before = &bytes[..found.unwrap_or(bytes.len())];
+        // The parser acts on some bytes after an ESC, or ignores them, and waits on.
+        let waits = |&byte: &u8| byte != 0x1b && !matches!(byte, 0x18 | 0x1a | 0x20..=0x7e);
+        let escaped = match before.iter().rev().find(|byte| !waits(byte)) {
+            Some(&byte) => byte == 0x1b,
+            None => self.place == Place::Escape,
+        };
+        self.place = match (escaped, found) {
+            (true, Some(_)) => Place::String(0),
+            (true, None) => Place::Escape,
+            (false, _) => Place::Elsewhere,
+        };
+        found.map_or(bytes.len(), |at| at + 1)
+    }
 }
 
 /// Where an operating system command ends, for the parser.
-pub(super) fn string_end(bytes: &[u8]) -> Option<usize> {
+pub(crate) fn string_end(bytes: &[u8]) -> Option<usize> {
     let end = memchr3(0x07, 0x1b, 0x18, bytes);
     memchr(0x1a, &bytes[..end.unwrap_or(bytes.len())]).or(end)
 }
@@ -205,5 +208,8 @@ mod tests {
         check(&[b"\x1b]2;t\x07", &long, b"more"], 6 + long.len() + 4);
         check(&[b"\x1b]2;t\x1b[m", &long, b"more"], 8 + long.len() + 4);
         check(&[b"\x1bPq", &long, b"more"], 3 + long.len() + 4);
+        check(&[b"\x1b", b"\x01", b"]", &long, b"more"], 3 + long.len());
+        check(&[b"\x1b[]", &long, b"]more"], 3 + long.len() + 5);
+        check(&[b"\x1b]2;t\x1b", b"]", &long, b"more"], 7 + long.len());
     }
 }

@@ -10,7 +10,7 @@ use alacritty_terminal::vte::{Params, Parser, Perform};
 const LONGEST: usize = 64 * 1024;
 
 /// Makes lines of one program's output.
-pub(crate) struct Lines {
+pub struct Lines {
     parser: Parser,
     intake: Intake,
     line: Line,
@@ -26,17 +26,25 @@ struct Line {
     text: String,
 }
 
-impl Lines {
-    pub(crate) fn new() -> Self {
+impl std::fmt::Debug for Lines {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Lines").finish_non_exhaustive()
+    }
+}
+
+impl Default for Lines {
+    fn default() -> Self {
         Self {
             parser: Parser::new(),
             intake: Intake::default(),
             line: Line::default(),
         }
     }
+}
 
+impl Lines {
     /// Takes in raw output and gives the lines it finishes.
-    pub(crate) fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&str)) {
+    pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&str)) {
         let mut writer = Writer {
             line: &mut self.line,
             each,
@@ -47,12 +55,12 @@ impl Lines {
     }
 
     /// The output has ended: gives the line that was not finished.
-    pub(crate) fn finish(&mut self, each: &mut impl FnMut(&str)) {
+    pub fn finish(&mut self, each: &mut impl FnMut(&str)) {
         if self.intake.cut() {
             self.line.write(char::REPLACEMENT_CHARACTER);
         }
         self.line.end_if_begun(each);
-        *self = Self::new();
+        *self = Self::default();
     }
 }
 
@@ -178,7 +186,7 @@ mod tests {
     use super::*;
 
     fn lines(chunks: &[&[u8]]) -> Vec<String> {
-        let mut lines = Lines::new();
+        let mut lines = Lines::default();
         let mut found = Vec::new();
         let mut each = |line: &str| found.push(line.to_owned());
         for chunk in chunks {

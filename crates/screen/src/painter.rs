@@ -6,14 +6,14 @@
 
 use super::Size;
 use super::model::Screen;
-use super::paint::{BEGIN, BLANK, END, RESET, goto, keys, modes, used};
+use super::paint::{ALTERNATE, BEGIN, BLANK, END, RESET, goto, keys, modes, used};
 use super::pen::{Links, Pen};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Flags};
 
 /// The painter of one terminal.
 #[derive(Debug)]
-pub(crate) struct Painter {
+pub struct Painter {
     size: Size,
     /// What each row of the terminal was last told; empty before the first time.
     rows: Vec<Vec<u8>>,
@@ -23,7 +23,7 @@ pub(crate) struct Painter {
 
 impl Painter {
     /// For a terminal of this size, in any state.
-    pub(crate) fn new(size: Size) -> Self {
+    pub fn new(size: Size) -> Self {
         Self {
             size: size.sane(),
             rows: Vec::new(),
@@ -33,16 +33,18 @@ impl Painter {
     }
 
     /// The terminal has another size now: what it shows is unknown.
-    pub(crate) fn resize(&mut self, size: Size) {
+    pub fn resize(&mut self, size: Size) {
         *self = Self::new(size);
     }
 
     /// What brings the terminal up to date; nothing if it is.
-    pub(crate) fn paint(&mut self, screen: &Screen) -> Vec<u8> {
+    pub fn paint(&mut self, screen: &Screen) -> Vec<u8> {
         let mut out = Vec::new();
         if self.rows.is_empty() {
+            // First of all, so that the terminal remembers where the person's cursor was.
+            out.extend_from_slice(ALTERNATE);
             out.extend_from_slice(RESET);
-            out.extend_from_slice(b"\x1b[?1049h\x1b[?7l");
+            out.extend_from_slice(b"\x1b[?7l");
             out.extend_from_slice(BLANK);
             self.rows = vec![Vec::new(); usize::from(self.size.rows)];
             self.modes.clear();
@@ -114,5 +116,69 @@ fn clipped(out: &mut Vec<u8>, row: &[Cell], width: usize) {
     pen.lift(out);
     if end < width {
         out.extend_from_slice(b"\x1b[K");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn painted(from: Size, to: Size, bytes: &str) -> Screen {
+        let mut screen = Screen::new(from, 0);
+        screen.feed(bytes.as_bytes());
+        let mut terminal = Screen::new(to, 0);
+        terminal.feed(b"what was there before\r\n\x1b[41mand this");
+        terminal.feed(&Painter::new(to).paint(&screen));
+        terminal
+    }
+
+    #[test]
+    fn any_terminal_shows_what_fits() {
+        let from = Size { cols: 10, rows: 4 };
+        let text = "one\r\n1234567日x\r\nthree\r\nfour";
+        let check = |cols, rows, want: &[&str], cursor| {
+            let terminal = painted(from, Size { cols, rows }, text);
+            assert_eq!(terminal.text(None), want, "{cols}x{rows}");
+            assert_eq!(terminal.cursor(), cursor, "{cols}x{rows}");
+        };
+        let all = ["one", "1234567日x", "three", "four", "", ""];
+        check(20, 6, &all, (3, 4));
+        check(10, 4, &all[..4], (3, 4));
+        check(8, 4, &["one", "1234567", "three", "four"], (3, 4));
+        check(3, 2, &["thr", "fou"], (1, 2));
+    }
+
+    #[test]
+    fn only_changed_rows_are_sent() {
+        let size = Size { cols: 20, rows: 5 };
+        let mut screen = Screen::new(Size { cols: 10, rows: 4 }, 0);
+        let mut painter = Painter::new(size);
+        let mut check = |bytes: &[u8], want: &str| {
+            screen.feed(bytes);
+            let sent = String::from_utf8(painter.paint(&screen)).unwrap();
+            let sent = sent.replace("\x1b[?2026h", "").replace("\x1b[?2026l", "");
+            if !want.is_empty() || !sent.contains("1049") {
+                assert_eq!(sent.replace('\x1b', "^"), want, "{bytes:?}");
+            }
+        };
+        check(b"one\r\ntwo", "");
+        check(b"", "");
+        check(b"!", "^[2;1Htwo!^[K^[2;5H");
+        check(b"\x1b[1;1H", "^[1;1H");
+        check(b"\x1b[31mO", "^[1;1H^[31mO^[mne^[K^[1;2H");
+    }
+
+    #[test]
+    fn the_persons_own_lines_come_back() {
+        let size = Size { cols: 20, rows: 4 };
+        let mut terminal = Screen::new(size, 10);
+        terminal.feed(b"$ ph attach scout\r\n");
+        let mut screen = Screen::new(Size { cols: 10, rows: 3 }, 0);
+        screen.feed(b"\x1b[?1002h\x1b[?2004hhello");
+        terminal.feed(&Painter::new(size).paint(&screen));
+        assert!(terminal.wants_mouse() && terminal.bracketed_paste());
+        terminal.feed(crate::leave());
+        assert!(!terminal.wants_mouse() && !terminal.bracketed_paste());
+        assert_eq!(terminal.text(Some(9)), ["$ ph attach scout", ""]);
     }
 }

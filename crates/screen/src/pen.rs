@@ -62,14 +62,14 @@ impl Style {
 
 /// Whether links are written beside colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Links {
+pub(crate) enum Links {
     Kept,
     Left,
 }
 
 /// What a terminal was last told.
 #[derive(Debug)]
-pub(super) struct Pen {
+pub(crate) struct Pen {
     style: Style,
     link: Option<Hyperlink>,
     links: Links,
@@ -77,7 +77,7 @@ pub(super) struct Pen {
 
 impl Pen {
     /// For a terminal that writes plain text.
-    pub(super) fn plain(links: Links) -> Self {
+    pub(crate) fn plain(links: Links) -> Self {
         Self {
             style: PLAIN,
             link: None,
@@ -86,7 +86,7 @@ impl Pen {
     }
 
     /// Writes a cell with its colours. A cell that a wide character covers writes nothing.
-    pub(super) fn put(&mut self, out: &mut Vec<u8>, cell: &Cell) {
+    pub(crate) fn put(&mut self, out: &mut Vec<u8>, cell: &Cell) {
         if cell.flags.contains(Flags::WIDE_CHAR_SPACER) {
             return;
         }
@@ -95,13 +95,13 @@ impl Pen {
     }
 
     /// Writes a blank with the colours of a cell.
-    pub(super) fn blank(&mut self, out: &mut Vec<u8>, cell: &Cell) {
+    pub(crate) fn blank(&mut self, out: &mut Vec<u8>, cell: &Cell) {
         self.wear(out, cell);
         out.push(b' ');
     }
 
     /// Takes the colours of a cell.
-    pub(super) fn wear(&mut self, out: &mut Vec<u8>, cell: &Cell) {
+    pub(crate) fn wear(&mut self, out: &mut Vec<u8>, cell: &Cell) {
         let style = Style::of(cell);
         if style != self.style {
             change(out, &self.style, &style);
@@ -117,18 +117,18 @@ impl Pen {
     }
 
     /// Goes back to plain text.
-    pub(super) fn lift(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn lift(&mut self, out: &mut Vec<u8>) {
         self.wear(out, &Cell::default());
     }
 }
 
 /// Whether two cells are written in the same colours.
-pub(super) fn alike(one: &Cell, other: &Cell) -> bool {
+pub(crate) fn alike(one: &Cell, other: &Cell) -> bool {
     Style::of(one) == Style::of(other) && one.hyperlink() == other.hyperlink()
 }
 
 /// Whether a cell is what a cleared screen has there.
-pub(super) fn untouched(cell: &Cell) -> bool {
+pub(crate) fn untouched(cell: &Cell) -> bool {
     matches!(cell.c, ' ' | '\t')
         && cell.bg == BACKGROUND
         && cell.fg == FOREGROUND
@@ -262,7 +262,7 @@ fn underline(out: &mut Vec<u8>, color: Option<Color>) {
     out.push(b';');
 }
 
-pub(super) fn number(out: &mut Vec<u8>, number: usize) {
+pub(crate) fn number(out: &mut Vec<u8>, number: usize) {
     let mut digits = [0; 20];
     let mut at = digits.len();
     let mut rest = number;
@@ -279,8 +279,8 @@ pub(super) fn number(out: &mut Vec<u8>, number: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Screen, Size};
     use super::*;
+    use crate::{Screen, Size};
 
     #[test]
     fn only_what_is_new_is_told() {

@@ -14,7 +14,7 @@ const PLACES: Flags = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WIDE_CHAR_SPA
 
 impl Screen {
     /// The rows of the screen, or the last `lines` rows of scrollback and screen.
-    pub(crate) fn text(&self, lines: Option<usize>) -> Vec<String> {
+    pub fn text(&self, lines: Option<usize>) -> Vec<String> {
         self.rows(lines)
             .map(|row| {
                 let mut text = String::new();
@@ -25,7 +25,7 @@ impl Screen {
     }
 
     /// The same with colours; each row stands for itself.
-    pub(crate) fn ansi(&self, lines: Option<usize>) -> Vec<String> {
+    pub fn ansi(&self, lines: Option<usize>) -> Vec<String> {
         self.rows(lines)
             .map(|row| {
                 let mut line = Vec::new();
@@ -42,7 +42,7 @@ impl Screen {
 
     /// The last `lines` lines as the program wrote them, however often the terminal had to wrap
     /// them. Blank ones at the end don't count.
-    pub(crate) fn recent(&self, lines: usize) -> Vec<String> {
+    pub fn recent(&self, lines: usize) -> Vec<String> {
         let grid = self.emulator().term.grid();
         let top = grid.topmost_line().0;
         let mut end = last_row(grid, |row| inked(row) > 0);
@@ -120,8 +120,8 @@ fn write(row: &[Cell], used: usize, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Size;
     use super::*;
+    use crate::Size;
 
     const SIZE: Size = Size { cols: 10, rows: 4 };
 

@@ -1,0 +1,30 @@
+//! The lab's own programs, for tests of other crates.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+
+/// Where one of the lab's programs is. Cargo builds them with the tests of the whole workspace;
+/// for those of one crate alone it is asked to.
+pub fn program(name: &str) -> PathBuf {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock();
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test
+        .ancestors()
+        .nth(2)
+        .expect("a test lies two directories below its profile's");
+    let program = profile.join(name);
+    if !program.exists() {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut build = Command::new(cargo);
+        build.args(["build", "--quiet", "--locked", "-p", "posthaste-lab"]);
+        build.args(["--bin", name]);
+        if profile.ends_with("release") {
+            build.arg("--release");
+        }
+        let built = build.status().expect("cargo can be started");
+        assert!(built.success(), "{name} cannot be built");
+    }
+    program
+}

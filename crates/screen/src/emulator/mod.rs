@@ -1,0 +1,290 @@
+//! The emulated terminal, with what the library keeps to itself.
+//!
+//! Every action of the program passes through here on its way to the library. What a redraw must
+//! know and the library does not tell (scroll region, tab stops, titles, key modes, the screen
+//! behind the alternate one) is noted; what would let a program eat memory, crash the library or
+//! tear a wide character in two is prevented. It decides nothing about clients and writes nothing.
+
+mod actions;
+
+use super::{Size, paint};
+use alacritty_terminal::Term;
+use alacritty_terminal::event::{Event, EventListener};
+use alacritty_terminal::grid::Dimensions;
+use alacritty_terminal::index::{Column, Line};
+use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::{Config, Osc52, TermMode};
+use alacritty_terminal::vte::ansi::{
+    CharsetIndex, Handler, KeyboardModes, KeyboardModesApplyBehavior, ModifyOtherKeys,
+    NamedPrivateMode,
+};
+use std::ops::Range;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+/// A program that asks more than this without ever reading is not answered further.
+const ANSWERS: usize = 256;
+/// More marks on one character than this are not text.
+const MARKS: usize = 16;
+
+/// Hears from the library what the program should be told.
+#[derive(Clone)]
+pub(crate) struct Asked(SyncSender<Event>);
+
+impl EventListener for Asked {
+    fn send_event(&self, event: Event) {
+        match event {
+            // When the channel is full, the answer is dropped.
+            Event::PtyWrite(_) | Event::ColorRequest(..) => {
+                let _ = self.0.try_send(event);
+            }
+            // The clipboard belongs to the person: clients see what is stored there, and nobody
+            // tells a program what is in it. A size in pixels is not known here.
+            Event::ClipboardStore(..)
+            | Event::ClipboardLoad(..)
+            | Event::TextAreaSizeRequest(_)
+            | Event::MouseCursorDirty
+            | Event::Title(_)
+            | Event::ResetTitle
+            | Event::CursorBlinkingChange
+            | Event::Wakeup
+            | Event::Bell
+            | Event::Exit
+            | Event::ChildExit(_) => {}
+        }
+    }
+}
+
+/// Modes that the library does not know, kept for who attaches later.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Extra {
+    pub(crate) reverse_screen: bool,
+    pub(crate) press_mouse: bool,
+    pub(crate) decimal_mouse: bool,
+}
+
+pub(crate) struct Emulator {
+    pub(crate) term: Term<Asked>,
+    asked: Receiver<Event>,
+    asks: Asked,
+    /// The rows that scroll.
+    pub(crate) region: Range<usize>,
+    pub(crate) charset: CharsetIndex,
+    /// `None` as long as they are where every terminal has them.
+    pub(crate) tabs: Option<Vec<bool>>,
+    pub(crate) title: Option<String>,
+    titles: Vec<Option<String>>,
+    /// The stack of the active screen; the library keeps its own copies of both.
+    pub(crate) keys: Vec<KeyboardModes>,
+    keys_behind: Vec<KeyboardModes>,
+    pub(crate) other_keys: ModifyOtherKeys,
+    /// Whether the program has chosen a cursor.
+    pub(crate) styled: bool,
+    pub(crate) extra: Extra,
+    /// While the alternate screen shows: what draws the main one.
+    pub(crate) behind: Option<Vec<u8>>,
+}
+
+impl Emulator {
+    pub(crate) fn new(size: Size, scrollback: usize) -> Self {
+        let (sender, asked) = sync_channel(ANSWERS);
+        let asks = Asked(sender);
+        let config = Config {
+            scrolling_history: scrollback,
+            kitty_keyboard: true,
+            osc52: Osc52::Disabled,
+            ..Config::default()
+        };
+        Self {
+            term: Term::new(config, &size, asks.clone()),
+            asked,
+            asks,
+            region: 0..usize::from(size.rows),
+            charset: CharsetIndex::G0,
+            tabs: None,
+            title: None,
+            titles: Vec::new(),
+            keys: Vec::new(),
+            keys_behind: Vec::new(),
+            other_keys: ModifyOtherKeys::Reset,
+            styled: false,
+            extra: Extra::default(),
+            behind: None,
+        }
+    }
+
+    pub(crate) fn mode(&self) -> TermMode {
+        *self.term.mode()
+    }
+
+    /// The flags of the kitty keyboard protocol that are in force.
+    pub(crate) fn key_flags(&self) -> KeyboardModes {
+        let bits = (self.mode() & TermMode::KITTY_KEYBOARD_PROTOCOL).bits();
+        let shift = TermMode::DISAMBIGUATE_ESC_CODES.bits().trailing_zeros();
+        KeyboardModes::from_bits_truncate((bits >> shift) as u8)
+    }
+
+    pub(crate) fn asked(&self) -> impl Iterator<Item = Event> + '_ {
+        self.asked.try_iter()
+    }
+
+    pub(crate) fn resize(&mut self, size: Size) {
+        self.term.resize(size);
+        self.region = 0..usize::from(size.rows);
+        if let Some(tabs) = &mut self.tabs {
+            let had = tabs.len();
+            tabs.resize(usize::from(size.cols), false);
+            for (column, stop) in tabs.iter_mut().enumerate().skip(had) {
+                *stop = every_eighth(column);
+            }
+        }
+        self.mend_edge();
+        if self.behind.is_some() {
+            self.redraw_behind();
+        }
+    }
+
+    /// A narrower screen may have lost the second half of a wide character.
+    fn mend_edge(&mut self) {
+        let edge = self.term.last_column();
+        for line in (0..self.term.screen_lines()).map(Line::from) {
+            if self.term.grid()[line][edge]
+                .flags
+                .contains(Flags::WIDE_CHAR)
+            {
+                self.term.grid_mut()[line][edge].clear_wide();
+            }
+        }
+    }
+
+    /// The library has moved the lines of the main screen too, but shows them only to who swaps
+    /// the screens, and that clears the alternate one: so it is put back afterwards.
+    fn redraw_behind(&mut self) {
+        let shown = self.term.grid().clone();
+        let flags = self.key_flags();
+        self.term.swap_alt();
+        self.mend_edge();
+        self.behind = Some(paint::beneath(&self.term, &self.keys_behind));
+        self.term.swap_alt();
+        *self.term.grid_mut() = shown;
+        Handler::set_keyboard_mode(&mut self.term, flags, KeyboardModesApplyBehavior::Replace);
+    }
+
+    fn show_alternate(&mut self) {
+        if self.mode().contains(TermMode::ALT_SCREEN) {
+            return;
+        }
+        self.behind = Some(paint::beneath(&self.term, &self.keys));
+        self.term.swap_alt();
+        // Each visit begins anew, so that nobody has to know of earlier ones.
+        let grid = self.term.grid_mut();
+        grid.saved_cursor = grid.cursor.clone();
+        Handler::pop_keyboard_modes(&mut self.term, u16::MAX);
+        self.keys_behind = std::mem::take(&mut self.keys);
+    }
+
+    fn show_main(&mut self) {
+        if self.mode().contains(TermMode::ALT_SCREEN) {
+            self.term.swap_alt();
+            self.keys = std::mem::take(&mut self.keys_behind);
+            self.behind = None;
+        }
+    }
+
+    fn set_extra(&mut self, mode: u16, on: bool) {
+        match mode {
+            5 => self.extra.reverse_screen = on,
+            9 => self.extra.press_mouse = on,
+            1015 => self.extra.decimal_mouse = on,
+            _ => {}
+        }
+    }
+
+    /// What a mode changes besides itself.
+    fn note(&mut self, mode: NamedPrivateMode) {
+        match mode {
+            NamedPrivateMode::ColumnMode => self.region = 0..self.term.screen_lines(),
+            NamedPrivateMode::BlinkingCursor => self.styled = true,
+            NamedPrivateMode::CursorKeys
+            | NamedPrivateMode::Origin
+            | NamedPrivateMode::LineWrap
+            | NamedPrivateMode::ShowCursor
+            | NamedPrivateMode::ReportMouseClicks
+            | NamedPrivateMode::ReportCellMouseMotion
+            | NamedPrivateMode::ReportAllMouseMotion
+            | NamedPrivateMode::ReportFocusInOut
+            | NamedPrivateMode::Utf8Mouse
+            | NamedPrivateMode::SgrMouse
+            | NamedPrivateMode::AlternateScroll
+            | NamedPrivateMode::UrgencyHints
+            | NamedPrivateMode::SwapScreenAndSetRestoreCursor
+            | NamedPrivateMode::BracketedPaste
+            | NamedPrivateMode::SyncUpdate => {}
+        }
+    }
+
+    fn cursor(&self) -> (Line, usize) {
+        let point = self.term.grid().cursor.point;
+        (point.line, point.column.0)
+    }
+
+    /// Before something changes on one side of a column alone: a wide character that lies across
+    /// it becomes blank, as terminals do. Half a one would later take its neighbour along.
+    fn part_at(&mut self, column: usize) {
+        let (line, _) = self.cursor();
+        self.part(line, column);
+    }
+
+    fn part(&mut self, line: Line, column: usize) {
+        if column == 0 || column >= self.term.columns() {
+            return;
+        }
+        let spacer = Flags::WIDE_CHAR_SPACER;
+        if self.term.grid()[line][Column(column)]
+            .flags
+            .contains(spacer)
+        {
+            let row = &mut self.term.grid_mut()[line];
+            row[Column(column)].flags.remove(spacer);
+            row[Column(column - 1)].clear_wide();
+        }
+    }
+
+    /// Before a character is inserted: the row it goes to is pushed to the right.
+    fn make_room(&mut self, width: usize) {
+        let edge = self.term.columns().saturating_sub(width);
+        let (line, column) = self.cursor();
+        let wraps =
+            self.term.grid().cursor.input_needs_wrap && self.mode().contains(TermMode::LINE_WRAP);
+        let next = Line(line.0 + 1);
+        if !wraps {
+            self.part(line, column);
+            self.part(line, edge);
+        } else if next.0 as usize != self.region.end {
+            self.part(next.min(self.term.bottommost_line()), edge);
+        }
+    }
+
+    /// Whether the character that a mark would join has all the marks it may have.
+    fn crowded(&self) -> bool {
+        let cursor = &self.term.grid().cursor;
+        let back = usize::from(!cursor.input_needs_wrap);
+        let mut column = cursor.point.column.0.saturating_sub(back);
+        let row = &self.term.grid()[cursor.point.line];
+        if row[Column(column)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            column = column.saturating_sub(1);
+        }
+        row[Column(column)]
+            .zerowidth()
+            .is_some_and(|marks| marks.len() >= MARKS)
+    }
+
+    fn tabs(&mut self) -> &mut Vec<bool> {
+        let columns = self.term.columns();
+        self.tabs
+            .get_or_insert_with(|| (0..columns).map(every_eighth).collect())
+    }
+}
+
+fn every_eighth(column: usize) -> bool {
+    column.is_multiple_of(8)
+}

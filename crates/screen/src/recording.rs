@@ -1,0 +1,526 @@
+//! The recording of a session on disk: asciicast v2, bounded.
+//!
+//! Two files at most, the newer `<stem>.cast` and the older `<stem>.1.cast`; each stands for
+//! itself: it begins with the screen as it then was. Output is buffered until it is flushed, and a
+//! flood beyond the buffer is not written but replaced by a redraw. Recording never stops a
+//! session: a failed write is told once and tried again later, in a new file.
+
+use super::intake::Tail;
+use super::{Screen, Size, redraw};
+use rustix::fs::OFlags;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What is kept between two flushes; more is skipped.
+const BUFFER: usize = 256 * 1024;
+/// How long after a failed write the next one is tried.
+const PAUSE: Duration = Duration::from_secs(10);
+
+/// What a recording says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    pub size: Size,
+    /// Unix time, in seconds.
+    pub started: i64,
+    pub command: String,
+    pub title: String,
+}
+
+/// Where the two files of a recording are.
+#[derive(Debug, Clone)]
+pub(crate) struct Segments {
+    pub(crate) newer: PathBuf,
+    pub(crate) older: PathBuf,
+}
+
+impl Segments {
+    pub(crate) fn of(dir: &Path, stem: &str) -> Self {
+        Self {
+            newer: dir.join(format!("{stem}.cast")),
+            older: dir.join(format!("{stem}.1.cast")),
+        }
+    }
+}
+
+/// Writes one recording.
+#[derive(Debug)]
+pub struct Recorder {
+    paths: Segments,
+    about: About,
+    /// A file that has reached this length is the older one from then on.
+    half: u64,
+    /// `None` after a failed write.
+    file: Option<File>,
+    written: u64,
+    /// When the file was begun, since the session began.
+    begun: Duration,
+    buffer: Vec<u8>,
+    /// A character that the end of a chunk has cut.
+    tail: Tail,
+    skipped: bool,
+    retry: Duration,
+    /// Whether the failure that lasts has been told.
+    told: bool,
+}
+
+impl Recorder {
+    /// Begins a recording, in place of an earlier one of that name. `limit_bytes` is for both
+    /// files together.
+    pub fn create(dir: &Path, stem: &str, limit_bytes: u64, about: About) -> io::Result<Self> {
+        let paths = Segments::of(dir, stem);
+        gone(fs::remove_file(&paths.older))?;
+        let file = begin(&paths.newer)?;
+        let mut recorder = Self {
+            paths,
+            about,
+            half: limit_bytes / 2,
+            file: Some(file),
+            written: 0,
+            begun: Duration::ZERO,
+            buffer: Vec::new(),
+            tail: Tail::default(),
+            skipped: false,
+            retry: Duration::ZERO,
+            told: false,
+        };
+        recorder.head();
+        recorder.write_out()?;
+        Ok(recorder)
+    }
+
+    /// Notes output as a [`Sieve`](super::Sieve) hands it on: without questions, which nobody
+    /// should answer again, and in pieces between which a redraw may stand. `at` is the time since
+    /// the session began.
+    pub fn output(&mut self, at: Duration, mut bytes: &[u8]) {
+        if self.file.is_none() || self.skipped {
+            return;
+        }
+        if self.buffer.len() + bytes.len() > BUFFER {
+            self.skipped = true;
+            return;
+        }
+        let before = self.buffer.len();
+        let begun = self.tail.complete(&mut bytes);
+        let (char, len) = begun.unwrap_or_default();
+        let whole = self.tail.hold(bytes);
+        if len + whole.len() > 0 {
+            let at = at.saturating_sub(self.begun);
+            event(&mut self.buffer, at, 'o', |out| {
+                escape(out, &char[..len]);
+                escape(out, whole);
+            });
+        }
+        // Escaped, a byte may have become six.
+        if self.buffer.len() > BUFFER {
+            self.buffer.truncate(before);
+            self.skipped = true;
+        }
+    }
+
+    /// Notes that the terminal has another size.
+    pub fn resize(&mut self, at: Duration, size: Size) {
+        self.about.size = size;
+        if self.file.is_some() && !self.skipped {
+            self.note_size(at);
+        }
+    }
+
+    /// Writes what has been noted. `screen` is as the program has left it by now, and `at` when
+    /// that is. An error is told once, until writing has worked again.
+    pub fn flush(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
+        let Err(error) = self.try_flush(screen, at) else {
+            return Ok(());
+        };
+        self.file = None;
+        self.buffer = Vec::new();
+        self.tail = Tail::default();
+        self.retry = at + PAUSE;
+        let told = std::mem::replace(&mut self.told, true);
+        if told { Ok(()) } else { Err(error) }
+    }
+
+    fn try_flush(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
+        if self.file.is_none() {
+            return if at < self.retry {
+                Ok(())
+            } else {
+                self.turn(screen, at)
+            };
+        }
+        if self.skipped {
+            self.skipped = false;
+            self.tail = Tail::default();
+            self.note_size(at);
+            self.note_screen(screen, at);
+        }
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        self.write_out()?;
+        if self.written >= self.half {
+            self.turn(screen, at)?;
+        }
+        Ok(())
+    }
+
+    /// Makes the newer file the older one, and begins another with the screen as it is.
+    fn turn(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
+        self.file = None;
+        gone(fs::rename(&self.paths.newer, &self.paths.older))?;
+        self.file = Some(begin(&self.paths.newer)?);
+        self.written = 0;
+        self.begun = at;
+        self.skipped = false;
+        self.about.size = screen.size();
+        self.buffer.clear();
+        self.head();
+        self.note_screen(screen, at);
+        self.write_out()?;
+        self.told = false;
+        Ok(())
+    }
+
+    fn head(&mut self) {
+        let About {
+            size,
+            started,
+            command,
+            title,
+        } = &self.about;
+        let head = serde_json::json!({
+            "version": 2,
+            "width": size.cols,
+            "height": size.rows,
+            "timestamp": started + i64::try_from(self.begun.as_secs()).unwrap_or(0),
+            "offset": self.begun.as_secs_f64(),
+            "command": command,
+            "title": title,
+            "env": { "TERM": "xterm-256color" },
+        });
+        self.buffer.extend_from_slice(head.to_string().as_bytes());
+        self.buffer.push(b'\n');
+    }
+
+    fn note_size(&mut self, at: Duration) {
+        let Size { cols, rows } = self.about.size;
+        event(
+            &mut self.buffer,
+            at.saturating_sub(self.begun),
+            'r',
+            |out| {
+                out.extend_from_slice(format!("{cols}x{rows}").as_bytes());
+            },
+        );
+    }
+
+    fn note_screen(&mut self, screen: &mut Screen, at: Duration) {
+        // What follows continues an update that the model may still hold back.
+        screen.stop_sync();
+        let drawn = redraw(screen);
+        let at = at.saturating_sub(self.begun);
+        event(&mut self.buffer, at, 'o', |out| escape(out, &drawn));
+    }
+
+    fn write_out(&mut self) -> io::Result<()> {
+        if let Some(file) = &mut self.file {
+            file.write_all(&self.buffer)?;
+            self.written += self.buffer.len() as u64;
+        }
+        self.buffer.clear();
+        // Not for the sake of one large screen.
+        self.buffer.shrink_to(BUFFER);
+        Ok(())
+    }
+}
+
+/// A new file that only this user may read, in place of one that is there.
+fn begin(path: &Path) -> io::Result<File> {
+    gone(fs::remove_file(path))?;
+    OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)
+}
+
+/// What was not there need not be moved or removed.
+fn gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}
+
+fn event(out: &mut Vec<u8>, at: Duration, kind: char, data: impl FnOnce(&mut Vec<u8>)) {
+    let (secs, micros) = (at.as_secs(), at.subsec_micros());
+    out.extend_from_slice(format!("[{secs}.{micros:06},\"{kind}\",\"").as_bytes());
+    data(out);
+    out.extend_from_slice(b"\"]\n");
+}
+
+/// Writes bytes as the inside of a JSON string; what is no text becomes U+FFFD.
+fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        escape_text(out, chunk.valid().as_bytes());
+        if !chunk.invalid().is_empty() {
+            out.extend_from_slice("\u{fffd}".as_bytes());
+        }
+    }
+}
+
+fn escape_text(out: &mut Vec<u8>, text: &[u8]) {
+    let mut from = 0;
+    for (at, &byte) in text.iter().enumerate() {
+        if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+            continue;
+        }
+        out.extend_from_slice(&text[from..at]);
+        from = at + 1;
+        match byte {
+            b'"' => out.extend_from_slice(b"\\\""),
+            b'\\' => out.extend_from_slice(b"\\\\"),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            byte => {
+                let digit = |n: u8| b"0123456789abcdef"[usize::from(n)];
+                out.extend_from_slice(b"\\u00");
+                out.extend_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+            }
+        }
+    }
+    out.extend_from_slice(&text[from..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Sieve;
+    use crate::replay::{Event, last_screen, read, segments};
+    use std::os::unix::fs::PermissionsExt;
+
+    const SIZE: Size = Size { cols: 20, rows: 4 };
+
+    fn about() -> About {
+        About {
+            size: SIZE,
+            started: 1_700_000_000,
+            command: "sh -c \"x\"".to_owned(),
+            title: "scout".to_owned(),
+        }
+    }
+
+    fn secs(secs: u64) -> Duration {
+        Duration::from_secs(secs)
+    }
+
+    /// A session whose output is modelled and recorded.
+    struct Session {
+        dir: tempfile::TempDir,
+        screen: Screen,
+        sieve: Sieve,
+        recorder: Recorder,
+    }
+
+    impl Session {
+        fn new(limit: u64) -> Self {
+            let dir = tempfile::tempdir().unwrap();
+            let recorder = Recorder::create(dir.path(), "s", limit, about()).unwrap();
+            let screen = Screen::new(SIZE, 50);
+            Self {
+                dir,
+                screen,
+                sieve: Sieve::default(),
+                recorder,
+            }
+        }
+
+        fn write(&mut self, at: Duration, bytes: &[u8]) {
+            self.screen.feed(bytes);
+            let mut passed = Vec::new();
+            self.sieve.pass(bytes, &mut passed);
+            self.recorder.output(at, &passed);
+        }
+
+        fn flush(&mut self, at: Duration) {
+            self.recorder.flush(&mut self.screen, at).unwrap();
+        }
+
+        fn on_disk(&self) -> String {
+            fs::read_to_string(self.dir.path().join("s.cast")).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_recording_is_an_asciicast() {
+        let mut session = Session::new(1_000_000);
+        session.write(
+            Duration::from_millis(1500),
+            b"hi \"you\"\\\r\n\x1b[1m\x07\xff\xc3",
+        );
+        session.write(secs(2), b"\xa9");
+        session.recorder.resize(secs(3), Size { cols: 30, rows: 5 });
+        session.flush(secs(4));
+        insta::assert_snapshot!(session.on_disk(), @r#"
+        {"command":"sh -c \"x\"","env":{"TERM":"xterm-256color"},"height":4,"offset":0.0,"timestamp":1700000000,"title":"scout","version":2,"width":20}
+        [1.500000,"o","hi \"you\"\\\r\n\u001b[1m\u0007�"]
+        [2.000000,"o","é"]
+        [3.000000,"r","30x5"]
+        "#);
+        let path = session.dir.path().join("s.cast");
+        let mode = fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn escapes_are_json() {
+        let every: Vec<u8> = (0..=255).chain(*b"tail").collect();
+        let mut out = b"\"".to_vec();
+        escape(&mut out, &every);
+        out.push(b'"');
+        let back: String = serde_json::from_slice(&out).unwrap();
+        assert_eq!(back, String::from_utf8_lossy(&every));
+    }
+
+    #[test]
+    fn the_last_screen_comes_back() {
+        let mut session = Session::new(1_000_000);
+        session.write(secs(1), "one\r\n\x1b[31m日本\x1b[m\r\n".as_bytes());
+        session.screen.resize(Size { cols: 10, rows: 3 });
+        session.recorder.resize(secs(2), session.screen.size());
+        session.write(secs(3), b"a line that wraps");
+        session.flush(secs(4));
+        let last = last_screen(session.dir.path(), "s", 50).unwrap();
+        assert_eq!(last.ansi(Some(9)), session.screen.ansi(Some(9)));
+        assert_eq!(last.size(), session.screen.size());
+        assert!(last_screen(session.dir.path(), "other", 50).is_none());
+    }
+
+    #[test]
+    fn it_stays_within_its_limit() {
+        let limit = 20_000;
+        let mut session = Session::new(limit);
+        for n in 0..2_000 {
+            session.write(secs(n), format!("line {n}\r\n").as_bytes());
+            session.flush(secs(n));
+        }
+        let paths = segments(session.dir.path(), "s");
+        let total: u64 = paths
+            .iter()
+            .map(|path| fs::metadata(path).unwrap().len())
+            .sum();
+        assert_eq!(paths.len(), 2);
+        assert!(total > limit / 2 && total < limit + 4096, "{total}");
+        let last = last_screen(session.dir.path(), "s", 20).unwrap();
+        assert_eq!(last.text(Some(15)), session.screen.text(Some(15)));
+        // The newer file alone is enough for the screen, and its times go on.
+        let newer = read(&paths[1]).unwrap();
+        let mut screen = Screen::new(newer.size(), 0);
+        let mut at = Duration::ZERO;
+        for event in newer {
+            at = event.at;
+            screen.feed(event.output().as_bytes());
+        }
+        assert_eq!(screen.text(None), session.screen.text(None));
+        assert_eq!(at, secs(1_999));
+    }
+
+    #[test]
+    fn a_flood_becomes_a_redraw() {
+        let mut session = Session::new(1_000_000);
+        for n in 0..100_000 {
+            session.write(secs(1), format!("flood {n}\r\n").as_bytes());
+        }
+        session.flush(secs(2));
+        assert!(session.on_disk().len() < 2 * BUFFER);
+        let last = last_screen(session.dir.path(), "s", 0).unwrap();
+        assert_eq!(last.text(None), session.screen.text(None));
+        session.write(secs(3), b"after");
+        session.flush(secs(4));
+        let last = last_screen(session.dir.path(), "s", 0).unwrap();
+        assert_eq!(last.text(None), session.screen.text(None));
+    }
+
+    #[test]
+    fn a_redraw_stands_between_sequences() {
+        let mut session = Session::new(0);
+        session.write(secs(1), b"\x1b[?2026hupdate \x1b[3");
+        session.flush(secs(1));
+        session.write(secs(2), b"1mred\x1b[?2026l\xe6\x97");
+        session.flush(secs(2));
+        session.write(secs(3), b"\xa5\x1b[6n");
+        session.flush(secs(3));
+        let last = last_screen(session.dir.path(), "s", 0).unwrap();
+        assert_eq!(last.ansi(Some(1)), ["update \u{1b}[31mred日\u{1b}[m"]);
+        assert_eq!(last.ansi(None), session.screen.ansi(None));
+        assert!(!session.on_disk().contains("[6n"));
+    }
+
+    #[test]
+    fn a_cut_last_line_costs_that_line_alone() {
+        let mut session = Session::new(1_000_000);
+        session.write(secs(1), b"whole");
+        session.write(secs(2), b" and cut");
+        session.flush(secs(3));
+        let path = session.dir.path().join("s.cast");
+        let text = session.on_disk();
+        for cut in 1..25 {
+            fs::write(&path, &text.as_bytes()[..text.len() - cut]).unwrap();
+            let last = last_screen(session.dir.path(), "s", 0).unwrap();
+            let want = if cut == 1 { "whole and cut" } else { "whole" };
+            assert_eq!(last.text(Some(1)), [want], "{cut}");
+        }
+        fs::write(&path, &text.as_bytes()[..20]).unwrap();
+        assert!(last_screen(session.dir.path(), "s", 0).is_none());
+    }
+
+    #[test]
+    fn a_failed_write_is_told_once_and_tried_again() {
+        let mut session = Session::new(0);
+        let aside = session.dir.path().with_extension("aside");
+        fs::rename(session.dir.path(), &aside).unwrap();
+        session.write(secs(1), b"lost");
+        assert!(
+            session
+                .recorder
+                .flush(&mut session.screen, secs(1))
+                .is_err()
+        );
+        session.write(secs(2), b" and");
+        session.flush(secs(2));
+        session.flush(secs(30));
+        fs::rename(&aside, session.dir.path()).unwrap();
+        session.write(secs(60), b" found");
+        session.flush(secs(60));
+        let last = last_screen(session.dir.path(), "s", 0).unwrap();
+        assert_eq!(last.text(Some(1)), ["lost and found"]);
+    }
+
+    #[test]
+    fn it_follows_no_link_and_keeps_no_earlier_recording() {
+        let dir = tempfile::tempdir().unwrap();
+        let victim = dir.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        std::os::unix::fs::symlink(&victim, dir.path().join("s.cast")).unwrap();
+        fs::write(dir.path().join("s.1.cast"), "old").unwrap();
+        Recorder::create(dir.path(), "s", 0, about()).unwrap();
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+        assert_eq!(segments(dir.path(), "s").len(), 1);
+    }
+
+    #[test]
+    fn events_are_told_apart() {
+        let mut session = Session::new(1_000_000);
+        session.write(secs(1), b"x");
+        session.recorder.resize(secs(2), Size { cols: 9, rows: 3 });
+        session.flush(secs(2));
+        let events: Vec<_> = read(&session.dir.path().join("s.cast")).unwrap().collect();
+        assert_eq!(events.len(), 2);
+        assert_eq!(events[0], Event::output_at(secs(1), "x"));
+        assert_eq!(events[1].size(), Some(Size { cols: 9, rows: 3 }));
+    }
+}

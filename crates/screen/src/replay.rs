@@ -1,0 +1,177 @@
+//! Reading a recording back.
+//!
+//! What a crash or a full disk has cut off at the end of a file is left out, and so is what is no
+//! event; all before it counts. Files are read a line at a time, and never through a link.
+
+use super::recording::Segments;
+use super::{Screen, Size};
+use rustix::fs::OFlags;
+use serde::Deserialize;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// No event of ours is longer. A longer line is no recording.
+const LONGEST: u64 = 16 * 1024 * 1024;
+
+/// What happened in a recorded terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum What {
+    Output(String),
+    Resize(Size),
+}
+
+/// Something that happened in a recorded terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// Since the session began.
+    pub at: Duration,
+    pub what: What,
+}
+
+/// The events of one file.
+#[derive(Debug)]
+pub struct Replay {
+    lines: BufReader<File>,
+    line: Vec<u8>,
+    size: Size,
+    offset: Duration,
+}
+
+#[derive(Deserialize)]
+struct Head {
+    width: u16,
+    height: u16,
+    #[serde(default)]
+    offset: f64,
+}
+
+/// Opens one file of a recording.
+pub fn read(path: &Path) -> io::Result<Replay> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+        .open(path)?;
+    let mut replay = Replay {
+        lines: BufReader::with_capacity(64 * 1024, file),
+        line: Vec::new(),
+        size: Size { cols: 80, rows: 24 },
+        offset: Duration::ZERO,
+    };
+    let bad = |_| io::Error::new(io::ErrorKind::InvalidData, "this is no recording");
+    replay.next_line()?;
+    let head: Head =
+        serde_json::from_slice(&replay.line).map_err(|error| bad(error.to_string()))?;
+    replay.size = Size {
+        cols: head.width,
+        rows: head.height,
+    }
+    .sane();
+    replay.offset = Duration::try_from_secs_f64(head.offset).unwrap_or_default();
+    Ok(replay)
+}
+
+/// The files of a recording that are there, the older first.
+pub fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
+    let paths = Segments::of(dir, stem);
+    [paths.older, paths.newer]
+        .into_iter()
+        .filter(|path| path.symlink_metadata().is_ok_and(|meta| meta.is_file()))
+        .collect()
+}
+
+/// The screen as a recording leaves it; `None` if there is no recording to read.
+pub fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Option<Screen> {
+    let mut last: Option<Screen> = None;
+    for path in segments(dir, stem) {
+        let Ok(replay) = read(&path) else { continue };
+        let size = replay.size();
+        let screen = last.get_or_insert_with(|| Screen::new(size, scrollback_lines));
+        screen.resize(size);
+        for event in replay {
+            match event.what {
+                What::Output(text) => {
+                    screen.feed(text.as_bytes());
+                    // Nobody is left to hear the answers.
+                    drop(screen.take_replies());
+                }
+                What::Resize(size) => screen.resize(size),
+            }
+        }
+        screen.stop_sync();
+    }
+    last
+}
+
+impl Replay {
+    /// The size at the beginning.
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// Reads the next line; an empty one is the end.
+    fn next_line(&mut self) -> io::Result<()> {
+        self.line.clear();
+        let mut limited = self.lines.by_ref().take(LONGEST);
+        limited.read_until(b'\n', &mut self.line)?;
+        Ok(())
+    }
+
+    fn event(&self) -> Option<Event> {
+        let (at, kind, data): (f64, &str, std::borrow::Cow<'_, str>) =
+            serde_json::from_slice(&self.line).ok()?;
+        let at = self.offset + Duration::try_from_secs_f64(at).ok()?;
+        let what = match kind {
+            "o" => What::Output(data.into_owned()),
+            "r" => {
+                let (cols, rows) = data.split_once('x')?;
+                let (cols, rows) = (cols.parse().ok()?, rows.parse().ok()?);
+                What::Resize(Size { cols, rows }.sane())
+            }
+            _ => return None,
+        };
+        Some(Event { at, what })
+    }
+}
+
+impl Iterator for Replay {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            self.next_line().ok()?;
+            if self.line.is_empty() {
+                return None;
+            }
+            if let Some(event) = self.event() {
+                return Some(event);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+impl Event {
+    pub(crate) fn output_at(at: Duration, text: &str) -> Self {
+        Self {
+            at,
+            what: What::Output(text.to_owned()),
+        }
+    }
+
+    pub(crate) fn output(&self) -> &str {
+        match &self.what {
+            What::Output(text) => text,
+            What::Resize(_) => "",
+        }
+    }
+
+    pub(crate) fn size(&self) -> Option<Size> {
+        match self.what {
+            What::Output(_) => None,
+            What::Resize(size) => Some(size),
+        }
+    }
+}
