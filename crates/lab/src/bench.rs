@@ -162,11 +162,13 @@ pub fn time(run: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// The programs that are measured, built as they are released.
+/// The programs that are measured, built as they are released. To compare two builds,
+/// `PH_BENCH_PROGRAMS` names a directory with others.
 #[derive(Debug)]
-pub struct Programs {
+pub enum Programs {
     /// What cargo said of them, a JSON object a line.
-    built: String,
+    Built(String),
+    Given(PathBuf),
 }
 
 #[allow(
@@ -175,6 +177,9 @@ pub struct Programs {
 )]
 impl Programs {
     pub fn build() -> Self {
+        if let Some(dir) = std::env::var_os("PH_BENCH_PROGRAMS") {
+            return Self::Given(dir.into());
+        }
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .ancestors()
@@ -197,13 +202,16 @@ impl Programs {
             .output()
             .unwrap();
         assert!(built.status.success(), "the programs do not build");
-        let built = String::from_utf8(built.stdout).unwrap();
-        Self { built }
+        Self::Built(String::from_utf8(built.stdout).unwrap())
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
+        let built = match self {
+            Self::Built(built) => built,
+            Self::Given(dir) => return dir.join(name),
+        };
         let end = format!("/{name}\"");
-        let line = self.built.lines().find_map(|line| {
+        let line = built.lines().find_map(|line| {
             let path = line.split_once("\"executable\":\"")?.1;
             path.starts_with('/')
                 .then_some(path)

@@ -8,7 +8,7 @@ use super::window::Window;
 use posthaste_lab::bench::{Goal, Table, Unit, middle};
 use std::time::Instant;
 
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 11;
 
 struct Kind {
     name: &'static str,
@@ -21,13 +21,13 @@ const KINDS: [Kind; 2] = [
     Kind {
         name: "plain lines",
         play: "lines",
-        bytes: 64 << 20,
+        bytes: 32 << 20,
         against_tmux: 1.0,
     },
     Kind {
         name: "redraws",
         play: "redraws",
-        bytes: 32 << 20,
+        bytes: 16 << 20,
         against_tmux: 2.0,
     },
 ];
