@@ -3,7 +3,7 @@
 //! The session is a process of its own that this one starts and leaves alone. It says once, on
 //! its standard output, whether it runs; from then on there is only its socket.
 
-use super::place::{Launch, Place, Record, private_file};
+use super::place::{Launch, Place, Record};
 use crate::report::{Report, Result};
 use posthaste_store::{Home, Patience};
 use serde::{Deserialize, Serialize};
@@ -14,9 +14,6 @@ use std::time::Duration;
 
 /// The first argument that makes this program a session instead of a command.
 pub(crate) const HOST: &str = "__session";
-
-/// How long a log may get before it begins anew.
-const LOG: u64 = 1 << 20;
 
 /// What a session is told on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -61,15 +58,7 @@ pub(crate) fn start(
 ) -> Result<Started> {
     let place = Place::of(home, &launch.name);
     place.prepare()?;
-    let path = place.log_file();
-    let log = private_file()
-        .append(true)
-        .create(true)
-        .open(&path)
-        .map_err(|error| Report::storage(format!("cannot open {}: {error}", path.display())))?;
-    if log.metadata().is_ok_and(|meta| meta.len() > LOG) {
-        let _ = log.set_len(0);
-    }
+    let log = place.log()?;
     let cannot =
         |error: std::io::Error| Report::storage(format!("cannot start a session: {error}"));
     let ph = std::env::current_exe().map_err(cannot)?;
@@ -108,8 +97,9 @@ pub(crate) fn start(
         }
         Err(_) => {
             let _ = host.wait();
+            let log = place.log_file();
             Err(Report::storage("the session ended before it had begun")
-                .hint(format!("its log may say why: {}", path.display())))
+                .hint(format!("its log may say why: {}", log.display())))
         }
     }
 }
