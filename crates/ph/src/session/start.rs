@@ -5,10 +5,12 @@
 
 use super::place::{Launch, Place, Record};
 use crate::report::{Report, Result};
+use posthaste_core::text;
 use posthaste_store::{Home, Patience};
+use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -50,12 +52,70 @@ pub(crate) struct Started {
     pub(crate) note: Option<String>,
 }
 
+/// Whether what is to be started can be found, as far as that can be told before it is.
+pub(crate) fn check(launch: &Launch) -> Result<()> {
+    if !launch.cwd.is_dir() {
+        return Err(Report::refused(format!(
+            "{} is no directory",
+            launch.cwd.display()
+        )));
+    }
+    let program = launch.command.first().map_or("", String::as_str);
+    let said = launch.env.iter().rfind(|(name, _)| name == "PATH");
+    let path = match said {
+        Some((_, path)) => Some(path.into()),
+        None => std::env::var_os("PATH"),
+    };
+    let is_there = if program.contains('/') {
+        is_program(&launch.cwd.join(program))
+    } else {
+        let mut dirs = path.iter().flat_map(std::env::split_paths);
+        // Where no PATH is set, the system has one of its own.
+        path.is_none() || dirs.any(|dir| is_program(&launch.cwd.join(dir).join(program)))
+    };
+    if is_there {
+        return Ok(());
+    }
+    let shown = text::one_line(program, 80);
+    Err(Report::refused(format!("no such command: {shown}")))
+}
+
+/// Whether this is a file that may be executed.
+pub(crate) fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+/// A session is told its paths as text, and so is its program.
+fn check_text(what: &str, path: &Path, hint: &str) -> Result<()> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Report::usage(format!(
+            "the path of {what} is not UTF-8: {}",
+            text::visible(&path.to_string_lossy())
+        ))
+        .hint(hint)),
+    }
+}
+
 pub(crate) fn start(
     home: &Home,
     patience: Patience,
     launch: Launch,
     audience: Audience,
 ) -> Result<Started> {
+    check_text(
+        "the home",
+        home.path(),
+        "choose another with --home or PH_HOME",
+    )?;
+    check_text(
+        "its directory",
+        &launch.cwd,
+        "choose another with --cwd, or rename it",
+    )?;
+    for socket in &launch.sockets {
+        check_text("a socket", socket, "choose another path for --socket")?;
+    }
     let place = Place::of(home, &launch.name);
     place.prepare()?;
     let log = place.log()?;
