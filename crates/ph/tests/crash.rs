@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::stage::{Stage, is_alive, kill, number_in, ticks, until, until_dead, until_so};
+use common::stage::{Stage, is_alive, kill, number_in, sleeps, ticks, until, until_dead, until_so};
 use common::{Done, path_text, skip};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::time::Duration;
 
 fn names(list: &Value) -> Vec<&str> {
     let list = list.as_array().expect("an array").iter();
@@ -158,6 +157,44 @@ fn of_ten_at_once_one_wins() {
 }
 
 #[test]
+fn starts_that_fail_stand_in_nobody_s_way() {
+    let stage = Stage::new();
+    let start = |command: &[&str]| {
+        let head = ["run", "--name", "bot", "--detach", "--"];
+        stage.call(&[&head[..], command].concat()).spawn()
+    };
+    for _ in 0..5 {
+        let fail = || start(&["no-such-command"]);
+        let before: Vec<_> = (0..4).map(|_| fail()).collect();
+        let good = [start(&["sleep", "1000"]), start(&["sleep", "1000"])];
+        let after: Vec<_> = (0..4).map(|_| fail()).collect();
+        for done in before.into_iter().chain(after).map(Done::of) {
+            assert_ne!(done.code, 0);
+            let says = ["no such command", "bot is already running"];
+            let err = done.err();
+            assert!(says.iter().any(|says| err.contains(says)), "{err}");
+        }
+        // One of the two runs, and it has the name.
+        let good = good.map(Done::of);
+        let won = good.iter().filter(|done| done.code == 0).count();
+        assert_eq!(won, 1, "{good:?}");
+        let pid = stage.pid("bot");
+        start_again(&stage);
+        assert_eq!(stage.pid("bot"), pid);
+        let log = stage.home().join("sessions/bot/log");
+        let at = std::fs::read_link(format!("/proc/{pid}/fd/2")).unwrap();
+        assert_eq!(at, log);
+        stage.run("stop bot --kill").ok();
+        std::fs::remove_dir_all(stage.home().join("sessions/bot")).unwrap();
+    }
+}
+
+fn start_again(stage: &Stage) {
+    let again = stage.start("bot", &["sleep", "1000"]);
+    again.fails(4, "bot is already running");
+}
+
+#[test]
 fn twenty_at_once() {
     let stage = Stage::new();
     let every = |args: &dyn Fn(usize) -> Vec<String>| -> Vec<Done> {
@@ -199,11 +236,12 @@ fn a_home_that_vanishes() {
     agent.say("on and on");
     assert_eq!(stage.run("stop bot").code, 3);
     assert_eq!(stage.run("ls --json").json(), json!([]));
-    // It does not run in circles: of these two seconds it uses but a little.
-    let before = ticks(pid);
-    std::thread::sleep(Duration::from_secs(2));
-    let used = ticks(pid) - before;
-    assert!(used <= 60, "{used} ticks");
+    // It does not run in circles: until its clock has woken it a few times it uses but a little.
+    let (before, slept) = (ticks(pid), sleeps(pid));
+    let used = || ticks(pid) - before;
+    until_so("its clock", || sleeps(pid) > slept + 3 || used() > 60);
+    assert!(used() <= 60, "{} ticks", used());
+    assert!(!stage.home().exists());
     // A new one of the same name is none of its business, nor the other way round.
     stage.start("bot", &["sleep", "1000"]).ok();
     // Who still has a line to the old one is not told that something is stored which is not.

@@ -391,6 +391,15 @@ pub(crate) fn ticks(pid: i32) -> u64 {
     field(11).unwrap_or(0) + field(12).unwrap_or(0)
 }
 
+/// How often a process has gone to sleep until something wakes it.
+pub(crate) fn sleeps(pid: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let count = text
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.map_or(0, |count| count.trim().parse().expect("a number"))
+}
+
 fn pids() -> impl Iterator<Item = i32> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten();
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
