@@ -1,10 +1,11 @@
 use super::names::{NameParser, complete_agents};
+use super::status;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, PATIENT};
-use crate::session::place::Place;
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
+use posthaste_wire::Activity;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::param::Keys;
 use serde::Serialize;
@@ -42,12 +43,11 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         text: Keys(args.text.clone()),
     };
     let reason = match Client::of(&context.home, name) {
-        None if Place::of(&context.home, name).is_held()? => Some(SILENT.to_owned()),
-        None => Some(format!("{name} does not run")),
+        None => Some(silence(context, name)),
         Some(mut client) => match client.call(&nudge, PATIENT) {
             Ok(Nudged::Nudged) => None,
             Ok(Nudged::Held { reason }) => Some(reason),
-            Err(NoAnswer::Silence) => Some(SILENT.to_owned()),
+            Err(NoAnswer::Silence) => Some(silence(context, name)),
             Err(NoAnswer::Refused(failure)) => return Err(Report::refused(failure.message)),
         },
     };
@@ -62,4 +62,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         context.out.line(format!("not nudged: {reason}"))?;
     }
     Ok(if nudged { Code::Ok } else { Code::No })
+}
+
+/// Why nobody answers: one that has ended may still be on its way out.
+fn silence(context: &Context, name: &AgentName) -> String {
+    match status::find(context, name) {
+        Ok(session) if session.activity != Activity::Exited => SILENT.to_owned(),
+        Ok(_) | Err(_) => format!("{name} does not run"),
+    }
 }
