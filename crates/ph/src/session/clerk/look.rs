@@ -18,6 +18,15 @@ pub(super) struct View {
     events: Vec<MessageEvent>,
 }
 
+/// A look that is under way.
+#[derive(Debug)]
+pub(super) struct Looking {
+    /// Whether it was begun after the last report.
+    is_fresh: bool,
+    /// Whether it was begun because something is due.
+    pub(super) is_sure: bool,
+}
+
 impl Clerk {
     /// The first look, before anybody is answered.
     pub(super) async fn first_look(&mut self) {
@@ -30,7 +39,10 @@ impl Clerk {
     /// Begins to look; what is found comes back later.
     pub(super) fn look(&mut self) {
         self.is_stale = false;
-        self.is_looking = true;
+        self.looking = Some(Looking {
+            is_fresh: true,
+            is_sure: std::mem::take(&mut self.is_wanted),
+        });
         self.looked_at = Instant::now();
         let (shared, views) = (self.shared.clone(), self.views.clone());
         let seq = self.view.seq;
@@ -44,7 +56,7 @@ impl Clerk {
 
     /// What a look has found.
     pub(super) fn see(&mut self, view: Result<View, Error>) {
-        self.is_looking = false;
+        let look = self.looking.take();
         match view {
             Ok(view) => {
                 for event in &view.events {
@@ -52,13 +64,22 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.view = view;
-                // One that was looked up while an offer was being recorded may be from before it.
-                self.is_fresh = !self.is_stale;
+                self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
+                self.is_sure = look.is_some_and(|look| look.is_sure);
             }
             Err(error) => {
                 super::log::line(format!("the mail cannot be looked at: {error}"));
                 self.is_stale = true;
             }
+        }
+    }
+
+    /// What is known of the mail, or is being looked up now, may be from before something that
+    /// was recorded.
+    pub(super) fn outdate(&mut self) {
+        self.is_fresh = false;
+        if let Some(look) = &mut self.looking {
+            look.is_fresh = false;
         }
     }
 
