@@ -16,8 +16,8 @@ use posthaste_wire::plain::{Attach, Reply};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::unix::OwnedWriteHalf;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
 /// Our own client, which reads the reply and nothing past it.
@@ -25,6 +25,8 @@ const OURS: &str = "ph";
 /// How often we look whether the reply has been read: at first, and after a while.
 const LOOK: Duration = Duration::from_millis(1);
 const LATER: Duration = Duration::from_millis(50);
+/// How often we look whether a viewer whose keys wait is still there.
+const HANG_UP: Duration = Duration::from_millis(100);
 /// The size of a client that does not say any.
 const USUAL: Size = Size { cols: 80, rows: 24 };
 
@@ -163,6 +165,18 @@ fn control(said: &ToClient) -> Framed {
     Rc::new(frames::encode(frames::CONTROL, &payload))
 }
 
+/// Waits until the other side is gone. What it has sent before is still to be read, so this can
+/// only look now and then.
+async fn hung_up(read: &OwnedReadHalf) {
+    loop {
+        tokio::time::sleep(HANG_UP).await;
+        let ready = tokio::time::timeout(HANG_UP, read.ready(Interest::READABLE)).await;
+        if ready.is_ok_and(|ready| ready.map_or(true, |ready| ready.is_read_closed())) {
+            return;
+        }
+    }
+}
+
 /// What comes from the viewer.
 struct Keys<'a> {
     shared: &'a Shared,
@@ -184,7 +198,12 @@ impl Keys<'_> {
         loop {
             loop {
                 match self.decoder.next_frame() {
-                    Ok(Some(frame)) => self.take(frame).await,
+                    Ok(Some(frame)) => tokio::select! {
+                        biased;
+                        () = self.take(frame) => {}
+                        // A program that does not read must not keep somebody who has left.
+                        () = hung_up(&read) => return,
+                    },
                     Ok(None) if room.take(self.decoder.kept()) => break,
                     Ok(None) => {
                         log::line("a viewer is let go: too much is being sent at once");

@@ -1,5 +1,5 @@
 //! The program on its own terminal. The one file with unsafe code: what a child must do between
-//! fork and exec, and one question to the kernel that no safe wrapper asks.
+//! fork and exec, and the few calls to the kernel that have no safe form.
 #![allow(unsafe_code)]
 
 use super::place::Launch;
@@ -110,6 +110,24 @@ fn not_started(program: &str, launch: &Launch, error: &pty_process::Error) -> Re
         Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} may not be executed"))
             .hint("'chmod +x' makes a script a command"),
         _ => Report::usage(format!("cannot start {shown}: {error}")),
+    }
+}
+
+/// Closes what was left open to this process beyond its standard streams: a pipe or a lock of the
+/// starter's must not be held for as long as a session lives. To be called before anything else
+/// is opened.
+pub(crate) fn close_inherited() {
+    const FIRST: libc::c_uint = 3;
+    #[cfg(target_os = "linux")]
+    // SAFETY: nothing in this process has a descriptor of its own yet.
+    let closed = unsafe { libc::syscall(libc::SYS_close_range, FIRST, libc::c_uint::MAX, 0) } == 0;
+    #[cfg(not(target_os = "linux"))]
+    let closed = false;
+    if !closed {
+        for descriptor in FIRST..1_024 {
+            // SAFETY: as above; one that is not open is an error that changes nothing.
+            unsafe { libc::close(descriptor as libc::c_int) };
+        }
     }
 }
 

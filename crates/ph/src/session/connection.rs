@@ -82,6 +82,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
             attached::serve(&shared, &request, lines.into_rest(), write).await;
         }
     }
+    dispatch::leave(&shared, &outbox).await;
     drop(outbox);
     shared.hub.recount();
 }

@@ -6,7 +6,7 @@
 use super::clerk::Wish;
 use super::hub::Outbox;
 use super::keyboard::Typed;
-use super::peer::Peer;
+use super::peer::{Look, Peer};
 use super::post;
 use super::{Shared, clock};
 use posthaste_core::{IdPrefix, Letter, Order};
@@ -17,7 +17,7 @@ use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Request};
 use posthaste_wire::topic::Topic;
 use posthaste_wire::{Detail, Message};
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::rc::Rc;
 use tokio::sync::oneshot;
 
@@ -33,8 +33,33 @@ pub(crate) struct Sink {
 
 enum Target {
     Outbox(Rc<Outbox>),
-    Batch(Rc<RefCell<Vec<Vec<u8>>>>),
-    Given,
+    Batch(Rc<Batch>),
+    /// Nobody, or nobody any more.
+    Nobody,
+}
+
+/// The answers to a batch, written as they come: one array on one line, of which no more waits
+/// than of anything else.
+struct Batch {
+    outbox: Rc<Outbox>,
+    is_begun: Cell<bool>,
+}
+
+impl Batch {
+    fn push(&self, reply: &[u8]) {
+        let before: &[u8] = if self.is_begun.replace(true) {
+            b","
+        } else {
+            b"["
+        };
+        self.outbox.push(before);
+        self.outbox.push(reply.trim_ascii_end());
+    }
+
+    fn end(&self) {
+        let end: &[u8] = if self.is_begun.get() { b"]\n" } else { b"" };
+        self.outbox.release(end);
+    }
 }
 
 impl Sink {
@@ -65,10 +90,10 @@ impl Sink {
 
     fn give(&mut self, outcome: &Outcome) {
         let reply = rpc::respond(self.id.as_ref(), outcome);
-        match (std::mem::replace(&mut self.to, Target::Given), reply) {
+        match (std::mem::replace(&mut self.to, Target::Nobody), reply) {
             (Target::Outbox(outbox), Some(reply)) => outbox.push(&reply),
-            (Target::Batch(replies), Some(reply)) => replies.borrow_mut().push(reply),
-            (Target::Outbox(_) | Target::Batch(_), None) | (Target::Given, _) => {}
+            (Target::Batch(batch), Some(reply)) => batch.push(&reply),
+            (Target::Outbox(_) | Target::Batch(_), None) | (Target::Nobody, _) => {}
         }
     }
 }
@@ -94,17 +119,24 @@ pub(crate) async fn batch(
     peer: &Peer,
     requests: Vec<Request>,
 ) {
-    let replies = Rc::new(RefCell::new(Vec::new()));
+    let batch = Rc::new(Batch {
+        outbox: outbox.clone(),
+        is_begun: Cell::new(false),
+    });
     outbox.hold();
     for request in requests {
-        let (sink, given) = Sink::new(request.id, Target::Batch(replies.clone()));
+        outbox.room().await;
+        if outbox.is_dead() {
+            return;
+        }
+        let (sink, given) = Sink::new(request.id, Target::Batch(batch.clone()));
         match request.call {
             Ok(call) => carry_out(shared, outbox, peer, call, sink).await,
             Err(failure) => sink.refuse(failure),
         }
         let _ = given.await;
     }
-    outbox.release(&rpc::batch(&replies.take()).unwrap_or_default());
+    batch.end();
 }
 
 async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call, sink: Sink) {
@@ -119,18 +151,10 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
         Call::InjectPrompt(prompt) => inject_prompt(shared, prompt.prompt.0, sink).await,
         Call::SetInteractiveMode(mode) => {
             let enabled = mode.enabled.0;
+            outbox.set_interactive(enabled);
             shared.wish(Wish::Interactive { enabled, sink }).await;
         }
-        Call::WritePty(keys) => {
-            let answer = if *shared.interactive.borrow() {
-                let keys = keys.data.0.into_bytes();
-                shared.keyboard.type_in(Typed::Keys(keys)).await;
-                method::Written::Forwarded
-            } else {
-                method::Written::not_interactive()
-            };
-            sink.answer::<method::WritePty>(&answer);
-        }
+        Call::WritePty(keys) => write_pty(shared, keys.data.0, sink).await,
         Call::Subscribe(wanted) => {
             let mut topics = outbox.topics();
             topics.subscribe(&wanted.events.0);
@@ -166,18 +190,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
             let tell = move |session| sink.answer::<method::Session>(&session);
             shared.wish(Wish::Session(Box::new(tell))).await;
         }
-        Call::Peek(peek) => {
-            let lines = peek.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
-            match shared.terminal.peek(lines, peek.ansi).await {
-                Some(seen) => sink.answer::<method::Peek>(&method::Screen {
-                    lines: seen.lines,
-                    cols: seen.size.cols,
-                    rows: seen.size.rows,
-                    title: seen.title,
-                }),
-                None => sink.refuse(Failure::internal("the terminal is gone")),
-            }
-        }
+        Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
         // Which evidence a hook gives is for its harness to say; the generic one has none.
         Call::HookEvent(_) => sink.answer::<method::HookEvent>(&method::Noted::Noted),
     }
@@ -188,6 +201,38 @@ fn subscribe(shared: &Shared, outbox: &Outbox, topics: posthaste_wire::topic::To
     shared.hub.recount();
     let subscribed = topics.list();
     sink.answer::<method::Subscribe>(&method::Subscribed { subscribed });
+}
+
+async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
+    let answer = if *shared.interactive.borrow() {
+        let keys = Typed::Keys(keys.into_bytes());
+        shared.keyboard.type_in(keys).await;
+        method::Written::Forwarded
+    } else {
+        method::Written::not_interactive()
+    };
+    sink.answer::<method::WritePty>(&answer);
+}
+
+async fn look(shared: &Shared, peek: &method::Peek) -> Result<method::Screen, Failure> {
+    let lines = peek.lines.map(|n| usize::try_from(n).unwrap_or(usize::MAX));
+    let seen = shared.terminal.peek(lines, peek.ansi).await;
+    let seen = seen.ok_or_else(|| Failure::internal("the terminal is gone"))?;
+    Ok(method::Screen {
+        lines: seen.lines,
+        cols: seen.size.cols,
+        rows: seen.size.rows,
+        title: seen.title,
+    })
+}
+
+/// Lets go of what a connection had taken. It lasts no longer than the connection.
+pub(crate) async fn leave(shared: &Shared, outbox: &Outbox) {
+    if outbox.is_interactive() {
+        let (sink, _) = Sink::new(None, Target::Nobody);
+        let enabled = false;
+        shared.wish(Wish::Interactive { enabled, sink }).await;
+    }
 }
 
 /// On a plain session instructions are a message from the person.
@@ -295,7 +340,14 @@ pub(crate) async fn plain(
     request: Result<plain::Request, plain::Refusal>,
 ) -> Next {
     let reply = match request {
-        Ok(plain::Request::Attach(attach)) => return Next::Attach(attach),
+        Ok(plain::Request::Attach(attach)) => {
+            // What it shows would be its own output, and so on without end.
+            if peer.agent(&shared.home, Look::Thorough).as_ref() == Some(&shared.agent) {
+                plain::Reply::refused("this terminal is in that session")
+            } else {
+                return Next::Attach(attach);
+            }
+        }
         Ok(plain::Request::Send(send)) => match post::plain(shared, peer, send).await {
             Ok(id) => plain::Reply::sent(id),
             Err(failure) => plain::Reply::refused(failure.message),
@@ -316,7 +368,7 @@ pub(crate) async fn plain(
         Ok(plain::Request::Stop) => {
             // The reply first; then the child is ended.
             outbox.push(&plain::Reply::ok().line());
-            let (sink, _) = Sink::new(None, Target::Given);
+            let (sink, _) = Sink::new(None, Target::Nobody);
             shared.wish(Wish::Stop(sink)).await;
             return Next::Close;
         }

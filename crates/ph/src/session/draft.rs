@@ -1,12 +1,23 @@
 //! What a person has typed and not submitted.
 //!
-//! Looks at keys on their way to the program and changes none. It errs on the side of a draft:
-//! a message that waits for a moment is better than one that lands in a half-typed line.
+//! Looks at keys on their way to the program and changes none. Nobody can tell from keys alone
+//! what stands in a program's line, so it errs on the side of a draft: a message that waits until
+//! Enter is better than one that lands in a half-typed line.
 
-/// How much of a line is being typed, as far as the keys tell.
+/// What stands in the line that is being typed, as far as the keys tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Line {
+    #[default]
+    Empty,
+    /// So many plain characters, and nothing else since the line was empty.
+    Plain(usize),
+    /// Something: it was edited, recalled, completed or pasted.
+    Unknown,
+}
+
 #[derive(Debug, Default)]
 pub(crate) struct Draft {
-    typed: usize,
+    line: Line,
     state: Reading,
 }
 
@@ -15,8 +26,13 @@ enum Reading {
     #[default]
     Keys,
     Escape,
-    /// `ESC [`, and what its parameters add up to.
-    Control(u32),
+    /// `ESC [`, its parameters so far, and whether they are anything but one number.
+    Control {
+        number: u32,
+        is_odd: bool,
+    },
+    /// `ESC [ M`: three bytes of a mouse event follow.
+    Mouse(u8),
     /// `ESC O`: one more byte.
     Single,
     /// An answer of the terminal: a string that ends with `ESC \` or a bell.
@@ -33,14 +49,15 @@ const PASTE_ENDS: u32 = 201;
 
 impl Draft {
     pub(crate) fn is_open(&self) -> bool {
-        self.typed > 0
+        self.line != Line::Empty
     }
 
     pub(crate) fn see(&mut self, keys: &[u8]) {
         for key in keys {
             self.see_one(*key);
         }
-        // A lone Escape is a key of its own, not the beginning of something.
+        // A lone Escape is a key of its own, not the beginning of something. Some programs clear
+        // their line by it, some do not.
         if self.state == Reading::Escape {
             self.state = Reading::Keys;
         }
@@ -53,14 +70,20 @@ impl Draft {
                 self.key(key);
                 Reading::Keys
             }
-            (Reading::Escape, b'[') => Reading::Control(0),
+            (Reading::Escape, b'[') => Reading::Control {
+                number: 0,
+                is_odd: false,
+            },
             (Reading::Escape, b'O') => Reading::Single,
             (Reading::Escape, b']' | b'P' | b'_' | b'^') => Reading::Answer,
-            (Reading::Escape, _) | (Reading::Single, _) => Reading::Keys,
-            (Reading::Control(sum), b'0'..=b'9') => Reading::Control(digit(sum, key)),
-            (Reading::Control(PASTE_BEGINS), b'~') => Reading::Paste,
-            (Reading::Control(_), 0x40..=0x7e) => Reading::Keys,
-            (Reading::Control(_), _) => Reading::Control(u32::MAX),
+            // Alt and a key, Alt and an arrow: editing.
+            (Reading::Escape | Reading::Single, _) => {
+                self.line = Line::Unknown;
+                Reading::Keys
+            }
+            (Reading::Control { number, is_odd }, key) => self.control(number, is_odd, key),
+            (Reading::Mouse(1), _) => Reading::Keys,
+            (Reading::Mouse(left), _) => Reading::Mouse(left - 1),
             (Reading::Answer, 0x07) | (Reading::AnswerEscape, b'\\') => Reading::Keys,
             (Reading::Answer, 0x1b) => Reading::AnswerEscape,
             (Reading::Answer | Reading::AnswerEscape, _) => Reading::Answer,
@@ -69,20 +92,54 @@ impl Draft {
             (Reading::PasteControl(sum), b'0'..=b'9') => Reading::PasteControl(digit(sum, key)),
             (Reading::PasteControl(PASTE_ENDS), b'~') => Reading::Keys,
             (Reading::Paste | Reading::PasteEscape | Reading::PasteControl(_), _) => {
-                self.typed = self.typed.saturating_add(1);
+                self.line = Line::Unknown;
                 Reading::Paste
             }
         };
     }
 
-    fn key(&mut self, key: u8) {
+    fn control(&mut self, number: u32, is_odd: bool, key: u8) -> Reading {
         match key {
-            // Enter; interrupt, end of file and kill-line leave an empty line.
-            b'\r' | b'\n' | 0x03 | 0x04 | 0x15 => self.typed = 0,
-            0x08 | 0x7f => self.typed = self.typed.saturating_sub(1),
-            0x20.. => self.typed = self.typed.saturating_add(1),
-            _ => {}
+            b'0'..=b'9' => Reading::Control {
+                number: digit(number, key),
+                is_odd,
+            },
+            0x20..=0x3f => Reading::Control {
+                number,
+                is_odd: true,
+            },
+            b'~' if number == PASTE_BEGINS && !is_odd => Reading::Paste,
+            b'M' if number == 0 && !is_odd => Reading::Mouse(3),
+            // What a terminal says by itself: the mouse, the focus, where the cursor is, what it
+            // is, which modes it has.
+            b'M' | b'm' | b'I' | b'R' | b'c' | b'n' | b'y' | b't' => Reading::Keys,
+            // The focus was lost; `ESC [ O` is no key.
+            b'O' => Reading::Keys,
+            // Arrows, Home, Delete, and keys in the newer ways of writing them.
+            _ => {
+                self.line = Line::Unknown;
+                Reading::Keys
+            }
         }
+    }
+
+    fn key(&mut self, key: u8) {
+        self.line = match (key, self.line) {
+            // Enter submits; an interrupt clears.
+            (b'\r' | 0x03, _) => Line::Empty,
+            (0x08 | 0x7f, Line::Plain(1) | Line::Empty) => Line::Empty,
+            (0x08 | 0x7f, Line::Plain(count)) => Line::Plain(count - 1),
+            // The rest of a character that was counted.
+            (0x80..=0xbf, Line::Plain(count)) => Line::Plain(count),
+            (0x20..=0x7e | 0xc0.., Line::Empty) => Line::Plain(1),
+            (0x20..=0x7e | 0xc0.., Line::Plain(count)) => Line::Plain(count.saturating_add(1)),
+            // Of a line of plain characters whose end is here, all of it is before the cursor.
+            (0x15, Line::Plain(_)) => Line::Empty,
+            // End of file, and keys that show, suspend or draw again leave the line as it is.
+            (0x04 | 0x0c | 0x11 | 0x13 | 0x1a | 0x1c, line) => line,
+            // Completion, recalling, yanking, a line break within: whatever stands there now.
+            (_, _) => Line::Unknown,
+        };
     }
 }
 
@@ -107,16 +164,33 @@ mod tests {
         check(&[b"hello\rmore"], true);
         check(&[b"ab", b"\x7f\x7f"], false);
         check(&[b"ab", b"\x7f"], true);
+        check(&["ü".as_bytes()], true);
+        check(&["ü漢".as_bytes(), b"\x7f\x7f"], false);
         check(&[b"ab", b"\x15"], false);
         check(&[b"ab", b"\x03"], false);
-        check(&[b"\x1b[A", b"\x1b[B", b"\x1bOP"], false);
+        check(&[b"ab", b"\x04"], true);
+        check(&[b"\x04"], false);
+        // Editing and recalling: what stands there is not known until it is submitted.
+        check(&[b"\x1b[A"], true);
+        check(&[b"\x1bOA"], true);
+        check(&[b"\x1b[A", b"\x7f\x7f\x7f"], true);
+        check(&[b"\x1b[A", b"\r"], false);
+        check(&[b"abc", b"\x1b[D\x1b[D\x1b[D", b"\x7f\x7f\x7f"], true);
+        check(&[b"abc\x1b[D", b"\x15"], true);
+        check(&[b"\t"], true);
+        check(&[b"\x12"], true);
+        check(&[b"\x19"], true);
+        check(&[b"a\n"], true);
+        check(&[b"\x1bb"], true);
+        check(&[b"\x1b[97;5u"], true);
         check(&[b"\x1b", b"[A"], true);
-        check(&[b"\x1b[<0;10;20M"], false);
+        // What a terminal says by itself.
+        check(&[b"\x1b[<0;10;20M", b"\x1b[<0;10;20m"], false);
+        check(&[b"\x1b[M !!"], false);
         check(&[b"\x1b[I", b"\x1b[O"], false);
         check(&[b"\x1b]11;rgb:00/00/00\x1b\\"], false);
-        check(&[b"\x1b[?62;c"], false);
+        check(&[b"\x1b[?62;c", b"\x1b[24;80R", b"\x1b[?2026;2$y"], false);
         check(&[b"\x1b[200~one\rtwo\x1b[201~"], true);
         check(&[b"\x1b[200~one\rtwo\x1b[201~", b"\r"], false);
-        check(&["ü".as_bytes()], true);
     }
 }

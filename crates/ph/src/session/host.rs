@@ -45,6 +45,7 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Runs a session; called instead of everything else.
 pub(crate) fn main() -> ExitCode {
+    child::close_inherited();
     let mut told = String::new();
     let orders = match std::io::stdin().read_to_string(&mut told) {
         Ok(_) => serde_json::from_str::<Orders>(&told).ok(),

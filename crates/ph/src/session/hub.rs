@@ -2,8 +2,8 @@
 //!
 //! Every connection has an outbox of bounded size. An event is written once and copied into the
 //! outbox of everybody who wants it; one whose outbox is full misses it, is told how many it
-//! missed once there is room, and holds nobody up. Only the output waits a little for a listener
-//! that does read, within a credit that it cannot overdraw.
+//! missed once there is room, and holds nobody up. Only where no person watches, the output waits a
+//! little for listeners that do read, within a credit that all of them share.
 
 use posthaste_wire::event::{self, Event};
 use posthaste_wire::topic::{Topic, Topics};
@@ -17,8 +17,8 @@ use tokio::sync::Notify;
 const OUTBOX: usize = 1 << 20;
 /// How long the output waits for a listener that reads nothing at all.
 const NO_PROGRESS: Duration = Duration::from_secs(1);
-/// How long it waits for one that reads, but slowly. It comes back at a tenth of the time.
-const CREDIT: Duration = Duration::from_secs(2);
+/// How long it waits for all of them together. It comes back at a tenth of the time.
+const CREDIT: Duration = Duration::from_secs(3);
 const REFUND: u32 = 10;
 
 /// What is to be written to one connection.
@@ -45,8 +45,7 @@ struct Out {
     /// While the output waits for it: what was written when it last read something, and when.
     awaited: Option<(u64, Instant)>,
     gave_up: bool,
-    credit: Duration,
-    looked_at: Instant,
+    is_interactive: bool,
     is_closing: bool,
     is_dead: bool,
 }
@@ -71,6 +70,20 @@ impl Outbox {
         out.bytes.extend_from_slice(&held);
         drop(out);
         self.filled.notify_one();
+    }
+
+    /// Whether this connection has asked for interactive mode.
+    pub(crate) fn is_interactive(&self) -> bool {
+        self.out.borrow().is_interactive
+    }
+
+    pub(crate) fn set_interactive(&self, enabled: bool) {
+        self.out.borrow_mut().is_interactive = enabled;
+    }
+
+    /// Whether nothing can be written any more.
+    pub(crate) fn is_dead(&self) -> bool {
+        self.out.borrow().is_dead
     }
 
     /// Waits until there is room for an answer.
@@ -178,20 +191,13 @@ impl Out {
         }
     }
 
-    /// Whether the output should wait for this one; takes the wait so far from its credit.
+    /// Whether the output should wait for this one.
     fn is_worth_waiting_for(&mut self, now: Instant) -> bool {
-        let passed = now.saturating_duration_since(self.looked_at);
-        self.looked_at = now;
-        match &mut self.awaited {
-            None => self.credit = (self.credit + passed / REFUND).min(CREDIT),
-            Some((written, at)) => {
-                self.credit = self.credit.saturating_sub(passed);
-                if *written != self.written {
-                    (*written, *at) = (self.written, now);
-                }
-                let stands_still = now.saturating_duration_since(*at) >= NO_PROGRESS;
-                self.gave_up |= stands_still || self.credit.is_zero();
+        if let Some((written, at)) = &mut self.awaited {
+            if *written != self.written {
+                (*written, *at) = (self.written, now);
             }
+            self.gave_up |= now.saturating_duration_since(*at) >= NO_PROGRESS;
         }
         let is_behind = self.topics.wants(Topic::Output) && self.owed() >= OUTBOX / 2;
         let is_worth_it = is_behind && !self.is_dead && !self.gave_up;
@@ -204,9 +210,43 @@ impl Out {
     }
 }
 
+/// How much longer the output may wait for its listeners.
+#[derive(Debug)]
+struct Patience {
+    credit: Duration,
+    looked_at: Instant,
+    is_waiting: bool,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            credit: CREDIT,
+            looked_at: Instant::now(),
+            is_waiting: false,
+        }
+    }
+}
+
+impl Patience {
+    /// Whether to wait (on), where there is somebody to wait for.
+    fn allows(&mut self, is_worth_it: bool, now: Instant) -> bool {
+        let passed = now.saturating_duration_since(self.looked_at);
+        self.looked_at = now;
+        self.credit = if self.is_waiting {
+            self.credit.saturating_sub(passed)
+        } else {
+            (self.credit + passed / REFUND).min(CREDIT)
+        };
+        self.is_waiting = is_worth_it && !self.credit.is_zero();
+        self.is_waiting
+    }
+}
+
 /// All connections of a session.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
+    patience: RefCell<Patience>,
     outboxes: RefCell<Vec<Weak<Outbox>>>,
     drained: Rc<Notify>,
     listeners: Cell<bool>,
@@ -224,8 +264,7 @@ impl Hub {
                 written: 0,
                 awaited: None,
                 gave_up: false,
-                credit: CREDIT,
-                looked_at: Instant::now(),
+                is_interactive: false,
                 is_closing: false,
                 is_dead: false,
             }),
@@ -295,15 +334,15 @@ impl Hub {
         });
     }
 
-    /// Waits for listeners that are behind and do read, as long as their credit lasts. May be
-    /// broken off and begun again: the time counts all the same.
+    /// Waits for listeners that are behind and do read, as long as the credit lasts. May be broken
+    /// off and begun again: the time counts all the same.
     pub(crate) async fn wait_for_readers(&self) {
         loop {
             let drained = self.drained.notified();
             let now = Instant::now();
             let mut is_worth_it = false;
             self.each(|outbox| is_worth_it |= outbox.out.borrow_mut().is_worth_waiting_for(now));
-            if !is_worth_it {
+            if !self.patience.borrow_mut().allows(is_worth_it, now) {
                 return;
             }
             let _ = tokio::time::timeout(NO_PROGRESS / 10, drained).await;
@@ -324,5 +363,34 @@ impl Hub {
             }
         });
         count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_output_waits_within_its_credit_and_no_longer() {
+        let begun = Instant::now();
+        let mut patience = Patience {
+            credit: CREDIT,
+            looked_at: begun,
+            is_waiting: false,
+        };
+        let at = |tenths: u32| begun + CREDIT / 10 * tenths;
+        // Whoever it waits for, the time is the same for all.
+        for tenths in 0..10 {
+            assert!(patience.allows(true, at(tenths)), "{tenths}");
+        }
+        assert!(!patience.allows(true, at(10)));
+        // It comes back at a tenth of the time.
+        assert!(patience.allows(true, at(20)));
+        assert!(!patience.allows(true, at(21)));
+        assert!(!patience.allows(false, at(200)));
+        for tenths in 200..210 {
+            assert!(patience.allows(true, at(tenths)), "{tenths}");
+        }
+        assert!(!patience.allows(true, at(210)));
     }
 }

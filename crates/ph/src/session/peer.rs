@@ -1,6 +1,8 @@
 //! Who is on the other side of a connection, as far as the kernel tells.
 
-use super::process;
+use super::place;
+use posthaste_core::AgentName;
+use posthaste_store::Home;
 use rustix::process::Pid;
 use tokio::net::UnixStream;
 
@@ -23,19 +25,27 @@ impl Peer {
         self.uid == rustix::process::geteuid().as_raw()
     }
 
-    /// Whether it is in the process session that this process leads: where its descendants are,
-    /// unless they left it. Costs next to nothing.
-    pub(crate) fn is_in_session_of(&self, leader: u32) -> bool {
-        let pid = self.pid.and_then(|pid| i32::try_from(pid).ok());
-        let session = pid
+    /// The agent in whose session it runs, as far as a quick look tells, or a thorough one.
+    pub(crate) fn agent(&self, home: &Home, look: Look) -> Option<AgentName> {
+        let pid = self.pid?;
+        let leader = i32::try_from(pid)
+            .ok()
             .and_then(Pid::from_raw)
-            .and_then(|pid| rustix::process::getsid(Some(pid)).ok());
-        session.is_some_and(|session| session.as_raw_pid().unsigned_abs() == leader)
+            .and_then(|pid| rustix::process::getsid(Some(pid)).ok())
+            .map(|leader| leader.as_raw_pid().unsigned_abs());
+        let by_session = leader.and_then(|leader| place::agent_of_session(home, leader));
+        match look {
+            Look::Quick => by_session,
+            Look::Thorough => by_session.or_else(|| place::agent_of(home, pid)),
+        }
     }
+}
 
-    /// Whether it descends from this process, which began then.
-    pub(crate) fn descends_from(&self, ancestor: u32, started: u64) -> bool {
-        self.pid
-            .is_some_and(|pid| process::ancestry(pid).contains(&(ancestor, started)))
-    }
+/// How closely to look at a peer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// By the process session it is in. A process may leave that.
+    Quick,
+    /// By all its ancestors; some 100 µs.
+    Thorough,
 }

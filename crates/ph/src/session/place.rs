@@ -206,17 +206,31 @@ fn children(home: &Path) -> PathBuf {
 
 /// The agent in whose session this process runs, by its ancestors.
 pub(crate) fn agent_here(home: &Home) -> Option<AgentName> {
-    let children = children(home.path());
+    agent_of(home, std::process::id())
+}
+
+/// The agent in whose session a process runs, by its ancestors.
+pub(crate) fn agent_of(home: &Home, pid: u32) -> Option<AgentName> {
     // Where no session ever ran there is nothing to look for.
-    children.symlink_metadata().ok()?;
-    process::ancestry(std::process::id())
+    children(home.path()).symlink_metadata().ok()?;
+    process::ancestry(pid)
         .into_iter()
-        .find_map(|(pid, started)| {
-            let name = std::fs::read_to_string(children.join(pid.to_string())).ok()?;
-            let (name, began) = name.split_once(' ')?;
-            let is_it = began.parse::<u64>().ok()? == started;
-            is_it.then(|| AgentName::parse(name).ok()).flatten()
-        })
+        .find_map(|(pid, started)| agent_noted(home, pid, started))
+}
+
+/// The same by the process session that it is in: where descendants are, unless they left it.
+/// Costs next to nothing.
+pub(crate) fn agent_of_session(home: &Home, leader: u32) -> Option<AgentName> {
+    let note = children(home.path()).join(leader.to_string());
+    note.symlink_metadata().ok()?;
+    agent_noted(home, leader, process::started(leader)?)
+}
+
+fn agent_noted(home: &Home, pid: u32, started: u64) -> Option<AgentName> {
+    let note = std::fs::read_to_string(children(home.path()).join(pid.to_string())).ok()?;
+    let (name, began) = note.split_once(' ')?;
+    let is_it = began.parse::<u64>().ok()? == started;
+    is_it.then(|| AgentName::parse(name).ok()).flatten()
 }
 
 /// Says whose process this is, for as long as this is kept.

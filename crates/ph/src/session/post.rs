@@ -2,7 +2,7 @@
 
 use super::Shared;
 use super::dispatch::{denial, failure};
-use super::peer::Peer;
+use super::peer::{Look, Peer};
 use jiff::SignedDuration;
 use posthaste_core::{AgentName, Body, Draft, Evidence, MessageId, Priority};
 use posthaste_store::{Done, Job, Posted, files};
@@ -12,27 +12,26 @@ use posthaste_wire::{Message, plain};
 use uuid::Uuid;
 
 /// Who sends. What a sender says of itself is believed as far as nothing speaks against it: none
-/// of it is proof against the same user.
+/// of it is proof against the same user. But who runs in an agent's session is that agent.
 fn sender(
     shared: &Shared,
     peer: &Peer,
     from: Option<AgentName>,
     evidence: Option<Evidence>,
 ) -> Result<(AgentName, Evidence), Failure> {
-    let (child, started) = shared.child;
-    let is_the_agent = peer.is_in_session_of(child)
-        // Who says on what evidence it has its name has looked up its ancestors itself.
-        || (evidence.is_none() && peer.descends_from(child, started));
-    if let (Some(from), Some(evidence), false) = (&from, evidence, is_the_agent) {
-        return Ok((from.clone(), evidence));
-    }
-    match from {
-        Some(from) if is_the_agent && from != shared.agent => Err(Failure::invalid_params(
-            format!("this is {}; it cannot send as {from}", shared.agent),
-        )),
-        _ if is_the_agent => Ok((shared.agent.clone(), Evidence::Ancestry)),
-        Some(from) => Ok((from, Evidence::Flag)),
-        None => Ok((AgentName::human(), Evidence::Default)),
+    let look = match evidence {
+        // `ph` itself has looked, and says what it found.
+        Some(Evidence::Env | Evidence::Flag | Evidence::Default) => Look::Quick,
+        Some(Evidence::Ancestry) | None => Look::Thorough,
+    };
+    match (peer.agent(&shared.home, look), from, evidence) {
+        (Some(agent), Some(from), _) if agent != from => Err(Failure::invalid_params(format!(
+            "this is {agent}; it cannot send as {from}"
+        ))),
+        (Some(agent), _, _) => Ok((agent, Evidence::Ancestry)),
+        (None, Some(from), Some(Evidence::Ancestry) | None) => Ok((from, Evidence::Flag)),
+        (None, Some(from), Some(evidence)) => Ok((from, evidence)),
+        (None, None, _) => Ok((AgentName::human(), Evidence::Default)),
     }
 }
 

@@ -197,7 +197,8 @@ impl Task {
 
     /// The next output, once there is room for it where it is heard.
     async fn read(&self, buffer: &mut [u8]) -> Read {
-        if self.listened {
+        // A person who watches waits for no program that listens.
+        if self.listened && self.viewers.is_empty() {
             self.stage.hub.wait_for_readers().await;
         }
         read(&self.stage.pty, buffer).await
