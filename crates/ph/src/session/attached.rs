@@ -171,7 +171,7 @@ async fn hung_up(read: &OwnedReadHalf) {
     loop {
         tokio::time::sleep(HANG_UP).await;
         let ready = tokio::time::timeout(HANG_UP, read.ready(Interest::READABLE)).await;
-        if ready.is_ok_and(|ready| ready.map_or(true, |ready| ready.is_read_closed())) {
+        if ready.is_ok_and(|ready| ready.map_or(true, tokio::io::Ready::is_read_closed)) {
             return;
         }
     }
