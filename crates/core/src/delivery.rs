@@ -9,7 +9,7 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use terms::{Decision, Effect, Event, Manner};
+pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
 use crate::activity::{Activity, Generic, Judgement};
 use crate::id::MessageId;
@@ -89,9 +89,9 @@ enum Phase {
     },
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Pause {
-    by: String,
+    by: PausedBy,
     since: Moment,
 }
 
@@ -108,7 +108,7 @@ pub struct Desk {
     manner: Manner,
     judge: Generic,
     dialog: Option<Dialog>,
-    /// As many as have the keyboard or asked for it.
+    /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
     draft: Option<Moment>,
     input: Input,
@@ -256,12 +256,12 @@ impl Desk {
             Event::Output => self.judge.output(now),
             Event::Exited(how) => self.judge.exited(now, &how),
             Event::Dialog(what) => self.see(now, what),
-            Event::Paused { by } => {
+            Event::Paused(by) => {
                 if self.pauses.iter().all(|pause| pause.by != by) {
                     self.pauses.push(Pause { by, since: now });
                 }
             }
-            Event::Released { by } => self.pauses.retain(|pause| pause.by != by),
+            Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => self.draft = self.draft.or(Some(now)),
             Event::DraftGone => self.draft = None,
             Event::Paste(true) => self.input = Input::Pasted,
@@ -372,19 +372,19 @@ impl Desk {
         if ids.is_empty() {
             return Vec::new();
         }
-        let unwritten = |ids, why: &str| {
+        let take_back = |ids, why: &str| {
             let reason = format!("nothing was written: {why}");
-            Effect::Uncertain { ids, reason }
+            Effect::Withdraw { ids, reason }
         };
         // In the moment that the journal took, the way may have been barred, or become narrow.
         if let Some(rule) = self.barrier(flight.lane) {
-            return vec![unwritten(ids, rule.name())];
+            return vec![take_back(ids, rule.name())];
         }
         let rest = match self.input {
             Input::Typed => ids.split_off(1),
             Input::Pasted => Vec::new(),
         };
-        let rest = (!rest.is_empty()).then(|| unwritten(rest, "pastes are not taken any more"));
+        let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
         self.phase = Phase::Writing(Flight {
             ids: ids.clone(),
             ..flight

@@ -43,6 +43,8 @@ pub enum Said {
     Accepted { evidence: String },
     /// The offer was cut off.
     Uncertain { reason: String },
+    /// The offer was taken back before anything was written.
+    Withdrawn { reason: String },
 }
 
 /// The step that this adds to a message of `agent`, or why it adds none.
@@ -88,6 +90,13 @@ pub fn decide(
                 ..step(Step::Uncertain)
             }
         }
+        Said::Withdrawn { reason } => {
+            is_offering(letter)?;
+            Progress {
+                reason: Some(reason.clone()),
+                ..step(Step::Withdrawn)
+            }
+        }
     };
     Ok(Event::Progress(progress))
 }
@@ -124,7 +133,7 @@ fn is_offering(letter: &Letter) -> Result<(), Kept> {
 fn may_be_accepted(letter: &Letter) -> Result<(), Kept> {
     match letter.standing.proven {
         Proven::Accepted => Err(Kept::Already(letter.standing.receipt())),
-        _ if !letter.standing.seen => Err(Kept::NotSeen),
+        _ if !letter.standing.is_reached() => Err(Kept::NotSeen),
         Proven::Stored | Proven::Offering | Proven::Uncertain | Proven::Offered => Ok(()),
     }
 }
@@ -171,6 +180,12 @@ mod tests {
         }
     }
 
+    fn withdrawn() -> Said {
+        Said::Withdrawn {
+            reason: "a draft".into(),
+        }
+    }
+
     #[test]
     fn a_step_is_recorded_only_where_it_can_be_true() {
         let check = |said: Said, before: &[Step], want: Result<Step, Kept>| {
@@ -205,7 +220,7 @@ mod tests {
             check(offering(), &[end], Err(Kept::Ended(state)));
         }
 
-        for said in [offered(), uncertain()] {
+        for said in [offered(), uncertain(), withdrawn()] {
             check(said.clone(), &[], idle(ReceiptState::Stored));
             check(said.clone(), &done, idle(ReceiptState::Offered));
             let cut = [Offering, Uncertain];
@@ -214,6 +229,9 @@ mod tests {
         }
         check(offered(), &[Offering], Ok(Offered));
         check(uncertain(), &[Offering], Ok(Uncertain));
+        check(withdrawn(), &[Offering], Ok(Withdrawn));
+        check(offering(), &[Offering, Withdrawn], Ok(Offering));
+        check(accepted(), &[Offering, Withdrawn], Err(Kept::NotSeen));
         // It was written all the same.
         check(offered(), &[Offering, Read], Ok(Offered));
         check(offered(), &[Offering, Archived], Ok(Offered));

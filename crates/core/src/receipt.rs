@@ -23,6 +23,8 @@ pub enum Step {
     Accepted,
     /// An offer was cut off; nobody knows whether it was seen.
     Uncertain,
+    /// An offer was taken back before anything of it was shown.
+    Withdrawn,
     /// Put before an agent by `check --inject`. No receipt: it moves nothing.
     Shown,
     Read,
@@ -35,11 +37,12 @@ pub enum Step {
 }
 
 impl Step {
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Offering,
         Self::Offered,
         Self::Accepted,
         Self::Uncertain,
+        Self::Withdrawn,
         Self::Shown,
         Self::Read,
         Self::Unread,
@@ -56,6 +59,7 @@ impl Step {
             Self::Offered => "offered",
             Self::Accepted => "accepted",
             Self::Uncertain => "uncertain",
+            Self::Withdrawn => "withdrawn",
             Self::Shown => "shown",
             Self::Read => "read",
             Self::Unread => "unread",
@@ -105,8 +109,11 @@ pub struct Standing {
     pub proven: Proven,
     pub read: bool,
     pub shown: bool,
-    /// Whether anybody may ever have seen it; never taken back, whatever else is.
+    /// Whether anybody may ever have seen it; never taken back, whatever else is. An offer that
+    /// has only begun is not in it: see [`Standing::is_reached`].
     pub seen: bool,
+    /// Whether an offer of it was ever cut off: whoever offers it again says so.
+    pub cut: bool,
     pub end: Option<End>,
 }
 
@@ -165,8 +172,9 @@ pub struct Receipt {
 impl Standing {
     pub fn apply(&mut self, step: Step) {
         self.seen |= match step {
-            Step::Offering | Step::Offered | Step::Accepted | Step::Shown | Step::Read => true,
-            Step::Uncertain
+            Step::Offered | Step::Accepted | Step::Uncertain | Step::Shown | Step::Read => true,
+            Step::Offering
+            | Step::Withdrawn
             | Step::Unread
             | Step::Archived
             | Step::Deleted
@@ -187,8 +195,14 @@ impl Standing {
             }
             Step::Accepted => self.proven = Proven::Accepted,
             Step::Uncertain => {
+                self.cut = true;
                 if self.proven == Proven::Offering {
                     self.proven = Proven::Uncertain;
+                }
+            }
+            Step::Withdrawn => {
+                if self.proven == Proven::Offering {
+                    self.proven = self.before_offer();
                 }
             }
             Step::Shown => self.shown = true,
@@ -200,6 +214,15 @@ impl Standing {
             Step::Cancelled => self.end = self.end.or(Some(End::Cancelled)),
             Step::Expired => self.end = self.end.or(Some(End::Expired)),
             Step::Failed => self.end = self.end.or(Some(End::Failed)),
+        }
+    }
+
+    /// What was proven before the offer that is under way.
+    fn before_offer(self) -> Proven {
+        if self.cut {
+            Proven::Uncertain
+        } else {
+            Proven::Stored
         }
     }
 
@@ -238,10 +261,15 @@ impl Standing {
             }
     }
 
+    /// Whether anybody may have seen it, or is about to: it can neither run out nor be called back.
+    pub fn is_reached(self) -> bool {
+        self.seen || self.proven == Proven::Offering
+    }
+
     /// The standing that holds at `now`: a message whose time ran out has expired, whether or
     /// not somebody has come by to record it.
     pub fn at(mut self, message: &Message, now: Timestamp) -> Self {
-        if self.end.is_none() && message.has_run_out(now) && !self.seen {
+        if self.end.is_none() && message.has_run_out(now) && !self.is_reached() {
             self.end = Some(End::Expired);
         }
         self
@@ -349,7 +377,7 @@ pub fn decide(
         (Order::Archive, None) => Some(Step::Archived),
         (Order::MarkRead, None) => (!present.read).then_some(Step::Read),
         (Order::MarkUnread, None) => present.read.then_some(Step::Unread),
-        (Order::Cancel, None) if present.seen => {
+        (Order::Cancel, None) if present.is_reached() => {
             return Err(Refusal::OutOfReach(present.receipt()));
         }
         (Order::Cancel, None) => Some(Step::Cancelled),
@@ -396,6 +424,14 @@ mod tests {
         check(&[Offering, Uncertain], ReceiptState::Uncertain);
         check(&[Offering, Uncertain, Offering], ReceiptState::Offering);
         check(&[Offering, Offered, Uncertain], ReceiptState::Offered);
+        check(&[Offering, Withdrawn], ReceiptState::Stored);
+        check(&[Read, Unread, Offering, Withdrawn], ReceiptState::Stored);
+        check(&[Offering, Withdrawn, Offering], ReceiptState::Offering);
+        let again = [Offering, Uncertain, Offering, Withdrawn];
+        check(&again, ReceiptState::Uncertain);
+        check(&[Withdrawn], ReceiptState::Stored);
+        check(&[Offering, Offered, Withdrawn], ReceiptState::Offered);
+        check(&[Offering, Uncertain, Withdrawn], ReceiptState::Uncertain);
         check(&[Shown], ReceiptState::Stored);
         check(&[Read], ReceiptState::Read);
         check(&[Offered, Read, Unread], ReceiptState::Offered);
@@ -483,6 +519,11 @@ mod tests {
             let out = "it cannot be called back any more: stored";
             check(Order::Cancel, "alice", seen, Err(out));
         }
+        let cut = "it cannot be called back any more: uncertain";
+        check(Order::Cancel, "alice", &[Offering, Uncertain], Err(cut));
+        // What was certainly not shown can be.
+        let back = [Offering, Withdrawn];
+        check(Order::Cancel, "alice", &back, Ok(Some(Cancelled)));
         check(Order::Cancel, "alice", &[Cancelled], Ok(None));
         check(
             Order::Cancel,
@@ -525,6 +566,9 @@ mod tests {
         check(2_000, &[Step::Shown], ReceiptState::Stored);
         check(2_000, &[Step::Read, Step::Unread], ReceiptState::Stored);
         check(2_000, &[Step::Offering], ReceiptState::Offering);
+        let back = [Step::Offering, Step::Withdrawn];
+        check(1_999, &back, ReceiptState::Stored);
+        check(2_000, &back, ReceiptState::Expired);
         check(2_000, &[Step::Read], ReceiptState::Read);
         check(2_000, &[Step::Archived], ReceiptState::Archived);
         let record = decide(

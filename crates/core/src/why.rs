@@ -2,7 +2,7 @@
 //! would release it. A reason is derived from what is known now, never stored.
 
 use crate::mail::Letter;
-use crate::receipt::ReceiptState;
+use crate::receipt::{ReceiptState, Step};
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -161,8 +161,17 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
         rule: "no-session",
         since: due(letter),
         reason: format!("no session of {to} has offered it; it waits in the inbox"),
-        evidence: "the journal has no offer for it".to_owned(),
+        evidence: no_offer(letter).to_owned(),
         release: format!("{to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"),
+    }
+}
+
+fn no_offer(letter: &Letter) -> &'static str {
+    let withdrawn = Step::Withdrawn.as_str();
+    if letter.receipts.iter().any(|r| r.state == withdrawn) {
+        "every offer of it was taken back before anything was written"
+    } else {
+        "the journal has no offer for it"
     }
 }
 
@@ -177,7 +186,7 @@ fn last_step(letter: &Letter) -> Timestamp {
 mod tests {
     use super::*;
     use crate::mail::tests::{message, with_steps};
-    use crate::receipt::{Standing, Step};
+    use crate::receipt::Standing;
 
     #[test]
     fn every_state_has_a_reason_or_an_arrival() {
@@ -210,6 +219,20 @@ mod tests {
         check("bob", None, &[Step::Offering, Step::Uncertain], "uncertain");
         check("bob", None, &[Step::Read], "read");
         check("bob", None, &[Step::Cancelled], "cancelled");
+    }
+
+    #[test]
+    fn an_offer_that_was_taken_back_is_named() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let letter = with_steps(
+            &message(1, "alice", "bob"),
+            &[Step::Offering, Step::Withdrawn],
+        );
+        let Why::Held(hold) = why(&letter, now) else {
+            panic!("nothing holds it");
+        };
+        let evidence = "every offer of it was taken back before anything was written";
+        assert_eq!((hold.rule, &*hold.evidence), ("no-session", evidence));
     }
 
     #[test]

@@ -154,7 +154,7 @@ fn next_change(mail: &Mail, agent: &AgentName, now: Timestamp) -> Option<Timesta
     let times = mail.all().filter(open).flat_map(|letter| {
         let (standing, envelope) = (letter.standing, &letter.message.envelope);
         let due = envelope.not_before.filter(|_| !standing.is_handed());
-        let gone = envelope.expires_at.filter(|_| !standing.seen);
+        let gone = envelope.expires_at.filter(|_| !standing.is_reached());
         due.into_iter().chain(gone)
     });
     times.filter(|time| *time > now).min()

@@ -148,6 +148,7 @@ impl From<Error> for Report {
             | Error::Corrupt { .. }
             | Error::SharedFileSystem { .. }
             | Error::OtherMachine { .. }
+            | Error::Displaced(_)
             | Error::Busy { .. }
             | Error::BodyLost { .. }
             | Error::Uncertain(_)

@@ -9,8 +9,10 @@ use common::stage::{Stage, is_alive, kill, number_in, ticks, until, until_dead, 
 use common::{Done, path_text, skip};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 use std::time::Duration;
 
@@ -222,6 +224,8 @@ fn a_home_that_vanishes() {
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
     let (pid, child) = (stage.pid("bot"), stage.child("bot"));
+    let mut log = File::open(stage.home().join("sessions").join("bot").join("log")).unwrap();
+    let mut line = UnixStream::connect(stage.home().join("sockets").join("bot.sock")).unwrap();
     std::fs::rename(stage.home(), stage.dir().join("gone")).unwrap();
     std::fs::remove_dir_all(stage.dir().join("gone")).unwrap();
     agent.say("on and on");
@@ -234,8 +238,23 @@ fn a_home_that_vanishes() {
     assert!(used <= 60, "{used} ticks");
     // A new one of the same name is none of its business, nor the other way round.
     stage.start("bot", &["sleep", "1000"]).ok();
+    // Who still has a line to the old one is not told that something is stored which is not.
+    let send = json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": {"body": "hi"}});
+    line.write_all(format!("{send}\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    BufReader::new(line).read_line(&mut answer).unwrap();
+    let trouble = "it was removed or replaced";
+    assert!(
+        answer.contains("error") && answer.contains(trouble),
+        "{answer}"
+    );
+    assert_eq!(stage.run("inbox bot --all --json").json(), json!([]));
     kill(pid, Signal::TERM);
     until_dead(pid);
+    let mut said = String::new();
+    log.read_to_string(&mut said).unwrap();
+    let looks = said.matches("the mail cannot be looked at").count();
+    assert!(looks == 1 && said.contains(trouble), "{said}");
     until_dead(child);
     assert_eq!(stage.status("bot")["activity"], "starting");
     stage.run("nudge bot hi");

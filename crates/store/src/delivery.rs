@@ -89,7 +89,7 @@ impl Log<'_> {
                 self.conn,
                 &format!(
                     "SELECT f.id FROM v#_letters l INDEXED BY v#_expiring JOIN facts f ON f.seq = l.seq
-                     WHERE l.recipient = ?1 AND l.ended = 0 AND l.seen = 0 AND l.expires_at <= ?2 LIMIT {SWEEP}"
+                     WHERE l.recipient = ?1 AND l.ended = 0 AND l.seen = 0 AND l.proven != {OFFERING} AND l.expires_at <= ?2 LIMIT {SWEEP}"
                 ),
             )?;
             look.query_map(params![agent.as_str(), instant(now)], |row| {

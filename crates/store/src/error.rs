@@ -25,6 +25,9 @@ pub enum Error {
     SharedFileSystem { path: PathBuf, kind: String },
     #[error("{} is in use from another machine ({host})", path.display())]
     OtherMachine { path: PathBuf, host: String },
+    /// The home was removed, moved or replaced while this process had its journal open.
+    #[error("{} is not the journal any more that this process has open: it was removed or replaced", .0.display())]
+    Displaced(PathBuf),
     #[error("the journal is busy: {}", wait(*.waited, .holder))]
     Busy {
         waited: Option<Duration>,
@@ -86,6 +89,10 @@ impl Hint for Error {
             }
             Self::OtherMachine { .. } => {
                 "stop what runs there, or give each machine a home of its own".to_owned()
+            }
+            Self::Displaced(_) => {
+                "nothing was stored; stop what was started before that and start it again, or put the home back"
+                    .to_owned()
             }
             Self::Busy { .. } => {
                 "look at that process; the journal is free again when it ends".to_owned()

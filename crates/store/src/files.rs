@@ -7,6 +7,7 @@
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, is_own_dir, private, private_dir, sync_dir};
+use crate::inode::FileId;
 use crate::job::{Answer, Done, Job, Outcome};
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;
@@ -159,7 +160,10 @@ pub(crate) fn put_large_bodies(home: &Home, job: &mut Job) -> Result<Made> {
     for draft in drafts {
         let file = match &draft.body {
             Body::Inline(text) if text.len() > INLINE_LIMIT => {
-                match put_filed(&names(home, &draft.to, *now, draft.id), text) {
+                // A home that was removed is not made again for a body alone.
+                let there = FileId::at(&home.journal());
+                let names = names(home, &draft.to, *now, draft.id);
+                match there.and_then(|_| put_filed(&names, text)) {
                     Ok((body, file)) => {
                         draft.body = body;
                         file
@@ -263,6 +267,7 @@ pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
             | Job::Offered { .. }
             | Job::Accepted { .. }
             | Job::Uncertain { .. }
+            | Job::Withdraw { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
             | Job::Ended { .. },

@@ -49,6 +49,13 @@ pub enum Job {
         cut: Cut,
         reason: String,
     },
+    /// Record that an offer was taken back before anything of it was shown.
+    Withdraw {
+        now: Timestamp,
+        agent: AgentName,
+        ids: Vec<MessageId>,
+        reason: String,
+    },
     /// Record which messages of an inbox ran out of time.
     Expire { now: Timestamp, agent: AgentName },
     /// Record that a session began; only for who holds the agent's name.
@@ -91,6 +98,7 @@ impl Job {
             | Self::Offered { .. }
             | Self::Accepted { .. }
             | Self::Uncertain { .. }
+            | Self::Withdraw { .. }
             | Self::Expire { .. }
             | Self::Started { .. }
             | Self::Ended { .. } => Durability::Synced,

@@ -4,6 +4,7 @@
 use crate::error::{Error, Result, is_failed_sync, sqlite};
 use crate::home::{Home, private_file};
 use crate::host::HostHold;
+use crate::inode::FileId;
 use crate::job::{Answer, Done, Durability, Job};
 use crate::lock::{Held, WritersLock};
 use crate::schema::{self, Position, VIEWS};
@@ -39,10 +40,14 @@ const SMALL_CACHE: u32 = 512;
 pub struct Journal {
     pub(crate) home: Home,
     pub(crate) conn: Connection,
+    /// The file that the connection has open.
+    file: FileId,
     pub(crate) views: Views,
     pub(crate) patience: Patience,
     pub(crate) lock: WritersLock,
     origin: String,
+    /// What the connection is set to; none where nobody can say.
+    durability: Option<Durability>,
     /// How many pages the WAL held after this process's last commit.
     pub(crate) wal_frames: Arc<AtomicU32>,
     _host: HostHold,
@@ -73,6 +78,7 @@ impl Journal {
         if !home.has_journal()? {
             private_file(&path)?;
         }
+        let file = FileId::at(&path)?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut conn = Connection::open_with_flags(&path, flags).map_err(sqlite(&path))?;
         let wal_frames = Arc::default();
@@ -81,14 +87,19 @@ impl Journal {
         let mut journal = Self {
             home,
             conn,
+            file,
             views,
             patience,
             lock,
             origin: String::new(),
+            durability: Some(Durability::Synced),
             wal_frames,
             _host: host,
         };
-        match journal.position()? {
+        let position = journal.position()?;
+        // SQLite has opened the journal by its name, and its WAL with the first look.
+        journal.expect_in_place()?;
+        match position {
             Some(position) => {
                 journal.origin = position.origin;
                 journal.sync_new_wal()?;
@@ -114,12 +125,13 @@ impl Journal {
     /// Makes the tables, unless another process was faster.
     fn create(&mut self) -> Result<()> {
         let path = self.home.journal();
-        let _held = self.lock.acquire(self.patience.0)?;
+        let _held = self.turn()?;
         let fresh = Uuid::new_v4().to_string();
         let version = self.views.version;
         self.use_wal()?;
         // A look is enough for SQLite to make the WAL.
         self.position()?;
+        self.expect_in_place()?;
         self.sync_new_wal()?;
         in_transaction(&mut self.conn, |tx| schema::create(tx, version, &fresh))
             .map_err(sqlite(&path))?;
@@ -133,7 +145,16 @@ impl Journal {
 
     /// Takes this process's turn to write.
     pub(crate) fn turn(&self) -> Result<Held> {
-        self.lock.acquire(self.patience.0)
+        let held = self.lock.acquire(self.patience.0);
+        // Without its home there is no lock to be had either; this says why.
+        self.expect_in_place()?;
+        held
+    }
+
+    /// Refuses where the home was removed or replaced since this journal was opened. SQLite would
+    /// go on writing to a file that nobody finds any more.
+    pub fn expect_in_place(&self) -> Result<()> {
+        self.file.expect_at(&self.home.journal())
     }
 
     /// Takes the turn to write and keeps it, as a writer that hangs would.
@@ -146,11 +167,13 @@ impl Journal {
     /// last fact's number and moves it on with each that it appends.
     pub(crate) fn write<T>(
         &mut self,
+        durability: Durability,
         write: impl FnOnce(&Connection, Views, &mut u64) -> rusqlite::Result<T>,
     ) -> Result<T> {
         let path = self.home.journal();
         let views = self.views;
         let mut write = Some(write);
+        self.set_durability(durability)?;
         loop {
             let held = self.turn()?;
             let value = in_transaction(&mut self.conn, |tx| {
@@ -245,17 +268,18 @@ impl Journal {
     /// bells are the caller's.
     pub(crate) fn commit_all(&mut self, jobs: &[Job]) -> Result<Vec<Answer>> {
         let origin = self.origin.clone();
-        self.with_durability(Job::durability_of(jobs), |journal| {
-            journal.write(|conn, views, head| {
-                let mut log = Log {
-                    conn,
-                    views,
-                    origin: &origin,
-                    head,
-                };
-                jobs.iter().map(|job| log.carry_out(job)).collect()
-            })
-        })
+        let answers = self.write(Job::durability_of(jobs), |conn, views, head| {
+            let mut log = Log {
+                conn,
+                views,
+                origin: &origin,
+                head,
+            };
+            jobs.iter().map(|job| log.carry_out(job)).collect()
+        });
+        // As a connection usually is. Where that fails, the next write insists on it.
+        let _ = self.set_durability(Durability::Synced);
+        answers
     }
 
     /// Bounds SQLite's memory, for a process that stays: room for the pages of a group of commits,
@@ -266,23 +290,21 @@ impl Journal {
             .map_err(sqlite(&self.home.journal()))
     }
 
-    fn with_durability<T>(
-        &mut self,
-        durability: Durability,
-        run: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<T> {
-        if durability == Durability::Synced {
-            return run(self);
+    /// Has the commits that follow synced, or not.
+    fn set_durability(&mut self, wanted: Durability) -> Result<()> {
+        if self.durability == Some(wanted) {
+            return Ok(());
         }
-        let path = self.home.journal();
+        let level = match wanted {
+            Durability::Synced => "FULL",
+            Durability::Unsynced => "NORMAL",
+        };
+        self.durability = None;
         self.conn
-            .execute_batch("PRAGMA synchronous = NORMAL")
-            .map_err(sqlite(&path))?;
-        let value = run(self);
-        self.conn
-            .execute_batch("PRAGMA synchronous = FULL")
-            .map_err(sqlite(&path))?;
-        value
+            .execute_batch(&format!("PRAGMA synchronous = {level}"))
+            .map_err(sqlite(&self.home.journal()))?;
+        self.durability = Some(wanted);
+        Ok(())
     }
 }
 
@@ -349,5 +371,34 @@ mod tests {
             .query_row("PRAGMA journal_mode", [], |row| row.get(0))
             .unwrap();
         assert_eq!(mode, "wal");
+    }
+
+    #[test]
+    fn what_must_be_synced_is_synced_whatever_came_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(Home::at(dir.path()), Patience::DEFAULT).unwrap();
+        let level = |conn: &Connection| -> i64 {
+            let ask = conn.query_row("PRAGMA synchronous", [], |row| row.get(0));
+            ask.unwrap()
+        };
+        let [normal, full] = [1, 2];
+        let mut write = |durability| journal.write(durability, |conn, _, _| Ok(level(conn)));
+        assert_eq!(write(Durability::Unsynced).unwrap(), normal);
+        assert_eq!(write(Durability::Synced).unwrap(), full);
+        assert_eq!(write(Durability::Unsynced).unwrap(), normal);
+        // SQLite changes nothing in the middle of a transaction: then nothing is written at all.
+        journal.conn.execute_batch("BEGIN").unwrap();
+        journal.set_durability(Durability::Synced).unwrap_err();
+        let write = journal.write(Durability::Synced, |conn, _, _| Ok(level(conn)));
+        write.unwrap_err();
+        journal.conn.execute_batch("ROLLBACK").unwrap();
+        let write = journal.write(Durability::Synced, |conn, _, _| Ok(level(conn)));
+        assert_eq!(write.unwrap(), full);
+        let job = Job::Inject {
+            now: jiff::Timestamp::UNIX_EPOCH,
+            agent: posthaste_core::AgentName::human(),
+        };
+        journal.commit(job).unwrap().unwrap();
+        assert_eq!(level(&journal.conn), full);
     }
 }

@@ -15,6 +15,7 @@ pub mod follow;
 pub mod group;
 pub mod home;
 mod host;
+mod inode;
 pub mod inspect;
 mod job;
 mod journal;

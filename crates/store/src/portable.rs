@@ -6,6 +6,7 @@
 use crate::bell;
 use crate::error::{Error, Result, io, sqlite};
 use crate::files;
+use crate::job::Durability;
 use crate::journal::{Journal, STRETCH};
 use crate::work;
 use posthaste_core::{AgentName, Body, MessageId, Record, text};
@@ -286,7 +287,7 @@ fn is_same(there: &Record, record: &Record) -> bool {
 fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<()> {
     let mut step = Imported::default();
     let mut agents = Vec::new();
-    journal.write(|conn, views, head| {
+    journal.write(Durability::Synced, |conn, views, head| {
         for record in batch {
             match fact_with(conn, &record.id)? {
                 Some(there) if is_same(&there, record) => step.known += 1,

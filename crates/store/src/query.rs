@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::views::{DELETED, Views, instant, record_of, standing_at};
+use crate::views::{DELETED, OFFERING, Views, instant, record_of, standing_at};
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Record};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -207,7 +207,7 @@ fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Opti
     let found = views
         .prepare(
             conn,
-            "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.seen, l.ended
+            "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.seen, l.cut, l.ended
              FROM v#_letters l JOIN facts f ON f.seq = l.seq WHERE l.seq = ?1",
         )?
         .query_row([seq], |row| Ok((record_of(row)?, standing_at(row, 7)?)))
@@ -331,9 +331,11 @@ fn next_change(
     let due = ask("SELECT not_before FROM v#_letters INDEXED BY v#_not_due
          WHERE recipient = ?1 AND ended = 0 AND read = 0 AND handed = 0 AND not_before > ?2
          ORDER BY not_before LIMIT 1")?;
-    let gone = ask("SELECT expires_at FROM v#_letters INDEXED BY v#_expiring
-         WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND expires_at > ?2
-         ORDER BY expires_at LIMIT 1")?;
+    let gone = ask(&format!(
+        "SELECT expires_at FROM v#_letters INDEXED BY v#_expiring
+         WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND proven != {OFFERING} AND expires_at > ?2
+         ORDER BY expires_at LIMIT 1"
+    ))?;
     let next = due.into_iter().chain(gone).min();
     Ok(next.and_then(|nanos| Timestamp::from_nanosecond(nanos.into()).ok()))
 }
@@ -398,9 +400,11 @@ fn tally(
     let expired: u64 = views
         .prepare(
             conn,
-            "SELECT count(*) FROM v#_letters INDEXED BY v#_expiring
-             WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND expires_at <= ?2
-               AND (not_before IS NULL OR not_before <= ?2)",
+            &format!(
+                "SELECT count(*) FROM v#_letters INDEXED BY v#_expiring
+                 WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND proven != {OFFERING} AND expires_at <= ?2
+                   AND (not_before IS NULL OR not_before <= ?2)"
+            ),
         )?
         .query_row(params![agent.as_str(), instant(now)], |row| row.get(0))?;
     Ok(Tally {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 /// The version of the views that this binary keeps. A change to what [`crate::views`] derives,
 /// or to the shape it derives it in, is a new version: the old tables are left to old binaries.
-pub(crate) const VIEWS: u32 = 1;
+pub(crate) const VIEWS: u32 = 2;
 
 const FACTS: &str = "
 CREATE TABLE IF NOT EXISTS facts(
@@ -35,6 +35,7 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   read INTEGER NOT NULL,
   shown INTEGER NOT NULL,
   seen INTEGER NOT NULL,
+  cut INTEGER NOT NULL,
   handed INTEGER NOT NULL,
   ended INTEGER NOT NULL,
   key TEXT,

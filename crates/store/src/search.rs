@@ -106,6 +106,8 @@ fn with_index<T>(journal: &Journal, mut work: impl FnMut(&Connection) -> Result<
 }
 
 fn connect(journal: &Journal) -> Result<Connection> {
+    // Another journal's index is none of ours.
+    journal.expect_in_place()?;
     let path = journal.home().search();
     // To change a new database's mode SQLite wants it alone, and does not wait for that.
     let lock = path.with_extension("lock");

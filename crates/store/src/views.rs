@@ -77,7 +77,7 @@ impl Views {
         let envelope = &message.envelope;
         self.prepare(
             conn,
-            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15)",
+            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)",
         )?
         .execute(params![
             seq,
@@ -90,6 +90,7 @@ impl Views {
             standing.read,
             standing.shown,
             standing.seen,
+            standing.cut,
             standing.is_handed(),
             end_code(standing.end),
             envelope.key,
@@ -132,10 +133,10 @@ impl Views {
         let recipient: String = self
             .prepare(
                 conn,
-                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, handed = ?6, ended = ?7 WHERE seq = ?1 RETURNING recipient",
+                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, cut = ?6, handed = ?7, ended = ?8 WHERE seq = ?1 RETURNING recipient",
             )?
             .query_row(
-                params![letter, proven_code(after.proven), after.read, after.shown, after.seen, after.is_handed(), end_code(after.end)],
+                params![letter, proven_code(after.proven), after.read, after.shown, after.seen, after.cut, after.is_handed(), end_code(after.end)],
                 |row| row.get(0),
             )?;
         self.count(conn, &recipient, counted(before), counted(after))
@@ -175,7 +176,7 @@ impl Views {
     pub(crate) fn standing(self, conn: &Connection, letter: u64) -> Result<Standing> {
         self.prepare(
             conn,
-            "SELECT proven, read, shown, seen, ended FROM v#_letters WHERE seq = ?1",
+            "SELECT proven, read, shown, seen, cut, ended FROM v#_letters WHERE seq = ?1",
         )?
         .query_row([letter], |row| standing_at(row, 0))
     }
@@ -204,14 +205,15 @@ pub(crate) fn instant(time: Timestamp) -> i64 {
     time.as_nanosecond().clamp(*span.start(), *span.end()) as i64
 }
 
-/// Reads `proven, read, shown, seen, ended` from a row, beginning at one of its columns.
+/// Reads `proven, read, shown, seen, cut, ended` from a row, beginning at one of its columns.
 pub(crate) fn standing_at(row: &Row<'_>, first: usize) -> Result<Standing> {
     Ok(Standing {
         proven: proven_of(row.get(first)?),
         read: row.get(first + 1)?,
         shown: row.get(first + 2)?,
         seen: row.get(first + 3)?,
-        end: end_of(row.get(first + 4)?),
+        cut: row.get(first + 4)?,
+        end: end_of(row.get(first + 5)?),
     })
 }
 

@@ -79,6 +79,7 @@ impl Journal {
         let Some(_held) = self.lock.try_acquire()? else {
             return Ok(());
         };
+        self.expect_in_place()?;
         let path = self.home.journal();
         if wal_of(&path)
             .metadata()

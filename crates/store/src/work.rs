@@ -36,6 +36,7 @@ impl Log<'_> {
             | Job::Offered { .. }
             | Job::Accepted { .. }
             | Job::Uncertain { .. }
+            | Job::Withdraw { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
             | Job::Ended { .. } => false,
@@ -99,6 +100,15 @@ impl Log<'_> {
                 cut,
                 reason,
             } => self.cut_off(*now, agent, cut, reason)?,
+            Job::Withdraw {
+                now,
+                agent,
+                ids,
+                reason,
+            } => {
+                let reason = reason.clone();
+                self.say(*now, agent, ids, &Said::Withdrawn { reason })?
+            }
             Job::Expire { now, agent } => self.expire(*now, agent)?,
             Job::Started {
                 now,

@@ -7,7 +7,7 @@ use posthaste_core::offer::Kept;
 use posthaste_core::{
     Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run, Started,
 };
-use posthaste_lab::{TempHome, at, draft, id, name, order, post};
+use posthaste_lab::{TempHome, assert_views_agree, at, draft, id, name, order, post};
 use posthaste_store::bell::Ear;
 use posthaste_store::{Cut, Done, Expired, Job, Journal, Moved};
 use std::time::{Duration, Instant};
@@ -57,6 +57,15 @@ fn cut(now: Timestamp, cut: Cut) -> Job {
         agent: name("bob"),
         cut,
         reason: "the session crashed".to_owned(),
+    }
+}
+
+fn withdraw(now: Timestamp, ids: &[MessageId]) -> Job {
+    Job::Withdraw {
+        now,
+        agent: name("bob"),
+        ids: ids.to_vec(),
+        reason: "nothing was written: draft".to_owned(),
     }
 }
 
@@ -166,6 +175,48 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
     let journey: Vec<_> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
     let want = "stored offering uncertain offering offered accepted";
     assert_eq!(journey.join(" "), want);
+}
+
+#[test]
+fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=3 {
+        let mortal = Draft {
+            ttl: Some(SignedDuration::from_secs(60)),
+            ..numbered(n, Priority::Normal)
+        };
+        post(&mut journal, at(0), &mortal);
+    }
+    let all = [id(1), id(2), id(3)];
+    let repeats = |journal: &mut Journal, now| -> Vec<_> {
+        let pending = journal.pending(&name("bob"), at(now)).unwrap();
+        let due = pending.due.iter();
+        due.map(|l| (l.message.id, l.is_repeat())).collect()
+    };
+    moved(&mut journal, offer(at(1), &all[..2]));
+    moved(&mut journal, cut(at(1), Cut::These(vec![id(2)])));
+    moved(&mut journal, offer(at(2), &all[1..]));
+    // While an offer is under way, nothing runs out.
+    let next = journal.pending(&name("bob"), at(2)).unwrap().next;
+    assert_eq!(next, None);
+    assert_eq!(journal.count(&name("bob"), at(60)).unwrap().unread, 3);
+    assert_eq!(moved(&mut journal, withdraw(at(3), &all)).moved, all);
+    assert_eq!(
+        repeats(&mut journal, 3),
+        [(id(1), false), (id(2), true), (id(3), false)]
+    );
+    let kept = moved(&mut journal, withdraw(at(3), &all)).kept;
+    assert_eq!(kept.len(), 3);
+    // Nobody has seen them: they run out, and can be called back.
+    let next = journal.pending(&name("bob"), at(3)).unwrap().next;
+    assert_eq!(next, Some(at(60)));
+    order(&mut journal, at(4), "alice", Order::Cancel, &[id(1)]);
+    assert_eq!(repeats(&mut journal, 60), [(id(2), true)]);
+    assert_views_agree(&mut journal, &[at(4), at(60)]);
+    let letter = journal.letter(id(3)).unwrap().unwrap();
+    let journey: Vec<_> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    assert_eq!(journey.join(" "), "stored offering withdrawn");
 }
 
 #[test]

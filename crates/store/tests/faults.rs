@@ -4,6 +4,7 @@
 
 use posthaste_core::Draft;
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, name, post, records};
+use posthaste_store::search::Query;
 use posthaste_store::{Error, Hint, Home, Job, Journal, Listing, Patience};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
@@ -26,6 +27,16 @@ fn settled() -> TempHome {
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .unwrap();
     home
+}
+
+fn search(words: &str) -> Query {
+    Query {
+        words: words.to_owned(),
+        from: None,
+        to: None,
+        order: Default::default(),
+        limit: 10,
+    }
 }
 
 fn is_corrupt(error: &Error) -> bool {
@@ -180,4 +191,88 @@ fn a_hook_waits_no_longer_than_it_may() {
     let waited = before.elapsed();
     assert!(waited >= Patience::HOOK.0, "{waited:?}");
     assert!(waited < Duration::from_secs(9), "{waited:?}");
+}
+
+#[test]
+fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
+    let check = |displace: fn(&std::path::Path), is_back: bool| {
+        let home = TempHome::new();
+        let mut journal = home.journal();
+        post(&mut journal, at(0), &draft("alice", "bob", "before"));
+        let stored = records(&journal);
+        displace(&home.path());
+        let lost = draft("alice", "bob", "x".repeat(2 << 20));
+        let job = || Job::Post {
+            now: at(1),
+            drafts: vec![lost.clone()],
+        };
+        let error = journal.commit(job()).unwrap_err();
+        assert!(matches!(error, Error::Displaced(_)), "{error:?}");
+        assert!(error.hint().is_some());
+        assert!(matches!(
+            journal.expect_in_place(),
+            Err(Error::Displaced(_))
+        ));
+        for error in [
+            journal.rebuild_views().unwrap_err(),
+            journal.search(&search("before"), |_| {}).unwrap_err(),
+        ] {
+            assert!(matches!(error, Error::Displaced(_)), "{error:?}");
+        }
+        assert_eq!(records(&journal), stored);
+        let files = std::fs::read_dir(home.path().join("messages").join("bob"));
+        assert_eq!(files.map_or(0, Iterator::count), usize::from(is_back));
+        // Whoever comes new has the home to itself.
+        let mut other = home.journal();
+        assert_eq!(other.letter(lost.id).unwrap(), None);
+        assert!(post(&mut other, at(2), &lost).is_new);
+        let count = other.count(&name("bob"), at(2)).unwrap().total;
+        assert_eq!(count, if is_back { 2 } else { 1 });
+        assert_views_agree(&mut other, &[at(2)]);
+        assert!(matches!(journal.commit(job()), Err(Error::Displaced(_))));
+        assert_eq!(other.count(&name("bob"), at(2)).unwrap().total, count);
+    };
+    check(|home| std::fs::remove_dir_all(home).unwrap(), false);
+    check(
+        |home| std::fs::rename(home, home.with_extension("away")).unwrap(),
+        false,
+    );
+    check(
+        |home| {
+            std::fs::remove_dir_all(home).unwrap();
+            let other = Journal::open(Home::at(home), Patience::DEFAULT).unwrap();
+            drop(other);
+        },
+        false,
+    );
+    // A copy in its place is another file.
+    check(
+        |home| {
+            let file = Home::at(home).journal();
+            let conn = rusqlite::Connection::open(&file).unwrap();
+            conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+                .unwrap();
+            drop(conn);
+            let copy = home.with_extension("copy");
+            std::fs::copy(&file, &copy).unwrap();
+            std::fs::rename(&copy, &file).unwrap();
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_home_that_was_moved_and_came_back_is_written_to_again() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let away = home.path().with_extension("away");
+    std::fs::rename(home.path(), &away).unwrap();
+    let job = || Job::Post {
+        now: at(0),
+        drafts: vec![draft("alice", "bob", "hello")],
+    };
+    assert!(matches!(journal.commit(job()), Err(Error::Displaced(_))));
+    std::fs::rename(&away, home.path()).unwrap();
+    journal.commit(job()).unwrap().unwrap();
+    assert_views_agree(&mut journal, &[at(0)]);
 }

@@ -61,15 +61,17 @@ enum Saying {
     Accepted,
     Uncertain,
     AllUncertain,
+    Withdraw,
     Expire,
 }
 
-const SAYINGS: [Saying; 6] = [
+const SAYINGS: [Saying; 7] = [
     Saying::Offer,
     Saying::Offered,
     Saying::Accepted,
     Saying::Uncertain,
     Saying::AllUncertain,
+    Saying::Withdraw,
     Saying::Expire,
 ];
 
@@ -104,6 +106,12 @@ impl Saying {
             },
             Self::Uncertain => uncertain(agent, Cut::These(ids)),
             Self::AllUncertain => uncertain(agent, Cut::All),
+            Self::Withdraw => Job::Withdraw {
+                now,
+                agent,
+                ids,
+                reason: word("a draft"),
+            },
             Self::Expire => Job::Expire { now, agent },
         }
     }

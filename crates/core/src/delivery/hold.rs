@@ -1,6 +1,6 @@
 //! The rules that hold a message back, and what is said of them.
 
-use super::{Desk, Lane, Phase};
+use super::{Desk, Lane, PausedBy, Phase};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -76,7 +76,6 @@ impl Desk {
     /// What holds a message now, of those that are `pending`; nothing where it is in the turn
     /// that goes next, or beyond being held.
     pub fn hold(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
-        let id = letter.message.id;
         if let Some(hold) = why::not_before(letter, now.wall) {
             return Some(hold);
         }
@@ -86,27 +85,22 @@ impl Desk {
         if !letter.is_pending(now.wall) {
             return None;
         }
-        if let Some(rule) = self.rule(Lane::of(letter)) {
-            return Some(self.describe(rule, letter));
+        match self.rule(Lane::of(letter)) {
+            Some(rule) => Some(self.describe(rule, letter)),
+            None => self.behind(now, letter, pending),
         }
-        let behind = |rule, since: Moment, reason: &str, evidence, release: &str| {
-            let since = since.wall.max(why::due(letter));
-            Some(Hold {
-                rule,
-                since,
-                reason: reason.to_owned(),
-                evidence,
-                release: release.to_owned(),
-            })
-        };
-        match &self.phase {
+    }
+
+    /// What a message waits for that no rule holds: others, or the journal.
+    fn behind(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
+        let (rule, since, reason, evidence, release) = match &self.phase {
             Phase::Breaking { flight, .. }
             | Phase::Recording(flight)
             | Phase::Writing(flight)
             | Phase::Written { flight, .. }
             | Phase::Entering(flight) => {
                 let first = flight.ids.first().map(|id| id.id8()).unwrap_or_default();
-                behind(
+                (
                     "in-flight",
                     flight.since,
                     "another message is on its way into the terminal",
@@ -114,33 +108,43 @@ impl Desk {
                     "that one is written",
                 )
             }
-            Phase::Resting { since, why, .. } => behind(
+            Phase::Resting { since, why, .. } => (
                 "storage",
                 *since,
                 "its offer could not be recorded, and is tried again",
                 text::one_line(why, 200),
                 "the journal can be written again",
             ),
-            Phase::Free => {
-                let mut open = self.open(now, pending);
-                let place = open.position(|other| other.message.id == id);
-                let is_next = match self.next(now, pending) {
-                    super::Decision::Offer { ids, .. } => ids.contains(&id),
-                    super::Decision::Wait { .. } => true,
-                };
-                if is_next {
-                    return None;
-                }
-                let before = place.map_or("many".to_owned(), |place| place.to_string());
-                behind(
-                    "queue",
-                    self.activity().since,
-                    "others are to be delivered before it",
-                    format!("{before} stand before it in delivery order"),
-                    "its turn comes",
-                )
-            }
+            Phase::Free => (
+                "queue",
+                self.activity().since,
+                "others are to be delivered before it",
+                self.queue_before(now, letter, pending)?,
+                "its turn comes",
+            ),
+        };
+        Some(Hold {
+            rule,
+            since: since.wall.max(why::due(letter)),
+            reason: reason.to_owned(),
+            evidence,
+            release: release.to_owned(),
+        })
+    }
+
+    /// How many go before it; none where it is in the turn that goes next.
+    fn queue_before(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<String> {
+        let id = letter.message.id;
+        let is_next = match self.next(now, pending) {
+            super::Decision::Offer { ids, .. } => ids.contains(&id),
+            super::Decision::Wait { .. } => true,
+        };
+        if is_next {
+            return None;
         }
+        let place = self.open(now, pending).position(|l| l.message.id == id);
+        let before = place.map_or("many".to_owned(), |place| place.to_string());
+        Some(format!("{before} stand before it in delivery order"))
     }
 
     /// What is said of a message that is itself on its way.
@@ -179,14 +183,11 @@ impl Desk {
 
     fn describe(&self, rule: Rule, letter: &Letter) -> Hold {
         let judged = self.activity();
-        let pause = self.pauses.first();
         let since = match rule {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
-            Rule::Paused => pause.map_or(judged.since, |pause| pause.since),
+            Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.draft.unwrap_or(judged.since),
         };
-        let by = pause.map_or("somebody", |pause| pause.by.as_str());
-        let by = text::one_line(by, 80);
         let set_aside = match Lane::of(letter) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
             Lane::Raw | Lane::Normal | Lane::Idle => "",
@@ -204,8 +205,8 @@ impl Desk {
             ),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
-                format!("paused by {by}"),
-                format!("{by} releases it or is gone"),
+                self.pauses_say(PausedBy::evidence, "; "),
+                self.pauses_say(PausedBy::release, ", and "),
             ),
             Rule::Draft => (
                 format!("a person has typed something and not submitted it{set_aside}"),
@@ -230,6 +231,12 @@ impl Desk {
             evidence,
             release,
         }
+    }
+
+    fn pauses_say(&self, word: fn(PausedBy) -> &'static str, between: &str) -> String {
+        let mut words: Vec<_> = self.pauses.iter().map(|pause| word(pause.by)).collect();
+        words.dedup();
+        words.join(between)
     }
 
     fn question(&self, letter: &Letter) -> String {

@@ -25,6 +25,40 @@ impl Manner {
     }
 }
 
+/// Who holds deliveries back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PausedBy {
+    /// A client that asked for it.
+    Request,
+    /// The end of a turn after which a client wanted a pause.
+    Checkpoint,
+    /// Interactive mode.
+    Interactive,
+    /// A person at the keyboard.
+    Viewer,
+}
+
+impl PausedBy {
+    /// What shows it.
+    pub fn evidence(self) -> &'static str {
+        match self {
+            Self::Request => "a client asked for a pause",
+            Self::Checkpoint => "a checkpoint was asked for, and reached",
+            Self::Interactive => "interactive mode is on",
+            Self::Viewer => "a person has taken the keyboard",
+        }
+    }
+
+    /// What ends it.
+    pub fn release(self) -> &'static str {
+        match self {
+            Self::Request | Self::Checkpoint => "'resume' is called over the session's socket",
+            Self::Interactive => "interactive mode is turned off",
+            Self::Viewer => "the person gives the keyboard back, or detaches",
+        }
+    }
+}
+
 /// What happens to a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
@@ -37,12 +71,8 @@ pub enum Event {
     /// of which nothing is known.
     Dialog(Option<String>),
     /// Somebody has taken the keyboard, or wants nothing delivered.
-    Paused {
-        by: String,
-    },
-    Released {
-        by: String,
-    },
+    Paused(PausedBy),
+    Released(PausedBy),
     /// A person has typed and not submitted.
     Draft,
     /// What was typed is submitted or cleared.
@@ -78,6 +108,8 @@ pub enum Effect {
         ids: Vec<MessageId>,
         evidence: String,
     },
+    /// Record that the offer of these is taken back: nothing of it was written.
+    Withdraw { ids: Vec<MessageId>, reason: String },
     /// Record that the offer of these was cut off.
     Uncertain { ids: Vec<MessageId>, reason: String },
 }

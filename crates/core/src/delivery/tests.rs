@@ -60,7 +60,7 @@ fn blocked() -> Desk {
 }
 
 fn paused() -> Desk {
-    after(idle(), &[pause("ada")])
+    after(idle(), &[Event::Paused(PausedBy::Viewer)])
 }
 
 fn drafting() -> Desk {
@@ -73,14 +73,6 @@ fn exited() -> Desk {
 
 fn dialog(what: &str) -> Event {
     Event::Dialog(Some(what.to_owned()))
-}
-
-fn pause(by: &str) -> Event {
-    Event::Paused { by: by.to_owned() }
-}
-
-fn release(by: &str) -> Event {
-    Event::Released { by: by.to_owned() }
 }
 
 fn rule(hold: Option<crate::why::Hold>) -> &'static str {
@@ -113,9 +105,22 @@ fn what_goes_when() {
     check("paused", &paused(), ["paused"; 5]);
     check("draft", &drafting(), ["draft"; 5]);
     check("exited", &exited(), ["exited"; 5]);
-    let two = after(paused(), &[pause("bea"), pause("ada"), release("ada")]);
+    let two = after(
+        paused(),
+        &[
+            Event::Paused(PausedBy::Request),
+            Event::Paused(PausedBy::Viewer),
+            Event::Released(PausedBy::Viewer),
+        ],
+    );
     check("paused by another", &two, ["paused"; 5]);
-    let none = after(two, &[release("bea"), release("bea")]);
+    let none = after(
+        two,
+        &[
+            Event::Released(PausedBy::Request),
+            Event::Released(PausedBy::Request),
+        ],
+    );
     check("released", &none, ["+"; 5]);
     let clear = after(drafting(), &[Event::DraftGone]);
     check("draft gone", &clear, ["+"; 5]);
@@ -192,6 +197,7 @@ fn said(effects: &[Effect]) -> String {
         Effect::Write { ids } => format!("write {}", list(ids)),
         Effect::Enter => "enter".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
+        Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
     });
     words.collect::<Vec<_>>().join("; ")
@@ -250,21 +256,21 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
     // In the moment in between, the way was barred.
     for event in [
         Event::Draft,
-        pause("ada"),
+        Event::Paused(PausedBy::Viewer),
         dialog("Run rm?"),
         Event::Exited(Ending::Exit(0)),
     ] {
         let lines = [
             begin(),
             (3_000, Hear(event), ""),
-            (3_001, recorded(&[1, 2]), "uncertain 1,2"),
+            (3_001, recorded(&[1, 2]), "withdraw 1,2"),
         ];
         play(pasting(), &lines);
     }
     let narrow = [
         begin(),
         (3_000, Hear(Event::Paste(false)), ""),
-        (3_001, recorded(&[1, 2]), "uncertain 2; write 1"),
+        (3_001, recorded(&[1, 2]), "withdraw 2; write 1"),
     ];
     play(pasting(), &narrow);
     // That it began to work is no reason to hold what is under way.
@@ -316,7 +322,7 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
                 (3_001, recorded(&[1]), "write 1"),
                 (3_002, Hear(Event::Wrote), ""),
                 (3_010, Hear(bar), ""),
-                (3_020, Hear(pause("ada")), ""),
+                (3_020, Hear(Event::Paused(PausedBy::Viewer)), ""),
                 (4_000, Hear(Event::Tick), ""),
             ],
         );
@@ -355,7 +361,11 @@ fn an_interrupt_presses_its_key_and_waits() {
     desk = play(desk, &[tick(17_999, ""), tick(18_000, "offer 1")]);
     play(desk, &[(18_001, recorded(&[1]), "write 1")]);
     // Whoever takes the keyboard meanwhile has it.
-    for event in [Event::Draft, pause("ada"), Event::Exited(Ending::Exit(0))] {
+    for event in [
+        Event::Draft,
+        Event::Paused(PausedBy::Viewer),
+        Event::Exited(Ending::Exit(0)),
+    ] {
         let lines = [
             begin(),
             (3_500, Hear(event), ""),
@@ -443,8 +453,16 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     let mut idle_letter = letter(9, Priority::Idle);
     let want = ["working", "output", "the agent is idle"];
     check(&working(), &idle_letter, &[], want, 3_000);
-    let want = ["paused", "paused by ada", "ada releases it or is gone"];
-    check(&paused(), &idle_letter, &[], want, 3_000);
+    let taken = "a person has taken the keyboard";
+    let back = "the person gives the keyboard back, or detaches";
+    check(&paused(), &idle_letter, &[], ["paused", taken, back], 3_000);
+    let mut both = paused();
+    both.on(ms(3_300), Event::Paused(PausedBy::Request));
+    both.on(ms(3_400), Event::Paused(PausedBy::Checkpoint));
+    let why =
+        format!("{taken}; a client asked for a pause; a checkpoint was asked for, and reached");
+    let end = format!("{back}, and 'resume' is called over the session's socket");
+    check(&both, &idle_letter, &[], ["paused", &why, &end], 3_000);
     // A rule cannot hold what was not there yet.
     idle_letter.message.created_at = ms(3_200).wall;
     let want = ["working", "output", "the agent is idle"];
@@ -537,14 +555,14 @@ fn in_order(priorities: &[Priority]) -> Vec<Letter> {
 }
 
 fn happening() -> impl Strategy<Value = Option<Event>> {
-    let who = proptest::sample::select(&["ada", "bea"][..]);
+    let who = proptest::sample::select(&[PausedBy::Viewer, PausedBy::Request][..]);
     prop_oneof![
         6 => Just(None),
         3 => Just(Some(Event::Tick)),
         3 => Just(Some(Event::Output)),
         1 => proptest::option::of(Just("Run rm?".to_owned())).prop_map(|d| Some(Event::Dialog(d))),
-        1 => who.clone().prop_map(|by| Some(pause(by))),
-        1 => who.prop_map(|by| Some(release(by))),
+        1 => who.clone().prop_map(|by| Some(Event::Paused(by))),
+        1 => who.prop_map(|by| Some(Event::Released(by))),
         1 => Just(Some(Event::Draft)),
         1 => Just(Some(Event::DraftGone)),
         1 => any::<bool>().prop_map(|on| Some(Event::Paste(on))),
@@ -583,7 +601,8 @@ proptest! {
         let mut todo: Vec<Event> = Vec::new();
         let mut desk = idle();
         let mut now = 2_000;
-        let (mut draft, mut paused, mut asked) = (false, Vec::<String>::new(), false);
+        let mut is_written = false;
+        let (mut draft, mut paused, mut asked) = (false, Vec::<PausedBy>::new(), false);
         for (event, pass) in happenings {
             now += pass;
             // Nothing happens but time: then what was asked for is done.
@@ -596,8 +615,8 @@ proptest! {
                 Event::Draft => draft = true,
                 Event::DraftGone => draft = false,
                 Event::Dialog(what) => asked = what.is_some(),
-                Event::Paused { by } => paused.push(by.clone()),
-                Event::Released { by } => paused.retain(|p| p != by),
+                Event::Paused(by) => paused.push(*by),
+                Event::Released(by) => paused.retain(|p| p != by),
                 _ => {}
             }
             let mut effects = desk.on(ms(now), event);
@@ -609,6 +628,7 @@ proptest! {
                     Effect::Offer { ids } => {
                         prop_assert!(under_way.is_empty(), "one at a time");
                         prop_assert!(!barred && paused.is_empty());
+                        is_written = false;
                         todo = vec![Event::Recorded(ids.clone())];
                         pending.retain(|l| !ids.contains(&l.message.id));
                         under_way = ids;
@@ -616,6 +636,7 @@ proptest! {
                     Effect::Write { ids } => {
                         prop_assert!(!barred && paused.is_empty());
                         prop_assert_eq!(&ids, &under_way);
+                        is_written = true;
                         todo = vec![Event::Wrote];
                     }
                     Effect::Enter => {
@@ -627,7 +648,16 @@ proptest! {
                         under_way.clear();
                         todo.clear();
                     }
+                    Effect::Withdraw { ids, .. } => {
+                        prop_assert!(!is_written, "nothing of it was written");
+                        prop_assert!(ids.iter().all(|id| under_way.contains(id)));
+                        under_way.retain(|id| !ids.contains(id));
+                        if under_way.is_empty() {
+                            todo.clear();
+                        }
+                    }
                     Effect::Uncertain { ids, .. } => {
+                        prop_assert!(is_written, "else it is taken back");
                         prop_assert!(ids.iter().all(|id| under_way.contains(id)));
                         under_way.retain(|id| !ids.contains(id));
                         if under_way.is_empty() {

@@ -94,6 +94,12 @@ pub(crate) async fn record(shared: Rc<Shared>, effect: Effect) -> Report {
             route: ROUTE.to_owned(),
             evidence,
         },
+        Effect::Withdraw { ids, reason } => Job::Withdraw {
+            now,
+            agent,
+            ids,
+            reason,
+        },
         Effect::Uncertain { ids, reason } => Job::Uncertain {
             now,
             agent,

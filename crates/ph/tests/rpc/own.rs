@@ -133,7 +133,7 @@ fn a_pause_holds_mail_and_says_why_until_it_is_resumed() {
         ("held", json!(true)),
         ("rule", json!("paused")),
         ("reason", json!("delivery is paused")),
-        ("evidence", json!("paused by a request to pause")),
+        ("evidence", json!("a client asked for a pause")),
         ("receipt", json!("stored")),
     ] {
         assert_eq!(why[field], want, "{field}: {why}");

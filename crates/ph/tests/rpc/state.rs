@@ -168,7 +168,7 @@ fn interactive_mode_holds_mail_back() {
         let why = wire.result("why", json!({"id": id}));
         (why["rule"] == "paused").then_some(why)
     });
-    assert_eq!(why["evidence"], "paused by interactive mode");
+    assert_eq!(why["evidence"], "interactive mode is on");
     assert_eq!(tty.typed(), "");
     wire.result("set_interactive_mode", json!({"enabled": false}));
     let want = format!("[ph message from: alice id: {}] hello\r", &id[..8]);
@@ -243,7 +243,7 @@ fn a_checkpoint_pauses_after_the_turn_until_it_is_resumed() {
         let why = wire.result("why", json!({"id": second}));
         (why["rule"] == "paused").then_some(why)
     });
-    assert_eq!(why["evidence"], "paused by a checkpoint");
+    assert_eq!(why["evidence"], "a checkpoint was asked for, and reached");
     assert_eq!(tty.typed(), first);
     assert_eq!(wire.result("resume", json!({})), json!({"paused": false}));
     let told = wire.wait_for_event("state_change", "status");

@@ -7,16 +7,10 @@ use crate::session::dispatch::Sink;
 use crate::session::errands;
 use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::Event;
+use posthaste_core::delivery::{Event, PausedBy};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::{self as wire, Mode, Run};
-
-/// Reasons for a pause, as a person reads them.
-const BY_REQUEST: &str = "a request to pause";
-const BY_CHECKPOINT: &str = "a checkpoint";
-const BY_INTERACTIVE: &str = "interactive mode";
-const BY_VIEWER: &str = "a person who has taken the keyboard";
 
 impl Clerk {
     pub(super) fn grant(&mut self, wish: Wish) {
@@ -62,13 +56,11 @@ impl Clerk {
 
     fn pause(&mut self, on: bool, sink: Sink) {
         if on {
-            self.tell(Event::Paused {
-                by: BY_REQUEST.to_owned(),
-            });
+            self.tell(Event::Paused(PausedBy::Request));
         } else {
             // Whoever resumes means all that was asked for; who sits at the keyboard stays.
-            for by in [BY_REQUEST, BY_CHECKPOINT] {
-                self.tell(Event::Released { by: by.to_owned() });
+            for by in [PausedBy::Request, PausedBy::Checkpoint] {
+                self.tell(Event::Released(by));
             }
             self.is_checkpoint_asked = false;
         }
@@ -88,9 +80,7 @@ impl Clerk {
         let is_at_rest = self.desk.activity().activity == Activity::Idle;
         if self.is_checkpoint_asked && is_at_rest && !self.desk.is_writing() {
             self.is_checkpoint_asked = false;
-            self.tell(Event::Paused {
-                by: BY_CHECKPOINT.to_owned(),
-            });
+            self.tell(Event::Paused(PausedBy::Checkpoint));
             self.set_run(Run::Checkpointed);
         }
     }
@@ -107,11 +97,10 @@ impl Clerk {
 
     fn interact(&mut self, enabled: bool, sink: Sink) {
         let was = self.outset.interactive.send_replace(enabled);
-        let by = BY_INTERACTIVE.to_owned();
         self.tell(if enabled {
-            Event::Paused { by }
+            Event::Paused(PausedBy::Interactive)
         } else {
-            Event::Released { by }
+            Event::Released(PausedBy::Interactive)
         });
         sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
             interactive_mode: enabled,
@@ -141,18 +130,14 @@ impl Clerk {
     fn take(&mut self, viewer: ViewerId) {
         // The last one who asks has it; that is told to both.
         self.outset.taken.send_replace(Some(viewer));
-        self.tell(Event::Paused {
-            by: BY_VIEWER.to_owned(),
-        });
+        self.tell(Event::Paused(PausedBy::Viewer));
     }
 
     fn release(&mut self, viewer: ViewerId) {
         let is_its = *self.outset.taken.borrow() == Some(viewer);
         if is_its {
             self.outset.taken.send_replace(None);
-            self.tell(Event::Released {
-                by: BY_VIEWER.to_owned(),
-            });
+            self.tell(Event::Released(PausedBy::Viewer));
         }
     }
 

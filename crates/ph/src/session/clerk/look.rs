@@ -64,12 +64,18 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.view = view;
+                self.trouble = None;
                 self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
                 self.is_sure = look.is_some_and(|look| look.is_sure);
             }
+            // The next tick brings another look; until then nothing is begun.
             Err(error) => {
-                super::log::line(format!("the mail cannot be looked at: {error}"));
-                self.is_stale = true;
+                self.is_fresh = false;
+                let trouble = error.to_string();
+                if self.trouble.as_ref() != Some(&trouble) {
+                    super::log::line(format!("the mail cannot be looked at: {trouble}"));
+                    self.trouble = Some(trouble);
+                }
             }
         }
     }
@@ -119,6 +125,7 @@ impl View {
         seq: Option<u64>,
         is_listened: bool,
     ) -> Result<Self, Error> {
+        journal.expect_in_place()?;
         let now = crate::times::now();
         let pending = journal.pending(agent, now)?;
         let unread = journal.count(agent, now)?.unread;

@@ -98,6 +98,8 @@ pub(crate) struct Clerk {
     /// Whether something is due, and mail that came since may go before it.
     is_wanted: bool,
     looked_at: Instant,
+    /// Why the last look failed, which is said once.
+    trouble: Option<String>,
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
@@ -137,6 +139,7 @@ impl Clerk {
             looking: None,
             is_wanted: false,
             looked_at: begun,
+            trouble: None,
             is_stale: true,
             lease: None,
             errands: 0,
@@ -324,7 +327,9 @@ impl Clerk {
                         self.send(errands::enter(lease));
                     }
                 }
-                effect @ (Effect::Offered { .. } | Effect::Uncertain { .. }) => {
+                effect @ (Effect::Offered { .. }
+                | Effect::Withdraw { .. }
+                | Effect::Uncertain { .. }) => {
                     self.send(errands::record(shared, effect));
                 }
             }
