@@ -167,7 +167,7 @@ impl Clerk {
     /// Serves until the program has ended and its last output is read; gives back how it ended.
     pub(crate) async fn run(
         mut self,
-        mut wishes: mpsc::Receiver<Wish>,
+        wishes: &mut mpsc::Receiver<Wish>,
         child: &mut Child,
         drained: oneshot::Receiver<()>,
     ) -> std::io::Result<ExitStatus> {
