@@ -15,9 +15,9 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# Measure sending, reading and searching mail
+# Measure mail and sessions, against limits and peers
 bench:
-    cargo bench -p posthaste-lab --bench mail --locked
+    cargo bench -p posthaste-lab --bench mail --bench session --locked
 
 # Show what it does, in a temporary home
 demo:

@@ -24,8 +24,8 @@ use std::time::Duration;
 const BREAK: Duration = Duration::from_secs(5);
 /// How often the interrupt key is pressed.
 const KEYS: u8 = 3;
-/// How long nothing is offered after the journal failed.
-const REST: Duration = Duration::from_secs(1);
+/// How long the journal is left alone after it failed.
+pub const REST: Duration = Duration::from_secs(1);
 
 /// By which rules a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -111,6 +111,8 @@ pub struct Desk {
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
     draft: Option<Moment>,
+    /// Since when the terminal holds input that the program has not read.
+    unread: Option<Moment>,
     input: Input,
     phase: Phase,
 }
@@ -124,6 +126,7 @@ impl Desk {
             dialog: None,
             pauses: Vec::new(),
             draft: None,
+            unread: None,
             input: Input::Typed,
             phase: Phase::Free,
         }
@@ -140,6 +143,12 @@ impl Desk {
             },
             (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged.clone(),
         }
+    }
+
+    /// For how long the program has left its input unread, if it has.
+    pub fn unread_for(&self, now: Moment) -> Option<Duration> {
+        let since = self.unread?;
+        Some(now.mono.saturating_sub(since.mono))
     }
 
     /// How the program takes text now.
@@ -171,6 +180,7 @@ impl Desk {
             Rule::Paused => "delivery is paused",
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
+            Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
         };
         Some(reason.to_owned())
@@ -219,6 +229,7 @@ impl Desk {
             Activity::Working | Activity::Blocked(_) => true,
             Activity::Starting | Activity::Idle | Activity::Exited => false,
         };
+        let is_busy = is_busy || self.unread.is_some();
         let interrupt = lane == Lane::Interrupt && is_busy;
         Decision::Offer { ids, interrupt }
     }
@@ -264,9 +275,12 @@ impl Desk {
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => self.draft = self.draft.or(Some(now)),
             Event::DraftGone => self.draft = None,
+            Event::Unread(true) => self.unread = self.unread.or(Some(now)),
+            Event::Unread(false) => self.unread = None,
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),
+            Event::Barred => self.let_go(),
             Event::NotRecorded(why) => self.rest(now, why),
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
@@ -390,6 +404,13 @@ impl Desk {
             ..flight
         });
         rest.into_iter().chain([Effect::Write { ids }]).collect()
+    }
+
+    /// An offer that has not begun. What barred it is told by an event of its own.
+    fn let_go(&mut self) {
+        if let Phase::Recording(_) = self.phase {
+            self.phase = Phase::Free;
+        }
     }
 
     fn rest(&mut self, now: Moment, why: String) {

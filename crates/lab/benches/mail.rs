@@ -7,39 +7,22 @@
     clippy::unwrap_used,
     reason = "a benchmark that cannot run has nothing to say"
 )]
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "its table is its output"
-)]
 
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Draft, IdPrefix, MessageId};
+use posthaste_lab::bench::{BODY, Goal, Programs, SyncedCommit, Table, median, middle, time};
 use posthaste_store::search::{Order, Query};
 use posthaste_store::{Home, Job, Journal, Listing, Patience, Writer, portable};
 use std::io::{BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use uuid::Uuid;
-
-/// Some 400 bytes, as an agent would write.
-const BODY: &str = "Please have a look at the login page: the form still posts to the old address, and the tests \
-    that cover it were switched off in March. When you are done, tell the reviewer, and leave a note of what you \
-    learned for whoever comes next. Nothing here is urgent, but it should not be forgotten either. Thank you.";
 
 fn main() {
     // One part of it can be asked for by name; cargo adds a flag of its own.
     let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    let mut table = Table {
-        rows: 0,
-        missed: 0,
-        dir: tempfile::tempdir().unwrap(),
-    };
-    println!(
-        "{:<58} {:>12} {:>12} {:>7}  goal",
-        "", "measured", "limit", "ratio"
-    );
+    let mut table = Table::new();
     type Part = (&'static str, fn(&mut Table));
     let parts: [Part; 3] = [
         // First, because some file systems are slow to make files for minutes after many were
@@ -53,110 +36,11 @@ fn main() {
             part(&mut table);
         }
     }
-    if table.missed > 0 {
-        println!("\n{} of {} goals missed", table.missed, table.rows);
-    }
-}
-
-struct Table {
-    rows: u32,
-    missed: u32,
-    /// Where everything is measured.
-    dir: tempfile::TempDir,
-}
-
-enum Goal {
-    AtMost(f64),
-    AtLeast(f64),
-    /// For information.
-    None,
-}
-
-impl Table {
-    fn row(&mut self, what: &str, measured: Duration, limit: Duration, goal: &Goal) {
-        let ratio = measured.as_secs_f64() / limit.as_secs_f64();
-        self.verdict(what, &micros(measured), &micros(limit), ratio, goal);
-    }
-
-    fn verdict(&mut self, what: &str, measured: &str, limit: &str, ratio: f64, goal: &Goal) {
-        let (met, goal) = match goal {
-            Goal::AtMost(most) => (ratio <= *most, format!("≤ {most}")),
-            Goal::AtLeast(least) => (ratio >= *least, format!("≥ {least}")),
-            Goal::None => {
-                println!("{what:<58} {measured:>12} {limit:>12} {ratio:>7.3}");
-                return;
-            }
-        };
-        self.rows += 1;
-        self.missed += u32::from(!met);
-        let verdict = if met { "ok" } else { "MISSED" };
-        println!("{what:<58} {measured:>12} {limit:>12} {ratio:>7.3}  {goal:<7} {verdict}");
-    }
+    table.end();
 }
 
 fn micros(time: Duration) -> String {
     format!("{:.1} µs", time.as_secs_f64() * 1e6)
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
-}
-
-fn time(run: impl FnOnce()) -> Duration {
-    let start = Instant::now();
-    run();
-    start.elapsed()
-}
-
-/// The programs that are measured, built as they are released.
-struct Programs {
-    ph: PathBuf,
-    empty: PathBuf,
-    open: PathBuf,
-}
-
-impl Programs {
-    fn build() -> Self {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .ancestors()
-            .nth(2)
-            .unwrap();
-        let built = Command::new(cargo)
-            .current_dir(root)
-            .args([
-                "build",
-                "--profile",
-                "dist",
-                "--config",
-                ".cargo/dist.toml",
-                "--bins",
-                "--message-format",
-                "json",
-            ])
-            .args(["-p", "posthaste", "-p", "posthaste-lab"])
-            .stderr(Stdio::inherit())
-            .output()
-            .unwrap();
-        assert!(built.status.success(), "the programs do not build");
-        let find = |name: &str| {
-            let end = format!("/{name}\"");
-            let built = String::from_utf8_lossy(&built.stdout);
-            let line = built.lines().find_map(|line| {
-                let path = line.split_once("\"executable\":\"")?.1;
-                path.starts_with('/')
-                    .then_some(path)
-                    .filter(|path| path.contains(&end))
-            });
-            PathBuf::from(line.unwrap().split('"').next().unwrap())
-        };
-        Self {
-            ph: find("ph"),
-            empty: find("lab-empty"),
-            open: find("lab-open"),
-        }
-    }
 }
 
 fn name(text: &str) -> AgentName {
@@ -220,7 +104,8 @@ fn to_answer(program: &Path, home: &Path, args: &[&str]) -> Duration {
 
 /// What one process costs.
 fn processes(table: &mut Table) {
-    let Programs { ph, empty, open } = &Programs::build();
+    let programs = Programs::build();
+    let [ph, empty, open] = &["ph", "lab-empty", "lab-open"].map(|name| programs.path(name));
     let dir = table.dir.path().to_owned();
     let home = dir.join("home");
     let mut limit = SyncedCommit::new(&dir.join("limit.db"));
@@ -240,7 +125,7 @@ fn processes(table: &mut Table) {
     ] = [const { Vec::new() }; 7];
     for _ in 0..400 {
         empties.push(to_end(empty, &home, &[]));
-        commits.push(limit.commit());
+        commits.push(limit.commit(BODY));
         sends.push(to_answer(ph, &home, &send));
         ends.push(to_end(ph, &home, &send));
         opens.push(to_end(open, &home, &[&home_arg]));
@@ -276,32 +161,6 @@ fn processes(table: &mut Table) {
     );
 }
 
-/// The limit: one row, one transaction, one fdatasync.
-struct SyncedCommit {
-    conn: rusqlite::Connection,
-}
-
-impl SyncedCommit {
-    fn new(path: &Path) -> Self {
-        let conn = rusqlite::Connection::open(path).unwrap();
-        conn.execute_batch(
-            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT)",
-        )
-        .unwrap();
-        Self { conn }
-    }
-
-    fn commit(&mut self) -> Duration {
-        time(|| {
-            self.conn
-                .prepare_cached("INSERT INTO t(body) VALUES (?1)")
-                .unwrap()
-                .execute([BODY])
-                .unwrap();
-        })
-    }
-}
-
 /// Sixty-four senders at once, against one at a time, through the same door.
 fn group_commit(table: &mut Table) {
     let [mut ones, mut manies] = [const { Vec::new() }; 2];
@@ -310,10 +169,6 @@ fn group_commit(table: &mut Table) {
         ones.push(rate(&home("one"), 1, 1_000));
         manies.push(rate(&home("many"), 64, 250));
     }
-    let middle = |mut rates: Vec<f64>| {
-        rates.sort_unstable_by(f64::total_cmp);
-        rates[rates.len() / 2]
-    };
     let (one, many) = (middle(ones), middle(manies));
     let shown = |rate: f64| format!("{rate:.0}/s");
     let goal = Goal::AtLeast(10.0);
@@ -397,11 +252,11 @@ fn large_journal(table: &mut Table) {
         );
     }
     let filled = time(|| large.search("nobody"));
-    println!(
+    table.line(&format!(
         "{:<58} {:>12}",
         format!("filling the search index, {large_size} messages"),
         micros(filled)
-    );
+    ));
     for (what, words) in [("a rare word", "needle"), ("a common word", "login")] {
         let times = (0..50).map(|_| time(|| large.search(words))).collect();
         let limit = Duration::from_millis(50);

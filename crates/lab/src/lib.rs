@@ -4,6 +4,7 @@
 //! For tests only: what goes wrong here panics. Nothing here touches a person's own home.
 
 mod agree;
+pub mod bench;
 mod home;
 mod letters;
 mod program;

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::stage::{Stage, is_alive, kill, number_in, ticks, until, until_dead, until_so};
+use common::stage::{Stage, is_alive, kill, number_in, sleeps, ticks, until, until_dead, until_so};
 use common::{Done, path_text, skip};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -14,7 +14,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
-use std::time::Duration;
 
 fn names(list: &Value) -> Vec<&str> {
     let list = list.as_array().expect("an array").iter();
@@ -106,66 +105,34 @@ fn a_killed_session_hurts_nobody_else_and_is_put_away() {
 #[test]
 fn an_offer_that_was_cut_off_is_made_again_as_a_repeat() {
     let stage = Stage::new();
-    stage.agent("bot", "--raw --paste --deaf");
-    stage.until_activity("bot", "idle");
-    stage.rpc("bot", "pause", &json!({}));
-    // More than a terminal takes of what is not read.
-    let body = "x".repeat(300);
-    let ids: Vec<_> = (0..100)
-        .map(|_| stage.send(&format!("bot {body}")))
-        .collect();
-    stage.rpc("bot", "resume", &json!({}));
-    let state = |id: &String| stage.receipts(id).last().cloned();
-    let stuck = until("a turn that is stuck", || {
-        let stuck = ids
-            .iter()
-            .find(|id| state(id).as_deref() == Some("offering"))?;
-        (stage.rule(stuck) == "not-reading").then_some(stuck)
+    let mut journal = stage.journal();
+    stage.agent("bot", "--raw --paste");
+    let cut = until("a session that is killed in the middle", || {
+        stage.until_activity("bot", "idle");
+        let id = stage.catch_offering("bot", &mut journal);
+        kill(stage.pid("bot"), Signal::KILL);
+        until_so("the crash", || stage.status("bot")["exit"] == "crashed");
+        if stage.receipt(&id) == "offering" {
+            return Some(id);
+        }
+        // It was faster.
+        stage.agent_after_crash("bot", "--raw --paste");
+        None
     });
-    kill(stage.pid("bot"), Signal::KILL);
-    until_so("the crash", || stage.status("bot")["exit"] == "crashed");
-    assert_eq!(stage.receipt(stuck), "offering");
-    assert_eq!(stage.rule(stuck), "offering");
+    assert_eq!(stage.rule(&cut), "offering");
+    let fresh = stage.send("bot fresh");
     let (agent, _) = stage.agent_after_crash("bot", "--raw --paste");
-    for id in &ids {
+    for id in [&cut, &fresh] {
         stage.until_receipt(id, "offered");
     }
     let again = ["stored", "offering", "uncertain", "offering", "offered"];
-    assert_eq!(stage.receipts(stuck), again);
-    until_so("all of it", || agent.heard_text().ends_with('\r'));
+    assert_eq!(stage.receipts(&cut), again);
+    until_so("all of it", || agent.heard_text().contains("fresh"));
     let heard = agent.heard_text();
-    let repeat = format!("id: {} (repeat: may have been shown before)]", &stuck[..8]);
-    assert!(heard.contains(&repeat), "{repeat}");
-    // What was offered whole is not offered again; what was never offered is no repeat.
-    assert_eq!(
-        heard.matches("[ph message").count() + offered_before(&stage, &ids),
-        ids.len()
-    );
-    let fresh = heard.matches("[ph message").count() - heard.matches("(repeat").count();
-    assert_eq!(
-        fresh,
-        ids.iter()
-            .filter(|id| stage.receipts(id).len() == 3)
-            .count()
-            - offered_before(&stage, &ids)
-    );
-}
-
-/// How many of these the deaf one was offered whole, before its session was killed.
-fn offered_before(stage: &Stage, ids: &[String]) -> usize {
-    let facts = stage.facts();
-    let crash = facts
-        .lines()
-        .position(|fact| fact.contains("crashed"))
-        .expect("a crash");
-    let before: Vec<_> = facts
-        .lines()
-        .take(crash)
-        .filter(|fact| fact.contains("\"offered\""))
-        .collect();
-    ids.iter()
-        .filter(|id| before.iter().any(|fact| fact.contains(id.as_str())))
-        .count()
+    let repeat = format!("id: {} (repeat: may have been shown before)]", &cut[..8]);
+    assert!(heard.contains(&repeat), "{heard:?}");
+    // What was never offered is no repeat.
+    assert_eq!(heard.matches("(repeat").count(), 1, "{heard:?}");
 }
 
 #[test]
@@ -187,6 +154,44 @@ fn of_ten_at_once_one_wins() {
         });
         stage.run("stop bot --kill").ok();
     }
+}
+
+#[test]
+fn starts_that_fail_stand_in_nobody_s_way() {
+    let stage = Stage::new();
+    let start = |command: &[&str]| {
+        let head = ["run", "--name", "bot", "--detach", "--"];
+        stage.call(&[&head[..], command].concat()).spawn()
+    };
+    for _ in 0..5 {
+        let fail = || start(&["no-such-command"]);
+        let before: Vec<_> = (0..4).map(|_| fail()).collect();
+        let good = [start(&["sleep", "1000"]), start(&["sleep", "1000"])];
+        let after: Vec<_> = (0..4).map(|_| fail()).collect();
+        for done in before.into_iter().chain(after).map(Done::of) {
+            assert_ne!(done.code, 0);
+            let says = ["no such command", "bot is already running"];
+            let err = done.err();
+            assert!(says.iter().any(|says| err.contains(says)), "{err}");
+        }
+        // One of the two runs, and it has the name.
+        let good = good.map(Done::of);
+        let won = good.iter().filter(|done| done.code == 0).count();
+        assert_eq!(won, 1, "{good:?}");
+        let pid = stage.pid("bot");
+        start_again(&stage);
+        assert_eq!(stage.pid("bot"), pid);
+        let log = stage.home().join("sessions/bot/log");
+        let at = std::fs::read_link(format!("/proc/{pid}/fd/2")).unwrap();
+        assert_eq!(at, log);
+        stage.run("stop bot --kill").ok();
+        std::fs::remove_dir_all(stage.home().join("sessions/bot")).unwrap();
+    }
+}
+
+fn start_again(stage: &Stage) {
+    let again = stage.start("bot", &["sleep", "1000"]);
+    again.fails(4, "bot is already running");
 }
 
 #[test]
@@ -231,11 +236,12 @@ fn a_home_that_vanishes() {
     agent.say("on and on");
     assert_eq!(stage.run("stop bot").code, 3);
     assert_eq!(stage.run("ls --json").json(), json!([]));
-    // It does not run in circles: of these two seconds it uses but a little.
-    let before = ticks(pid);
-    std::thread::sleep(Duration::from_secs(2));
-    let used = ticks(pid) - before;
-    assert!(used <= 60, "{used} ticks");
+    // It does not run in circles: until its clock has woken it a few times it uses but a little.
+    let (before, slept) = (ticks(pid), sleeps(pid));
+    let used = || ticks(pid) - before;
+    until_so("its clock", || sleeps(pid) > slept + 3 || used() > 60);
+    assert!(used() <= 60, "{} ticks", used());
+    assert!(!stage.home().exists());
     // A new one of the same name is none of its business, nor the other way round.
     stage.start("bot", &["sleep", "1000"]).ok();
     // Who still has a line to the old one is not told that something is stored which is not.

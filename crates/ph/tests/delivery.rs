@@ -7,6 +7,7 @@ mod common;
 
 use common::path_text;
 use common::stage::{Agent, Stage, is_alive, kill, until, until_so};
+use posthaste_core::receipt::Proven;
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::Duration;
@@ -312,48 +313,68 @@ fn a_pause_holds_everything_and_its_end_lets_it_go_in_order() {
 }
 
 #[test]
-fn an_agent_that_does_not_read_holds_up_nobody_else() {
+fn an_agent_that_does_not_read_is_given_no_more() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw --paste --deaf");
     stage.until_activity("bot", "idle");
-    stage.rpc("bot", "pause", &json!({}));
-    // More than a terminal takes of what is not read.
-    let body = "x".repeat(300);
-    let last = (0..100)
-        .map(|_| stage.send(&format!("bot {body}")))
-        .last()
-        .unwrap();
-    stage.rpc("bot", "resume", &json!({}));
-    let stuck = until("a message that is stuck", || {
-        let list = stage.run("inbox bot --all --json").json();
-        let list = list.as_array().unwrap().clone();
-        let one = list.iter().find(|m| m["receipt"] == "offering")?;
-        let id = one["id"].as_str().unwrap().to_owned();
-        (stage.rule(&id) == "not-reading").then_some(id)
-    });
-    stage.until_rule(&last, "in-flight");
+    let first = stage.send("bot one");
+    stage.until_receipt(&first, "offered");
+    let last = stage.send("bot two");
+    stage.until_rule(&last, "not-reading");
     let nudged = stage.run("nudge bot hi");
     assert_eq!(
         (nudged.code, nudged.out().as_str()),
-        (1, "not nudged: the program does not read its input\n")
+        (
+            1,
+            "not nudged: the program has not read what was typed before\n"
+        )
     );
     agent.say("still drawing");
     stage.until_shown("bot", "still drawing");
     let pid = stage.pid("bot");
     assert!(stage.run("stop bot").ok().starts_with("bot has ended"));
     assert!(!is_alive(pid));
-    assert_eq!(stage.receipts(&stuck), ["stored", "offering", "uncertain"]);
-    assert_eq!(stage.rule(&stuck), "uncertain");
+    assert_eq!(stage.receipts(&first), ["stored", "offering", "offered"]);
     assert_eq!(stage.rule(&last), "no-session");
-    // One that reads gets them all, the first ones as repeats.
+    // One that reads gets the rest, and no nudge of yesterday.
     let reader = stage.agent("bot", "--raw --paste");
     stage.until_receipt(&last, "offered");
-    until_so("the repeat", || {
-        let repeat = format!("id: {} (repeat: may have been shown before)]", &stuck[..8]);
-        reader.heard_text().contains(&repeat)
-    });
-    assert!(!reader.heard_text().contains(" hi\r"));
+    until_so("the message", || reader.heard_text().ends_with('\r'));
+    let heard = reader.heard_text();
+    assert!(
+        heard.contains("two") && !heard.contains("one") && !heard.contains("hi"),
+        "{heard:?}"
+    );
     until_so("an empty queue", || stage.status("bot")["queued"] == 0);
+}
+
+#[test]
+fn a_receipt_outlives_a_journal_that_is_busy() {
+    let stage = Stage::new();
+    std::fs::create_dir_all(stage.home()).unwrap();
+    let settings = "[journal]\nlock_timeout = \"100ms\"\n";
+    std::fs::write(stage.home().join("config.toml"), settings).unwrap();
+    stage.agent("bot", "--raw --paste");
+    stage.until_activity("bot", "idle");
+    let mut journal = stage.journal();
+    let log = stage.home().join("sessions").join("bot").join("log");
+    let (caught, held) = until("a receipt that has to wait", || {
+        let id = stage.catch_offering("bot", &mut journal);
+        let held = journal.hold().unwrap();
+        let message = id.parse().unwrap();
+        let letter = journal.letter(message).unwrap().unwrap();
+        // Where it was faster, another is tried.
+        (letter.standing.proven == Proven::Offering).then_some((id, held))
+    });
+    until_so("a word of it", || {
+        let said = std::fs::read_to_string(&log).unwrap();
+        said.contains("a receipt has to wait: the journal is busy")
+    });
+    assert_eq!(stage.receipts(&caught), ["stored", "offering"]);
+    drop(held);
+    stage.until_receipt(&caught, "offered");
+    let want = ["stored", "offering", "offered"];
+    assert_eq!(stage.receipts(&caught), want);
 }
 
 #[test]

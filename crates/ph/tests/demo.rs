@@ -53,6 +53,35 @@ fn a_reader_that_goes_away_leaves_nothing_behind_either() {
     assert!(is_empty(&temp), "the temporary home is still there");
 }
 
+#[cfg(target_os = "linux")] // It looks for processes in /proc.
+#[test]
+fn a_signal_ends_it_and_leaves_nothing_behind() {
+    use common::stage::{Stage, kill, until_so};
+    use rustix::process::Signal;
+    use std::os::unix::process::ExitStatusExt;
+    let check = |signal: Signal, line: &str| {
+        let stage = Stage::new();
+        let temp = stage.dir().join("tmp");
+        std::fs::create_dir(&temp).unwrap();
+        let mut child = stage.call(&["demo"]).env("TMPDIR", &temp).spawn();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let at = lines.by_ref().map(Result::unwrap);
+        assert!(at.into_iter().any(|said| said.contains(line)), "{line}");
+        kill(i32::try_from(child.id()).unwrap(), signal);
+        for line in lines {
+            line.unwrap();
+        }
+        let ended = child.wait().unwrap();
+        assert_eq!(ended.signal(), Some(signal.as_raw()), "{line}");
+        assert!(is_empty(&temp), "the temporary home is still there");
+        until_so("the end of all", || stage.processes().is_empty());
+    };
+    check(Signal::INT, "human$ ph send coder");
+    check(Signal::TERM, "human$ ph run --name reviewer");
+    check(Signal::INT, "The message is typed into");
+    check(Signal::HUP, "human$ ph peek coder");
+}
+
 #[test]
 fn the_user_s_own_settings_are_none_of_its_business() {
     let ph = Ph::new();

@@ -5,12 +5,14 @@
 mod common;
 
 use common::stage::{Stage, is_alive, kill, until_dead, until_so};
-use common::{Done, path_text};
+use common::{Call, Done, path_text};
 use posthaste_lab::pty::Size;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::fs::Permissions;
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -92,10 +94,53 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
     );
     assert_eq!(stage.run("ls --all --json").json(), json!([]));
     assert_eq!(stage.run("ls").ok(), "no sessions run\n");
-    let sockets = std::fs::read_dir(stage.home().join("sockets"));
-    assert_eq!(sockets.map_or(0, Iterator::count), 0);
+    for dir in ["sockets", "sessions", "sessions/.children"] {
+        let names = std::fs::read_dir(stage.home().join(dir))
+            .into_iter()
+            .flatten();
+        let names = names.map(|entry| entry.unwrap().file_name());
+        let left: Vec<_> = names.filter(|name| name != ".children").collect();
+        assert!(left.is_empty(), "{dir}: {left:?}");
+    }
     assert_eq!(std::fs::read(plain).unwrap(), b"#!/bin/sh\n");
     assert!(stage.processes().is_empty());
+}
+
+#[test]
+fn a_path_that_is_no_text_is_refused_with_its_name() {
+    let stage = Stage::new();
+    let odd = stage.dir().join(OsStr::from_bytes(b"od\xff\x1bd"));
+    std::fs::create_dir(&odd).unwrap();
+    let run = ["run", "--name", "bot", "--detach"];
+    let check = |call: Call, says: &str, hint: &str| {
+        let done = call.args(&["sleep", "1000"]).run();
+        done.fails(2, says);
+        assert!(done.err().contains("od\u{fffd}\u{241b}d"), "{}", done.err());
+        assert!(done.err().contains(hint), "{}", done.err());
+    };
+    let says = "the path of its directory is not UTF-8: ";
+    check(
+        stage
+            .call(&run)
+            .args(&[OsStr::new("--cwd"), odd.as_os_str()]),
+        says,
+        "--cwd",
+    );
+    check(stage.call(&run).within(&odd), says, "--cwd");
+    let home = odd.join("home");
+    let says = "the path of the home is not UTF-8: ";
+    check(stage.call(&run).env("PH_HOME", &home), says, "PH_HOME");
+    let says = "the path of a socket is not UTF-8: ";
+    let socket = odd.join("s");
+    let call = stage
+        .call(&run)
+        .args(&[OsStr::new("--socket"), socket.as_os_str()]);
+    check(call, says, "--socket");
+    assert!(!home.exists() && !stage.home().exists());
+    // Mail needs no session.
+    let call = |args: &[&str]| stage.call(args).env("PH_HOME", &home).run();
+    call(&["send", "bot", "hi"]).ok();
+    assert!(call(&["inbox", "bot"]).ok().contains("hi"));
 }
 
 #[test]

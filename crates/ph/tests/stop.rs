@@ -7,6 +7,8 @@ mod common;
 use common::path_text;
 use common::stage::{Stage, is_alive, kill, number_in, until, until_dead, until_so};
 use rustix::process::Signal;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
 /// Does nothing for long enough.
@@ -117,4 +119,46 @@ fn a_restart_is_the_same_again() {
     lines(4);
     assert_eq!(stage.status("bot")["unread"], 1);
     stage.until_receipt(&id, "offered");
+}
+
+#[test]
+fn a_restart_that_cannot_be_leaves_the_old_one_running() {
+    let stage = Stage::new();
+    let tool = stage.file("bin/tool", "#!/bin/sh\nexec sleep 1000\n");
+    std::fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
+    let (bin, dir) = (stage.dir().join("bin"), stage.dir().join("work"));
+    std::fs::create_dir(&dir).unwrap();
+    let path = format!("PATH={}:/bin:/usr/bin", path_text(&bin));
+    let run = |name: &str, command: &str| {
+        let head = ["run", "--name", name, "--detach", "--env", &path];
+        let call = stage.call(&head).args(&["--cwd", &path_text(&dir)]);
+        call.args(&["--", command]).run().ok();
+        stage.pid(name)
+    };
+    let pids = [
+        ("by-path", run("by-path", &path_text(&tool))),
+        ("relative", run("relative", "../bin/tool")),
+        ("by-name", run("by-name", "tool")),
+    ];
+    let check = |says: &str| {
+        for (name, pid) in pids {
+            let done = stage.run(&format!("restart {name} --detach"));
+            done.fails(4, &format!("cannot restart {name}: "));
+            assert!(done.err().contains(says), "{}", done.err());
+            assert_eq!(stage.pid(name), pid);
+        }
+    };
+    std::fs::set_permissions(&tool, Permissions::from_mode(0o644)).unwrap();
+    check("no such command: ");
+    std::fs::remove_file(&tool).unwrap();
+    check("no such command: ");
+    std::fs::write(&tool, "#!/bin/sh\nexec sleep 1000\n").unwrap();
+    std::fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
+    std::fs::remove_dir(&dir).unwrap();
+    check("work is no directory");
+    std::fs::create_dir(&dir).unwrap();
+    for (name, pid) in pids {
+        stage.run(&format!("restart {name} --detach")).ok();
+        assert_ne!(stage.pid(name), pid);
+    }
 }

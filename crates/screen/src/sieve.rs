@@ -99,7 +99,9 @@ impl Sieve {
         };
         let at = read.at + found;
         read.at = at + 1;
-        if read.bytes[at] == ESC {
+        if let Some(length) = plain_order(&read.bytes[at..]) {
+            read.at = at + length;
+        } else if read.bytes[at] == ESC {
             self.begin(at, read);
         } else {
             out.extend_from_slice(&read.bytes[read.done..at]);
@@ -251,6 +253,16 @@ impl Sieve {
             }
         }
     }
+}
+
+/// How long the control sequence is at the beginning of `bytes`, if it is whole, has nothing but
+/// numbers in it, and is no question. Nearly all are of this kind, and need no closer look.
+fn plain_order(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.strip_prefix(b"\x1b[")?;
+    let end = rest.iter().position(|byte| !(b'0'..=b';').contains(byte))?;
+    let is_plain =
+        matches!(rest[end], 0x40..=0x7e) && !matches!(rest[end], b'c' | b'n' | b't' | b'x');
+    is_plain.then_some(end + 3)
 }
 
 /// Whether a terminal answers this sequence.

@@ -19,6 +19,7 @@ pub(super) enum Rule {
     Paused,
     Draft,
     Blocked,
+    NotReading,
     Working,
 }
 
@@ -30,6 +31,7 @@ impl Rule {
             Self::Paused => "paused",
             Self::Draft => "draft",
             Self::Blocked => "blocked",
+            Self::NotReading => "not-reading",
             Self::Working => "working",
         }
     }
@@ -38,6 +40,14 @@ impl Rule {
 impl Desk {
     /// The rule that holds messages of a lane, if one does.
     pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
+        // room; an interrupt presses that key first.
+        let is_unread = lane != Lane::Interrupt && self.unread.is_some();
+        self.rule_of_activity(lane)
+            .or(is_unread.then_some(Rule::NotReading))
+    }
+
+    fn rule_of_activity(&self, lane: Lane) -> Option<Rule> {
         let is_starting = self.judge.judgement().activity == Activity::Starting;
         match (self.activity().activity, lane) {
             (Activity::Starting, _) => Some(Rule::Starting),
@@ -187,6 +197,7 @@ impl Desk {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.draft.unwrap_or(judged.since),
+            Rule::NotReading => self.unread.unwrap_or(judged.since),
         };
         let set_aside = match Lane::of(letter) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
@@ -217,6 +228,11 @@ impl Desk {
                 self.question(letter),
                 judged.evidence,
                 "the question is answered".to_owned(),
+            ),
+            Rule::NotReading => (
+                "the program has not read what was typed before".to_owned(),
+                "the terminal holds input that nobody has read".to_owned(),
+                "the program reads its input, or ends".to_owned(),
             ),
             Rule::Working => (
                 "the agent is working, and it is to wait until that is done".to_owned(),

@@ -77,10 +77,14 @@ pub enum Event {
     Draft,
     /// What was typed is submitted or cleared.
     DraftGone,
+    /// The terminal holds input that the program has not read, or none any more.
+    Unread(bool),
     /// The program wants bracketed paste, or does not.
     Paste(bool),
     /// Of an [`Effect::Offer`]: these may be shown, and it stands in the journal.
     Recorded(Vec<MessageId>),
+    /// Of an [`Effect::Offer`]: a person was typing, and nothing stands in the journal.
+    Barred,
     /// The journal could not be written.
     NotRecorded(String),
     /// An [`Effect::Write`] is complete.

@@ -336,6 +336,39 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
 }
 
 #[test]
+fn nothing_is_typed_onto_input_that_nobody_has_read() {
+    use Doing::{Act, Hear};
+    for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
+        let pending = [letter(1, priority)];
+        let desk = play(
+            idle(),
+            &[
+                (3_000, Hear(Event::Unread(true)), ""),
+                (3_001, Act(&pending), ""),
+            ],
+        );
+        let hold = desk.hold(ms(3_002), &pending[0], &pending);
+        assert_eq!(rule(hold), "not-reading");
+        play(
+            desk,
+            &[
+                (3_010, Hear(Event::Unread(false)), ""),
+                (3_011, Act(&pending), "offer 1"),
+            ],
+        );
+    }
+    // The key that an interrupt presses may be what makes the program read again.
+    let urgent = [letter(1, Priority::Interrupt)];
+    play(
+        idle(),
+        &[
+            (3_000, Hear(Event::Unread(true)), ""),
+            (3_001, Act(&urgent), "key [3]"),
+        ],
+    );
+}
+
+#[test]
 fn an_interrupt_presses_its_key_and_waits() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Interrupt)];
@@ -418,6 +451,30 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
         (18_063, Act(&pending[..1]), "key [3]"),
     ];
     play(desk, &after);
+}
+
+#[test]
+fn an_offer_that_a_person_was_faster_than_is_none() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let lines = [
+        (3_000, Act(&pending[..]), "offer 1"),
+        (3_001, Hear(Event::Draft), ""),
+        (3_002, Hear(Event::Barred), ""),
+        (3_003, Act(&pending), ""),
+    ];
+    let desk = play(idle(), &lines);
+    assert_eq!(rule(desk.hold(ms(3_003), &pending[0], &pending)), "draft");
+    let again = [
+        (3_004, Hear(Event::DraftGone), ""),
+        (3_004, Act(&pending[..]), "offer 1"),
+        (3_005, recorded(&[1]), "write 1"),
+        // Too late to mean this one.
+        (3_006, Hear(Event::Barred), ""),
+        (3_007, Hear(Event::Wrote), ""),
+        (3_060, Hear(Event::Tick), "enter"),
+    ];
+    play(desk, &again);
 }
 
 #[test]

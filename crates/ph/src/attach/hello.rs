@@ -4,6 +4,7 @@
 
 use super::{Options, Size};
 use crate::report::{Report, Result};
+use crate::session::client::reach;
 use posthaste_core::text;
 use posthaste_wire::plain::{Attach, Reply, Request};
 use std::io::{ErrorKind, Read, Write};
@@ -18,19 +19,23 @@ const LONGEST_ANSWER: usize = 64 << 10;
 /// Connects and asks; gives the connection and the first bytes of its frames.
 pub(super) fn ask(socket: &Path, options: &Options, size: Size) -> Result<(UnixStream, Vec<u8>)> {
     let name = &options.name;
-    let mut stream = UnixStream::connect(socket).map_err(|error| match error.kind() {
+    let silent = || {
+        Report::refused(format!("the session of {name} does not answer"))
+            .hint(format!("'ph stop {name}' ends it all the same"))
+    };
+    let mut stream = reach(socket).map_err(|error| match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
             Report::refused(format!("no session of {name} is running"))
         }
+        ErrorKind::WouldBlock => silent(),
         _ => Report::refused(format!("cannot reach the session of {name}: {error}")),
     })?;
     let broken = |error: std::io::Error| match error.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            Report::refused(format!("the session of {name} does not answer"))
-        }
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => silent(),
         _ => Report::refused(format!("the session of {name} went away: {error}")),
     };
     stream.set_read_timeout(Some(PATIENCE)).map_err(broken)?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(broken)?;
     stream.write_all(&question(options, size)).map_err(broken)?;
     let (line, rest) = line_of(&mut stream).map_err(broken)?;
     match understood(&line) {

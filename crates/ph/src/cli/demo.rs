@@ -1,3 +1,4 @@
+use crate::attach::die_of;
 use crate::config::SETTINGS;
 use crate::context::Said;
 use crate::output::Output;
@@ -7,8 +8,12 @@ use anstyle::AnsiColor;
 use posthaste_core::AgentName;
 use posthaste_store::bell::Ear;
 use posthaste_store::{Home, Journal, Listing, Patience};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// Show a small exchange between a person and two agents, in a temporary home
@@ -26,17 +31,22 @@ const CODER: &str = include_str!("../../../lab/agents/coder.sh");
 const REVIEWER: &str = include_str!("../../../lab/agents/reviewer.sh");
 /// How long the agents may take for their part.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How often it is looked whether somebody wants this to end.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// One command of the demo, run as the person or as an agent.
 struct Stage<'a> {
     out: Output,
     ph: &'a Path,
     home: &'a Path,
+    /// The signal that asked for an end; zero before one does.
+    asked_to_end: Arc<AtomicUsize>,
 }
 
 pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
     let ph = std::env::current_exe()
         .map_err(|error| Report::storage(format!("cannot find ph itself: {error}")))?;
+    let asked_to_end = listen()?;
     let home = tempfile::Builder::new()
         .prefix("posthaste-demo-")
         .tempdir()
@@ -45,15 +55,33 @@ pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
         out: Output::new(super::help::color(said)),
         ph: &ph,
         home: home.path(),
+        asked_to_end,
     };
     let played = play(&mut stage);
     // However it went, nothing of it stays.
     for agent in ["coder", "reviewer"] {
         stage.quietly(&["stop", "--kill", agent]);
     }
+    let signal = stage.asked_to_end.load(Ordering::Relaxed);
+    let flushed = stage.out.flush();
+    if let Ok(signal @ 1..) = i32::try_from(signal) {
+        drop(home);
+        die_of(signal);
+    }
     played?;
-    stage.out.flush()?;
+    flushed?;
     Ok(Code::Ok)
+}
+
+/// Takes note of the signals that would end this program and leave its agents behind.
+fn listen() -> Result<Arc<AtomicUsize>> {
+    let asked = Arc::new(AtomicUsize::new(0));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let number = usize::try_from(signal).unwrap_or_default();
+        signal_hook::flag::register_usize(signal, asked.clone(), number)
+            .map_err(|error| Report::storage(format!("cannot listen to signals: {error}")))?;
+    }
+    Ok(asked)
 }
 
 fn play(stage: &mut Stage<'_>) -> Result<()> {
@@ -132,7 +160,8 @@ impl Stage<'_> {
             if Instant::now() > deadline {
                 return Err(Report::storage("the demo's agents did not answer in time"));
             }
-            ear.wait(Duration::from_secs(1));
+            self.go_on()?;
+            ear.wait(LOOK_AGAIN);
         }
     }
 
@@ -147,6 +176,9 @@ impl Stage<'_> {
             // The user's own settings are none of the demo's.
             .env("XDG_CONFIG_HOME", self.home)
             .env_remove("PH_AGENT")
+            // What is typed at the terminal is for us: a command that is cut off could leave
+            // something behind.
+            .process_group(0)
             .stdin(Stdio::null());
         for setting in &SETTINGS {
             command.env_remove(setting.env);
@@ -157,6 +189,14 @@ impl Stage<'_> {
         command
     }
 
+    /// Fails where somebody wants this to end.
+    fn go_on(&self) -> Result<()> {
+        match self.asked_to_end.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            signal => Err(Report::refused(format!("ended by signal {signal}"))),
+        }
+    }
+
     /// Runs `ph` without a word.
     fn quietly(&self, args: &[&str]) {
         let _ = self.command("human", args).output();
@@ -164,6 +204,7 @@ impl Stage<'_> {
 
     /// Runs `ph` for real, shows the command and what it printed, and gives back its output.
     fn run(&mut self, who: &str, args: &[&str]) -> Result<String> {
+        self.go_on()?;
         let style = AnsiColor::Cyan.on_default();
         let words: Vec<_> = args.iter().map(|word| quoted(word)).collect();
         self.out

@@ -1,6 +1,7 @@
 use crate::context::Context;
 use crate::output::{counted, progress, progress_done};
 use crate::report::{Code, Report, Result};
+use crate::session::start::is_program;
 use anstyle::AnsiColor;
 use posthaste_core::text;
 use posthaste_store::{Error, Hint, Home, Journal};
@@ -242,13 +243,9 @@ fn config_detail(context: &Context) -> String {
 }
 
 fn on_path(program: &str) -> Option<PathBuf> {
-    let is_executable = |path: &PathBuf| {
-        path.metadata()
-            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-    };
     std::env::split_paths(&std::env::var_os("PATH")?)
         .map(|dir| dir.join(program))
-        .find(is_executable)
+        .find(|path| is_program(path))
 }
 
 fn print(context: &mut Context, findings: &[Finding]) -> Result<()> {

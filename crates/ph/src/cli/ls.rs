@@ -20,7 +20,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let mut sessions = roll::living(&context.home, context.config.patience)?;
+    let mut sessions = roll::living(&context.home, context.config.patience, context.now)?;
     let crashed = add_ended(context, &mut sessions, args.all)?;
     if context.json {
         context.out.json(&sessions)?;

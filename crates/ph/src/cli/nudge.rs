@@ -2,6 +2,8 @@ use super::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, PATIENT};
+use crate::session::place::Place;
+use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::param::Keys;
@@ -40,11 +42,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         text: Keys(args.text.clone()),
     };
     let reason = match Client::of(&context.home, name) {
+        None if Place::of(&context.home, name).is_held()? => Some(SILENT.to_owned()),
         None => Some(format!("{name} does not run")),
         Some(mut client) => match client.call(&nudge, PATIENT) {
             Ok(Nudged::Nudged) => None,
             Ok(Nudged::Held { reason }) => Some(reason),
-            Err(NoAnswer::Silence) => Some("the session does not answer".to_owned()),
+            Err(NoAnswer::Silence) => Some(SILENT.to_owned()),
             Err(NoAnswer::Refused(failure)) => return Err(Report::refused(failure.message)),
         },
     };

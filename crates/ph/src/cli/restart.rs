@@ -4,6 +4,7 @@ use super::{status, stop};
 use crate::context::Context;
 use crate::report::{Code, Result};
 use crate::session::place::Place;
+use crate::session::start;
 use posthaste_core::AgentName;
 
 /// End a session, if it runs, and start it again as it was
@@ -31,6 +32,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let Some(record) = Place::of(&context.home, name).record() else {
         return Err(status::never_ran(name));
     };
+    // Better an old one than none.
+    start::check(&record.launch).map_err(|report| {
+        report
+            .after(&format!("cannot restart {name}:"))
+            .hint("nothing was changed; 'ph run' starts it another way")
+    })?;
     stop::end(context, name, args.kill)?;
     let mut launch = record.launch;
     let is_shown = !args.detach && !context.json && is_on_terminal();

@@ -146,7 +146,7 @@ pub(super) fn post(context: &mut Context, drafts: &[Draft], answer: Answer) -> R
 struct Done {
     id: MessageId,
     to: AgentName,
-    /// Where it stood in the journal already: whether with this text.
+    /// Where another stood in the journal already: whether with this text.
     repeated: Option<bool>,
     /// Its whole shape, where that is asked for.
     shape: Option<wire::Message>,
@@ -186,14 +186,21 @@ fn over_the_socket(context: &Context, draft: &Draft) -> Option<Done> {
     Some(Done {
         id: sent.message.id,
         to: draft.to.clone(),
-        repeated: (!sent.is_new).then(|| sent.message.body == *body),
+        repeated: is_repeat(sent.is_new, sent.message.id, draft)
+            .then(|| sent.message.body == *body),
         shape: Some(sent.message),
     })
 }
 
+/// Whether another message stood there under the same key. One with this very id is this one: a
+/// session has stored it, and could not say so in time.
+fn is_repeat(is_new: bool, id: MessageId, draft: &Draft) -> bool {
+    !is_new && draft.key.is_some() && id != draft.id
+}
+
 fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
     let message = &posted.letter.message;
-    let repeated = (!posted.is_new).then(|| {
+    let repeated = is_repeat(posted.is_new, message.id, draft).then(|| {
         let there = files::body(&context.home, message).ok().map(Body::Inline);
         there.as_ref() == Some(&draft.body)
     });

@@ -33,7 +33,7 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "session", &session.name)?;
     let activity = match (&session.exit, &session.blocked_on) {
         (Some(exit), _) => format!("exited: {exit}"),
-        (None, Some(on)) => format!("blocked on {on}"),
+        (None, Some(on)) => format!("blocked: {on}"),
         (None, None) => session.activity.to_string(),
     };
     field(context, "activity", &activity)?;

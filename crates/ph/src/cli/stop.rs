@@ -3,10 +3,12 @@ use super::status;
 use crate::context::Context;
 use crate::output::{progress, progress_done};
 use crate::report::{Code, Report, Result};
-use crate::session::client::{Client, NoAnswer, PATIENT};
-use crate::session::place::Place;
+use crate::session::client::{Client, NoAnswer};
+use crate::session::place::{Place, Record};
+use crate::session::process;
 use posthaste_core::AgentName;
 use posthaste_wire::method;
+use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 /// End a session
@@ -27,8 +29,15 @@ pub(super) struct Args {
     kill: bool,
 }
 
-/// How long a session may take to end, once it insists.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How long a session may take to say that it has heard.
+const HEARD: Duration = Duration::from_secs(3);
+/// How long it may take to end in order, which includes what it leaves its program.
+const GRACE: Duration = Duration::from_secs(20);
+/// The same where its program was ended for it.
+const SHORT_GRACE: Duration = Duration::from_secs(5);
+/// How long the system may take to end a process.
+const KILLED: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
@@ -58,30 +67,101 @@ pub(super) fn end(context: &Context, name: &AgentName, kill: bool) -> Result<boo
     if !place.is_held()? {
         return Ok(false);
     }
-    let asked = match Client::of(&context.home, name) {
-        Some(mut client) if kill => client.call(&method::Kill {}, PATIENT).map(drop),
-        Some(mut client) => client.call(&method::Stop {}, PATIENT).map(drop),
-        None => Err(NoAnswer::Silence),
-    };
-    // It may have ended before it could answer, or be about to end anyway.
-    let refusal = match asked {
-        Ok(()) | Err(NoAnswer::Silence) => None,
-        Err(NoAnswer::Refused(failure)) => Some(failure.message),
-    };
-    let deadline = Instant::now() + PATIENCE;
-    while place.is_held()? {
-        if Instant::now() > deadline {
-            progress_done();
-            let why = refusal.map_or(String::new(), |why| format!(": {why}"));
-            return Err(
-                Report::storage(format!("{name} does not end{why}")).hint(format!(
-                    "'ph stop --kill {name}', or see 'ph status {name}' for its process"
-                )),
-            );
+    let ending = Ending { name, place, kill };
+    let (grace, refusal) = match ending.ask(context)? {
+        Ok(()) => (GRACE, None),
+        Err(NoAnswer::Refused(failure)) => (GRACE, Some(failure.message)),
+        Err(NoAnswer::Silence) => {
+            ending.signal();
+            (if kill { SHORT_GRACE } else { GRACE }, None)
         }
-        progress(format!("waiting for {name} to end"));
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    };
+    let is_over = ending.wait(grace)? || {
+        ending.insist();
+        ending.wait(KILLED)?
+    };
     progress_done();
-    Ok(true)
+    if is_over {
+        return Ok(true);
+    }
+    let why = refusal.map_or(String::new(), |why| format!(": {why}"));
+    let report = Report::storage(format!("{name} does not end{why}"));
+    Err(match ending.process() {
+        Some(record) => report.hint(format!(
+            "its process {} was sent SIGKILL, and the system does not end it",
+            record.pid
+        )),
+        None => report.hint(format!(
+            "its process is not known; it holds the lock {}",
+            ending.place.lock_file().display()
+        )),
+    })
+}
+
+/// The end of a session, from outside.
+struct Ending<'a> {
+    name: &'a AgentName,
+    place: Place,
+    /// Nothing is asked of the program.
+    kill: bool,
+}
+
+impl Ending<'_> {
+    /// Asks the session to end itself. One that begins or ends in this moment, or has lost its
+    /// socket, may need a moment.
+    fn ask(&self, context: &Context) -> Result<std::result::Result<(), NoAnswer>> {
+        let deadline = Instant::now() + HEARD;
+        while self.place.is_held()? {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let asked = match Client::of(&context.home, self.name) {
+                Some(mut client) if self.kill => client.call(&method::Kill {}, left).map(drop),
+                Some(mut client) => client.call(&method::Stop {}, left).map(drop),
+                None => Err(NoAnswer::Silence),
+            };
+            let is_late = Instant::now() > deadline;
+            if is_late || !matches!(asked, Err(NoAnswer::Silence)) {
+                return Ok(asked);
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(Ok(()))
+    }
+
+    /// The session's record, where it is certain whose process it names.
+    fn process(&self) -> Option<Record> {
+        let record = self.place.record()?;
+        process::is(record.pid, record.pid_started).then_some(record)
+    }
+
+    /// Tells a session that does not listen, by the signals that it must hear. It then ends in
+    /// order, if it can.
+    fn signal(&self) {
+        let Some(record) = self.process() else { return };
+        if self.kill {
+            process::signal_all(record.child_pid, record.child_started, Signal::KILL);
+        }
+        for signal in [Signal::TERM, Signal::CONT] {
+            process::signal(record.pid, signal);
+        }
+    }
+
+    /// Ends it and what is left of its program, whether they can or not.
+    fn insist(&self) {
+        let Some(record) = self.process() else { return };
+        process::signal(record.pid, Signal::KILL);
+        process::signal_all(record.child_pid, record.child_started, Signal::KILL);
+    }
+
+    /// Waits for its end; false where it does not come in time.
+    fn wait(&self, patience: Duration) -> Result<bool> {
+        let deadline = Instant::now() + patience;
+        while self.place.is_held()? {
+            if Instant::now() > deadline {
+                return Ok(false);
+            }
+            progress(format!("waiting for {} to end", self.name));
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        Ok(true)
+    }
 }

@@ -16,7 +16,7 @@ use posthaste_wire::plain::{Attach, Reply};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
@@ -171,7 +171,7 @@ async fn hung_up(read: &OwnedReadHalf) {
     loop {
         tokio::time::sleep(HANG_UP).await;
         let ready = tokio::time::timeout(HANG_UP, read.ready(Interest::READABLE)).await;
-        if ready.is_ok_and(|ready| ready.map_or(true, tokio::io::Ready::is_read_closed)) {
+        if ready.is_ok_and(|ready| ready.map_or(true, Ready::is_read_closed)) {
             return;
         }
     }

@@ -6,6 +6,8 @@ use posthaste_store::Home;
 use posthaste_wire::client::{self, Heard};
 use posthaste_wire::method::Method;
 use posthaste_wire::rpc::Failure;
+use rustix::io::FdFlags;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -15,6 +17,28 @@ use std::time::{Duration, Instant};
 pub(crate) const PROMPT: Duration = Duration::from_millis(100);
 /// How long a question that nothing else can answer may take.
 pub(crate) const PATIENT: Duration = Duration::from_secs(10);
+
+/// Connects to a socket, or says within a moment why not. One that has too many waiting already
+/// gives [`ErrorKind::WouldBlock`]: somebody is there, and does not answer.
+pub(crate) fn reach(socket: &Path) -> std::io::Result<UnixStream> {
+    let address = SocketAddrUnix::new(socket)?;
+    let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
+    let stream = UnixStream::from(fd);
+    stream.set_nonblocking(true)?;
+    let deadline = Instant::now() + PROMPT;
+    loop {
+        match rustix::net::connect(&stream, &address) {
+            Ok(()) => break,
+            Err(rustix::io::Errno::AGAIN) if Instant::now() < deadline => {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    stream.set_nonblocking(false)?;
+    Ok(stream)
+}
 
 #[derive(Debug)]
 pub(crate) struct Client {
@@ -34,7 +58,7 @@ pub(crate) enum NoAnswer {
 
 impl Client {
     pub(crate) fn connect(socket: &Path) -> Option<Self> {
-        let stream = UnixStream::connect(socket).ok()?;
+        let stream = reach(socket).ok()?;
         Some(Self {
             stream,
             rest: Vec::new(),

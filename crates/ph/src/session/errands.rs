@@ -6,12 +6,12 @@
 
 use super::keyboard::{HasDraft, Lease};
 use super::{Shared, log};
-use posthaste_core::delivery::{Effect, Event};
+use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::turn::{self, ENTER, Entry, Input};
 use posthaste_core::{Letter, MessageId, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
 /// How an offer to the terminal is called in receipts.
@@ -20,7 +20,8 @@ const ROUTE: &str = "terminal";
 const NUDGE: usize = 1_000;
 /// How long after a nudge Enter is pressed.
 const DELAY: Duration = Duration::from_millis(50);
-
+/// For how long a receipt is tried again that could not be recorded.
+const INSIST: Duration = Duration::from_secs(180);
 /// How long a nudge waits for a program to take it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -40,7 +41,7 @@ pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
     let lease = match shared.keyboard.lease().await {
         Some(Ok(lease)) => lease,
         // The keys have told the desk already, or are about to.
-        Some(Err(HasDraft)) => return Report::Event(Event::Recorded(Vec::new())),
+        Some(Err(HasDraft)) => return Report::Event(Event::Barred),
         None => return Report::Event(Event::NotRecorded("the terminal is gone".to_owned())),
     };
     let job = Job::Offer {
@@ -54,7 +55,11 @@ pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
             lease,
             ids: moved.moved,
         },
-        Ok(other) => Report::Event(Event::NotRecorded(format!("{other:?}"))),
+        Ok(Ok(_)) => {
+            let why = "the journal answered another question";
+            Report::Event(Event::NotRecorded(why.to_owned()))
+        }
+        Ok(Err(denied)) => Report::Event(Event::NotRecorded(denied.to_string())),
         Err(error) => Report::Event(Event::NotRecorded(error.to_string())),
     }
 }
@@ -83,38 +88,55 @@ pub(crate) async fn enter(lease: Lease) -> Report {
     })
 }
 
-/// Records how an offer ended.
+/// Records how an offer ended. A journal that is busy is asked again, so that the next session does
+/// not take for uncertain what was offered. While that goes on, nothing else is offered that the
+/// journal would not take either, so few of these wait at once.
 pub(crate) async fn record(shared: Rc<Shared>, effect: Effect) -> Report {
+    let Some(job) = receipt(&shared, effect) else {
+        return Report::Recorded;
+    };
+    let give_up = Instant::now() + INSIST;
+    let mut is_told = false;
+    while let Err(error) = shared.books.commit(job.clone()).await {
+        // Without an end, the next session will say of the offer that it is uncertain.
+        if Instant::now() >= give_up || matches!(error, Error::WriterGone) {
+            log::line(format!("a receipt could not be recorded: {error}"));
+            break;
+        }
+        if !is_told {
+            log::line(format!("a receipt has to wait: {error}"));
+            is_told = true;
+        }
+        tokio::time::sleep(REST).await;
+    }
+    Report::Recorded
+}
+
+/// What is to be recorded of an offer's end, as of now.
+fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
     let (now, agent) = (crate::times::now(), shared.agent.clone());
-    let job = match effect {
-        Effect::Offered { ids, evidence } => Job::Offered {
+    match effect {
+        Effect::Offered { ids, evidence } => Some(Job::Offered {
             now,
             agent,
             ids,
             route: ROUTE.to_owned(),
             evidence,
-        },
-        Effect::Withdraw { ids, reason } => Job::Withdraw {
+        }),
+        Effect::Withdraw { ids, reason } => Some(Job::Withdraw {
             now,
             agent,
             ids,
             reason,
-        },
-        Effect::Uncertain { ids, reason } => Job::Uncertain {
+        }),
+        Effect::Uncertain { ids, reason } => Some(Job::Uncertain {
             now,
             agent,
             cut: Cut::These(ids),
             reason,
-        },
-        Effect::Key(_) | Effect::Offer { .. } | Effect::Write { .. } | Effect::Enter => {
-            return Report::Recorded;
-        }
-    };
-    if let Err(error) = shared.books.commit(job).await {
-        // The next session will find the offer without an end, and say that it is uncertain.
-        log::line(format!("a receipt could not be recorded: {error}"));
+        }),
+        Effect::Key(_) | Effect::Offer { .. } | Effect::Write { .. } | Effect::Enter => None,
     }
-    Report::Recorded
 }
 
 /// Records what ran out of time.

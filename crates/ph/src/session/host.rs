@@ -2,14 +2,15 @@
 
 use super::books::Books;
 use super::clerk::{Clerk, Outset};
+use super::client::reach;
 use super::hub::Hub;
 use super::keyboard::Keyboard;
 use super::listen::{self, Listening};
-use super::place::{Birth, Place, Record};
+use super::place::{Birth, Claim, Place, Record};
 use super::pulse::Pulse;
 use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
-use super::{Shared, child, connection, log, place, process};
+use super::{Shared, child, log, place, process};
 use crate::report::{Report, Result};
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
@@ -19,9 +20,8 @@ use posthaste_store::{Cut, Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::cell::Cell;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::process::{ExitCode, ExitStatus};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -105,7 +105,7 @@ struct Running {
     books: Books,
     sockets: Vec<Listening>,
     /// Held until the very end.
-    _lock: File,
+    _name: Claim,
 }
 
 async fn run(orders: Orders) -> Result<()> {
@@ -114,13 +114,15 @@ async fn run(orders: Orders) -> Result<()> {
     let launch = &orders.launch;
     let place = Place::of(&home, &launch.name);
     place.prepare()?;
-    let lock = take_name(&place, &launch.name).await?;
+    let claim = take_name(&place, &launch.name).await?;
+    // A start that failed just now may have taken the log with it.
+    let _ = rustix::stdio::dup2_stderr(place.log()?);
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
     let note = take_over(&books, &home, &launch.name).await?;
     let socket = place.socket()?;
-    let mut sockets = vec![listen::own(&socket)?];
+    let mut sockets = vec![listen::own(&socket, &claim.lock)?];
     for path in &launch.sockets {
         sockets.push(listen::chosen(path)?);
     }
@@ -138,7 +140,7 @@ async fn run(orders: Orders) -> Result<()> {
     let started = Started {
         run: record.run,
         pid: record.pid,
-        pid_started: process::started(record.pid).unwrap_or_default(),
+        pid_started: record.pid_started,
         child_pid: record.child_pid,
         child_started: record.child_started,
         command: launch.command.clone(),
@@ -151,7 +153,7 @@ async fn run(orders: Orders) -> Result<()> {
         run: record.run,
         books,
         sockets,
-        _lock: lock,
+        _name: claim,
     };
     let _child = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
@@ -168,13 +170,16 @@ async fn run(orders: Orders) -> Result<()> {
 
 /// The name's lock. One that is held by somebody who does not listen is about to be free, or
 /// somebody else has only just taken it.
-async fn take_name(place: &Place, name: &AgentName) -> Result<File> {
+async fn take_name(place: &Place, name: &AgentName) -> Result<Claim> {
     let deadline = Instant::now() + 3 * FAREWELL;
     loop {
-        if let Some(lock) = place.claim()? {
-            return Ok(lock);
+        if let Some(claim) = place.claim()? {
+            return Ok(claim);
         }
-        let listens = |record: Record| UnixStream::connect(record.socket).is_ok();
+        let listens = |record: Record| match reach(&record.socket) {
+            Ok(_) => true,
+            Err(error) => error.kind() == ErrorKind::WouldBlock,
+        };
         if place.record().is_some_and(listens) || Instant::now() > deadline {
             return Err(already_running(name));
         }
@@ -247,6 +252,7 @@ fn record_of(orders: &Orders, child: &Child, socket: std::path::PathBuf) -> Reco
     Record {
         run: Uuid::new_v4(),
         pid: std::process::id(),
+        pid_started: process::started(std::process::id()).unwrap_or_default(),
         child_pid,
         child_started: process::started(child_pid).unwrap_or_default(),
         socket,
@@ -320,11 +326,9 @@ impl Running {
             ended: how_ended,
         });
         let mut doors = Vec::new();
-        for socket in &mut self.sockets {
-            if let Some(listener) = socket.listener.take() {
-                let accepting = connection::accept(shared.clone(), listener);
-                doors.push(tokio::task::spawn_local(accepting));
-            }
+        for socket in std::mem::take(&mut self.sockets) {
+            let accepting = listen::keep(socket, shared.clone());
+            doors.push(tokio::task::spawn_local(accepting));
         }
         let clerk = Clerk::new(Outset {
             shared: shared.clone(),
@@ -348,9 +352,11 @@ impl Running {
             };
             let _ = tokio::time::timeout(FAREWELL, come).await;
         }
-        doors.iter().for_each(tokio::task::JoinHandle::abort);
         // Nobody new gets in; who is here gets what is theirs.
-        self.sockets.clear();
+        for door in doors {
+            door.abort();
+            let _ = door.await;
+        }
         hub.close();
         let farewell = async {
             while hub.count() > 0 || !terminal.is_unwatched().await {

@@ -5,6 +5,7 @@
 //! wait; the terminal's output goes on.
 
 use super::draft::Draft;
+use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -71,6 +72,7 @@ impl Lease {
 
 #[derive(Debug, Clone)]
 pub(crate) struct Keyboard {
+    pty: Rc<AsyncFd<OwnedFd>>,
     queue: mpsc::Sender<Waiting>,
     room: Arc<Semaphore>,
 }
@@ -90,7 +92,19 @@ impl Keyboard {
     ) -> (Self, impl Future<Output = ()>) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let room = Arc::new(Semaphore::new(ROOM as usize));
-        (Self { queue, room }, write(pty, waiting, draft))
+        let typing = write(pty.clone(), waiting, draft);
+        (Self { pty, queue, room }, typing)
+    }
+
+    /// Whether the terminal holds whole lines, or keys, that the program has not read.
+    pub(crate) fn is_unread(&self) -> bool {
+        let other_side = rustix::pty::ptsname(self.pty.get_ref(), Vec::new()).and_then(|path| {
+            let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            rustix::fs::open(path.as_c_str(), flags, Mode::empty())
+        });
+        other_side
+            .and_then(|terminal| rustix::io::ioctl_fionread(&terminal))
+            .is_ok_and(|bytes| bytes > 0)
     }
 
     /// Waits for room, and no longer than the terminal is there.

@@ -1,47 +1,56 @@
-//! The sockets of a session: taken only where nobody else listens, and removed when it ends.
+//! The sockets of a session: taken only where nobody else listens, made again where somebody has
+//! removed them, and removed when it ends.
 
-use super::place::{MAX_SOCKET_PATH, private_dir};
+use super::client::reach;
+use super::place::{MAX_SOCKET_PATH, Seal, is_ours, private_dir};
+use super::{Shared, connection, log};
 use crate::report::{Report, Result};
 use rustix::fs::Mode;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use std::fs::Permissions;
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
 use tokio::net::UnixListener;
+
+/// How many may wait until they are let in; who comes when so many do is told to come again.
+const BACKLOG: i32 = 1_024;
+/// How often a session looks whether its sockets are still there.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// A listening socket; its path is removed with it.
 #[derive(Debug)]
 pub(crate) struct Listening {
     path: PathBuf,
-    /// Which file it is: another may have taken the path since.
-    inode: Option<(u64, u64)>,
+    right: Right,
+    /// Which file it is.
+    seal: Option<Seal>,
     /// Until somebody accepts.
-    pub(crate) listener: Option<UnixListener>,
+    listener: Option<UnixListener>,
+}
+
+/// On what grounds a path is a session's.
+#[derive(Debug)]
+enum Right {
+    /// It is its own for as long as it holds this lock.
+    Lock(Seal),
+    /// The user has chosen it, as far as nobody else is there.
+    Chosen,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        if self.inode.is_some() && inode(&self.path) == self.inode {
+        if self.seal.as_ref().is_some_and(Seal::is_whole) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 /// Listens at a session's own path. Whoever holds the session's lock may take what is left there.
-pub(crate) fn own(path: &Path) -> Result<Listening> {
-    match path.symlink_metadata() {
-        Ok(meta) if meta.file_type().is_dir() => {
-            return Err(Report::storage(format!(
-                "{} is a directory",
-                path.display()
-            )));
-        }
-        Ok(_) => std::fs::remove_file(path).map_err(|error| cannot(path, &error))?,
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(cannot(path, &error)),
-    }
-    bind(path)
+pub(crate) fn own(path: &Path, lock: &Seal) -> Result<Listening> {
+    Listening::open(path, Right::Lock(lock.clone()))
 }
 
 /// Listens at a path that the user has chosen. What lives there, or is no socket, is left alone.
@@ -54,24 +63,109 @@ pub(crate) fn chosen(path: &Path) -> Result<Listening> {
                     .hint("choose another path for --socket"),
             );
         }
-        Ok(_) => match UnixStream::connect(path) {
-            Ok(_) => {
-                return Err(Report::refused(format!(
-                    "somebody listens on {} already",
-                    path.display()
-                ))
-                .hint("choose another path for --socket, or end who listens there"));
+        Ok(_) => match reach(path) {
+            // What is left by somebody who is gone.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => remove(path)?,
+            // It was there a moment ago.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Ok(_) => return Err(taken(path, "somebody listens on it already")),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                return Err(taken(path, "somebody has it, and does not answer"));
             }
-            Err(_) => std::fs::remove_file(path).map_err(|error| cannot(path, &error))?,
+            Err(error) => return Err(taken(path, &error.to_string())),
         },
-        Err(error) if error.kind() == ErrorKind::NotFound => {
-            if let Some(dir) = path.parent() {
-                private_dir(dir)?;
-            }
-        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(cannot(path, &error)),
     }
-    bind(path)
+    Listening::open(path, Right::Chosen)
+}
+
+fn taken(path: &Path, why: &str) -> Report {
+    Report::refused(format!("cannot listen on {}: {why}", path.display()))
+        .hint("choose another path for --socket, or end who listens there")
+}
+
+/// Lets everybody in who comes, for as long as the session lives. Cleaners of temporary
+/// directories remove sockets that are in use, and so does a logout: then it listens anew.
+pub(super) async fn keep(mut socket: Listening, shared: Rc<Shared>) {
+    while let Some(listener) = socket.listener.take() {
+        tokio::select! {
+            () = connection::accept(shared.clone(), listener) => {}
+            again = socket.lost() => socket = again,
+        }
+    }
+}
+
+impl Listening {
+    fn open(path: &Path, right: Right) -> Result<Self> {
+        if let Some(dir) = path.parent() {
+            private_dir(dir)?;
+        }
+        if matches!(right, Right::Lock(_)) {
+            match path.symlink_metadata() {
+                Ok(meta) if meta.file_type().is_dir() => {
+                    return Err(Report::storage(format!(
+                        "{} is a directory",
+                        path.display()
+                    )));
+                }
+                Ok(_) => remove(path)?,
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(cannot(path, &error)),
+            }
+        }
+        let listener = bind(path).map_err(|error| cannot(path, &error))?;
+        Ok(Self {
+            path: path.to_owned(),
+            right,
+            seal: Seal::of(path),
+            listener: Some(listener),
+        })
+    }
+
+    /// Waits until the path is no longer this socket's, and has it again.
+    async fn lost(&self) -> Self {
+        let mut is_said = false;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            if self.seal.as_ref().is_some_and(Seal::is_whole) {
+                continue;
+            }
+            let opened = match &self.right {
+                // With the lock the whole home is gone, or another's: nothing there is ours.
+                Right::Lock(lock) if !lock.is_whole() => continue,
+                Right::Lock(lock) => self.is_safe().and_then(|()| own(&self.path, lock)),
+                // Binding takes nothing from anybody.
+                Right::Chosen => Self::open(&self.path, Right::Chosen),
+            };
+            match opened {
+                Ok(again) => {
+                    log::line(format!("listens on {} anew", self.path.display()));
+                    return again;
+                }
+                Err(report) if !is_said => {
+                    log::line(report.message());
+                    is_said = true;
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Whether nobody else has made the directory meanwhile: it may be in one that all share.
+    fn is_safe(&self) -> Result<()> {
+        let Some(dir) = self.path.parent() else {
+            return Ok(());
+        };
+        private_dir(dir)?;
+        if is_ours(dir) {
+            return Ok(());
+        }
+        Err(Report::refused(format!(
+            "{} is not this user's alone",
+            dir.display()
+        )))
+    }
 }
 
 /// Whether a socket can have this path at all.
@@ -86,24 +180,23 @@ pub(crate) fn check_length(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn bind(path: &Path) -> Result<Listening> {
-    // Nobody else may get in between its creation and the next line.
-    let before = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = UnixListener::bind(path);
-    rustix::process::umask(before);
-    let listener = bound.map_err(|error| cannot(path, &error))?;
-    std::fs::set_permissions(path, Permissions::from_mode(0o600))
-        .map_err(|error| cannot(path, &error))?;
-    Ok(Listening {
-        path: path.to_owned(),
-        inode: inode(path),
-        listener: Some(listener),
-    })
+fn bind(path: &Path) -> std::io::Result<UnixListener> {
+    let address = SocketAddrUnix::new(path)?;
+    let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
+    rustix::io::fcntl_setfd(&fd, rustix::io::FdFlags::CLOEXEC)?;
+    // Where the system heeds it nobody else gets in before the path has its mode. The umask would
+    // be in the way of other threads' files.
+    let _ = rustix::fs::fchmod(&fd, Mode::RUSR | Mode::WUSR);
+    rustix::net::bind(&fd, &address)?;
+    std::fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    rustix::net::listen(&fd, BACKLOG)?;
+    let listener = std::os::unix::net::UnixListener::from(fd);
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
 }
 
-fn inode(path: &Path) -> Option<(u64, u64)> {
-    let meta = path.symlink_metadata().ok()?;
-    Some((meta.dev(), meta.ino()))
+fn remove(path: &Path) -> Result<()> {
+    std::fs::remove_file(path).map_err(|error| cannot(path, &error))
 }
 
 fn cannot(path: &Path, error: &std::io::Error) -> Report {

@@ -22,6 +22,8 @@ pub(crate) const MAX_SOCKET_PATH: usize = 103;
 
 /// How long those who look whether a name is taken may keep it from who takes it.
 const LOOKERS: Duration = Duration::from_secs(5);
+/// How long a log may get before it begins anew.
+const LOG: u64 = 1 << 20;
 
 /// The files of one agent's sessions.
 #[derive(Debug, Clone)]
@@ -50,8 +52,11 @@ pub(crate) struct Launch {
 pub(crate) struct Record {
     pub(crate) run: Uuid,
     pub(crate) pid: u32,
+    /// When the kernel started it: tells a reused pid apart. Zero where it cannot be known.
+    #[serde(default)]
+    pub(crate) pid_started: u64,
     pub(crate) child_pid: u32,
-    /// When the kernel started the child: tells a reused pid apart.
+    /// The same of the child.
     pub(crate) child_started: u64,
     pub(crate) socket: PathBuf,
     pub(crate) started_at: Timestamp,
@@ -70,7 +75,7 @@ impl Place {
         self.home.join("sessions").join(self.name.as_str())
     }
 
-    fn lock_file(&self) -> PathBuf {
+    pub(crate) fn lock_file(&self) -> PathBuf {
         self.dir().join("lock")
     }
 
@@ -80,6 +85,30 @@ impl Place {
 
     pub(crate) fn log_file(&self) -> PathBuf {
         self.dir().join("log")
+    }
+
+    /// The log, to be written on.
+    pub(crate) fn log(&self) -> Result<File> {
+        let path = self.log_file();
+        let log = self.open(private_file().append(true).create(true), &path)?;
+        if log.metadata().is_ok_and(|meta| meta.len() > LOG) {
+            let _ = log.set_len(0);
+        }
+        Ok(log)
+    }
+
+    /// Makes and opens a file in the directory, which a start that failed may remove just then.
+    fn open(&self, options: &OpenOptions, path: &Path) -> Result<File> {
+        let deadline = Instant::now() + LOOKERS;
+        loop {
+            match options.open(path) {
+                Ok(file) => return Ok(file),
+                Err(error) if error.kind() == ErrorKind::NotFound && Instant::now() < deadline => {
+                    self.prepare()?;
+                }
+                Err(error) => return Err(cannot("open", path, &error)),
+            }
+        }
     }
 
     /// Makes the directory, for this user alone.
@@ -97,20 +126,30 @@ impl Place {
     }
 
     /// Takes the name for as long as the answer is kept; `None` where a live session has it.
-    pub(crate) fn claim(&self) -> Result<Option<File>> {
+    pub(crate) fn claim(&self) -> Result<Option<Claim>> {
         let path = self.lock_file();
-        let file = private_file()
-            .read(true)
-            .write(true)
-            .create(true)
-            .open(&path)
-            .map_err(|error| cannot("open", &path, &error))?;
         let deadline = Instant::now() + LOOKERS;
         loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(file)),
-                Err(TryLockError::WouldBlock) => {}
+            let mut options = private_file();
+            let file = self.open(options.read(true).write(true).create(true), &path)?;
+            let taken = match file.try_lock() {
+                Ok(()) => true,
+                Err(TryLockError::WouldBlock) => false,
                 Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
+            };
+            if taken {
+                match Seal::of(&path).filter(|lock| lock.is(&file)) {
+                    Some(lock) => {
+                        return Ok(Some(Claim {
+                            place: self.clone(),
+                            lock,
+                            _file: file,
+                        }));
+                    }
+                    // Who held it has just removed it: it locks nobody out any more.
+                    None if Instant::now() < deadline => continue,
+                    None => return Err(cannot("lock", &path, &ErrorKind::TimedOut.into())),
+                }
             }
             // Who only looks takes it too, for a moment; but shared, which no session does.
             match file.try_lock_shared() {
@@ -119,8 +158,7 @@ impl Place {
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, &error)),
             }
-            file.unlock()
-                .map_err(|error| cannot("lock", &path, &error))?;
+            drop(file);
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -196,6 +234,61 @@ impl Place {
         }
         let both = blake3_hex(format!("{key}/{}", self.name).as_bytes());
         Ok(base.join(format!("{both}.sock")))
+    }
+}
+
+/// Which file stands at a path. Another may have taken its place since.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Seal {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl Seal {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let meta = path.symlink_metadata().ok()?;
+        Some(Self {
+            path: path.to_owned(),
+            inode: (meta.dev(), meta.ino()),
+        })
+    }
+
+    fn is(&self, file: &File) -> bool {
+        file.metadata()
+            .is_ok_and(|meta| (meta.dev(), meta.ino()) == self.inode)
+    }
+
+    /// Whether it is still there.
+    pub(crate) fn is_whole(&self) -> bool {
+        Self::of(&self.path).as_ref() == Some(self)
+    }
+}
+
+/// A name that is taken: the lock is held for as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    place: Place,
+    pub(crate) lock: Seal,
+    _file: File,
+}
+
+impl Drop for Claim {
+    /// A start that failed leaves no trace of a name that never ran. Who waits for the lock
+    /// meanwhile sees that it is gone, and makes a new one.
+    fn drop(&mut self) {
+        let dir = self.place.dir();
+        let Ok(entries) = std::fs::read_dir(&dir) else {
+            return;
+        };
+        let ours = ["lock", "log"];
+        let is_ours = |entry: std::io::Result<std::fs::DirEntry>| {
+            entry.is_ok_and(|entry| ours.iter().any(|ours| entry.file_name() == *ours))
+        };
+        if self.lock.is_whole() && entries.into_iter().all(is_ours) {
+            let _ = std::fs::remove_file(self.place.log_file());
+            let _ = std::fs::remove_file(self.place.lock_file());
+            let _ = std::fs::remove_dir(dir);
+        }
     }
 }
 
@@ -286,7 +379,7 @@ pub(crate) fn agents(home: &Home) -> Vec<AgentName> {
 }
 
 /// Whether a directory is this user's alone.
-fn is_ours(dir: &Path) -> bool {
+pub(crate) fn is_ours(dir: &Path) -> bool {
     dir.symlink_metadata().is_ok_and(|meta| {
         meta.is_dir()
             && meta.uid() == rustix::process::geteuid().as_raw()

@@ -20,6 +20,11 @@ pub(crate) fn started(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.started)
 }
 
+/// Whether a process is the one that was started then, and alive.
+pub(crate) fn is(pid: u32, started: u64) -> bool {
+    stat(pid).is_some_and(|stat| !stat.is_dead && stat.started == started)
+}
+
 /// Reads `/proc/PID/stat`. The second field is a name in brackets that may hold anything.
 #[cfg(target_os = "linux")]
 fn stat(pid: u32) -> Option<Stat> {
@@ -117,6 +122,14 @@ mod tests {
         assert_eq!(line.first().map(|(pid, _)| *pid), Some(me));
         assert_eq!(line.first().map(|(_, at)| *at), started(me));
         assert!(line.len() > 1, "{line:?}");
+    }
+
+    #[test]
+    fn another_of_the_same_number_is_another() {
+        let me = std::process::id();
+        let began = started(me).unwrap();
+        assert!(is(me, began));
+        assert!(!is(me, began + 1) && !is(me, 0));
     }
 
     #[test]

@@ -19,8 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const BETWEEN: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
+/// What is wrong with a session that holds its lock and cannot be asked.
+pub(crate) const SILENT: &str = "the session does not answer";
+
 /// All sessions that live now, by name.
-pub(crate) fn living(home: &Home, patience: Patience) -> Result<Vec<Session>> {
+pub(crate) fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Session>> {
     let mut asked = Vec::new();
     for name in place::agents(home) {
         let place = Place::of(home, &name);
@@ -46,14 +49,19 @@ pub(crate) fn living(home: &Home, patience: Patience) -> Result<Vec<Session>> {
         let answer = client.and_then(|mut client| client.answer::<method::Session>(left).ok());
         match answer {
             Some(session) => sessions.push(session),
-            None => sessions.extend(silent(home, patience, &record)?),
+            None => sessions.extend(silent(home, patience, &record, now)?),
         }
     }
     Ok(sessions)
 }
 
 /// One session that lives now.
-pub(crate) fn live(home: &Home, patience: Patience, name: &AgentName) -> Result<Option<Session>> {
+fn live(
+    home: &Home,
+    patience: Patience,
+    name: &AgentName,
+    now: Timestamp,
+) -> Result<Option<Session>> {
     let place = Place::of(home, name);
     if !place.is_held()? {
         return Ok(None);
@@ -65,7 +73,7 @@ pub(crate) fn live(home: &Home, patience: Patience, name: &AgentName) -> Result<
         .and_then(|mut client| client.call(&method::Session {}, PATIENT).ok());
     match answer {
         Some(session) => Ok(Some(session)),
-        None => silent(home, patience, &record),
+        None => silent(home, patience, &record, now),
     }
 }
 
@@ -78,7 +86,7 @@ pub(crate) fn latest(
 ) -> Result<Option<Session>> {
     let deadline = Instant::now() + BETWEEN;
     loop {
-        if let Some(session) = live(home, patience, name)? {
+        if let Some(session) = live(home, patience, name, now)? {
             return Ok(Some(session));
         }
         let Some(mut journal) = Journal::open_existing(home.clone(), patience)? else {
@@ -107,34 +115,59 @@ pub(crate) fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Resu
 }
 
 /// A session that is there and does not answer; nothing where it is on its way out, or the record
-/// is of an earlier one.
-fn silent(home: &Home, patience: Patience, record: &Record) -> Result<Option<Session>> {
+/// is of an earlier one. What its program does only it could say; its mail is stuck in any case.
+fn silent(
+    home: &Home,
+    patience: Patience,
+    record: &Record,
+    now: Timestamp,
+) -> Result<Option<Session>> {
     let name = &record.launch.name;
+    let (mut unread, mut queued) = (0, 0);
     if let Some(mut journal) = Journal::open_existing(home.clone(), patience)? {
         let run = journal.session(name)?;
         let is_it = run.is_some_and(|run| run.started.run == record.run && run.end.is_none());
         if !is_it || !Place::of(home, name).is_held()? {
             return Ok(None);
         }
+        unread = journal.count(name, now)?.unread;
+        queued = journal.pending(name, now)?.queued;
     }
     Ok(Some(Session {
-        name: record.launch.name.to_string(),
-        activity: Activity::Working,
-        blocked_on: None,
-        since: record.started_at,
-        evidence: "it holds its lock, and does not answer".to_owned(),
-        pid: Some(record.pid),
-        child_pid: Some(record.child_pid),
-        socket: Some(record.socket.to_string_lossy().into_owned()),
-        command: record.launch.command.clone(),
-        cwd: record.launch.cwd.to_string_lossy().into_owned(),
-        harness: record.launch.harness.clone(),
-        started_at: record.started_at,
-        unread: 0,
-        queued: 0,
-        ended_at: None,
-        exit: None,
+        activity: Activity::Blocked,
+        blocked_on: Some(SILENT.to_owned()),
+        since: now,
+        evidence: "it holds its lock and did not answer just now; what its program does is not \
+                   known"
+            .to_owned(),
+        unread,
+        queued,
+        ..record.session()
     }))
+}
+
+impl Record {
+    /// The session at its very beginning: who knows more says it over this.
+    pub(crate) fn session(&self) -> Session {
+        Session {
+            name: self.launch.name.to_string(),
+            activity: Activity::Starting,
+            blocked_on: None,
+            since: self.started_at,
+            evidence: "it was started".to_owned(),
+            pid: Some(self.pid),
+            child_pid: Some(self.child_pid),
+            socket: Some(self.socket.to_string_lossy().into_owned()),
+            command: self.launch.command.clone(),
+            cwd: self.launch.cwd.to_string_lossy().into_owned(),
+            harness: self.launch.harness.clone(),
+            started_at: self.started_at,
+            unread: 0,
+            queued: 0,
+            ended_at: None,
+            exit: None,
+        }
+    }
 }
 
 /// What the journal has of a session that does not live.

@@ -3,20 +3,19 @@
 //! The session is a process of its own that this one starts and leaves alone. It says once, on
 //! its standard output, whether it runs; from then on there is only its socket.
 
-use super::place::{Launch, Place, Record, private_file};
+use super::place::{Launch, Place, Record};
 use crate::report::{Report, Result};
+use posthaste_core::text;
 use posthaste_store::{Home, Patience};
+use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The first argument that makes this program a session instead of a command.
 pub(crate) const HOST: &str = "__session";
-
-/// How long a log may get before it begins anew.
-const LOG: u64 = 1 << 20;
 
 /// What a session is told on its standard input.
 #[derive(Debug, Serialize, Deserialize)]
@@ -53,23 +52,73 @@ pub(crate) struct Started {
     pub(crate) note: Option<String>,
 }
 
+/// Whether what is to be started can be found, as far as that can be told before it is.
+pub(crate) fn check(launch: &Launch) -> Result<()> {
+    if !launch.cwd.is_dir() {
+        return Err(Report::refused(format!(
+            "{} is no directory",
+            launch.cwd.display()
+        )));
+    }
+    let program = launch.command.first().map_or("", String::as_str);
+    let said = launch.env.iter().rfind(|(name, _)| name == "PATH");
+    let path = match said {
+        Some((_, path)) => Some(path.into()),
+        None => std::env::var_os("PATH"),
+    };
+    let is_there = if program.contains('/') {
+        is_program(&launch.cwd.join(program))
+    } else {
+        let mut dirs = path.iter().flat_map(std::env::split_paths);
+        // Where no PATH is set, the system has one of its own.
+        path.is_none() || dirs.any(|dir| is_program(&launch.cwd.join(dir).join(program)))
+    };
+    if is_there {
+        return Ok(());
+    }
+    let shown = text::one_line(program, 80);
+    Err(Report::refused(format!("no such command: {shown}")))
+}
+
+/// Whether this is a file that may be executed.
+pub(crate) fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+/// A session is told its paths as text, and so is its program.
+fn check_text(what: &str, path: &Path, hint: &str) -> Result<()> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Report::usage(format!(
+            "the path of {what} is not UTF-8: {}",
+            text::visible(&path.to_string_lossy())
+        ))
+        .hint(hint)),
+    }
+}
+
 pub(crate) fn start(
     home: &Home,
     patience: Patience,
     launch: Launch,
     audience: Audience,
 ) -> Result<Started> {
+    check_text(
+        "the home",
+        home.path(),
+        "choose another with --home or PH_HOME",
+    )?;
+    check_text(
+        "its directory",
+        &launch.cwd,
+        "choose another with --cwd, or rename it",
+    )?;
+    for socket in &launch.sockets {
+        check_text("a socket", socket, "choose another path for --socket")?;
+    }
     let place = Place::of(home, &launch.name);
     place.prepare()?;
-    let path = place.log_file();
-    let log = private_file()
-        .append(true)
-        .create(true)
-        .open(&path)
-        .map_err(|error| Report::storage(format!("cannot open {}: {error}", path.display())))?;
-    if log.metadata().is_ok_and(|meta| meta.len() > LOG) {
-        let _ = log.set_len(0);
-    }
+    let log = place.log()?;
     let cannot =
         |error: std::io::Error| Report::storage(format!("cannot start a session: {error}"));
     let ph = std::env::current_exe().map_err(cannot)?;
@@ -108,8 +157,9 @@ pub(crate) fn start(
         }
         Err(_) => {
             let _ = host.wait();
+            let log = place.log_file();
             Err(Report::storage("the session ended before it had begun")
-                .hint(format!("its log may say why: {}", path.display())))
+                .hint(format!("its log may say why: {}", log.display())))
         }
     }
 }

@@ -196,12 +196,12 @@ impl Task {
     }
 
     /// The next output, once there is room for it where it is heard.
-    async fn read(&self, buffer: &mut [u8]) -> Read {
+    async fn read(&mut self, buffer: &mut [u8]) -> Read {
         // A person who watches waits for no program that listens.
         if self.listened && self.viewers.is_empty() {
             self.stage.hub.wait_for_readers().await;
         }
-        read(&self.stage.pty, buffer).await
+        read(&mut self.stage, buffer).await
     }
 
     fn wakeup(&self, ends_at: Option<Instant>) -> Option<Instant> {
@@ -212,9 +212,9 @@ impl Task {
         [record, draw, sync, ends_at].into_iter().flatten().min()
     }
 
+    /// Passes on what the screen has taken in.
     fn output(&mut self, bytes: &[u8]) {
         let now = Instant::now();
-        self.stage.screen.feed(bytes);
         let answers = self.stage.screen.take_replies();
         if !answers.is_empty() {
             self.stage.keyboard.try_type_in(Typed::Answer(answers));
@@ -429,8 +429,11 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
-/// Reads as much as is there, up to the buffer's size: the kernel gives it in small pieces.
-async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
+/// Reads as much as is there, up to the buffer's size: the kernel gives it in small pieces. The
+/// screen takes each in before the next is read, and meanwhile the kernel gets that one ready: who
+/// asks sooner finds nothing, and sleeps once a piece.
+async fn read(stage: &mut Stage, buffer: &mut [u8]) -> Read {
+    let Stage { pty, screen, .. } = stage;
     let Ok(mut ready) = pty.readable().await else {
         return Read::End;
     };
@@ -444,7 +447,10 @@ async fn read(pty: &AsyncFd<OwnedFd>, buffer: &mut [u8]) -> Read {
                     Read::Some(filled)
                 };
             }
-            Ok(count) => filled += count,
+            Ok(count) => {
+                screen.feed(&buffer[filled..filled + count]);
+                filled += count;
+            }
             Err(Errno::AGAIN) => {
                 ready.clear_ready();
                 break;

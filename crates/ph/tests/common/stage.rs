@@ -2,7 +2,10 @@
 //! the test, however that ends.
 
 use super::{Done, PATIENCE, Ph, path_text};
+use posthaste_core::MessageId;
+use posthaste_core::receipt::Proven;
 use posthaste_lab::pty::{Size, Terminal};
+use posthaste_store::{Home, Journal, Patience};
 use rustix::process::{Pid, Signal};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -142,6 +145,25 @@ impl Stage {
         until_so(&format!("{name} to show {text:?}"), || {
             self.peek(name).contains(text)
         });
+    }
+
+    /// Sends until a message is caught between the beginning of its offer and its end. There are
+    /// some 50 ms between the two, in which a text stands without its Enter.
+    pub(crate) fn catch_offering(&self, name: &str, journal: &mut Journal) -> String {
+        until("an offer that is under way", || {
+            let id = self.send(&format!("{name} hello"));
+            let message: MessageId = id.parse().expect("an id");
+            let proven = until("its offer", || {
+                let letter = journal.letter(message).expect("a journal")?;
+                let proven = letter.standing.proven;
+                (proven != Proven::Stored).then_some(proven)
+            });
+            (proven == Proven::Offering).then_some(id)
+        })
+    }
+
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::open(Home::at(self.home()), Patience::DEFAULT).expect("a journal")
     }
 
     pub(crate) fn show(&self, id: &str) -> Value {
@@ -367,6 +389,15 @@ pub(crate) fn ticks(pid: i32) -> u64 {
     let fields: Vec<&str> = text.rsplit(") ").next().unwrap_or("").split(' ').collect();
     let field = |at: usize| fields.get(at).and_then(|f| f.parse::<u64>().ok());
     field(11).unwrap_or(0) + field(12).unwrap_or(0)
+}
+
+/// How often a process has gone to sleep until something wakes it.
+pub(crate) fn sleeps(pid: i32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let count = text
+        .lines()
+        .find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+    count.map_or(0, |count| count.trim().parse().expect("a number"))
 }
 
 fn pids() -> impl Iterator<Item = i32> {

@@ -138,10 +138,16 @@ fn a_pause_holds_mail_and_says_why_until_it_is_resumed() {
     ] {
         assert_eq!(why[field], want, "{field}: {why}");
     }
+    // Listeners hear the same reason.
+    let told = wire.wait_for_event("message", "receipt");
+    assert_eq!(
+        (&told["receipt"], &told["reason"]),
+        (&json!("stored"), &json!("delivery is paused"))
+    );
     assert_eq!(wire.result("resume", json!({})), json!({"paused": false}));
     let want = format!("[ph message from: alice id: {}] hi\r", &id[..8]);
     wait_for("the message", || (tty.typed() == want).then_some(()));
-    let mut receipts = Vec::new();
+    let mut receipts = vec!["stored".to_owned()];
     while receipts.last().map(String::as_str) != Some("offered") {
         let told = wire.wait_for_event("message", "receipt");
         assert_eq!(

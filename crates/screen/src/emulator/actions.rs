@@ -13,7 +13,6 @@ use alacritty_terminal::vte::ansi::{
     KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedPrivateMode,
     PrivateMode, Rgb, StandardCharset, TabulationClearMode,
 };
-use unicode_width::UnicodeWidthChar;
 
 const TITLE_BYTES: usize = 1024;
 const TITLES: usize = 16;
@@ -76,13 +75,11 @@ impl Handler for Emulator {
 
     #[inline]
     fn input(&mut self, c: char) {
-        if !c.is_ascii() && c.width() == Some(0) && self.crowded() {
-            return;
+        // Nearly everything is plain text, and must not pay for the rest.
+        let is_plain = c.is_ascii() && !self.mode().contains(TermMode::INSERT);
+        if is_plain || self.admits(c) {
+            self.term.input(c);
         }
-        if self.mode().contains(TermMode::INSERT) {
-            self.make_room(c.width().unwrap_or(1));
-        }
-        self.term.input(c);
     }
 
     fn insert_blank(&mut self, count: usize) {

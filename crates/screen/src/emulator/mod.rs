@@ -20,6 +20,7 @@ use alacritty_terminal::vte::ansi::{
 };
 use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use unicode_width::UnicodeWidthChar;
 
 /// A program that asks more than this without ever reading is not answered further.
 const ANSWERS: usize = 256;
@@ -262,6 +263,18 @@ impl Emulator {
         } else if next.0 as usize != self.region.end {
             self.part(next.min(self.term.bottommost_line()), edge);
         }
+    }
+
+    /// Whether this character may be written; makes room for it where it is inserted.
+    #[inline(never)]
+    fn admits(&mut self, c: char) -> bool {
+        if !c.is_ascii() && c.width() == Some(0) && self.crowded() {
+            return false;
+        }
+        if self.mode().contains(TermMode::INSERT) {
+            self.make_room(c.width().unwrap_or(1));
+        }
+        true
     }
 
     /// Whether the character that a mark would join has all the marks it may have.

@@ -69,14 +69,7 @@ impl Clerk {
                 Ok(None) | Err(_) => break,
             }
         }
-        // Who listens hears what became of the mail up to the end.
-        let looks = 1 + usize::from(self.looking.is_some());
-        self.look();
-        for _ in 0..looks {
-            if let Ok(Some(view)) = tokio::time::timeout(LAST_RECEIPTS, self.viewed.recv()).await {
-                self.see(view);
-            }
-        }
+        self.last_look(Instant::now() + LAST_RECEIPTS).await;
         let run = match (&self.ending, status) {
             (Some(_), _) => Run::Stopped,
             (None, Ok(status)) if status.success() => Run::Completed,

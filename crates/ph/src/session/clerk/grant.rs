@@ -168,22 +168,15 @@ impl Clerk {
             .then(|| (judged.since.wall, judged.evidence.clone()));
         let (ended_at, exit) = end.unzip();
         wire::Session {
-            name: record.launch.name.to_string(),
             activity,
             blocked_on,
             since: judged.since.wall,
             evidence: judged.evidence,
-            pid: Some(record.pid),
-            child_pid: Some(record.child_pid),
-            socket: Some(record.socket.to_string_lossy().into_owned()),
-            command: record.launch.command.clone(),
-            cwd: record.launch.cwd.to_string_lossy().into_owned(),
-            harness: record.launch.harness.clone(),
-            started_at: record.started_at,
             unread: self.view.unread,
             queued: self.view.pending.queued,
             ended_at,
             exit,
+            ..record.session()
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::Clerk;
 use posthaste_core::fact::Event as Fact;
-use posthaste_core::{AgentName, Timestamp, why};
+use posthaste_core::why::{self, Why};
+use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
 use posthaste_store::{Error, Journal, Pending};
 use posthaste_wire::event::{self, MessageEvent, StateChange};
 use posthaste_wire::topic::Topic;
@@ -15,7 +16,14 @@ pub(super) struct View {
     pub(super) unread: u64,
     /// The last fact that listeners were told of; none before the first look.
     pub(super) seq: Option<u64>,
-    events: Vec<MessageEvent>,
+    happened: Vec<Happened>,
+}
+
+/// A step of a message, and its letter as it stands since. Its body is left out.
+#[derive(Debug)]
+struct Happened {
+    receipt: &'static str,
+    letter: Letter,
 }
 
 /// A look that is under way.
@@ -59,11 +67,11 @@ impl Clerk {
         let look = self.looking.take();
         match view {
             Ok(view) => {
-                for event in &view.events {
-                    let event = event::Event::Message(event.clone());
+                self.view = view;
+                for happened in std::mem::take(&mut self.view.happened) {
+                    let event = event::Event::Message(self.message_event(happened));
                     self.shared.hub.tell(Topic::Message, &event);
                 }
-                self.view = view;
                 self.trouble = None;
                 self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
                 self.is_sure = look.is_some_and(|look| look.is_sure);
@@ -86,6 +94,43 @@ impl Clerk {
         self.is_fresh = false;
         if let Some(look) = &mut self.looking {
             look.is_fresh = false;
+        }
+    }
+
+    /// What listeners are told of a message: why it waits is this session's to say.
+    fn message_event(&self, happened: Happened) -> MessageEvent {
+        let Happened { receipt, letter } = happened;
+        let now = self.now();
+        let held = self.desk.hold(now, &letter, &self.view.pending.due);
+        let reason = match why::why_live(&letter, now.wall, held) {
+            Why::Held(hold) => Some(hold.reason),
+            Why::Arrived { .. } => None,
+        };
+        MessageEvent {
+            id: letter.message.id,
+            receipt: receipt.to_owned(),
+            reason,
+            from: letter.message.envelope.from.to_string(),
+            to: letter.message.to.to_string(),
+        }
+    }
+
+    /// A last look, so that listeners hear what became of the mail before they hear of the end.
+    pub(super) async fn last_look(&mut self, deadline: Instant) {
+        if !self.shared.hub.wants(Topic::Message) {
+            return;
+        }
+        // One that is under way may have begun too early.
+        let mut looks = if self.looking.is_some() { 2 } else { 1 };
+        while looks > 0 {
+            if self.looking.is_none() {
+                self.look();
+            }
+            match tokio::time::timeout_at(deadline.into(), self.viewed.recv()).await {
+                Ok(Some(view)) => self.see(view),
+                Ok(None) | Err(_) => return,
+            }
+            looks -= 1;
         }
     }
 
@@ -130,50 +175,43 @@ impl View {
         let pending = journal.pending(agent, now)?;
         let unread = journal.count(agent, now)?.unread;
         let head = journal.head()?;
-        let mut events = Vec::new();
+        let mut happened = Vec::new();
         if let (Some(seq), true) = (seq, is_listened) {
-            events = message_events(journal, agent, seq, head, now)?;
+            happened = happened_since(journal, agent, seq, head)?;
         }
         Ok(Self {
             pending,
             unread,
             seq: Some(head),
-            events,
+            happened,
         })
     }
 }
 
 /// What happened to this agent's messages after one fact and up to another.
-fn message_events(
+fn happened_since(
     journal: &mut Journal,
     agent: &AgentName,
     mut seq: u64,
     head: u64,
-    now: Timestamp,
-) -> Result<Vec<MessageEvent>, Error> {
-    let mut events = Vec::new();
+) -> Result<Vec<Happened>, Error> {
+    let mut all = Vec::new();
     while seq < head {
         let page = journal.facts_after(seq)?;
         let Some(last) = page.last() else { break };
         seq = last.seq;
         for record in page.iter().filter(|record| record.agent == agent.as_str()) {
             let Ok(fact) = record.read() else { continue };
-            let id = match &fact.event {
-                Fact::Message(_) => posthaste_core::MessageId(fact.id),
-                Fact::Progress(progress) => progress.message,
+            let (id, receipt) = match &fact.event {
+                Fact::Message(_) => (MessageId(fact.id), ReceiptState::Stored.as_str()),
+                Fact::Progress(progress) => (progress.message, progress.step.as_str()),
                 Fact::Started(_) | Fact::Ended(_) => continue,
             };
-            let Some(letter) = journal.letter(id)? else {
-                continue;
-            };
-            events.push(MessageEvent {
-                id,
-                receipt: record.kind.replace("message", "stored"),
-                reason: why::reason(&letter, now),
-                from: letter.message.envelope.from.to_string(),
-                to: letter.message.to.to_string(),
-            });
+            if let Some(mut letter) = journal.letter(id)? {
+                letter.message.envelope.body = Body::Inline(String::new());
+                all.push(Happened { receipt, letter });
+            }
         }
     }
-    Ok(events)
+    Ok(all)
 }

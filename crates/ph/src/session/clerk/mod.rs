@@ -32,7 +32,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// How often the journal is looked at while there is much mail.
 const LOOK: Duration = Duration::from_millis(20);
-/// How many reports may wait: at most one errand of each kind is under way.
+/// How long unread input is looked at often; after that it is looked at now and then.
+const SOON: Duration = Duration::from_secs(1);
+/// How many reports may wait; whoever comes when it is full waits for room.
 const REPORTS: usize = 16;
 
 type Tell<T> = Box<dyn FnOnce(T)>;
@@ -228,7 +230,12 @@ impl Clerk {
             let wait = Duration::try_from(wait).unwrap_or_default();
             Instant::now() + wait.clamp(Duration::from_millis(1), bell::TICK)
         });
-        [desk, insist, look, due].into_iter().flatten().min()
+        let input = self.desk.unread_for(self.now()).map(|unread| {
+            let again = if unread < SOON { SOON / 100 } else { SOON / 4 };
+            Instant::now() + again
+        });
+        let input = input.filter(|_| !self.view.pending.due.is_empty());
+        [desk, insist, look, due, input].into_iter().flatten().min()
     }
 
     /// Whatever the time has come for.
@@ -269,6 +276,7 @@ impl Clerk {
             self.look();
         }
         self.reach_checkpoint();
+        self.look_at_input();
         self.act();
         self.tell_changes();
     }
@@ -292,6 +300,18 @@ impl Clerk {
         } else if let Some(look) = &mut self.looking {
             // What is due when it is done may be due for another reason than when it was begun.
             look.is_sure = false;
+        }
+    }
+
+    /// Sees whether the program reads what is typed, where there is more to type. Nobody tells us
+    /// when it does.
+    fn look_at_input(&mut self) {
+        if self.view.pending.due.is_empty() || self.desk.is_writing() {
+            return;
+        }
+        let is_unread = self.shared.keyboard.is_unread();
+        if is_unread != self.desk.unread_for(self.now()).is_some() {
+            self.tell(Event::Unread(is_unread));
         }
     }
 

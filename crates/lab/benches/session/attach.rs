@@ -1,0 +1,128 @@
+//! Attaching, and keys: how long until the screen is right, and until a key shows.
+
+use super::bare::Pty;
+use super::peer::Tmux;
+use super::stage::{Stage, mark};
+use super::window::{COLS, ROWS, Window};
+use posthaste_lab::bench::{Goal, Table, Unit};
+use posthaste_wire::frames::{self, Decoder, Frame};
+use posthaste_wire::plain::{Attach, Request};
+use std::io::{BufRead, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::process::Command;
+use std::time::Instant;
+
+const ATTACHES: usize = 100;
+const KEYS: usize = 2_000;
+
+pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
+    screens(table, stage);
+    keys(table, stage);
+}
+
+fn screens(table: &mut Table, stage: &mut Stage) {
+    let mut ph = stage.session("bot");
+    let Some(mut tmux) = Tmux::start(table, stage) else {
+        return;
+    };
+    let screen = format!("screen {}", mark(1));
+    ph.play(&screen);
+    tmux.player.play(&screen);
+    let [mut ours, mut theirs] = [const { Vec::new() }; 2];
+    for _ in 0..ATTACHES {
+        ours.push(to_screen(stage.ph(&["attach", "bot"])));
+        theirs.push(to_screen(Tmux::attach(stage)));
+    }
+    table.turns(
+        "ph attach to the right screen, against tmux attach",
+        Unit::Seconds,
+        &ours,
+        &theirs,
+        &Goal::AtMost(1.0),
+    );
+}
+
+fn to_screen(command: Command) -> f64 {
+    let begun = Instant::now();
+    let mut window = Window::open(command);
+    window.wait_for(&mark(1));
+    begun.elapsed().as_secs_f64()
+}
+
+fn keys(table: &mut Table, stage: &mut Stage) {
+    let mut ph = stage.session("echo");
+    ph.play("echo");
+    let mut attached = Attached::to(stage, "echo");
+    let mut pty = Pty::start(stage);
+    pty.player.play("echo");
+    let [mut ours, mut limits] = [const { Vec::new() }; 2];
+    for number in 0..KEYS {
+        let key = b'a' + u8::try_from(number % 26).unwrap();
+        let begun = Instant::now();
+        attached.type_key(key);
+        attached.output();
+        ours.push(begun.elapsed().as_secs_f64());
+        let begun = Instant::now();
+        pty.window.type_key(key);
+        pty.window.read();
+        limits.push(begun.elapsed().as_secs_f64());
+    }
+    table.turns(
+        "a key to its echo on an attached socket, against a PTY",
+        Unit::Seconds,
+        &ours,
+        &limits,
+        &Goal::AtMost(2.0),
+    );
+}
+
+/// A client that speaks frames.
+struct Attached {
+    stream: UnixStream,
+    decoder: Decoder,
+    buffer: Vec<u8>,
+}
+
+impl Attached {
+    fn to(stage: &Stage, name: &str) -> Self {
+        let request = Request::Attach(Attach {
+            cols: COLS,
+            rows: ROWS,
+            client: "ph".to_owned(),
+            ..Attach::default()
+        });
+        let mut connection = stage.connect(name);
+        let answer = connection.round_trip(&request.line());
+        assert_eq!(answer, b"{\"ok\":true}\n");
+        let mut decoder = Decoder::default();
+        decoder.feed(connection.stream.fill_buf().unwrap());
+        let mut attached = Self {
+            stream: connection.stream.into_inner(),
+            decoder,
+            buffer: vec![0; 64 << 10],
+        };
+        // The screen as it is.
+        attached.output();
+        attached
+    }
+
+    fn type_key(&mut self, key: u8) {
+        let frame = frames::encode(frames::DATA, &[key]);
+        self.stream.write_all(&frame).unwrap();
+    }
+
+    /// Waits for output.
+    fn output(&mut self) {
+        loop {
+            match self.decoder.next_frame().unwrap() {
+                Some(Frame::Data(_)) => return,
+                Some(Frame::Control(_) | Frame::Unknown(_)) => {}
+                None => {
+                    let count = self.stream.read(&mut self.buffer).unwrap();
+                    assert_ne!(count, 0, "the session is gone");
+                    self.decoder.feed(&self.buffer[..count]);
+                }
+            }
+        }
+    }
+}

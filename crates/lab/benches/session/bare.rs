@@ -1,0 +1,181 @@
+//! Limits: what the same bytes cost without anything of ours. Servers run in a process of their
+//! own, as sessions do; the terminal model is fed in this one, which is compiled as `ph` is.
+
+use super::stage::{Connection, Player, Stage};
+use super::window::{COLS, ROWS, Window};
+use alacritty_terminal::Term;
+use alacritty_terminal::event::VoidListener;
+use alacritty_terminal::term::Config;
+use alacritty_terminal::vte::ansi::Processor;
+use posthaste_lab::pty::Size;
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// What the session keeps too.
+const SCROLLBACK: usize = 500;
+/// What a session publishes at once, at most.
+const PIECE: usize = 64 << 10;
+
+pub(crate) const ECHO: &str = "__echo";
+pub(crate) const FAN: &str = "__fan";
+
+/// A process that gives back what it is sent: one thread, tokio.
+pub(crate) fn echo(socket: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let serve = async {
+        let listener = tokio::net::UnixListener::bind(socket).unwrap();
+        // Tells that it listens.
+        std::io::stdout().write_all(b"\n").unwrap();
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            tokio::task::spawn_local(async move {
+                let mut buffer = vec![0; 16 << 10];
+                while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+                    if stream.write_all(&buffer[..count]).await.is_err() {
+                        break;
+                    }
+                }
+            });
+        }
+    };
+    tokio::task::LocalSet::new().block_on(&runtime, serve);
+}
+
+/// A process that writes a file to everybody who has connected, in large pieces, each time that it
+/// is told to.
+pub(crate) fn fan(socket: &str, file: &str) {
+    let listener = UnixListener::bind(socket).unwrap();
+    std::io::stdout().write_all(b"\n").unwrap();
+    let bytes = std::fs::read(file).unwrap();
+    let mut told = [0];
+    // The first byte says how many will come.
+    std::io::stdin().read_exact(&mut told).unwrap();
+    let streams: Vec<UnixStream> = (0..told[0])
+        .map(|_| {
+            let (stream, _) = listener.accept().unwrap();
+            stream.set_nonblocking(true).unwrap();
+            stream
+        })
+        .collect();
+    while std::io::stdin().read_exact(&mut told).is_ok() {
+        let mut rests = vec![&bytes[..]; streams.len()];
+        while rests.iter().any(|rest| !rest.is_empty()) {
+            let mut waits = Vec::new();
+            for (mut stream, rest) in streams.iter().zip(&mut rests) {
+                if rest.is_empty() {
+                    continue;
+                }
+                match stream.write(&rest[..rest.len().min(PIECE)]) {
+                    Ok(count) => *rest = &rest[count..],
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                        waits.push(PollFd::new(stream, PollFlags::OUT));
+                    }
+                    Err(error) => panic!("a reader is gone: {error}"),
+                }
+            }
+            let unfinished = rests.iter().filter(|rest| !rest.is_empty()).count();
+            if waits.len() == unfinished && unfinished > 0 {
+                poll(&mut waits, None).unwrap();
+            }
+        }
+    }
+}
+
+/// This program as a server of its own.
+pub(crate) struct Server {
+    child: Child,
+    socket: PathBuf,
+}
+
+impl Server {
+    pub(crate) fn start(stage: &Stage, kind: &str, args: &[&Path]) -> Self {
+        let socket = stage.dir().join(format!("{kind}.sock"));
+        let _ = std::fs::remove_file(&socket);
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .arg(kind)
+            .arg(&socket)
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut ready = [0];
+        let listens = child.stdout.as_mut().unwrap().read_exact(&mut ready);
+        listens.unwrap();
+        Self { child, socket }
+    }
+
+    pub(crate) fn connect(&self) -> UnixStream {
+        UnixStream::connect(&self.socket).unwrap()
+    }
+
+    pub(crate) fn connection(&self) -> Connection {
+        Connection::new(self.connect())
+    }
+
+    pub(crate) fn tell(&mut self, byte: u8) {
+        let stdin = self.child.stdin.as_mut().unwrap();
+        stdin.write_all(&[byte]).unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A terminal without a session around it.
+pub(crate) struct Pty {
+    pub(crate) window: Window,
+    pub(crate) player: Player,
+}
+
+impl Pty {
+    pub(crate) fn start(stage: &mut Stage) -> Self {
+        let (script, cue) = stage.script();
+        let [program, socket] = script.as_slice() else {
+            unreachable!("a script is a program and its socket")
+        };
+        let mut command = stage.command(program);
+        command.arg(socket);
+        let window = Window::open(command);
+        let player = cue.player();
+        Self { window, player }
+    }
+}
+
+/// The terminal model alone, with the session's size and scrollback.
+pub(crate) struct Model {
+    term: Term<VoidListener>,
+    parser: Processor,
+}
+
+impl Model {
+    pub(crate) fn new() -> Self {
+        let size = Size {
+            cols: COLS,
+            rows: ROWS,
+        };
+        let config = Config {
+            scrolling_history: SCROLLBACK,
+            ..Config::default()
+        };
+        Self {
+            term: Term::new(config, &size, VoidListener),
+            parser: Processor::new(),
+        }
+    }
+
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        self.parser.advance(&mut self.term, bytes);
+    }
+}

@@ -1,0 +1,142 @@
+//! Events of the output to a hundred listeners.
+
+use super::bare::{self, Server};
+use super::stage::{PATIENCE, Stage, mark};
+use memchr::{memchr_iter, memmem};
+use posthaste_lab::bench::{Goal, Table, Unit, middle};
+use posthaste_wire::method::Subscribe;
+use posthaste_wire::param::Events;
+use posthaste_wire::topic::Interest;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use std::io::{ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::time::Instant;
+
+const LISTENERS: u8 = 100;
+const BYTES: usize = 4 << 20;
+const ROUNDS: usize = 7;
+/// Longer than the line of an event.
+const LAST_LINE: usize = 512;
+
+pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
+    let mut player = stage.session("bot");
+    let mut listeners: Vec<_> = (0..LISTENERS)
+        .map(|_| {
+            let mut connection = stage.connect("bot");
+            let events = Events(vec![Interest::Output]);
+            connection.call(&Subscribe { events });
+            Listener::new(connection.stream.into_inner())
+        })
+        .collect();
+    // What one of them hears in a first round is what the limit writes.
+    listeners[0].kept = Some(Vec::new());
+    player.begin(&format!("lines {BYTES} {}", mark(0)));
+    hear(&mut listeners, &mark(0));
+    player.wait();
+    let events = listeners[0].kept.take().unwrap();
+    let whole = usize::from(LISTENERS) * memchr_iter(b'\n', &events).count();
+    let file = stage.dir().join("events");
+    std::fs::write(&file, events).unwrap();
+    let mut server = Server::start(stage, bare::FAN, &[&file]);
+    server.tell(LISTENERS);
+    let mut readers: Vec<_> = (0..LISTENERS)
+        .map(|_| Listener::new(server.connect()))
+        .collect();
+    let [mut ours, mut limits, mut parts] = [const { Vec::new() }; 3];
+    for round in 1..=ROUNDS {
+        let begun = Instant::now();
+        player.begin(&format!("lines {BYTES} {}", mark(round)));
+        let heard = hear(&mut listeners, &mark(round));
+        ours.push(heard as f64 / begun.elapsed().as_secs_f64());
+        parts.push(heard as f64 / whole as f64);
+        player.wait();
+        let begun = Instant::now();
+        server.tell(1);
+        let heard = hear(&mut readers, &mark(0));
+        limits.push(heard as f64 / begun.elapsed().as_secs_f64());
+        assert_eq!(heard, whole, "the limit leaves nothing out");
+    }
+    table.turns(
+        &format!("events to {LISTENERS} listeners, against bare writes"),
+        Unit::PerSecond,
+        &ours,
+        &limits,
+        &Goal::AtLeast(0.5),
+    );
+    let part = 100.0 * middle(parts);
+    table.line(&format!("  of the events the listeners got {part:.1} %"));
+}
+
+/// One end of a connection on which events come.
+struct Listener {
+    stream: UnixStream,
+    /// Everything that came, where it is wanted.
+    kept: Option<Vec<u8>>,
+    lines: usize,
+    /// The end of what came, in which a mark may begin.
+    tail: Vec<u8>,
+    is_done: bool,
+}
+
+impl Listener {
+    fn new(stream: UnixStream) -> Self {
+        stream.set_nonblocking(true).unwrap();
+        Self {
+            stream,
+            kept: None,
+            lines: 0,
+            tail: Vec::new(),
+            is_done: false,
+        }
+    }
+
+    /// Reads once, and sees whether the mark has come, with the end of its line.
+    fn read(&mut self, buffer: &mut [u8], mark: &memmem::Finder<'_>) {
+        let count = match self.stream.read(buffer) {
+            Ok(0) => panic!("the connection is closed"),
+            Ok(count) => count,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(error) => panic!("cannot read events: {error}"),
+        };
+        let new = &buffer[..count];
+        if let Some(kept) = &mut self.kept {
+            kept.extend_from_slice(new);
+        }
+        self.lines += memchr_iter(b'\n', new).count();
+        // It stands in the last line.
+        self.tail
+            .extend_from_slice(&new[new.len().saturating_sub(LAST_LINE)..]);
+        self.is_done = new.ends_with(b"\n") && mark.find(&self.tail).is_some();
+        let end = self.tail.len().saturating_sub(LAST_LINE);
+        self.tail.drain(..end);
+    }
+}
+
+/// Reads everything until all have had the mark; says how many lines that were.
+fn hear(listeners: &mut [Listener], mark: &str) -> usize {
+    let mark = memmem::Finder::new(mark);
+    let patience = Timespec::try_from(PATIENCE).unwrap();
+    let mut buffer = vec![0; 64 << 10];
+    for listener in &mut *listeners {
+        listener.lines = 0;
+        listener.is_done = false;
+        listener.tail.clear();
+    }
+    loop {
+        let waiting: Vec<_> = (0..listeners.len())
+            .filter(|at| !listeners[*at].is_done)
+            .collect();
+        if waiting.is_empty() {
+            return listeners.iter().map(|listener| listener.lines).sum();
+        }
+        let mut fds: Vec<_> = waiting
+            .iter()
+            .map(|at| PollFd::new(&listeners[*at].stream, PollFlags::IN))
+            .collect();
+        assert_ne!(poll(&mut fds, Some(&patience)), Ok(0), "nothing comes");
+        let ready: Vec<_> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        for (at, _) in waiting.iter().zip(ready).filter(|(_, ready)| *ready) {
+            listeners[*at].read(&mut buffer, &mark);
+        }
+    }
+}

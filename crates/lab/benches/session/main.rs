@@ -1,0 +1,68 @@
+//! The speed of sessions: of their sockets, their terminals and their start, as ratios to limits
+//! and to peers (tmux, dtach) taken in the same run, because machines are noisy.
+//!
+//! `just bench` runs it; a name after `--` runs one part. The last column of a row says between
+//! what the middle half of the ratios lies, so how noisy it is. A peer that is not installed is
+//! left out.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+
+mod attach;
+mod bare;
+mod fanout;
+mod hundred;
+mod memory;
+mod output;
+mod peer;
+mod rpc;
+mod send;
+mod stage;
+mod window;
+
+use posthaste_lab::bench::{Programs, Table};
+use stage::Stage;
+
+fn main() {
+    // This program is its own bare server, in a process of its own.
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        [bare::ECHO, socket] => return bare::echo(socket),
+        [bare::FAN, socket, file] => return bare::fan(socket, file),
+        _ => {}
+    }
+    // One part of it can be asked for by name; cargo adds a flag of its own.
+    let wanted = words.iter().find(|word| !word.starts_with('-'));
+    type Part = (&'static str, fn(&mut Table, &mut Stage));
+    let parts: [Part; 7] = [
+        ("send", send::measure),
+        ("output", output::measure),
+        ("attach", attach::measure),
+        ("rpc", rpc::measure),
+        ("fanout", fanout::measure),
+        ("memory", memory::measure),
+        ("hundred", hundred::measure),
+    ];
+    if let Some(wanted) = wanted
+        && !parts.iter().any(|(name, _)| name == wanted)
+    {
+        panic!(
+            "no part is called {wanted}; there are {:?}",
+            parts.map(|(name, _)| name)
+        );
+    }
+    let programs = Programs::build();
+    let mut table = Table::new();
+    let mut stage = Stage::new(table.dir.path(), &programs);
+    for (name, part) in parts {
+        if wanted.is_none_or(|wanted| *wanted == name) {
+            part(&mut table, &mut stage);
+            stage.clear();
+        }
+    }
+    drop(stage);
+    table.end();
+}

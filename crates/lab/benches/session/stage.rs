@@ -1,0 +1,204 @@
+//! A temporary home with the sessions that are measured. All of them are ended when it goes, even
+//! where a measurement breaks off.
+
+use posthaste_lab::bench::Programs;
+use posthaste_wire::client;
+use posthaste_wire::method::Method;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+/// How long anything may take before the benchmark is broken.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) struct Stage {
+    pub(crate) ph: PathBuf,
+    play: PathBuf,
+    dir: PathBuf,
+    names: Vec<String>,
+    made: u32,
+}
+
+impl Stage {
+    pub(crate) fn new(dir: &Path, programs: &Programs) -> Self {
+        Self {
+            ph: programs.path("ph"),
+            play: programs.path("lab-play"),
+            dir: dir.to_owned(),
+            names: Vec::new(),
+            made: 0,
+        }
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// A command in an environment where nothing is set that could matter.
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
+        let mut command = Command::new(program.as_ref());
+        command
+            .env_clear()
+            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+            .env("HOME", &self.dir)
+            .env("PH_HOME", self.dir.join("home"))
+            .env("TMUX_TMPDIR", &self.dir)
+            .env("LANG", "C.UTF-8")
+            .env("TERM", "xterm-256color")
+            .current_dir(&self.dir)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        command
+    }
+
+    pub(crate) fn ph(&self, args: &[&str]) -> Command {
+        let mut command = self.command(&self.ph);
+        command.args(args);
+        command
+    }
+
+    /// A program for a terminal, and who tells it what to write once it runs.
+    pub(crate) fn script(&mut self) -> (Vec<PathBuf>, Cue) {
+        self.made += 1;
+        let path = self.dir.join(format!("play-{}.sock", self.made));
+        let listener = UnixListener::bind(&path).unwrap();
+        (vec![self.play.clone(), path], Cue { listener })
+    }
+
+    /// Starts a session of this name.
+    pub(crate) fn session(&mut self, name: &str) -> Player {
+        let (starting, cue) = self.starting(name);
+        let started = starting.wait_with_output().unwrap();
+        assert!(started.status.success(), "{started:?}");
+        cue.player()
+    }
+
+    /// The same, without waiting for it.
+    pub(crate) fn starting(&mut self, name: &str) -> (Child, Cue) {
+        let (script, cue) = self.script();
+        let mut command = self.ph(&["run", "--detach", "--name", name, "--socket"]);
+        let child = command
+            .arg(self.socket(name))
+            .arg("--")
+            .args(script)
+            .stderr(Stdio::inherit())
+            .spawn()
+            .unwrap();
+        self.names.push(name.to_owned());
+        (child, cue)
+    }
+
+    pub(crate) fn socket(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("{name}.sock"))
+    }
+
+    pub(crate) fn connect(&self, name: &str) -> Connection {
+        Connection::new(UnixStream::connect(self.socket(name)).unwrap())
+    }
+
+    /// Ends all sessions, all at once.
+    pub(crate) fn clear(&mut self) {
+        let names = std::mem::take(&mut self.names);
+        let stops: Vec<_> = names
+            .iter()
+            .filter_map(|name| self.ph(&["stop", "--kill", name]).spawn().ok())
+            .collect();
+        for mut stop in stops {
+            let _ = stop.wait();
+        }
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// Waits for a program of [`Stage::script`] to come.
+pub(crate) struct Cue {
+    listener: UnixListener,
+}
+
+impl Cue {
+    pub(crate) fn player(self) -> Player {
+        let (stream, _) = self.listener.accept().unwrap();
+        Player(Connection::new(stream))
+    }
+}
+
+/// A program that writes what it is told.
+pub(crate) struct Player(Connection);
+
+impl Player {
+    /// Tells it, and does not wait.
+    pub(crate) fn begin(&mut self, what: &str) {
+        self.0.write(format!("{what}\n").as_bytes());
+    }
+
+    /// Waits until it has written everything.
+    pub(crate) fn wait(&mut self) {
+        assert_eq!(self.0.line(), b"done\n");
+    }
+
+    pub(crate) fn play(&mut self, what: &str) {
+        self.begin(what);
+        self.wait();
+    }
+}
+
+/// Lines there and back.
+pub(crate) struct Connection {
+    pub(crate) stream: BufReader<UnixStream>,
+    line: Vec<u8>,
+    asked: u64,
+}
+
+impl Connection {
+    pub(crate) fn new(stream: UnixStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self {
+            stream: BufReader::with_capacity(64 << 10, stream),
+            line: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.stream.get_mut().write_all(bytes).unwrap();
+    }
+
+    pub(crate) fn line(&mut self) -> &[u8] {
+        self.line.clear();
+        self.stream.read_until(b'\n', &mut self.line).unwrap();
+        &self.line
+    }
+
+    /// One line there, one back.
+    pub(crate) fn round_trip(&mut self, line: &[u8]) -> &[u8] {
+        self.write(line);
+        self.line()
+    }
+
+    /// A call that must succeed.
+    pub(crate) fn call<M: Method>(&mut self, params: &M) {
+        self.asked += 1;
+        let request = client::request(self.asked, params);
+        let answer = self.round_trip(&request);
+        assert!(
+            memchr::memmem::find(answer, b"\"result\":").is_some(),
+            "{}",
+            String::from_utf8_lossy(answer)
+        );
+    }
+}
+
+/// A text that no other has a letter in common with at the same place, so that a screen that had
+/// the one must draw all of the other.
+pub(crate) fn mark(number: usize) -> String {
+    let letter = |at: usize| char::from(b'A' + u8::try_from((number + at * 11) % 26).unwrap());
+    format!("<{}>", (0..20).map(letter).collect::<String>())
+}

@@ -1,0 +1,253 @@
+//! What benchmarks share: a table of ratios, limits to compare with, and the programs as they are
+//! released.
+//!
+//! Machines are noisy, so nothing here judges a time by itself: it is compared with a limit that
+//! was taken in the same run, one sample of each in turn.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Some 400 bytes, as an agent would write.
+pub const BODY: &str = "Please have a look at the login page: the form still posts to the old address, and the tests \
+    that cover it were switched off in March. When you are done, tell the reviewer, and leave a note of what you \
+    learned for whoever comes next. Nothing here is urgent, but it should not be forgotten either. Thank you.";
+
+/// A benchmark's output: a line a comparison.
+#[derive(Debug)]
+pub struct Table {
+    rows: u32,
+    missed: u32,
+    /// Where everything is measured.
+    pub dir: tempfile::TempDir,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+    /// For information.
+    None,
+}
+
+/// How two figures are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds are given, microseconds or milliseconds shown.
+    Seconds,
+    /// Bytes a second, shown in millions.
+    BytesPerSecond,
+    PerSecond,
+    /// Bytes, shown as MiB.
+    Bytes,
+}
+
+impl Unit {
+    fn show(self, figure: f64) -> String {
+        match self {
+            Self::Seconds if figure < 0.01 => format!("{:.1} µs", figure * 1e6),
+            Self::Seconds => format!("{:.1} ms", figure * 1e3),
+            Self::BytesPerSecond => format!("{:.1} MB/s", figure / 1e6),
+            Self::PerSecond if figure < 1e6 => format!("{figure:.0}/s"),
+            Self::PerSecond => format!("{:.2} M/s", figure / 1e6),
+            Self::Bytes => format!("{:.2} MiB", figure / f64::from(1 << 20)),
+        }
+    }
+}
+
+#[allow(
+    clippy::unwrap_used,
+    clippy::new_without_default,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+impl Table {
+    /// Begins a table, with its head.
+    pub fn new() -> Self {
+        let table = Self {
+            rows: 0,
+            missed: 0,
+            dir: tempfile::tempdir().unwrap(),
+        };
+        table.line(&format!(
+            "{:<58} {:>12} {:>12} {:>7}  goal",
+            "", "measured", "limit", "ratio"
+        ));
+        table
+    }
+
+    /// Says something between the rows.
+    pub fn line(&self, text: &str) {
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{text}").and_then(|()| out.flush()).unwrap();
+    }
+
+    pub fn row(&mut self, what: &str, measured: Duration, limit: Duration, goal: &Goal) {
+        let (measured, limit) = (measured.as_secs_f64(), limit.as_secs_f64());
+        let ratio = measured / limit;
+        let shown = |figure| format!("{:.1} µs", figure * 1e6);
+        self.verdict(what, &shown(measured), &shown(limit), ratio, goal);
+    }
+
+    /// Medians of samples that were taken in turn, and between what the middle half of the ratios
+    /// of neighbours lies.
+    pub fn turns(&mut self, what: &str, unit: Unit, ours: &[f64], limit: &[f64], goal: &Goal) {
+        let mut ratios: Vec<_> = ours.iter().zip(limit).map(|(a, b)| a / b).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        let at = |part: usize| ratios[part * (ratios.len() - 1) / 4];
+        let (ours, limit) = (middle(ours.to_vec()), middle(limit.to_vec()));
+        let spread = format!("{:.2}–{:.2}", at(1), at(3));
+        let (shown, against) = (unit.show(ours), unit.show(limit));
+        self.judge(what, &shown, &against, ours / limit, goal, &spread);
+    }
+
+    /// A figure against one that does not move.
+    pub fn fixed(&mut self, what: &str, unit: Unit, ours: f64, limit: f64, goal: &Goal) {
+        let (shown, against) = (unit.show(ours), unit.show(limit));
+        self.verdict(what, &shown, &against, ours / limit, goal);
+    }
+
+    pub fn verdict(&mut self, what: &str, measured: &str, limit: &str, ratio: f64, goal: &Goal) {
+        self.judge(what, measured, limit, ratio, goal, "");
+    }
+
+    fn judge(
+        &mut self,
+        what: &str,
+        measured: &str,
+        limit: &str,
+        ratio: f64,
+        goal: &Goal,
+        spread: &str,
+    ) {
+        let (verdict, goal) = match goal {
+            Goal::AtMost(most) => (Some(ratio <= *most), format!("≤ {most}")),
+            Goal::AtLeast(least) => (Some(ratio >= *least), format!("≥ {least}")),
+            Goal::None => (None, String::new()),
+        };
+        self.rows += u32::from(verdict.is_some());
+        self.missed += u32::from(verdict == Some(false));
+        let verdict = match verdict {
+            Some(true) => "ok",
+            Some(false) => "MISSED",
+            None => "",
+        };
+        let line = format!(
+            "{what:<58} {measured:>12} {limit:>12} {ratio:>7.3}  {goal:<7} {verdict:<6} {spread}"
+        );
+        self.line(line.trim_end());
+    }
+
+    /// Says how many goals were missed.
+    pub fn end(self) {
+        if self.missed > 0 {
+            self.line(&format!("\n{} of {} goals missed", self.missed, self.rows));
+        }
+    }
+}
+
+pub fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}
+
+pub fn middle(mut figures: Vec<f64>) -> f64 {
+    figures.sort_unstable_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+pub fn time(run: impl FnOnce()) -> Duration {
+    let start = Instant::now();
+    run();
+    start.elapsed()
+}
+
+/// The programs that are measured, built as they are released. To compare two builds,
+/// `PH_BENCH_PROGRAMS` names a directory with others.
+#[derive(Debug)]
+pub enum Programs {
+    /// What cargo said of them, a JSON object a line.
+    Built(String),
+    Given(PathBuf),
+}
+
+#[allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+impl Programs {
+    pub fn build() -> Self {
+        if let Some(dir) = std::env::var_os("PH_BENCH_PROGRAMS") {
+            return Self::Given(dir.into());
+        }
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .ancestors()
+            .nth(2)
+            .unwrap();
+        let built = Command::new(cargo)
+            .current_dir(root)
+            .args([
+                "build",
+                "--profile",
+                "dist",
+                "--config",
+                ".cargo/dist.toml",
+                "--bins",
+                "--message-format",
+                "json",
+            ])
+            .args(["-p", "posthaste", "-p", "posthaste-lab"])
+            .stderr(Stdio::inherit())
+            .output()
+            .unwrap();
+        assert!(built.status.success(), "the programs do not build");
+        Self::Built(String::from_utf8(built.stdout).unwrap())
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        let built = match self {
+            Self::Built(built) => built,
+            Self::Given(dir) => return dir.join(name),
+        };
+        let end = format!("/{name}\"");
+        let line = built.lines().find_map(|line| {
+            let path = line.split_once("\"executable\":\"")?.1;
+            path.starts_with('/')
+                .then_some(path)
+                .filter(|path| path.contains(&end))
+        });
+        PathBuf::from(line.unwrap().split('"').next().unwrap())
+    }
+}
+
+/// The limit of every durable write: one row, one transaction, one fdatasync.
+#[derive(Debug)]
+pub struct SyncedCommit {
+    conn: rusqlite::Connection,
+}
+
+#[allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+impl SyncedCommit {
+    pub fn new(path: &Path) -> Self {
+        let conn = rusqlite::Connection::open(path).unwrap();
+        conn.execute_batch(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; CREATE TABLE t(id INTEGER PRIMARY KEY, body TEXT)",
+        )
+        .unwrap();
+        Self { conn }
+    }
+
+    pub fn commit(&mut self, body: &str) -> Duration {
+        time(|| {
+            self.conn
+                .prepare_cached("INSERT INTO t(body) VALUES (?1)")
+                .unwrap()
+                .execute([body])
+                .unwrap();
+        })
+    }
+}
