@@ -2,7 +2,6 @@ use super::names::{NameParser, complete_agents};
 use crate::attach::{self, Key, Left, Options};
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::session::place::Place;
 use posthaste_core::AgentName;
 use std::path::{Path, PathBuf};
 
@@ -71,17 +70,13 @@ pub(super) fn show(context: &mut Context, socket: &Path, options: Options) -> Re
 
 /// Where a live session of this name listens.
 fn socket_of(context: &Context, name: &AgentName) -> Result<PathBuf> {
-    let place = Place::of(&context.home, name);
-    if place.is_held()?
-        && let Some(record) = place.record()
-    {
-        return Ok(record.socket);
+    // One that is on its way out still has its lock, and nothing more to show.
+    match super::status::find(context, name)?.socket {
+        Some(socket) => Ok(PathBuf::from(socket)),
+        None => Err(
+            Report::refused(format!("no session of {name} is running")).hint(format!(
+                "'ph peek {name}' shows what it showed last; 'ph restart {name}' starts it again"
+            )),
+        ),
     }
-    // Of a name that never ran this is the error to give.
-    super::status::find(context, name)?;
-    Err(
-        Report::refused(format!("no session of {name} is running")).hint(format!(
-            "'ph peek {name}' shows what it showed last; 'ph restart {name}' starts it again"
-        )),
-    )
 }

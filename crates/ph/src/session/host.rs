@@ -304,7 +304,7 @@ impl Running {
             drained: Some(quiet),
         });
         tokio::task::spawn_local(showing);
-        let (wishes, wished) = mpsc::channel(WISHES);
+        let (wishes, mut wished) = mpsc::channel(WISHES);
         let (taken, taken_by) = watch::channel(None);
         let (interactive, is_interactive) = watch::channel(false);
         let (ended, how_ended) = watch::channel(None);
@@ -338,9 +338,11 @@ impl Running {
             taken,
             interactive,
         });
-        let status = clerk.run(wished, &mut child, drained).await;
+        let status = clerk.run(&mut wished, &mut child, drained).await;
         let how = ending(&status);
         self.end(&how).await;
+        // Who asks from here on is told that it ends, and finds how in the journal.
+        drop(wished);
         let _ = ended.send(Some(how.to_string()));
         if audience == Audience::Expected {
             let come = async {

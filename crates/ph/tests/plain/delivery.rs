@@ -6,6 +6,7 @@ use crate::common::{PATIENCE, Ph, wait_for};
 use posthaste_lab::tty::Tty;
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const INTERRUPT: &str = "\u{3}";
@@ -262,6 +263,44 @@ fn nothing_is_typed_into_a_program_that_is_starting() {
         String::new(),
     ];
     wait_for_typed(&tty, &want.join("\r"));
+}
+
+/// Mail is looked up again before each turn, and there is always more of it.
+#[test]
+fn mail_that_never_stops_coming_holds_up_none_of_it() {
+    let (session, tty) = Session::tty(true);
+    session.wait_for_activity("idle");
+    let (is_over, socket) = (AtomicBool::new(false), session.socket.as_path());
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut wire = Wire::to(socket);
+                while !is_over.load(Ordering::Relaxed) {
+                    wire.result("send", json!({"from": "a", "body": "x"}));
+                }
+            });
+        }
+        let deadline = Instant::now() + PATIENCE;
+        let turns = || tty.typed().matches("\u{1b}[201~\r").count();
+        while turns() < 10 && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    let typed = tty.typed();
+    let turns = typed.matches("\u{1b}[201~\r").count();
+    assert!(turns >= 10, "only {turns} turns");
+    // No turn is empty, and no message comes twice.
+    assert!(!typed.contains("\u{1b}[200~\u{1b}"), "{typed:?}");
+    let mut ids: Vec<&str> = typed
+        .split(" id: ")
+        .skip(1)
+        .map(|rest| rest.get(..8).unwrap_or(rest))
+        .collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), all);
 }
 
 #[test]

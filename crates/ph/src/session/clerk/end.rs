@@ -54,7 +54,7 @@ impl Clerk {
         mut self,
         status: &std::io::Result<ExitStatus>,
         drained: oneshot::Receiver<()>,
-        mut wishes: mpsc::Receiver<Wish>,
+        wishes: &mut mpsc::Receiver<Wish>,
     ) {
         self.shared.terminal.ask(Ask::End).await;
         let _ = drained.await;
@@ -77,8 +77,7 @@ impl Clerk {
         };
         self.set_run(run);
         self.tell_changes();
-        self.clear_up(&mut wishes).await;
-        wishes.close();
+        self.clear_up(wishes).await;
         while let Ok(wish) = wishes.try_recv() {
             self.grant(wish);
         }

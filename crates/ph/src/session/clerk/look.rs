@@ -26,6 +26,15 @@ struct Happened {
     letter: Letter,
 }
 
+/// A look that is under way.
+#[derive(Debug)]
+pub(super) struct Looking {
+    /// Whether it was begun after the last report.
+    is_fresh: bool,
+    /// Whether it was begun because something is due.
+    pub(super) is_sure: bool,
+}
+
 impl Clerk {
     /// The first look, before anybody is answered.
     pub(super) async fn first_look(&mut self) {
@@ -38,7 +47,10 @@ impl Clerk {
     /// Begins to look; what is found comes back later.
     pub(super) fn look(&mut self) {
         self.is_stale = false;
-        self.is_looking = true;
+        self.looking = Some(Looking {
+            is_fresh: true,
+            is_sure: std::mem::take(&mut self.is_wanted),
+        });
         self.looked_at = Instant::now();
         let (shared, views) = (self.shared.clone(), self.views.clone());
         let seq = self.view.seq;
@@ -52,7 +64,7 @@ impl Clerk {
 
     /// What a look has found.
     pub(super) fn see(&mut self, view: Result<View, Error>) {
-        self.is_looking = false;
+        let look = self.looking.take();
         match view {
             Ok(view) => {
                 self.view = view;
@@ -61,17 +73,27 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.trouble = None;
-                // One that was looked up while an offer was being recorded may be from before it.
-                self.is_fresh = !self.is_stale;
+                self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
+                self.is_sure = look.is_some_and(|look| look.is_sure);
             }
-            // The next tick brings another look.
+            // The next tick brings another look; until then nothing is begun.
             Err(error) => {
+                self.is_fresh = false;
                 let trouble = error.to_string();
                 if self.trouble.as_ref() != Some(&trouble) {
                     super::log::line(format!("the mail cannot be looked at: {trouble}"));
                     self.trouble = Some(trouble);
                 }
             }
+        }
+    }
+
+    /// What is known of the mail, or is being looked up now, may be from before something that
+    /// was recorded.
+    pub(super) fn outdate(&mut self) {
+        self.is_fresh = false;
+        if let Some(look) = &mut self.looking {
+            look.is_fresh = false;
         }
     }
 
@@ -99,9 +121,9 @@ impl Clerk {
             return;
         }
         // One that is under way may have begun too early.
-        let mut looks = if self.is_looking { 2 } else { 1 };
+        let mut looks = if self.looking.is_some() { 2 } else { 1 };
         while looks > 0 {
-            if !self.is_looking {
+            if self.looking.is_none() {
                 self.look();
             }
             match tokio::time::timeout_at(deadline.into(), self.viewed.recv()).await {

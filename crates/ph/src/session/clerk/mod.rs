@@ -15,9 +15,9 @@ use super::pulse::Pulse;
 use super::viewer::ViewerId;
 use super::{Shared, log};
 use end::{Ending, Signals};
-use look::View;
+use look::{Looking, View};
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Desk, Effect, Event, Manner};
+use posthaste_core::delivery::{Decision, Desk, Effect, Event, Manner};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
 use posthaste_core::{Letter, MessageId, Timestamp};
@@ -92,9 +92,13 @@ pub(crate) struct Clerk {
     desk: Desk,
     begun: Instant,
     view: View,
-    /// Whether the view is from after the last offer.
+    /// Whether the view is from after the last report.
     is_fresh: bool,
-    is_looking: bool,
+    /// Whether it was asked for because something is due.
+    is_sure: bool,
+    looking: Option<Looking>,
+    /// Whether something is due, and mail that came since may go before it.
+    is_wanted: bool,
     looked_at: Instant,
     /// Why the last look failed, which is said once.
     trouble: Option<String>,
@@ -133,7 +137,9 @@ impl Clerk {
             begun,
             view: View::default(),
             is_fresh: false,
-            is_looking: false,
+            is_sure: false,
+            looking: None,
+            is_wanted: false,
             looked_at: begun,
             trouble: None,
             is_stale: true,
@@ -163,7 +169,7 @@ impl Clerk {
     /// Serves until the program has ended and its last output is read; gives back how it ended.
     pub(crate) async fn run(
         mut self,
-        mut wishes: mpsc::Receiver<Wish>,
+        wishes: &mut mpsc::Receiver<Wish>,
         child: &mut Child,
         drained: oneshot::Receiver<()>,
     ) -> std::io::Result<ExitStatus> {
@@ -217,7 +223,7 @@ impl Clerk {
             Some(Ending::Asked { insist_at }) => Some(insist_at),
             Some(Ending::Insisted) | None => None,
         };
-        let look = (self.is_stale && !self.is_looking).then(|| self.looked_at + LOOK);
+        let look = (self.is_stale && self.looking.is_none()).then(|| self.looked_at + LOOK);
         let due = self.view.pending.next.map(|at| {
             let wait = at.duration_since(crate::times::now());
             // The wall may step: look again now and then.
@@ -266,17 +272,35 @@ impl Clerk {
             self.is_stale = true;
             self.send(errands::expire(self.shared.clone()));
         }
-        if self.is_stale && !self.is_looking && self.looked_at + LOOK <= now {
+        if self.is_stale && self.looking.is_none() && self.looked_at + LOOK <= now {
             self.look();
         }
         self.reach_checkpoint();
         self.look_at_input();
-        if self.is_fresh {
-            let (now, pending) = (self.now(), &self.view.pending.due);
+        self.act();
+        self.tell_changes();
+    }
+
+    /// Begins with what is due. Where mail has come since it was looked up, it is looked up once
+    /// more, because some of that may go before it; then it begins whatever comes meanwhile.
+    fn act(&mut self) {
+        let is_sure = std::mem::take(&mut self.is_sure);
+        let (now, pending) = (self.now(), &self.view.pending.due);
+        let is_due =
+            self.is_fresh && matches!(self.desk.next(now, pending), Decision::Offer { .. });
+        let is_current = !self.is_stale && self.looking.is_none();
+        self.is_wanted = is_due && !is_current && !is_sure;
+        if self.is_wanted {
+            if self.looking.is_none() {
+                self.look();
+            }
+        } else if is_due {
             let effects = self.desk.act(now, pending);
             self.perform(effects);
+        } else if let Some(look) = &mut self.looking {
+            // What is due when it is done may be due for another reason than when it was begun.
+            look.is_sure = false;
         }
-        self.tell_changes();
     }
 
     /// Sees whether the program reads what is typed, where there is more to type. Nobody tells us
@@ -308,7 +332,7 @@ impl Clerk {
                 Effect::Key(key) => self.shared.keyboard.try_type_in(Typed::Bytes(key)),
                 Effect::Offer { ids } => {
                     // What is known of the mail is old as soon as this is recorded.
-                    self.is_fresh = false;
+                    self.outdate();
                     self.send(errands::offer(shared, ids));
                 }
                 Effect::Write { ids } => {
@@ -364,6 +388,7 @@ impl Clerk {
         if !self.desk.is_writing() {
             self.lease = None;
         }
+        self.outdate();
         self.is_stale = true;
     }
 }
