@@ -185,7 +185,10 @@ impl Task {
                 read = self.read(&mut buffer[..most]) => match read {
                     Read::Some(count) => {
                         self.output(&buffer[..count]);
-                        tokio::task::yield_now().await;
+                        // Where nothing is left to read, the others get their turn anyway.
+                        if count == most {
+                            tokio::task::yield_now().await;
+                        }
                     }
                     Read::Nothing => {}
                     Read::End => break,
