@@ -114,14 +114,27 @@ impl Place {
     /// Makes the directory, for this user alone.
     pub(crate) fn prepare(&self) -> Result<()> {
         let dir = self.dir();
-        private_dir(&dir)?;
-        match dir.symlink_metadata() {
-            Ok(meta) if meta.is_dir() => Ok(()),
-            Ok(_) => Err(Report::storage(format!(
-                "{} is no directory",
-                dir.display()
-            ))),
-            Err(error) => Err(cannot("look at", &dir, &error)),
+        let deadline = Instant::now() + LOOKERS;
+        loop {
+            let made = make_private(&dir);
+            match dir.symlink_metadata() {
+                Ok(meta) if meta.is_dir() => return Ok(()),
+                Ok(_) => {
+                    return Err(Report::storage(format!(
+                        "{} is no directory",
+                        dir.display()
+                    )));
+                }
+                Err(error) => {
+                    let error = made.err().unwrap_or(error);
+                    // A start that failed may just have removed it.
+                    let was_there =
+                        matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound);
+                    if !was_there || Instant::now() > deadline {
+                        return Err(cannot("create", &dir, &error));
+                    }
+                }
+            }
         }
     }
 
@@ -393,11 +406,11 @@ fn is_absent(error: &std::io::Error) -> bool {
 }
 
 pub(crate) fn private_dir(dir: &Path) -> Result<()> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o700)
-        .create(dir)
-        .map_err(|error| cannot("create", dir, &error))
+    make_private(dir).map_err(|error| cannot("create", dir, &error))
+}
+
+fn make_private(dir: &Path) -> std::io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
 /// For this user alone, and never through a link.
