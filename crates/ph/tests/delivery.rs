@@ -333,7 +333,7 @@ fn an_agent_that_does_not_read_is_given_no_more() {
     stage.until_shown("bot", "still drawing");
     let pid = stage.pid("bot");
     assert!(stage.run("stop bot").ok().starts_with("bot has ended"));
-    assert!(!is_alive(pid));
+    until_so("its end", || !is_alive(pid));
     assert_eq!(stage.receipts(&first), ["stored", "offering", "offered"]);
     assert_eq!(stage.rule(&last), "no-session");
     // One that reads gets the rest, and no nudge of yesterday.
