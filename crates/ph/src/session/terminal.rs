@@ -22,9 +22,13 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How much is read before others get their turn.
 const BATCH: usize = 64 * 1024;
-/// The same while somebody hears of every line: each byte may be one, and an outbox that is read
-/// must have room for all of their events.
-const TOLD_BATCH: usize = 4 * 1024;
+/// How much the events of one batch may take up: an outbox that is read must have room for all of
+/// them. Each byte may be a line.
+const TOLD: usize = 512 * 1024;
+/// What the event of a line takes up beside its text, at most.
+const EVENT: usize = 128;
+/// Less is not worth being read by itself.
+const LEAST: usize = 1024;
 /// How much of an unfinished line is kept for who begins to listen.
 const UNFINISHED: usize = 64 * 1024;
 /// How often the recording is written, and viewers of another size are drawn.
@@ -150,7 +154,10 @@ struct Task {
 
 /// How a read of the terminal went.
 enum Read {
+    /// All that was there.
     Some(usize),
+    /// As much as may be read at once.
+    Batch(usize),
     /// Nothing for now.
     Nothing,
     /// The program and everybody else has closed it.
@@ -163,11 +170,6 @@ impl Task {
         let mut ends_at: Option<Instant> = None;
         loop {
             let wakeup = self.wakeup(ends_at);
-            let most = if self.stage.hub.wants_output() {
-                TOLD_BATCH
-            } else {
-                BATCH
-            };
             tokio::select! {
                 biased;
                 ask = asks.recv() => match ask {
@@ -182,13 +184,12 @@ impl Task {
                     }
                     self.tick(now);
                 }
-                read = self.read(&mut buffer[..most]) => match read {
-                    Read::Some(count) => {
+                read = self.read(&mut buffer) => match read {
+                    // The others get their turn while the next is waited for.
+                    Read::Some(count) => self.output(&buffer[..count]),
+                    Read::Batch(count) => {
                         self.output(&buffer[..count]);
-                        // Where nothing is left to read, the others get their turn anyway.
-                        if count == most {
-                            tokio::task::yield_now().await;
-                        }
+                        tokio::task::yield_now().await;
                     }
                     Read::Nothing => {}
                     Read::End => break,
@@ -436,42 +437,69 @@ async fn sleep_until(at: Option<Instant>) {
 /// screen takes each in before the next is read, and meanwhile the kernel gets that one ready: who
 /// asks sooner finds nothing, and sleeps once a piece.
 async fn read(stage: &mut Stage, buffer: &mut [u8]) -> Read {
-    let Stage { pty, screen, .. } = stage;
+    let Stage {
+        pty, screen, hub, ..
+    } = stage;
     let Ok(mut ready) = pty.readable().await else {
         return Read::End;
     };
+    let mut told = hub.wants_output().then_some(TOLD);
     let mut filled = 0;
-    while filled < buffer.len() {
-        match rustix::io::read(pty.get_ref(), &mut buffer[filled..]) {
-            Ok(0) => {
-                return if filled == 0 {
-                    Read::End
-                } else {
-                    Read::Some(filled)
-                };
-            }
-            Ok(count) => {
-                screen.feed(&buffer[filled..filled + count]);
+    loop {
+        let room = told.map_or(BATCH, |told| told / EVENT);
+        let room = room.min(buffer.len() - filled);
+        if room < LEAST {
+            return Read::Batch(filled);
+        }
+        match rustix::io::read(pty.get_ref(), &mut buffer[filled..filled + room]) {
+            Ok(count @ 1..) => {
+                let piece = &buffer[filled..filled + count];
+                screen.feed(piece);
+                told = told.map(|told| told.saturating_sub(most_told(piece)));
                 filled += count;
             }
             Err(Errno::AGAIN) => {
                 ready.clear_ready();
-                break;
+                return match filled {
+                    0 => Read::Nothing,
+                    filled => Read::Some(filled),
+                };
             }
             Err(Errno::INTR) => {}
             // The other side is closed; on Linux that is an error.
-            Err(_) => {
-                return if filled == 0 {
-                    Read::End
-                } else {
-                    Read::Some(filled)
+            Ok(_) | Err(_) => {
+                return match filled {
+                    0 => Read::End,
+                    filled => Read::Batch(filled),
                 };
             }
         }
     }
-    if filled == 0 {
-        Read::Nothing
-    } else {
-        Read::Some(filled)
+}
+
+/// How much the events of this output take up, at most: some characters need two bytes.
+fn most_told(piece: &[u8]) -> usize {
+    let ends_line = |byte: &&u8| matches!(byte, 0x0a..=0x0c | 0x85);
+    2 * piece.len() + EVENT * piece.iter().filter(ends_line).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_output_takes_up_more_than_is_reckoned() {
+        let check = |piece: &[u8]| {
+            let mut told = Vec::new();
+            let at = clock::local_now();
+            Lines::default().feed(piece, &mut |line: &str| {
+                event::append_output(&mut told, &at, line);
+            });
+            assert!(!told.is_empty() && told.len() <= most_told(piece));
+        };
+        check(&[b'\n'; TOLD / EVENT]);
+        check(&[b"\"\\\t".repeat(99).as_slice(), b"\n"].concat());
+        check("ein Ärger\u{85}漢\u{b}x\u{c}".as_bytes());
+        check(b"\x1b[31mred\x1b[m\r\n");
     }
 }
