@@ -304,6 +304,38 @@ fn a_home_that_may_not_be_written() {
     assert_eq!(stage.run("ls").code, 0);
 }
 
+/// In a container, the leader of a process session and a parent may be out of sight: numbered 0.
+#[test]
+fn callers_from_outside_the_container() {
+    const SCRIPT: &str = r#"
+        "$PH" run --name bot --detach -- cat || exit 10
+        "$PH" send bot hello > /dev/null || exit 11
+        "$PH" status bot > /dev/null || exit 12
+        "$PH" stop bot
+    "#;
+    let stage = Stage::new();
+    let output = Command::new("unshare")
+        .args(["--map-root-user", "--pid", "--fork", "--mount-proc"])
+        .args(["sh", "-c", SCRIPT])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", stage.user())
+        .env("PH", env!("CARGO_BIN_EXE_ph"))
+        .env("PH_HOME", stage.home())
+        .current_dir(stage.dir())
+        .output();
+    let Ok(output) = output else {
+        return skip("there is no 'unshare' to make a container with");
+    };
+    if output.status.code() == Some(1) && output.stdout.is_empty() {
+        return skip("this machine lets nobody make a container");
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {said}{errors}", output.status);
+    assert!(said.contains("bot has ended"), "{said}{errors}");
+}
+
 /// A disk of two megabytes in a name space of its own, filled to the brim while a session runs.
 #[test]
 fn a_full_disk() {

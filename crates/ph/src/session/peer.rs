@@ -1,9 +1,8 @@
 //! Who is on the other side of a connection, as far as the kernel tells.
 
-use super::place;
+use super::{place, process};
 use posthaste_core::AgentName;
 use posthaste_store::Home;
-use rustix::process::Pid;
 use tokio::net::UnixStream;
 
 #[derive(Debug, Clone, Copy)]
@@ -28,11 +27,7 @@ impl Peer {
     /// The agent in whose session it runs, as far as a quick look tells, or a thorough one.
     pub(crate) fn agent(&self, home: &Home, look: Look) -> Option<AgentName> {
         let pid = self.pid?;
-        let leader = i32::try_from(pid)
-            .ok()
-            .and_then(Pid::from_raw)
-            .and_then(|pid| rustix::process::getsid(Some(pid)).ok())
-            .map(|leader| leader.as_raw_pid().unsigned_abs());
+        let leader = process::session_of(pid);
         let by_session = leader.and_then(|leader| place::agent_of_session(home, leader));
         match look {
             Look::Quick => by_session,

@@ -25,6 +25,12 @@ pub(crate) fn is(pid: u32, started: u64) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_dead && stat.started == started)
 }
 
+/// The leader of the process session that a process is in; nothing where that is out of sight, as
+/// for one that was started into a container from outside.
+pub(crate) fn session_of(pid: u32) -> Option<u32> {
+    stat(pid).map(|stat| stat.session).filter(|pid| *pid != 0)
+}
+
 /// Reads `/proc/PID/stat`. The second field is a name in brackets that may hold anything.
 #[cfg(target_os = "linux")]
 fn stat(pid: u32) -> Option<Stat> {
@@ -118,10 +124,15 @@ mod tests {
     #[test]
     fn a_process_knows_its_line() {
         let me = std::process::id();
-        let line = ancestry(me);
-        assert_eq!(line.first().map(|(pid, _)| *pid), Some(me));
-        assert_eq!(line.first().map(|(_, at)| *at), started(me));
-        assert!(line.len() > 1, "{line:?}");
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let line = ancestry(child.id());
+        let known = [child.id(), me].map(|pid| (pid, started(pid).unwrap()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(line[..2], known);
     }
 
     #[test]
