@@ -9,6 +9,7 @@ use rustix::process::{Resource, Rlimit, Signal};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::Path;
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
@@ -63,10 +64,15 @@ pub(crate) fn spawn(
     let child = command
         .spawn(pts)
         .map_err(|error| not_started(program, launch, &error))?;
-    let pty: OwnedFd = pty.into();
-    // SAFETY: an owned descriptor gives the same one for as long as it is registered.
-    let pty = unsafe { AsyncFd::register(pty) }.map_err(|error| no_terminal(&error))?;
+    let pty = watched(pty.into(), Interest::READABLE).map_err(|error| no_terminal(&error))?;
     Ok((pty, child))
+}
+
+/// A descriptor of which the kernel tells when it can be read, or written.
+pub(crate) fn watched(fd: OwnedFd, interest: Interest) -> std::io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor gives the same one for as long as it is registered.
+    let fd = unsafe { AsyncFd::register_with_interest(fd, interest) };
+    fd.map_err(Into::into)
 }
 
 fn before_exec(files: Rlimit) -> std::io::Result<()> {

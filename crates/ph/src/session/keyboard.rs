@@ -4,12 +4,14 @@
 //! falls between a message and its Enter. A program that does not read makes only its writers
 //! wait; the terminal's output goes on.
 
+use super::child;
 use super::draft::Draft;
 use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
@@ -194,26 +196,22 @@ async fn write_all(pty: &AsyncFd<OwnedFd>, mut bytes: &[u8]) -> std::io::Result<
         // Try first: a terminal nearly always has room.
         match rustix::io::write(pty.get_ref(), bytes) {
             Ok(count) => bytes = &bytes[count..],
-            Err(rustix::io::Errno::AGAIN) => {
-                let mut ready = pty.writable().await?;
-                let is_closed = ready.ready().is_write_closed();
-                ready.clear_ready();
-                match rustix::io::write(pty.get_ref(), bytes) {
-                    Ok(count) => {
-                        ready.retain_ready();
-                        bytes = &bytes[count..];
-                    }
-                    // With nobody on the other side it stays full and is called ready all the same.
-                    Err(rustix::io::Errno::AGAIN) if is_closed => {
-                        tokio::time::sleep(FULL).await;
-                    }
-                    Err(rustix::io::Errno::AGAIN) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            Err(rustix::io::Errno::AGAIN) => room(pty.get_ref()).await?,
             Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
+    }
+    Ok(())
+}
+
+/// Waits until a terminal that was full has room. Only then is the kernel asked to tell: it would
+/// tell of every key that is read, and wake the session in the middle of its echo.
+async fn room(pty: &OwnedFd) -> std::io::Result<()> {
+    let own = child::watched(pty.try_clone()?, Interest::WRITABLE)?;
+    let ready = own.writable().await?;
+    // With nobody on the other side it stays full and is called ready all the same.
+    if ready.ready().is_write_closed() {
+        tokio::time::sleep(FULL).await;
     }
     Ok(())
 }

@@ -3,12 +3,18 @@
 use super::{place, process};
 use posthaste_core::AgentName;
 use posthaste_store::Home;
+use std::cell::OnceCell;
 use tokio::net::UnixStream;
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Peer {
     uid: u32,
     pid: Option<u32>,
+    /// The leader of its process session. Looked up once: who runs in an agent's session when it
+    /// first speaks stays that agent.
+    leader: OnceCell<Option<u32>>,
+    /// Its ancestors, likewise.
+    line: OnceCell<Vec<(u32, u64)>>,
 }
 
 impl Peer {
@@ -17,6 +23,8 @@ impl Peer {
         Ok(Self {
             uid: known.uid(),
             pid: known.pid().and_then(|pid| u32::try_from(pid).ok()),
+            leader: OnceCell::new(),
+            line: OnceCell::new(),
         })
     }
 
@@ -27,11 +35,14 @@ impl Peer {
     /// The agent in whose session it runs, as far as a quick look tells, or a thorough one.
     pub(crate) fn agent(&self, home: &Home, look: Look) -> Option<AgentName> {
         let pid = self.pid?;
-        let leader = process::session_of(pid);
+        let leader = *self.leader.get_or_init(|| process::session_of(pid));
         let by_session = leader.and_then(|leader| place::agent_of_session(home, leader));
         match look {
             Look::Quick => by_session,
-            Look::Thorough => by_session.or_else(|| place::agent_of(home, pid)),
+            Look::Thorough => by_session.or_else(|| {
+                let line = self.line.get_or_init(|| process::ancestry(pid));
+                place::agent_in(home, line)
+            }),
         }
     }
 }

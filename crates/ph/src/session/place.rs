@@ -312,16 +312,15 @@ fn children(home: &Path) -> PathBuf {
 
 /// The agent in whose session this process runs, by its ancestors.
 pub(crate) fn agent_here(home: &Home) -> Option<AgentName> {
-    agent_of(home, std::process::id())
-}
-
-/// The agent in whose session a process runs, by its ancestors.
-pub(crate) fn agent_of(home: &Home, pid: u32) -> Option<AgentName> {
     // Where no session ever ran there is nothing to look for.
     children(home.path()).symlink_metadata().ok()?;
-    process::ancestry(pid)
-        .into_iter()
-        .find_map(|(pid, started)| agent_noted(home, pid, started))
+    agent_in(home, &process::ancestry(std::process::id()))
+}
+
+/// The agent in whose session a process runs, by its ancestors and their starts.
+pub(crate) fn agent_in(home: &Home, line: &[(u32, u64)]) -> Option<AgentName> {
+    line.iter()
+        .find_map(|(pid, started)| agent_noted(home, *pid, *started))
 }
 
 /// The same by the process session that it is in: where descendants are, unless they left it.

@@ -4,6 +4,8 @@
 //! started the process.
 
 use rustix::process::{Pid, Signal};
+#[cfg(target_os = "linux")]
+use std::io::Read;
 
 /// What the kernel says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,9 +36,12 @@ pub(crate) fn session_of(pid: u32) -> Option<u32> {
 /// Reads `/proc/PID/stat`. The second field is a name in brackets that may hold anything.
 #[cfg(target_os = "linux")]
 fn stat(pid: u32) -> Option<Stat> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let after = text.iter().rposition(|byte| *byte == b')')? + 1;
-    let fields: Vec<&str> = std::str::from_utf8(&text[after..])
+    let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    // One read gives all of it; it is never longer.
+    let mut text = [0; 1_024];
+    let length = file.read(&mut text).ok()?;
+    let after = text[..length].iter().rposition(|byte| *byte == b')')? + 1;
+    let fields: Vec<&str> = std::str::from_utf8(&text[after..length])
         .ok()?
         .split_ascii_whitespace()
         .collect();
