@@ -334,6 +334,8 @@ fn configure(
 ) -> rusqlite::Result<()> {
     conn.busy_timeout(patience.0)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Else a partial index makes SQLite compile a statement again for every value bound to it.
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     conn.set_prepared_statement_cache_capacity(64);
     let wal_frames = wal_frames.clone();
     // In the place of SQLite's own hook, which would checkpoint before the answer.
