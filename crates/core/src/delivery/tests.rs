@@ -2,6 +2,7 @@ use super::*;
 use crate::activity::tests::ms;
 use crate::mail::tests::{message, with_steps};
 use crate::message::Body;
+use crate::priority::Priority;
 use crate::receipt::Step;
 use crate::session::Ending;
 use jiff::SignedDuration;
@@ -196,6 +197,9 @@ fn said(effects: &[Effect]) -> String {
         Effect::Offer { ids } => format!("offer {}", list(ids)),
         Effect::Write { ids } => format!("write {}", list(ids)),
         Effect::Enter => "enter".to_owned(),
+        Effect::Look => "look".to_owned(),
+        Effect::Strokes(keys) => format!("strokes {keys:?}"),
+        Effect::Resume => "resume".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
         Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
@@ -314,7 +318,7 @@ fn an_offer_that_is_cut_off_is_uncertain() {
 fn enter_is_pressed_onto_no_draft_and_into_no_question() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Normal)];
-    let check = |bar: Event, lift: Event, rule_name: &str| {
+    let check = |bar: Event, rule_name: &str| {
         let desk = play(
             idle(),
             &[
@@ -326,13 +330,24 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
                 (4_000, Hear(Event::Tick), ""),
             ],
         );
-        assert!(desk.is_writing());
         let hold = desk.hold(ms(4_000), &pending[0], &[]);
         assert_eq!(rule(hold), rule_name);
-        play(desk, &[(4_001, Hear(lift), "enter")]);
+        desk
     };
-    check(dialog("Run rm?"), Event::Dialog(None), "blocked");
-    check(Event::Draft, Event::DraftGone, "draft");
+    let drafted = check(Event::Draft, "draft");
+    assert!(drafted.is_writing());
+    play(drafted, &[(4_001, Hear(Event::DraftGone), "enter")]);
+    // Who is to answer needs the keyboard.
+    let asked = check(dialog("Run rm?"), "blocked");
+    assert!(!asked.is_writing());
+    let answered = [
+        (4_001, Hear(Event::Dialog(None)), "resume"),
+        (4_002, Hear(Event::Resumed), ""),
+        (4_051, Hear(Event::Tick), ""),
+        (4_052, Hear(Event::Tick), "enter"),
+        (4_053, Hear(Event::Entered), "offered 1"),
+    ];
+    play(asked, &answered);
 }
 
 #[test]
@@ -699,6 +714,11 @@ proptest! {
                     Effect::Enter => {
                         prop_assert!(!barred);
                         todo = vec![Event::Entered];
+                    }
+                    // It had to wait for an answer.
+                    Effect::Resume => todo = vec![Event::Resumed],
+                    Effect::Look | Effect::Strokes(_) => {
+                        prop_assert!(false, "nothing is known of its screen");
                     }
                     Effect::Offered { ids, .. } => {
                         prop_assert_eq!(&ids, &under_way);
