@@ -15,6 +15,16 @@ impl Desk {
         self.manner.harness.looks()
     }
 
+    /// Whether it cannot be written to yet.
+    pub fn is_starting(&self) -> bool {
+        self.judge.is_starting()
+    }
+
+    /// What showed that it can.
+    pub fn ready_evidence(&self) -> String {
+        self.judge.pace().evidence.clone()
+    }
+
     pub fn paste(&self) -> Paste {
         self.manner.harness.submit.paste
     }

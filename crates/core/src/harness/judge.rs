@@ -59,6 +59,11 @@ impl Judge {
         }
     }
 
+    /// What output, silence and its sign of readiness tell.
+    pub fn pace(&self) -> &Judgement {
+        self.pace.judgement()
+    }
+
     pub fn is_starting(&self) -> bool {
         self.pace.judgement().activity == Activity::Starting
     }
