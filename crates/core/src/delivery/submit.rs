@@ -83,7 +83,7 @@ impl Desk {
         match before {
             Before::Key(keys) => self.aimed(now, flight, keys),
             Before::Text => self.prepared(flight),
-            Before::Enter => self.submit(flight),
+            Before::Enter => self.submit(now, flight),
             Before::Retry => self.retry(now, flight),
         }
     }
@@ -149,14 +149,21 @@ impl Desk {
 
     /// The time for Enter has come.
     pub(super) fn enter(&mut self, flight: Flight) -> Vec<Effect> {
-        if self.looks() && flight.lane != Lane::Raw {
+        let is_seen = match flight.lane {
+            Lane::Raw => self.knows_dialogs(),
+            Lane::Interrupt | Lane::Normal | Lane::Idle => self.looks(),
+        };
+        if is_seen {
             return self.look(flight, Before::Enter);
         }
         self.phase = Phase::Entering(flight);
         vec![Effect::Enter]
     }
 
-    fn submit(&mut self, mut flight: Flight) -> Vec<Effect> {
+    fn submit(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
+        if flight.lane == Lane::Raw {
+            return self.submit_raw(now, flight);
+        }
         if self.withheld(&flight) == Some(Rule::Blocked) {
             return self.park(flight);
         }
@@ -169,6 +176,18 @@ impl Desk {
             (Field::Unseen, true) if self.sees_drafts() => return self.park(flight),
             (Field::Holds(text), _) => flight.shown = Some(text.clone()),
             (Field::Empty | Field::Unseen, _) => {}
+        }
+        self.phase = Phase::Entering(flight);
+        vec![Effect::Enter]
+    }
+
+    /// Enter belongs to the question that is answered: where the text alone has answered it, it
+    /// would go to another, or to whatever stands in the box.
+    fn submit_raw(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+        let asks = self.dialog.as_ref().map(|dialog| &dialog.what);
+        if flight.answers.is_some() && asks != flight.answers.as_ref() {
+            let evidence = self.evidence(&flight, "; answered before Enter, which was not pressed");
+            return self.complete(now, &flight, evidence);
         }
         self.phase = Phase::Entering(flight);
         vec![Effect::Enter]
@@ -288,8 +307,9 @@ impl Desk {
 
     fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
         let evidence = self.evidence(&flight, how);
-        let restore = self.aside.as_ref().and_then(|aside| aside.restore.clone());
-        match restore {
+        // An answer goes before others, and what was put aside for those stays so.
+        let aside = self.aside.as_ref().filter(|_| flight.lane != Lane::Raw);
+        match aside.and_then(|aside| aside.restore.clone()) {
             Some(keys) if self.dialog.is_none() => {
                 self.phase = Phase::Restoring { flight, evidence };
                 vec![Effect::Strokes(keys)]
@@ -306,7 +326,9 @@ impl Desk {
     ) -> Vec<Effect> {
         let ids = flight.ids.clone();
         self.phase = Phase::Free;
-        self.aside = None;
+        if flight.lane != Lane::Raw {
+            self.aside = None;
+        }
         self.judge.given(now);
         vec![Effect::Offered { ids, evidence }]
     }

@@ -1,7 +1,7 @@
 use super::names::complete_harnesses;
 use super::run::size_here;
 use crate::context::Context;
-use crate::harness::catalogue::{Entry, Origin};
+use crate::harness::catalogue::Entry;
 use crate::harness::trial::{self, Noted, Outcome};
 use crate::harness::{Catalogue, GENERIC};
 use crate::report::{Code, Report, Result};
@@ -68,15 +68,15 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     match args.verb {
         HarnessVerb::Ls => list(context, &catalogue),
         HarnessVerb::Show { name } => {
-            let (manifest, origin) = catalogue.take(&name)?;
-            show(context, &manifest, &origin)
+            let entry = catalogue.take_entry(&name)?;
+            show(context, entry)
         }
         HarnessVerb::Test {
             name,
             limit,
             command,
         } => {
-            let (manifest, _) = catalogue.take(&name)?;
+            let manifest = catalogue.take(&name)?;
             let limit = limit.as_deref().map(length).transpose()?;
             test(context, manifest, limit, command)
         }
@@ -156,14 +156,25 @@ fn listed(entry: &Entry) -> serde_json::Value {
     })
 }
 
-fn show(context: &mut Context, manifest: &Manifest, origin: &Origin) -> Result<Code> {
+fn show(context: &mut Context, entry: Entry) -> Result<Code> {
+    let Entry {
+        origin,
+        text: own,
+        manifest,
+        ..
+    } = entry;
+    let manifest = manifest?;
     if context.json {
         let value = serde_json::json!({ "source": origin.to_string(), "manifest": manifest });
         context.out.json(&value)?;
         return Ok(Code::Ok);
     }
-    let shown = toml::to_string(manifest)
-        .map_err(|error| Report::storage(format!("cannot show the harness: {error}")))?;
+    // Ours has comments that say what each word means.
+    let shown = match own {
+        Some(own) => own.to_owned(),
+        None => toml::to_string(&manifest)
+            .map_err(|error| Report::storage(format!("cannot show the harness: {error}")))?,
+    };
     context.out.line(format!("# {origin}"))?;
     context.out.text(text::visible(&shown))?;
     Ok(Code::Ok)

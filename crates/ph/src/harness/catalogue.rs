@@ -41,6 +41,8 @@ impl std::fmt::Display for Origin {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) origin: Origin,
+    /// Its text, where that is ours.
+    pub(crate) text: Option<&'static str>,
     /// Or what is wrong with it.
     pub(crate) manifest: Result<Manifest>,
 }
@@ -71,6 +73,7 @@ impl Catalogue {
         let entries = BUILT_IN.map(|(name, text)| Entry {
             name: name.to_owned(),
             origin: Origin::BuiltIn,
+            text: Some(text),
             manifest: parse(name, text, &Origin::BuiltIn),
         });
         Self {
@@ -104,6 +107,7 @@ impl Catalogue {
             self.entries.push(Entry {
                 name,
                 origin,
+                text: None,
                 manifest,
             });
         }
@@ -133,12 +137,16 @@ impl Catalogue {
         all.find(fits).map_or(GENERIC, |entry| &entry.name)
     }
 
-    /// The manifest of this name, and where it is from.
-    pub(crate) fn take(self, name: &str) -> Result<(Manifest, Origin)> {
+    /// The manifest of this name.
+    pub(crate) fn take(self, name: &str) -> Result<Manifest> {
+        self.take_entry(name)?.manifest
+    }
+
+    pub(crate) fn take_entry(self, name: &str) -> Result<Entry> {
         let nearest = self.nearest(name);
         let entry = self.entries.into_iter().find(|entry| entry.name == name);
         match entry {
-            Some(entry) => Ok((entry.manifest?, entry.origin)),
+            Some(entry) => Ok(entry),
             None => {
                 let shown = text::one_line(name, 40);
                 let report = Report::not_found(format!("no harness is called '{shown}'"));
@@ -158,7 +166,8 @@ impl Catalogue {
             .iter()
             .map(|entry| (strsim::jaro_winkler(name, &entry.name), &entry.name));
         let best = near.max_by(|a, b| a.0.total_cmp(&b.0));
-        let (_, known) = best.filter(|(nearness, _)| *nearness > 0.7)?;
+        let is_near = |known: &str| strsim::osa_distance(name, known) <= 2;
+        let (_, known) = best.filter(|(near, known)| *near > 0.7 || is_near(known))?;
         Some(known.clone())
     }
 }
@@ -244,7 +253,7 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_generic() {
-        let (generic, _) = Catalogue::built_in().take(GENERIC).unwrap();
+        let generic = Catalogue::built_in().take(GENERIC).unwrap();
         assert_eq!(generic, Manifest::generic());
         let mut least = parsed("").unwrap();
         assert!(!least.looks() && !least.knows_dialogs());

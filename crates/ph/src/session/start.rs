@@ -120,7 +120,7 @@ pub(crate) fn start(
     for socket in &launch.sockets {
         check_text("a socket", socket, "choose another path for --socket")?;
     }
-    let (harness, _) = Catalogue::of(home)?.take(&launch.harness)?;
+    let harness = Catalogue::of(home)?.take(&launch.harness)?;
     let place = Place::of(home, &launch.name);
     place.prepare()?;
     let log = place.log()?;
