@@ -110,7 +110,7 @@ impl Desk {
     /// Whether a turn is half written, so that keys must wait.
     pub fn is_writing(&self) -> bool {
         match self.phase {
-            Phase::Preparing(_)
+            Phase::Preparing { .. }
             | Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking {
@@ -159,6 +159,7 @@ impl Desk {
             Phase::Breaking { until, .. }
             | Phase::Confirming { until, .. }
             | Phase::Resting { until, .. } => Some(*until),
+            Phase::Preparing { until, .. } => *until,
             Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
                 Some(*enter_at)
             }
@@ -167,7 +168,6 @@ impl Desk {
             Phase::Written { .. }
             | Phase::Free
             | Phase::Recording(_)
-            | Phase::Preparing(_)
             | Phase::Writing(_)
             | Phase::Looking { .. }
             | Phase::Resuming(_)
@@ -318,6 +318,7 @@ impl Desk {
                 let flight = flight.clone();
                 self.enter(flight)
             }
+            Phase::Preparing { .. } => self.empty(now),
             Phase::Confirming { .. } => self.confirm(now),
             Phase::Resting { until, .. } if *until <= now.mono => {
                 self.phase = Phase::Free;
@@ -325,7 +326,6 @@ impl Desk {
             }
             Phase::Free
             | Phase::Recording(_)
-            | Phase::Preparing(_)
             | Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking { .. }

@@ -114,7 +114,7 @@ impl Desk {
         let (rule, since, reason, evidence, release) = match &self.phase {
             Phase::Breaking { flight, .. }
             | Phase::Recording(flight)
-            | Phase::Preparing(flight)
+            | Phase::Preparing { flight, .. }
             | Phase::Writing(flight)
             | Phase::Written { flight, .. }
             | Phase::Looking { flight, .. }
@@ -197,7 +197,7 @@ impl Desk {
                 flight,
                 "what was typed before it has not been written, or its offer not been recorded",
             )),
-            Phase::Preparing(flight)
+            Phase::Preparing { flight, .. }
             | Phase::Writing(flight)
             | Phase::Looking { flight, .. }
             | Phase::Resuming(flight)
@@ -214,7 +214,7 @@ impl Desk {
             Phase::Free
             | Phase::Breaking { .. }
             | Phase::Recording(_)
-            | Phase::Preparing(_)
+            | Phase::Preparing { .. }
             | Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking { .. }

@@ -63,8 +63,11 @@ pub(super) enum Phase {
     },
     /// The journal is asked.
     Recording(Flight),
-    /// The input box is being emptied.
-    Preparing(Flight),
+    /// The input box is being emptied; once the keys are pressed, it should be by this time.
+    Preparing {
+        flight: Flight,
+        until: Option<Duration>,
+    },
     Writing(Flight),
     /// The text is written; Enter comes at this time.
     Written {
@@ -102,7 +105,7 @@ impl Phase {
         match self {
             Self::Breaking { flight, .. }
             | Self::Recording(flight)
-            | Self::Preparing(flight)
+            | Self::Preparing { flight, .. }
             | Self::Writing(flight)
             | Self::Written { flight, .. }
             | Self::Looking { flight, .. }

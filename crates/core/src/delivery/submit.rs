@@ -8,7 +8,10 @@ use super::{Desk, Effect, Flight, Lane, Phase};
 use crate::activity::Activity;
 use crate::harness::{Field, Sighting};
 use crate::moment::Moment;
+use std::time::Duration;
 
+/// How long a program may take to empty its box when the keys for it are pressed.
+const EMPTIES: Duration = Duration::from_secs(2);
 const WRITTEN: &str = "written whole to the terminal of the running program";
 
 /// What a look comes before.
@@ -49,18 +52,37 @@ impl Desk {
                 restore: way.restore,
             });
         }
-        self.phase = Phase::Preparing(flight);
+        self.phase = Phase::Preparing {
+            flight,
+            until: None,
+        };
         Effect::Strokes(way.keys)
     }
 
     pub(super) fn stroked(&mut self, now: Moment) -> Vec<Effect> {
-        if let Phase::Preparing(flight) = &self.phase {
-            let flight = flight.clone();
-            return self.look(flight, Before::Text);
+        if let Phase::Preparing { until, .. } = &mut self.phase {
+            *until = Some(now.mono + EMPTIES);
+            return self.empty(now);
         }
         if let Phase::Restoring { flight, evidence } = &self.phase {
             let (flight, evidence) = (flight.clone(), evidence.clone());
             return self.complete(now, &flight, evidence);
+        }
+        Vec::new()
+    }
+
+    /// Goes on once the box is empty, or should be.
+    pub(super) fn empty(&mut self, now: Moment) -> Vec<Effect> {
+        let Phase::Preparing {
+            flight,
+            until: Some(until),
+        } = &self.phase
+        else {
+            return Vec::new();
+        };
+        if *self.drafting.field() == Field::Empty || *until <= now.mono {
+            let flight = flight.clone();
+            return self.look(flight, Before::Text);
         }
         Vec::new()
     }
@@ -355,7 +377,7 @@ impl Desk {
     /// The end of an offer that did not come to its own.
     pub(super) fn cut_off(&mut self, now: Moment, reason: &str) -> Vec<Effect> {
         match &self.phase {
-            Phase::Preparing(flight)
+            Phase::Preparing { flight, .. }
             | Phase::Looking {
                 flight,
                 before: Before::Text,

@@ -198,7 +198,7 @@ fn a_trial_tells_what_it_sees() {
         ];
         stage.call(&[&head[..], more].concat()).run()
     };
-    let done = trial(&["--title", "--paste", "--do", &orders]);
+    let done = trial(&["--title", "--paste", "--keep-box", "--do", &orders]);
     assert_eq!(done.code, 0, "{}", done.err());
     let out = done.out();
     let seen: Vec<String> = out

@@ -109,6 +109,8 @@ pub(crate) struct Clerk {
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
+    /// What is being offered: as it was looked up before that was recorded.
+    offered: Vec<Letter>,
     /// How many errands are under way.
     errands: usize,
     reports: mpsc::Sender<Report>,
@@ -151,6 +153,7 @@ impl Clerk {
             trouble: None,
             is_stale: true,
             lease: None,
+            offered: Vec::new(),
             errands: 0,
             reports,
             reported,
@@ -357,6 +360,10 @@ impl Clerk {
     fn tell(&mut self, event: Event) {
         let effects = self.desk.on(self.now(), event);
         self.perform(effects);
+        // Also where a turn has to wait: whoever is to answer a question needs the keyboard.
+        if !self.desk.is_writing() {
+            self.lease = None;
+        }
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
@@ -367,6 +374,7 @@ impl Clerk {
                 Effect::Offer { ids } => {
                     // What is known of the mail is old as soon as this is recorded.
                     self.outdate();
+                    self.offered = self.letters(&ids);
                     let drafts = if self.desk.puts_aside() {
                         Drafts::PutAside
                     } else {
@@ -375,9 +383,14 @@ impl Clerk {
                     self.send(errands::offer(shared, ids, drafts));
                 }
                 Effect::Write { ids } => {
-                    let letters = self.letters(&ids);
+                    let mut letters = std::mem::take(&mut self.offered);
+                    letters.retain(|letter| ids.contains(&letter.message.id));
                     let input = self.desk.input();
-                    if let Some(lease) = self.lease.clone() {
+                    if letters.len() != ids.len() {
+                        // Never less than what is claimed.
+                        let why = "its text is not at hand".to_owned();
+                        self.send(std::future::ready(Report::Event(Event::WriteFailed(why))));
+                    } else if let Some(lease) = self.lease.clone() {
                         self.send(errands::write(shared, lease, letters, input));
                     }
                 }
@@ -435,9 +448,6 @@ impl Clerk {
                 self.tell(Event::Resumed);
             }
             Report::Recorded => {}
-        }
-        if !self.desk.is_writing() {
-            self.lease = None;
         }
         self.outdate();
         self.is_stale = true;
