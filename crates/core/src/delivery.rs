@@ -12,6 +12,8 @@ mod submit;
 mod terms;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_screen;
 
 pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
@@ -268,7 +270,7 @@ impl Desk {
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),
-            Event::Barred => self.let_go(),
+            Event::Barred => self.let_go(now),
             Event::NotRecorded(why) => self.rest(now, why),
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
@@ -397,12 +399,14 @@ impl Desk {
     }
 
     /// An offer that has not begun. What barred it is told by an event of its own.
-    fn let_go(&mut self) {
+    fn let_go(&mut self, now: Moment) {
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Free;
         } else if let Phase::Resuming(flight) = &self.phase {
             self.parked = Some(flight.clone());
             self.phase = Phase::Free;
+            // Until the keys say otherwise; else it would be asked for again and again.
+            self.drafting.typed(now);
         }
     }
 

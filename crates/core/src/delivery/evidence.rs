@@ -1,6 +1,6 @@
 //! What a desk makes of what is seen on the screen.
 
-use super::{Desk, Phase};
+use super::{Before, Desk, Phase};
 use crate::harness::{Field, Paste, Sighting};
 use crate::moment::Moment;
 
@@ -68,6 +68,18 @@ impl Desk {
             self.judge.ready(now);
         }
         self.see(now, dialog);
+        // Nobody else can type while a text of ours waits for its Enter.
+        if let (
+            Field::Holds(text),
+            Phase::Written { flight, .. }
+            | Phase::Looking {
+                flight,
+                before: Before::Enter,
+            },
+        ) = (&field, &mut self.phase)
+        {
+            flight.shown = Some(text.clone());
+        }
         self.drafting.see(now, field);
     }
 

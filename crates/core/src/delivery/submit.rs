@@ -197,7 +197,7 @@ impl Desk {
             // Not on a screen that nobody knows.
             (Field::Unseen, true) if self.sees_drafts() => return self.park(flight),
             (Field::Holds(text), _) => flight.shown = Some(text.clone()),
-            (Field::Empty | Field::Unseen, _) => {}
+            (Field::Empty | Field::Unseen, _) => flight.shown = None,
         }
         self.phase = Phase::Entering(flight);
         vec![Effect::Enter]

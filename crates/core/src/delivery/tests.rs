@@ -11,17 +11,17 @@ use uuid::Uuid;
 
 const PATH: usize = 80;
 
-fn id(n: u128) -> MessageId {
+pub(super) fn id(n: u128) -> MessageId {
     MessageId(Uuid::from_u128(n))
 }
 
-fn letter(n: u128, priority: Priority) -> Letter {
+pub(super) fn letter(n: u128, priority: Priority) -> Letter {
     let mut message = message(n, "alice", "bob");
     message.envelope.priority = priority;
     with_steps(&message, &[])
 }
 
-fn raw(n: u128) -> Letter {
+pub(super) fn raw(n: u128) -> Letter {
     let mut raw = letter(n, Priority::Interrupt);
     raw.message.envelope.raw = true;
     raw
@@ -33,13 +33,17 @@ fn sized(n: u128, bytes: usize) -> Letter {
     letter
 }
 
-fn starting() -> Desk {
+pub(super) fn starting() -> Desk {
     Desk::new(Manner::generic(PATH), ms(0))
 }
 
 /// Idle since 2 s.
 fn idle() -> Desk {
-    let mut desk = starting();
+    idle_at(starting())
+}
+
+/// The same of a desk that has just begun.
+pub(super) fn idle_at(mut desk: Desk) -> Desk {
     desk.on(ms(0), Event::Output);
     desk.on(ms(2_000), Event::Tick);
     desk
@@ -76,7 +80,7 @@ fn dialog(what: &str) -> Event {
     Event::Dialog(Some(what.to_owned()))
 }
 
-fn rule(hold: Option<crate::why::Hold>) -> &'static str {
+pub(super) fn rule(hold: Option<crate::why::Hold>) -> &'static str {
     hold.map_or("-", |hold| hold.rule)
 }
 
@@ -180,9 +184,9 @@ fn one_turn_holds_what_is_due_together() {
 }
 
 /// What is done to a desk, at which millisecond, and what it must say to it.
-type Line<'a> = (u64, Doing<'a>, &'a str);
+pub(super) type Line<'a> = (u64, Doing<'a>, &'a str);
 
-enum Doing<'a> {
+pub(super) enum Doing<'a> {
     Hear(Event),
     Act(&'a [Letter]),
 }
@@ -207,7 +211,7 @@ fn said(effects: &[Effect]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
+pub(super) fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
     for (at, doing, want) in lines {
         let (what, effects) = match doing {
             Doing::Hear(event) => (format!("{event:?}"), desk.on(ms(*at), event.clone())),
@@ -218,7 +222,7 @@ fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
     desk
 }
 
-fn recorded(ids: &[u128]) -> Doing<'static> {
+pub(super) fn recorded(ids: &[u128]) -> Doing<'static> {
     Doing::Hear(Event::Recorded(ids.iter().map(|n| id(*n)).collect()))
 }
 
