@@ -57,11 +57,19 @@ pub struct Generic {
     begun: Duration,
     heard: bool,
     quiet_since: Duration,
+    silence: Duration,
+    /// Whether it is starting until [`Self::ready`] says otherwise, however quiet it is.
+    awaits_sign: bool,
 }
 
 impl Generic {
     /// For a program that was started just now.
     pub fn new(now: Moment) -> Self {
+        Self::with(now, SILENCE)
+    }
+
+    /// The same with another silence.
+    pub fn with(now: Moment, silence: Duration) -> Self {
         Self {
             judgement: Judgement {
                 activity: Activity::Starting,
@@ -71,6 +79,34 @@ impl Generic {
             begun: now.mono,
             heard: false,
             quiet_since: now.mono,
+            silence,
+            awaits_sign: false,
+        }
+    }
+
+    /// It shows by a sign when it can be written to.
+    pub fn awaiting_a_sign(mut self) -> Self {
+        self.awaits_sign = true;
+        let evidence = "it was started, and the sign that it is ready has not been seen";
+        self.judgement.evidence = evidence.to_owned();
+        self
+    }
+
+    /// The sign is there.
+    pub fn ready(&mut self, now: Moment) {
+        if self.awaits_sign && self.judgement.activity == Activity::Starting {
+            let evidence = "the sign that it is ready was seen".to_owned();
+            self.judge(now, Activity::Idle, evidence);
+        }
+    }
+
+    /// What ends its start.
+    pub fn release(&self) -> String {
+        if self.awaits_sign {
+            "the sign that it is ready is seen".to_owned()
+        } else {
+            let silence = in_words(self.silence);
+            format!("it is quiet for {silence} after its first output")
         }
     }
 
@@ -83,6 +119,7 @@ impl Generic {
         self.heard = true;
         self.quiet_since = now.mono;
         match self.judgement.activity {
+            Activity::Starting if self.awaits_sign => {}
             Activity::Starting if now.mono.saturating_sub(self.begun) >= LONG_START => {
                 let evidence = format!("output for {} s without a pause", LONG_START.as_secs());
                 self.judge(now, Activity::Working, evidence);
@@ -111,7 +148,7 @@ impl Generic {
     /// Time has passed.
     pub fn tick(&mut self, now: Moment) {
         if self.next_wakeup().is_some_and(|due| due <= now.mono) {
-            let evidence = format!("no output for {} s", self.silence().as_secs());
+            let evidence = format!("no output for {}", in_words(self.silence()));
             self.judge(now, Activity::Idle, evidence);
         }
     }
@@ -119,6 +156,7 @@ impl Generic {
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
         match self.judgement.activity {
+            Activity::Starting if self.awaits_sign => None,
             Activity::Starting | Activity::Working => Some(self.quiet_since + self.silence()),
             Activity::Idle | Activity::Blocked(_) | Activity::Exited => None,
         }
@@ -126,12 +164,12 @@ impl Generic {
 
     fn silence(&self) -> Duration {
         match self.judgement.activity {
-            Activity::Starting if !self.heard => SILENT_START,
+            Activity::Starting if !self.heard => SILENT_START.max(self.silence),
             Activity::Starting
             | Activity::Idle
             | Activity::Working
             | Activity::Blocked(_)
-            | Activity::Exited => SILENCE,
+            | Activity::Exited => self.silence,
         }
     }
 
@@ -141,6 +179,14 @@ impl Generic {
             since: now,
             evidence,
         };
+    }
+}
+
+/// A length of time as it is told: `2 s`, `300 ms`.
+fn in_words(length: Duration) -> String {
+    match length.as_millis() {
+        millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
+        millis => format!("{millis} ms"),
     }
 }
 

@@ -4,21 +4,30 @@
 //! that waits which rule holds it ([`Desk::hold`]). It has no clock and does nothing itself; the
 //! journal has the last word on every offer.
 
+mod drafting;
+mod evidence;
 mod hold;
+mod phase;
+mod submit;
 mod terms;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_screen;
 
 pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
-use crate::activity::{Activity, Generic, Judgement};
+use crate::activity::{Activity, Judgement};
+use crate::harness::Judge;
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
-use crate::priority::Priority;
 use crate::turn::{self, Input};
+use drafting::Drafting;
 use hold::Rule;
+use phase::{Flight, Lane, Phase};
 use std::time::Duration;
+use submit::{Aside, Before};
 
 /// How long an interrupt waits for the agent to be idle, each time.
 const BREAK: Duration = Duration::from_secs(5);
@@ -26,68 +35,6 @@ const BREAK: Duration = Duration::from_secs(5);
 const KEYS: u8 = 3;
 /// How long the journal is left alone after it failed.
 pub const REST: Duration = Duration::from_secs(1);
-
-/// By which rules a message goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lane {
-    Raw,
-    Interrupt,
-    Normal,
-    Idle,
-}
-
-impl Lane {
-    fn of(letter: &Letter) -> Self {
-        let envelope = &letter.message.envelope;
-        match envelope.priority {
-            _ if envelope.raw => Self::Raw,
-            Priority::Interrupt => Self::Interrupt,
-            Priority::Normal => Self::Normal,
-            Priority::IdleFirst | Priority::Idle => Self::Idle,
-        }
-    }
-
-    fn goes_alone(self) -> bool {
-        match self {
-            Self::Raw | Self::Interrupt => true,
-            Self::Normal | Self::Idle => false,
-        }
-    }
-}
-
-/// Messages on their way to the program.
-#[derive(Debug, Clone)]
-struct Flight {
-    ids: Vec<MessageId>,
-    lane: Lane,
-    since: Moment,
-}
-
-#[derive(Debug, Clone)]
-enum Phase {
-    Free,
-    /// The interrupt key was pressed for this message.
-    Breaking {
-        flight: Flight,
-        keys: u8,
-        until: Duration,
-    },
-    /// The journal is asked.
-    Recording(Flight),
-    Writing(Flight),
-    /// The text is written; Enter comes at this time.
-    Written {
-        flight: Flight,
-        enter_at: Duration,
-    },
-    Entering(Flight),
-    /// The journal could not be written.
-    Resting {
-        since: Moment,
-        until: Duration,
-        why: String,
-    },
-}
 
 #[derive(Debug, Clone, Copy)]
 struct Pause {
@@ -106,11 +53,15 @@ struct Dialog {
 #[derive(Debug, Clone)]
 pub struct Desk {
     manner: Manner,
-    judge: Generic,
+    judge: Judge,
     dialog: Option<Dialog>,
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
-    draft: Option<Moment>,
+    drafting: Drafting,
+    /// A draft that was put aside, until it is brought back.
+    aside: Option<Aside>,
+    /// What is written and waits for its Enter, because a question stands open.
+    parked: Option<Flight>,
     /// Since when the terminal holds input that the program has not read.
     unread: Option<Moment>,
     input: Input,
@@ -121,11 +72,13 @@ impl Desk {
     /// For a program that was started just now.
     pub fn new(manner: Manner, now: Moment) -> Self {
         Self {
+            judge: Judge::new(&manner.harness, now),
             manner,
-            judge: Generic::new(now),
             dialog: None,
             pauses: Vec::new(),
-            draft: None,
+            drafting: Drafting::default(),
+            aside: None,
+            parked: None,
             unread: None,
             input: Input::Typed,
             phase: Phase::Free,
@@ -141,7 +94,7 @@ impl Desk {
                 since: dialog.since,
                 evidence: "its question stands on the screen".to_owned(),
             },
-            (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged.clone(),
+            (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged,
         }
     }
 
@@ -159,10 +112,25 @@ impl Desk {
     /// Whether a turn is half written, so that keys must wait.
     pub fn is_writing(&self) -> bool {
         match self.phase {
-            Phase::Writing(_) | Phase::Written { .. } | Phase::Entering(_) => true,
-            Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
-                false
+            Phase::Preparing { .. }
+            | Phase::Writing(_)
+            | Phase::Written { .. }
+            | Phase::Looking {
+                before: Before::Text | Before::Enter | Before::Retry,
+                ..
             }
+            | Phase::Entering(_)
+            | Phase::Confirming { .. }
+            | Phase::Restoring { .. } => true,
+            Phase::Free
+            | Phase::Breaking { .. }
+            | Phase::Recording(_)
+            | Phase::Looking {
+                before: Before::Key(_),
+                ..
+            }
+            | Phase::Resuming(_)
+            | Phase::Resting { .. } => false,
         }
     }
 
@@ -180,6 +148,7 @@ impl Desk {
             Rule::Paused => "delivery is paused",
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
+            Rule::Parked => "a message stands in the input box and waits for its Enter",
             Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
         };
@@ -189,17 +158,30 @@ impl Desk {
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
         let phase = match &self.phase {
-            Phase::Breaking { until, .. } | Phase::Resting { until, .. } => Some(*until),
+            Phase::Breaking { until, .. }
+            | Phase::Confirming { until, .. }
+            | Phase::Resting { until, .. } => Some(*until),
+            Phase::Preparing { until, .. } => *until,
             Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
                 Some(*enter_at)
             }
+            // At once: there is nothing to wait for.
+            Phase::Free if self.can_resume() => self.parked.as_ref().map(|f| f.since.mono),
             Phase::Written { .. }
             | Phase::Free
             | Phase::Recording(_)
             | Phase::Writing(_)
-            | Phase::Entering(_) => None,
+            | Phase::Looking { .. }
+            | Phase::Resuming(_)
+            | Phase::Entering(_)
+            | Phase::Restoring { .. } => None,
         };
-        phase.into_iter().chain(self.judge.next_wakeup()).min()
+        let draft = self.drafting.next_wakeup(&self.manner.harness.draft);
+        phase
+            .into_iter()
+            .chain(self.judge.next_wakeup())
+            .chain(draft)
+            .min()
     }
 
     /// What is due now, of what is `pending` in delivery order. Changes nothing.
@@ -252,6 +234,11 @@ impl Desk {
             ids,
             lane,
             since: now,
+            answers: self.dialog.as_ref().map(|dialog| dialog.what.clone()),
+            shown: None,
+            enters: 0,
+            spared: false,
+            was_parked: false,
         };
         if interrupt {
             return self.press(now, flight, 1);
@@ -262,29 +249,34 @@ impl Desk {
     /// Something happened.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         self.judge.tick(now);
+        self.drafting.tick(now, &self.manner.harness.draft);
         match event {
             Event::Tick => {}
             Event::Output => self.judge.output(now),
             Event::Exited(how) => self.judge.exited(now, &how),
             Event::Dialog(what) => self.see(now, what),
+            Event::Seen(sighting) => self.seen(now, sighting),
+            Event::Looked(sighting) => return self.looked(now, sighting),
             Event::Paused(by) => {
                 if self.pauses.iter().all(|pause| pause.by != by) {
                     self.pauses.push(Pause { by, since: now });
                 }
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
-            Event::Draft => self.draft = self.draft.or(Some(now)),
-            Event::DraftGone => self.draft = None,
+            Event::Draft => self.drafting.typed(now),
+            Event::DraftGone => self.drafting.gone(),
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
             Event::Unread(false) => self.unread = None,
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),
-            Event::Barred => self.let_go(),
+            Event::Barred => self.let_go(now),
             Event::NotRecorded(why) => self.rest(now, why),
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
-            Event::WriteFailed(why) => return self.cut_off(&why),
+            Event::Stroked => return self.stroked(now),
+            Event::Resumed => self.resumed(now),
+            Event::WriteFailed(why) => return self.cut_off(now, &why),
         }
         self.proceed(now)
     }
@@ -312,15 +304,24 @@ impl Desk {
                 let (flight, keys, until) = (flight.clone(), *keys, *until);
                 self.go_on_breaking(now, flight, keys, until)
             }
-            Phase::Writing(_) | Phase::Written { .. } | Phase::Entering(_) if is_over => {
-                self.cut_off("the program exited before it was complete")
+            Phase::Free if is_over && self.parked.is_some() => {
+                self.resume();
+                self.cut_off(now, "the program exited before Enter was pressed")
+            }
+            Phase::Free if self.can_resume() => self.resume(),
+            _ if is_over => self.cut_off(now, "the program exited before it was complete"),
+            Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
+                let flight = flight.clone();
+                self.park(flight)
             }
             Phase::Written { flight, enter_at }
                 if *enter_at <= now.mono && self.withheld(flight).is_none() =>
             {
-                self.phase = Phase::Entering(flight.clone());
-                vec![Effect::Enter]
+                let flight = flight.clone();
+                self.enter(flight)
             }
+            Phase::Preparing { .. } => self.empty(now),
+            Phase::Confirming { .. } => self.confirm(now),
             Phase::Resting { until, .. } if *until <= now.mono => {
                 self.phase = Phase::Free;
                 Vec::new()
@@ -329,7 +330,10 @@ impl Desk {
             | Phase::Recording(_)
             | Phase::Writing(_)
             | Phase::Written { .. }
+            | Phase::Looking { .. }
+            | Phase::Resuming(_)
             | Phase::Entering(_)
+            | Phase::Restoring { .. }
             | Phase::Resting { .. } => Vec::new(),
         }
     }
@@ -362,15 +366,6 @@ impl Desk {
         }
     }
 
-    fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
-        self.phase = Phase::Breaking {
-            flight,
-            keys,
-            until: now.mono + BREAK,
-        };
-        vec![Effect::Key(self.manner.interrupt_key.clone())]
-    }
-
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
         let ids = flight.ids.clone();
         self.phase = Phase::Recording(flight);
@@ -399,17 +394,19 @@ impl Desk {
             Input::Pasted => Vec::new(),
         };
         let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
-        self.phase = Phase::Writing(Flight {
-            ids: ids.clone(),
-            ..flight
-        });
-        rest.into_iter().chain([Effect::Write { ids }]).collect()
+        let begun = self.begin(Flight { ids, ..flight });
+        rest.into_iter().chain([begun]).collect()
     }
 
     /// An offer that has not begun. What barred it is told by an event of its own.
-    fn let_go(&mut self) {
+    fn let_go(&mut self, now: Moment) {
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Free;
+        } else if let Phase::Resuming(flight) = &self.phase {
+            self.parked = Some(flight.clone());
+            self.phase = Phase::Free;
+            // Until the keys say otherwise; else it would be asked for again and again.
+            self.drafting.typed(now);
         }
     }
 
@@ -427,39 +424,8 @@ impl Desk {
         if let Phase::Writing(flight) = &self.phase {
             self.phase = Phase::Written {
                 flight: flight.clone(),
-                enter_at: now.mono + self.manner.enter_after,
+                enter_at: now.mono + self.enter_after(),
             };
-        }
-    }
-
-    fn entered(&mut self, now: Moment) -> Vec<Effect> {
-        let Phase::Entering(flight) = &self.phase else {
-            return Vec::new();
-        };
-        let written = "written whole to the terminal of the running program";
-        let evidence = match (flight.lane, &self.dialog) {
-            (Lane::Raw, None) => format!("{written}, dialog unknown"),
-            (Lane::Raw, Some(dialog)) => format!("{written}, in answer to: {}", dialog.what),
-            (Lane::Interrupt | Lane::Normal | Lane::Idle, _) => written.to_owned(),
-        };
-        let ids = flight.ids.clone();
-        self.phase = Phase::Free;
-        self.judge.given(now);
-        vec![Effect::Offered { ids, evidence }]
-    }
-
-    /// The end of an offer that may have been seen in part.
-    fn cut_off(&mut self, reason: &str) -> Vec<Effect> {
-        match &self.phase {
-            Phase::Writing(flight) | Phase::Written { flight, .. } | Phase::Entering(flight) => {
-                let ids = flight.ids.clone();
-                let reason = reason.to_owned();
-                self.phase = Phase::Free;
-                vec![Effect::Uncertain { ids, reason }]
-            }
-            Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
-                Vec::new()
-            }
         }
     }
 
@@ -470,7 +436,9 @@ impl Desk {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
-            (_, _) => self.draft.map(|_| Rule::Draft),
+            // One that was put aside is out of the way.
+            (_, _) if self.aside.is_some() => None,
+            (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }
     }
 }

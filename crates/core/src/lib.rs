@@ -11,6 +11,7 @@
 pub mod activity;
 pub mod delivery;
 pub mod fact;
+pub mod harness;
 pub mod id;
 pub mod inject;
 pub mod mail;

@@ -7,6 +7,7 @@ mod attach;
 mod cli;
 mod config;
 mod context;
+mod harness;
 mod letterbox;
 mod output;
 mod report;

@@ -23,7 +23,7 @@ pub(crate) const EXIT_CODES: &str = "\
 0  ok
 1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding)
 2  usage: the command line, a setting, or a file named on it is not right
-3  not found: no such message, or a prefix that fits more than one
+3  not found: no such message, session or harness, or a prefix that fits more than one
 4  refused: the rules do not allow it
 5  storage: the home could not be read or written
 

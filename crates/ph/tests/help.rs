@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 34] = [
+const VERBS: [&str; 35] = [
     "run",
     "attach",
     "ls",
@@ -34,6 +34,7 @@ const VERBS: [&str; 34] = [
     "log",
     "export",
     "import",
+    "harness",
     "config",
     "doctor",
     "demo",
@@ -79,6 +80,10 @@ fn every_verb_s_help_shows_an_example() {
         insta::assert_snapshot!(format!("ph-{verb}"), help);
     }
     insta::assert_snapshot!("ph-config-show", ph.run("config show --help").ok());
+    for verb in ["ls", "show", "test"] {
+        let help = ph.run(&format!("harness {verb} --help")).ok();
+        insta::assert_snapshot!(format!("ph-harness-{verb}"), help);
+    }
     assert!(!ph.home().exists());
 }
 
@@ -88,7 +93,7 @@ fn exit_codes_are_written_down() {
     0  ok
     1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding)
     2  usage: the command line, a setting, or a file named on it is not right
-    3  not found: no such message, or a prefix that fits more than one
+    3  not found: no such message, session or harness, or a prefix that fits more than one
     4  refused: the rules do not allow it
     5  storage: the home could not be read or written
 
@@ -223,7 +228,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 35 pages written to [dir]/pages\n"
+        "note: 36 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

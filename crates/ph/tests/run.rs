@@ -72,7 +72,7 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
     );
     check(
         &["--harness", "none", "sleep", "1"],
-        2,
+        3,
         &["no harness is called 'none'"],
     );
     check(&["--env", "NOVALUE", "sleep", "1"], 2, &["NAME=VALUE"]);

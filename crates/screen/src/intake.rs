@@ -83,14 +83,56 @@ enum Place {
     String(usize),
 }
 
+/// A note is a word or two; more of one is not kept.
+const LONGEST_NOTE: usize = 512;
+
+/// The operating system commands of one number: what the program last said in one.
+#[derive(Debug)]
+struct Notes {
+    number: u16,
+    /// Of the command that has not ended yet.
+    begun: Vec<u8>,
+    last: Option<String>,
+}
+
+impl Notes {
+    fn add(&mut self, bytes: &[u8]) {
+        let room = LONGEST_NOTE.saturating_sub(self.begun.len());
+        self.begun.extend(&bytes[..bytes.len().min(room)]);
+    }
+
+    fn end(&mut self) {
+        let command = String::from_utf8_lossy(&self.begun);
+        let (number, said) = command.split_once(';').unwrap_or((&command, ""));
+        if number.parse() == Ok(self.number) {
+            self.last = Some(said.to_owned());
+        }
+        self.begun.clear();
+    }
+}
+
 /// Cuts raw output into pieces that the parser can take.
 #[derive(Debug, Default)]
 pub(crate) struct Intake {
     tail: Tail,
     place: Place,
+    notes: Option<Notes>,
 }
 
 impl Intake {
+    /// Keeps what is said from now on in the commands of this number.
+    pub(crate) fn listen(&mut self, number: u16) {
+        self.notes = Some(Notes {
+            number,
+            begun: Vec::new(),
+            last: None,
+        });
+    }
+
+    pub(crate) fn note(&self) -> Option<&str> {
+        self.notes.as_ref()?.last.as_deref()
+    }
+
     /// Hands on all that the parser should see of `bytes`.
     pub(crate) fn admit(&mut self, mut bytes: &[u8], mut each: impl FnMut(&[u8])) {
         if let Some((char, len)) = self.tail.complete(&mut bytes) {
@@ -115,6 +157,12 @@ impl Intake {
             };
             let end = string_end(&bytes[at..]).unwrap_or(bytes.len() - at);
             let room = LONGEST_STRING.saturating_sub(had);
+            if let Some(notes) = &mut self.notes {
+                notes.add(&bytes[at..at + end]);
+                if at + end < bytes.len() {
+                    notes.end();
+                }
+            }
             if end > room {
                 if from < at + room {
                     each(&bytes[from..at + room]);
@@ -187,6 +235,27 @@ mod tests {
         check(&[b"\xf0\x9f", b"x"], &[b"\xf0\x9f", b"x"]);
         check(&[b"\x80\x80\x80"], &[b"\x80\x80\x80"]);
         check(&[b"\xff", b"\xe2\x1b[m"], &[b"\xff", b"\xe2\x1b[m"]);
+    }
+
+    #[test]
+    fn the_last_note_of_a_number_is_kept() {
+        let check = |chunks: &[&str], want: Option<&str>| {
+            let mut intake = Intake::default();
+            intake.listen(7501);
+            for chunk in chunks {
+                intake.admit(chunk.as_bytes(), |_| {});
+            }
+            assert_eq!(intake.note(), want, "{chunks:?}");
+        };
+        check(&["7501;state=idle\x07"], None);
+        check(&["\x1b]7501;state=idle\x07"], Some("state=idle"));
+        check(&["\x1b]75", "01;state=", "idle\x1b\\"], Some("state=idle"));
+        check(&["\x1b]7501;state=idle"], None);
+        check(&["\x1b]7501;a\x07\x1b]0;b\x07"], Some("a"));
+        check(&["\x1b]7501;a\x07 \x1b]7501;b\x07"], Some("b"));
+        check(&["\x1b]75010;a\x07\x1b]7501\x07"], Some(""));
+        let long = "x".repeat(9_000);
+        check(&["\x1b]7501;", &long, "\x07"], Some(&long[..507]));
     }
 
     #[test]

@@ -94,6 +94,16 @@ impl Screen {
         self.emulator.title.as_deref()
     }
 
+    /// Keeps what the program says from now on in operating system commands of this number.
+    pub fn listen(&mut self, number: u16) {
+        self.intake.listen(number);
+    }
+
+    /// What it last said in one of them.
+    pub fn note(&self) -> Option<&str> {
+        self.intake.note()
+    }
+
     /// Whether the program wants to tell pasted text from typed.
     pub fn bracketed_paste(&self) -> bool {
         self.emulator.mode().contains(TermMode::BRACKETED_PASTE)

@@ -24,7 +24,23 @@ impl Screen {
             .collect()
     }
 
-    /// The same with colours; each row stands for itself.
+    /// At most so many rows at the bottom of what is shown, and which of them the cursor is in.
+    /// Never what has scrolled away.
+    pub fn foot(&self, lines: usize) -> (Vec<String>, Option<usize>) {
+        let grid = self.emulator().term.grid();
+        let cursor = grid.cursor.point.line.0;
+        let last = last_row(grid, |row| inked(row) > 0).max(cursor);
+        let back = i32::try_from(lines).unwrap_or(i32::MAX);
+        let first = last.saturating_sub(back).saturating_add(1).max(0);
+        let rows = (first..=last).map(|line| {
+            let (row, mut text) = (cells(grid, line), String::new());
+            write(row, inked(row), &mut text);
+            text
+        });
+        (rows.collect(), usize::try_from(cursor - first).ok())
+    }
+
+    /// The rows with colours; each stands for itself.
     pub fn ansi(&self, lines: Option<usize>) -> Vec<String> {
         self.rows(lines)
             .map(|row| {
@@ -129,6 +145,27 @@ mod tests {
         let mut screen = Screen::new(SIZE, 20);
         screen.feed(bytes.as_bytes());
         screen
+    }
+
+    #[test]
+    fn the_foot_is_what_is_shown_last() {
+        let check = |bytes: &str, lines: usize, want: &[&str], cursor: Option<usize>| {
+            let (foot, at) = fed(bytes).foot(lines);
+            assert_eq!(foot, want, "{bytes:?}");
+            assert_eq!(at, cursor, "{bytes:?}");
+        };
+        check("", 3, &[""], Some(0));
+        check("a\r\nb", 3, &["a", "b"], Some(1));
+        check("a\r\nb\r\nc\r\nd", 2, &["c", "d"], Some(1));
+        check("a\r\nb\r\nc\x1b[1;1H", 2, &["b", "c"], None);
+        check("a\r\nb\r\nc\x1b[2;1H", 2, &["b", "c"], Some(0));
+        // Four rows are shown; the rest has scrolled away.
+        check(
+            "1\r\n2\r\n3\r\n4\r\n5\r\n6",
+            9,
+            &["3", "4", "5", "6"],
+            Some(3),
+        );
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(super) enum Rule {
     Paused,
     Draft,
     Blocked,
+    /// Another is written and waits for its Enter.
+    Parked,
     NotReading,
     Working,
 }
@@ -31,6 +33,7 @@ impl Rule {
             Self::Paused => "paused",
             Self::Draft => "draft",
             Self::Blocked => "blocked",
+            Self::Parked => "in-flight",
             Self::NotReading => "not-reading",
             Self::Working => "working",
         }
@@ -43,12 +46,15 @@ impl Desk {
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.unread.is_some();
+        // Only an answer to the question that holds that one up may go before it.
+        let is_behind = lane != Lane::Raw && self.parked.is_some();
         self.rule_of_activity(lane)
+            .or(is_behind.then_some(Rule::Parked))
             .or(is_unread.then_some(Rule::NotReading))
     }
 
     fn rule_of_activity(&self, lane: Lane) -> Option<Rule> {
-        let is_starting = self.judge.judgement().activity == Activity::Starting;
+        let is_starting = self.judge.is_starting();
         match (self.activity().activity, lane) {
             (Activity::Starting, _) => Some(Rule::Starting),
             // A question that comes this early can be answered; nothing else can be done with it.
@@ -68,12 +74,14 @@ impl Desk {
     }
 
     /// What must never be written into, however far an offer has come. That holds for interrupts
-    /// too: nothing is known of a way to set a person's input aside and bring it back.
+    /// too, unless the harness knows a way to put a person's input aside and bring it back.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
             (_, _) if !self.pauses.is_empty() => Some(Rule::Paused),
-            (_, _) if self.draft.is_some() => Some(Rule::Draft),
+            (_, _) if self.has_draft() && (lane == Lane::Raw || self.way().is_none()) => {
+                Some(Rule::Draft)
+            }
             // A raw message may be the answer.
             (Activity::Blocked(_), Lane::Raw) => None,
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
@@ -106,9 +114,14 @@ impl Desk {
         let (rule, since, reason, evidence, release) = match &self.phase {
             Phase::Breaking { flight, .. }
             | Phase::Recording(flight)
+            | Phase::Preparing { flight, .. }
             | Phase::Writing(flight)
             | Phase::Written { flight, .. }
-            | Phase::Entering(flight) => {
+            | Phase::Looking { flight, .. }
+            | Phase::Resuming(flight)
+            | Phase::Entering(flight)
+            | Phase::Confirming { flight, .. }
+            | Phase::Restoring { flight, .. } => {
                 let first = flight.ids.first().map(|id| id.id8()).unwrap_or_default();
                 (
                     "in-flight",
@@ -160,6 +173,12 @@ impl Desk {
     /// What is said of a message that is itself on its way.
     fn in_flight(&self, now: Moment, letter: &Letter) -> Option<Option<Hold>> {
         let is_in = |flight: &super::Flight| flight.ids.contains(&letter.message.id);
+        if let Some(parked) = self.parked.as_ref().filter(|parked| is_in(parked)) {
+            return Some(Some(match self.withheld(parked) {
+                Some(rule) => self.describe(rule, letter),
+                None => self.out_of_sight(parked),
+            }));
+        }
         match &self.phase {
             Phase::Breaking { flight, keys, .. } if is_in(flight) => Some(Some(Hold {
                 rule: "interrupting",
@@ -178,16 +197,42 @@ impl Desk {
                 flight,
                 "what was typed before it has not been written, or its offer not been recorded",
             )),
-            Phase::Writing(flight) | Phase::Entering(flight) if is_in(flight) => {
+            Phase::Preparing { flight, .. }
+            | Phase::Writing(flight)
+            | Phase::Looking { flight, .. }
+            | Phase::Resuming(flight)
+            | Phase::Entering(flight)
+            | Phase::Restoring { flight, .. }
+                if is_in(flight) =>
+            {
                 Some(slow(now, flight, "the program has not taken all of it"))
+            }
+            Phase::Confirming { flight, .. } if is_in(flight) => {
+                let still = "Enter was pressed, and the input box still holds it";
+                Some(slow(now, flight, still))
             }
             Phase::Free
             | Phase::Breaking { .. }
             | Phase::Recording(_)
+            | Phase::Preparing { .. }
             | Phase::Writing(_)
             | Phase::Written { .. }
+            | Phase::Looking { .. }
+            | Phase::Resuming(_)
             | Phase::Entering(_)
+            | Phase::Confirming { .. }
+            | Phase::Restoring { .. }
             | Phase::Resting { .. } => None,
+        }
+    }
+
+    fn out_of_sight(&self, parked: &super::Flight) -> Hold {
+        Hold {
+            rule: Rule::Parked.name(),
+            since: parked.since.wall,
+            reason: "it is written and waits for its Enter".to_owned(),
+            evidence: "the input box was not in sight since a question stood there".to_owned(),
+            release: "the input box is seen again".to_owned(),
         }
     }
 
@@ -196,7 +241,8 @@ impl Desk {
         let since = match rule {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
-            Rule::Draft => self.draft.unwrap_or(judged.since),
+            Rule::Draft => self.drafting.since().unwrap_or(judged.since),
+            Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),
             Rule::NotReading => self.unread.unwrap_or(judged.since),
         };
         let set_aside = match Lane::of(letter) {
@@ -212,17 +258,18 @@ impl Desk {
             Rule::Starting => (
                 "the program is starting, and what is written to it now may be lost".to_owned(),
                 judged.evidence,
-                "it is quiet for 2 s after its first output".to_owned(),
+                self.judge.release(),
             ),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
                 self.pauses_say(PausedBy::evidence, "; "),
                 self.pauses_say(PausedBy::release, ", and "),
             ),
-            Rule::Draft => (
-                format!("a person has typed something and not submitted it{set_aside}"),
-                "keys were pressed, and no Enter since".to_owned(),
-                "it is submitted or cleared".to_owned(),
+            Rule::Draft => self.draft_says(set_aside),
+            Rule::Parked => (
+                "another message stands in the input box and waits for its Enter".to_owned(),
+                "a question opened before Enter was pressed".to_owned(),
+                "the question is answered".to_owned(),
             ),
             Rule::Blocked => (
                 self.question(letter),
@@ -247,6 +294,32 @@ impl Desk {
             evidence,
             release,
         }
+    }
+
+    /// What is said of a draft; not what stands in it, which is the person's.
+    fn draft_says(&self, set_aside: &str) -> (String, String, String) {
+        if self.drafting.left.is_some() {
+            return (
+                "what was written before stands in the input box, and Enter did not submit it"
+                    .to_owned(),
+                "the screen shows it there".to_owned(),
+                "a person submits or clears it".to_owned(),
+            );
+        }
+        let evidence = if self.drafting.is_typed() {
+            "keys were pressed, and no Enter since"
+        } else {
+            "the screen shows text in the input box"
+        };
+        let release = match &self.manner.harness.draft.stash {
+            Some(_) => "it is submitted or cleared, or left alone and put aside",
+            None => "it is submitted or cleared",
+        };
+        (
+            format!("a person has typed something and not submitted it{set_aside}"),
+            evidence.to_owned(),
+            release.to_owned(),
+        )
     }
 
     fn pauses_say(&self, word: fn(PausedBy) -> &'static str, between: &str) -> String {

@@ -1,15 +1,15 @@
 //! What a desk hears and what it says.
 
+use crate::harness::{Manifest, Sighting};
 use crate::id::MessageId;
 use crate::session::Ending;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// How a kind of agent is written to.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// How an agent is written to.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Manner {
-    pub interrupt_key: Vec<u8>,
-    /// How long after the text Enter is pressed.
-    pub enter_after: Duration,
+    pub harness: Arc<Manifest>,
     /// The length of the path of a message's file: of every one in this inbox.
     pub path_bytes: usize,
 }
@@ -18,8 +18,7 @@ impl Manner {
     /// For a program of which nothing is known.
     pub fn generic(path_bytes: usize) -> Self {
         Self {
-            interrupt_key: vec![0x03],
-            enter_after: Duration::from_millis(50),
+            harness: Arc::new(Manifest::generic()),
             path_bytes,
         }
     }
@@ -70,10 +69,14 @@ pub enum Event {
     /// A question of the program stands open, or none does any more. Nobody says so of a program
     /// of which nothing is known.
     Dialog(Option<String>),
+    /// What its screen shows has changed, and means this.
+    Seen(Sighting),
+    /// Of an [`Effect::Look`]: what it shows in this moment.
+    Looked(Sighting),
     /// Somebody has taken the keyboard, or wants nothing delivered.
     Paused(PausedBy),
     Released(PausedBy),
-    /// A person has typed and not submitted.
+    /// A person has typed and not submitted; told with every key.
     Draft,
     /// What was typed is submitted or cleared.
     DraftGone,
@@ -91,6 +94,10 @@ pub enum Event {
     Wrote,
     /// An [`Effect::Enter`] is.
     Entered,
+    /// An [`Effect::Strokes`] is.
+    Stroked,
+    /// Of an [`Effect::Resume`]: the keyboard is ours again. Else [`Event::Barred`] is told.
+    Resumed,
     /// A write broke off.
     WriteFailed(String),
 }
@@ -105,8 +112,14 @@ pub enum Effect {
     /// Write these as one turn, in this order. Until [`super::Desk::is_writing`] says otherwise, nobody
     /// else may write to the program.
     Write { ids: Vec<MessageId> },
-    /// Write [`crate::turn::ENTER`].
+    /// Press [`super::Desk::enter_key`].
     Enter,
+    /// Look at the screen afresh, once all that the program has written is on it.
+    Look,
+    /// Press these keys, within the turn that has begun.
+    Strokes(Vec<u8>),
+    /// Take the keyboard again, for a text that waits for its Enter.
+    Resume,
     /// Record that these were written whole.
     Offered {
         ids: Vec<MessageId>,

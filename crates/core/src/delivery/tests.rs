@@ -2,6 +2,7 @@ use super::*;
 use crate::activity::tests::ms;
 use crate::mail::tests::{message, with_steps};
 use crate::message::Body;
+use crate::priority::Priority;
 use crate::receipt::Step;
 use crate::session::Ending;
 use jiff::SignedDuration;
@@ -10,17 +11,17 @@ use uuid::Uuid;
 
 const PATH: usize = 80;
 
-fn id(n: u128) -> MessageId {
+pub(super) fn id(n: u128) -> MessageId {
     MessageId(Uuid::from_u128(n))
 }
 
-fn letter(n: u128, priority: Priority) -> Letter {
+pub(super) fn letter(n: u128, priority: Priority) -> Letter {
     let mut message = message(n, "alice", "bob");
     message.envelope.priority = priority;
     with_steps(&message, &[])
 }
 
-fn raw(n: u128) -> Letter {
+pub(super) fn raw(n: u128) -> Letter {
     let mut raw = letter(n, Priority::Interrupt);
     raw.message.envelope.raw = true;
     raw
@@ -32,13 +33,17 @@ fn sized(n: u128, bytes: usize) -> Letter {
     letter
 }
 
-fn starting() -> Desk {
+pub(super) fn starting() -> Desk {
     Desk::new(Manner::generic(PATH), ms(0))
 }
 
 /// Idle since 2 s.
 fn idle() -> Desk {
-    let mut desk = starting();
+    idle_at(starting())
+}
+
+/// The same of a desk that has just begun.
+pub(super) fn idle_at(mut desk: Desk) -> Desk {
     desk.on(ms(0), Event::Output);
     desk.on(ms(2_000), Event::Tick);
     desk
@@ -75,7 +80,7 @@ fn dialog(what: &str) -> Event {
     Event::Dialog(Some(what.to_owned()))
 }
 
-fn rule(hold: Option<crate::why::Hold>) -> &'static str {
+pub(super) fn rule(hold: Option<crate::why::Hold>) -> &'static str {
     hold.map_or("-", |hold| hold.rule)
 }
 
@@ -179,9 +184,9 @@ fn one_turn_holds_what_is_due_together() {
 }
 
 /// What is done to a desk, at which millisecond, and what it must say to it.
-type Line<'a> = (u64, Doing<'a>, &'a str);
+pub(super) type Line<'a> = (u64, Doing<'a>, &'a str);
 
-enum Doing<'a> {
+pub(super) enum Doing<'a> {
     Hear(Event),
     Act(&'a [Letter]),
 }
@@ -196,6 +201,9 @@ fn said(effects: &[Effect]) -> String {
         Effect::Offer { ids } => format!("offer {}", list(ids)),
         Effect::Write { ids } => format!("write {}", list(ids)),
         Effect::Enter => "enter".to_owned(),
+        Effect::Look => "look".to_owned(),
+        Effect::Strokes(keys) => format!("strokes {keys:?}"),
+        Effect::Resume => "resume".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
         Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
@@ -203,7 +211,7 @@ fn said(effects: &[Effect]) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
+pub(super) fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
     for (at, doing, want) in lines {
         let (what, effects) = match doing {
             Doing::Hear(event) => (format!("{event:?}"), desk.on(ms(*at), event.clone())),
@@ -214,7 +222,7 @@ fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
     desk
 }
 
-fn recorded(ids: &[u128]) -> Doing<'static> {
+pub(super) fn recorded(ids: &[u128]) -> Doing<'static> {
     Doing::Hear(Event::Recorded(ids.iter().map(|n| id(*n)).collect()))
 }
 
@@ -314,7 +322,7 @@ fn an_offer_that_is_cut_off_is_uncertain() {
 fn enter_is_pressed_onto_no_draft_and_into_no_question() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Normal)];
-    let check = |bar: Event, lift: Event, rule_name: &str| {
+    let check = |bar: Event, rule_name: &str| {
         let desk = play(
             idle(),
             &[
@@ -326,13 +334,24 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
                 (4_000, Hear(Event::Tick), ""),
             ],
         );
-        assert!(desk.is_writing());
         let hold = desk.hold(ms(4_000), &pending[0], &[]);
         assert_eq!(rule(hold), rule_name);
-        play(desk, &[(4_001, Hear(lift), "enter")]);
+        desk
     };
-    check(dialog("Run rm?"), Event::Dialog(None), "blocked");
-    check(Event::Draft, Event::DraftGone, "draft");
+    let drafted = check(Event::Draft, "draft");
+    assert!(drafted.is_writing());
+    play(drafted, &[(4_001, Hear(Event::DraftGone), "enter")]);
+    // Who is to answer needs the keyboard.
+    let asked = check(dialog("Run rm?"), "blocked");
+    assert!(!asked.is_writing());
+    let answered = [
+        (4_001, Hear(Event::Dialog(None)), "resume"),
+        (4_002, Hear(Event::Resumed), ""),
+        (4_051, Hear(Event::Tick), ""),
+        (4_052, Hear(Event::Tick), "enter"),
+        (4_053, Hear(Event::Entered), "offered 1"),
+    ];
+    play(asked, &answered);
 }
 
 #[test]
@@ -699,6 +718,11 @@ proptest! {
                     Effect::Enter => {
                         prop_assert!(!barred);
                         todo = vec![Event::Entered];
+                    }
+                    // It had to wait for an answer.
+                    Effect::Resume => todo = vec![Event::Resumed],
+                    Effect::Look | Effect::Strokes(_) => {
+                        prop_assert!(false, "nothing is known of its screen");
                     }
                     Effect::Offered { ids, .. } => {
                         prop_assert_eq!(&ids, &under_way);

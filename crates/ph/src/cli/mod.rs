@@ -15,6 +15,7 @@ mod delete;
 mod demo;
 mod doctor;
 mod export;
+mod harness;
 mod help;
 mod import;
 mod inbox;
@@ -123,6 +124,7 @@ enum Verb {
     Log(log::Args),
     Export(export::Args),
     Import(import::Args),
+    Harness(harness::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Demo(demo::Args),
@@ -221,6 +223,7 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
         Verb::Log(args) => log::run(context, args),
         Verb::Export(args) => export::run(context, &args),
         Verb::Import(args) => import::run(context, &args),
+        Verb::Harness(args) => harness::run(context, args),
         Verb::Config(args) => config::run(context, &args),
         Verb::Doctor(args) => doctor::run(context, &args),
         Verb::Demo(_) | Verb::Completions(_) | Verb::Man(_) | Verb::Help(_) => Ok(Code::Ok),

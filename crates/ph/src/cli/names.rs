@@ -105,6 +105,22 @@ pub(super) fn priority() -> impl TypedValueParser<Value = Priority> {
         .try_map(|said| said.parse::<Priority>())
 }
 
+/// Completes the name of a harness.
+pub(super) fn complete_harnesses() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let current = current.to_string_lossy().into_owned();
+        let context = crate::context::Context::with_any_settings(&crate::context::Said::default());
+        let catalogue = context.and_then(|context| crate::harness::Catalogue::of(&context.home));
+        let names = catalogue
+            .iter()
+            .flat_map(crate::harness::Catalogue::entries);
+        names
+            .filter(|entry| entry.name.starts_with(&current))
+            .map(|entry| CompletionCandidate::new(&entry.name))
+            .collect()
+    })
+}
+
 /// Completes the names of agents that ever had mail.
 pub(super) fn complete_agents() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {

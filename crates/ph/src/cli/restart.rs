@@ -2,6 +2,7 @@ use super::names::{NameParser, complete_agents};
 use super::run::{begin, is_on_terminal, size_here};
 use super::{status, stop};
 use crate::context::Context;
+use crate::harness::Catalogue;
 use crate::report::{Code, Result};
 use crate::session::place::Place;
 use crate::session::start;
@@ -33,7 +34,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return Err(status::never_ran(name));
     };
     // Better an old one than none.
-    start::check(&record.launch).map_err(|report| {
+    let check = || -> Result<()> {
+        start::check(&record.launch)?;
+        Catalogue::of(&context.home)?.take(&record.launch.harness)?;
+        Ok(())
+    };
+    check().map_err(|report| {
         report
             .after(&format!("cannot restart {name}:"))
             .hint("nothing was changed; 'ph run' starts it another way")

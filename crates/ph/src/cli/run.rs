@@ -1,6 +1,7 @@
-use super::names::NameParser;
+use super::names::{NameParser, complete_harnesses};
 use crate::attach::{Key, Options};
 use crate::context::Context;
+use crate::harness::Catalogue;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
 use crate::session::listen::check_length;
@@ -29,9 +30,10 @@ pub(super) struct Args {
     /// Leave it in the background
     #[arg(long, short)]
     detach: bool,
-    /// What kind of agent it is [default: generic]
-    #[arg(long, value_name = "H", default_value = GENERIC, hide_default_value = true)]
-    harness: String,
+    /// What kind of agent it is; 'ph harness ls' lists them [default: the one for this command,
+    /// else generic]
+    #[arg(long, value_name = "H", add = complete_harnesses())]
+    harness: Option<String>,
     /// Where to run it [default: here]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     cwd: Option<PathBuf>,
@@ -46,13 +48,12 @@ pub(super) struct Args {
     command: Vec<OsString>,
 }
 
-const GENERIC: &str = "generic";
 /// The size of a terminal that nobody looks at yet.
 const USUAL: (u16, u16) = (80, 24);
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let is_detached = args.detach;
-    let launch = launch(args)?;
+    let launch = launch(context, args)?;
     let is_shown = !is_detached && is_on_terminal();
     if !is_detached && !is_shown && !context.json {
         note("this is no terminal, so it runs in the background");
@@ -97,7 +98,7 @@ pub(super) fn is_on_terminal() -> bool {
 }
 
 /// What was said, made into what is meant.
-fn launch(args: Args) -> Result<Launch> {
+fn launch(context: &Context, args: Args) -> Result<Launch> {
     let Args {
         name,
         detach: _,
@@ -116,13 +117,10 @@ fn launch(args: Args) -> Result<Launch> {
                 text::visible(&word.to_string_lossy())
             ))
         })?;
-    if harness != GENERIC {
-        return Err(Report::usage(format!(
-            "no harness is called '{}'",
-            text::one_line(&harness, 40)
-        ))
-        .hint("'generic' works for any command"));
-    }
+    let catalogue = Catalogue::of(&context.home)?;
+    let program = command.first().map_or("", String::as_str);
+    let harness = harness.unwrap_or_else(|| catalogue.chosen_for(program).to_owned());
+    catalogue.take(&harness)?;
     let here = std::env::current_dir()
         .map_err(|error| Report::usage(format!("cannot tell which directory this is: {error}")))?;
     let cwd = cwd.map_or_else(|| here.clone(), |dir| here.join(dir));

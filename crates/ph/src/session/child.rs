@@ -4,7 +4,9 @@
 
 use super::place::Launch;
 use crate::report::{Report, Result};
+use posthaste_core::harness::{Placeholder, Start, Template};
 use posthaste_core::text;
+use posthaste_store::Home;
 use rustix::process::{Resource, Rlimit, Signal};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -28,8 +30,24 @@ const NOT_INHERITED: [&str; 8] = [
 /// What the child is told of its session.
 #[derive(Debug)]
 pub(crate) struct Told<'a> {
-    pub(crate) home: &'a Path,
+    pub(crate) home: &'a Home,
     pub(crate) socket: &'a Path,
+    /// What its harness adds.
+    pub(crate) start: &'a Start,
+}
+
+impl Told<'_> {
+    fn fill(&self, template: &Template, launch: &Launch) -> String {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        template.fill(|blank| match blank {
+            Placeholder::Agent => launch.name.to_string(),
+            Placeholder::Home => text(self.home.path()),
+            Placeholder::MessageDir => text(&self.home.messages(&launch.name)),
+            Placeholder::Socket => text(self.socket),
+            Placeholder::Ph => std::env::current_exe().map_or("ph".to_owned(), |ph| text(&ph)),
+            Placeholder::Cwd => text(&launch.cwd),
+        })
+    }
 }
 
 /// Starts the program; the answer's file descriptor is its terminal's other side.
@@ -47,6 +65,7 @@ pub(crate) fn spawn(
     pty.resize(pty_process::Size::new(launch.rows, launch.cols))
         .map_err(|error| no_terminal(&error))?;
     let mut command = pty_process::Command::new(program)
+        .args(told.start.args.iter().map(|arg| told.fill(arg, launch)))
         .args(args)
         .current_dir(&launch.cwd)
         .env("TERM", "xterm-256color")
@@ -54,10 +73,12 @@ pub(crate) fn spawn(
     for name in NOT_INHERITED {
         command = command.env_remove(name);
     }
+    let start = told.start.env.iter();
     command = command
+        .envs(start.map(|(name, value)| (name, told.fill(value, launch))))
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .env("PH_AGENT", launch.name.as_str())
-        .env("PH_HOME", told.home)
+        .env("PH_HOME", told.home.path())
         .env("PH_SOCKET", told.socket);
     // SAFETY: only async-signal-safe calls: signal(2), prctl(2), setrlimit(2).
     let command = unsafe { command.pre_exec(move || before_exec(files)) };

@@ -4,10 +4,10 @@
 //! keyboard is taken before an offer is recorded and kept until it is written whole, so that no
 //! person's key falls into it.
 
-use super::keyboard::{HasDraft, Lease};
+use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, log};
 use posthaste_core::delivery::{Effect, Event, REST};
-use posthaste_core::turn::{self, ENTER, Entry, Input};
+use posthaste_core::turn::{self, Entry, Input};
 use posthaste_core::{Letter, MessageId, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
@@ -18,10 +18,9 @@ use tokio::time::timeout;
 const ROUTE: &str = "terminal";
 /// A terminal in its usual mode takes no line of 4,096 bytes; a character has at most four.
 const NUDGE: usize = 1_000;
-/// How long after a nudge Enter is pressed.
-const DELAY: Duration = Duration::from_millis(50);
 /// For how long a receipt is tried again that could not be recorded.
 const INSIST: Duration = Duration::from_secs(180);
+const GONE: &str = "the terminal is gone";
 /// How long a nudge waits for a program to take it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -32,17 +31,19 @@ pub(crate) enum Report {
     Event(Event),
     /// The keyboard is ours, and the offer recorded.
     Offering { lease: Lease, ids: Vec<MessageId> },
+    /// The keyboard is ours again.
+    Resumed(Lease),
     /// A receipt was recorded, or could not be.
     Recorded,
 }
 
 /// Takes the keyboard and records the offer.
-pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
-    let lease = match shared.keyboard.lease().await {
+pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Drafts) -> Report {
+    let lease = match shared.keyboard.lease(drafts).await {
         Some(Ok(lease)) => lease,
         // The keys have told the desk already, or are about to.
         Some(Err(HasDraft)) => return Report::Event(Event::Barred),
-        None => return Report::Event(Event::NotRecorded("the terminal is gone".to_owned())),
+        None => return Report::Event(Event::NotRecorded(GONE.to_owned())),
     };
     let job = Job::Offer {
         now: crate::times::now(),
@@ -81,11 +82,29 @@ pub(crate) async fn write(
     })
 }
 
-pub(crate) async fn enter(lease: Lease) -> Report {
-    Report::Event(match lease.write(ENTER.to_vec()).await {
-        Ok(()) => Event::Entered,
+/// Types keys within a turn; `typed` is what is told when the terminal has them.
+pub(crate) async fn strokes(lease: Lease, keys: Vec<u8>, typed: Event) -> Report {
+    Report::Event(match lease.write(keys).await {
+        Ok(()) => typed,
         Err(error) => Event::WriteFailed(error.to_string()),
     })
+}
+
+/// Looks at the screen afresh.
+pub(crate) async fn look(shared: Rc<Shared>) -> Report {
+    Report::Event(match shared.terminal.look().await {
+        Some(sighting) => Event::Looked(sighting),
+        None => Event::WriteFailed(GONE.to_owned()),
+    })
+}
+
+/// Takes the keyboard for a text that waits for its Enter.
+pub(crate) async fn resume(shared: Rc<Shared>) -> Report {
+    match shared.keyboard.lease(Drafts::Kept).await {
+        Some(Ok(lease)) => Report::Resumed(lease),
+        Some(Err(HasDraft)) => Report::Event(Event::Barred),
+        None => Report::Event(Event::WriteFailed(GONE.to_owned())),
+    }
 }
 
 /// Records how an offer ended. A journal that is busy is asked again, so that the next session does
@@ -135,7 +154,13 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
             cut: Cut::These(ids),
             reason,
         }),
-        Effect::Key(_) | Effect::Offer { .. } | Effect::Write { .. } | Effect::Enter => None,
+        Effect::Key(_)
+        | Effect::Offer { .. }
+        | Effect::Write { .. }
+        | Effect::Enter
+        | Effect::Look
+        | Effect::Strokes(_)
+        | Effect::Resume => None,
     }
 }
 
@@ -167,28 +192,49 @@ fn render(shared: &Shared, letters: &[Letter], input: Input) -> Result<Vec<u8>, 
     Ok(turn::render(&entries, input))
 }
 
+/// How a line is submitted.
+#[derive(Debug)]
+pub(crate) struct Submission {
+    pub(crate) enter: Vec<u8>,
+    pub(crate) delay: Duration,
+    /// Whether the screen can show a question, so that it is looked at before Enter.
+    pub(crate) looks: bool,
+}
+
 /// Types a line that is no message. Nothing of it is kept: where it cannot be typed soon, it is not
 /// typed at all.
-pub(crate) async fn nudge(shared: Rc<Shared>, said: &str) -> Result<(), String> {
-    let gone = || "the terminal is gone".to_owned();
+pub(crate) async fn nudge(
+    shared: Rc<Shared>,
+    said: &str,
+    submission: Submission,
+) -> Result<(), String> {
     let deaf = |_| "the program does not read its input".to_owned();
-    let lease = timeout(PATIENCE, shared.keyboard.lease())
+    let lease = timeout(PATIENCE, shared.keyboard.lease(Drafts::Kept))
         .await
         .map_err(deaf)?;
     let lease = match lease {
         Some(Ok(lease)) => lease,
         Some(Err(HasDraft)) => return Err("a person is typing".to_owned()),
-        None => return Err(gone()),
+        None => return Err(GONE.to_owned()),
     };
     let line = text::one_line(said, NUDGE).into_bytes();
     // A line that is half written is brought to its end, also where nobody waits for that any more.
     let typing = tokio::task::spawn_local(async move {
-        lease.write(line).await?;
-        tokio::time::sleep(DELAY).await;
-        lease.write(ENTER.to_vec()).await
+        let gone = |_| GONE.to_owned();
+        lease.write(line).await.map_err(gone)?;
+        tokio::time::sleep(submission.delay).await;
+        if submission.looks {
+            let seen = shared.terminal.look().await.ok_or(GONE)?;
+            if let Some(what) = seen.dialog {
+                return Err(format!(
+                    "a question opened ({what}); the line stands there without its Enter"
+                ));
+            }
+        }
+        lease.write(submission.enter).await.map_err(gone)
     });
     match timeout(PATIENCE, typing).await.map_err(deaf)? {
-        Ok(Ok(())) => Ok(()),
-        Ok(Err(_)) | Err(_) => Err(gone()),
+        Ok(typed) => typed,
+        Err(_) => Err(GONE.to_owned()),
     }
 }

@@ -4,14 +4,16 @@ use super::books::Books;
 use super::clerk::{Clerk, Outset};
 use super::client::reach;
 use super::hub::Hub;
-use super::keyboard::Keyboard;
+use super::keyboard::{Keyboard, Typing};
 use super::listen::{self, Listening};
 use super::place::{Birth, Claim, Place, Record};
 use super::pulse::Pulse;
+use super::sight::Sight;
 use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
 use super::{Shared, child, log, place, process};
 use crate::report::{Report, Result};
+use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_screen::{About, Recorder, Screen, Size};
@@ -102,6 +104,7 @@ fn answer(answer: &Answer) {
 struct Running {
     agent: AgentName,
     run: Uuid,
+    harness: Arc<Manifest>,
     books: Books,
     sockets: Vec<Listening>,
     /// Held until the very end.
@@ -126,9 +129,11 @@ async fn run(orders: Orders) -> Result<()> {
     for path in &launch.sockets {
         sockets.push(listen::chosen(path)?);
     }
+    let harness = Arc::new(orders.harness.clone());
     let told = child::Told {
-        home: home.path(),
+        home: &home,
         socket: &socket,
+        start: &harness.start,
     };
     // What the child starts must know whose it is from its first instruction on.
     let me = std::process::id();
@@ -151,6 +156,7 @@ async fn run(orders: Orders) -> Result<()> {
     let running = Running {
         agent: launch.name.clone(),
         run: record.run,
+        harness,
         books,
         sockets,
         _name: claim,
@@ -283,23 +289,30 @@ impl Running {
         audience: Audience,
     ) {
         let pty = Rc::new(pty);
-        let hub = Rc::new(Hub::default());
-        let pulse = Rc::new(Pulse::default());
-        let mail = Rc::new(Notify::new());
-        let (draft, drafted) = watch::channel(false);
-        let (keyboard, typing) = Keyboard::new(pty.clone(), draft);
-        tokio::task::spawn_local(typing);
         let size = Size {
             cols: record.launch.cols,
             rows: record.launch.rows,
         };
+        let hub = Rc::new(Hub::default());
+        let pulse = Rc::new(Pulse::default());
+        let mail = Rc::new(Notify::new());
+        let (draft, drafted) = watch::channel(Typing::default());
+        let harness = self.harness.clone();
+        let (sight, sighted) = Sight::new(harness.clone());
+        let mut screen = Screen::new(size, SCROLLBACK);
+        if let Some(osc) = &harness.activity.osc {
+            screen.listen(osc.number);
+        }
+        let (keyboard, typing) = Keyboard::new(pty.clone(), draft);
+        tokio::task::spawn_local(typing);
         let (quiet, drained) = oneshot::channel();
         let (terminal, showing) = terminal::open(Stage {
             pty,
-            screen: Screen::new(size, SCROLLBACK),
+            screen,
             recorder: recorder(place, &record, size),
             keyboard: keyboard.clone(),
             pulse: pulse.clone(),
+            sight,
             hub: hub.clone(),
             drained: Some(quiet),
         });
@@ -334,6 +347,8 @@ impl Running {
             shared: shared.clone(),
             record,
             pulse,
+            harness,
+            sighted,
             drafted,
             taken,
             interactive,
@@ -399,7 +414,7 @@ fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
     }
 }
 
-pub(super) fn ending(status: &std::io::Result<ExitStatus>) -> Ending {
+pub(crate) fn ending(status: &std::io::Result<ExitStatus>) -> Ending {
     use std::os::unix::process::ExitStatusExt;
     match status {
         Ok(status) => match (status.code(), status.signal()) {

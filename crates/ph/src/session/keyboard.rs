@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -35,6 +35,27 @@ pub(crate) enum Typed {
     Bytes(Vec<u8>),
     /// Somebody wants the keyboard for a whole turn.
     Turn(Request),
+    /// The screen shows that nothing came of the keys so far: they are no draft. They are known by
+    /// how many times there were some.
+    Forget(u64),
+}
+
+/// What a person has typed and not submitted, as far as the keys tell.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Typing {
+    pub(crate) is_open: bool,
+    /// How many times there were keys.
+    pub(crate) times: u64,
+    pub(crate) last: Option<Instant>,
+}
+
+/// What becomes of a draft where the keyboard is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Drafts {
+    /// It keeps the keyboard from us.
+    Kept,
+    /// The turn begins with putting it aside.
+    PutAside,
 }
 
 /// Asks for the keyboard for a whole turn. It is given back when its strokes end.
@@ -43,6 +64,7 @@ pub(crate) struct Request {
     /// Told once it is this one's turn; an error where a person has a draft.
     granted: oneshot::Sender<Result<(), HasDraft>>,
     strokes: mpsc::Receiver<Stroke>,
+    drafts: Drafts,
 }
 
 /// A person has typed something and not submitted it.
@@ -90,7 +112,7 @@ impl Keyboard {
     /// The keyboard, and the task that writes; what is being drafted shows in `draft`.
     pub(crate) fn new(
         pty: Rc<AsyncFd<OwnedFd>>,
-        draft: watch::Sender<bool>,
+        draft: watch::Sender<Typing>,
     ) -> (Self, impl Future<Output = ()>) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let room = Arc::new(Semaphore::new(ROOM as usize));
@@ -113,7 +135,7 @@ impl Keyboard {
     pub(crate) async fn type_in(&self, typed: Typed) {
         let bytes = match &typed {
             Typed::Keys(bytes) | Typed::Answer(bytes) | Typed::Bytes(bytes) => bytes.len(),
-            Typed::Turn(_) => 0,
+            Typed::Turn(_) | Typed::Forget(_) => 0,
         };
         let bytes = u32::try_from(bytes).unwrap_or(ROOM).min(ROOM);
         let room = tokio::select! {
@@ -125,12 +147,13 @@ impl Keyboard {
 
     /// The keyboard for a turn, when it is free; an error where a person has a draft. Nothing
     /// where the terminal is gone.
-    pub(crate) async fn lease(&self) -> Option<Result<Lease, HasDraft>> {
+    pub(crate) async fn lease(&self, drafts: Drafts) -> Option<Result<Lease, HasDraft>> {
         let (granted, is_granted) = oneshot::channel();
         let (strokes, typed) = mpsc::channel(1);
         let request = Request {
             granted,
             strokes: typed,
+            drafts,
         };
         self.type_in(Typed::Turn(request)).await;
         let granted = is_granted.await.ok()?;
@@ -146,16 +169,37 @@ impl Keyboard {
 async fn write(
     pty: Rc<AsyncFd<OwnedFd>>,
     mut waiting: mpsc::Receiver<Waiting>,
-    drafted: watch::Sender<bool>,
+    drafted: watch::Sender<Typing>,
 ) {
     let mut draft = Draft::default();
+    let mut times = 0;
+    let tell = |draft: &Draft, times: u64| {
+        let is_open = draft.is_open();
+        drafted.send_if_modified(|was| {
+            let is_news = is_open || was.is_open;
+            let last = Some(Instant::now());
+            *was = Typing {
+                is_open,
+                times,
+                last,
+            };
+            is_news
+        });
+    };
     while let Some(Waiting { typed, _room }) = waiting.recv().await {
         let written = match typed {
             Typed::Keys(keys) => {
                 draft.see(&keys);
-                let is_open = draft.is_open();
-                drafted.send_if_modified(|was| std::mem::replace(was, is_open) != is_open);
+                times += 1;
+                tell(&draft, times);
                 write_all(&pty, &keys).await
+            }
+            Typed::Forget(seen) => {
+                if seen == times {
+                    draft = Draft::default();
+                    tell(&draft, times);
+                }
+                Ok(())
             }
             Typed::Answer(bytes) | Typed::Bytes(bytes) => write_all(&pty, &bytes).await,
             Typed::Turn(request) => take_turn(&pty, request, &draft).await,
@@ -172,7 +216,7 @@ async fn take_turn(
     mut request: Request,
     draft: &Draft,
 ) -> std::io::Result<()> {
-    if draft.is_open() {
+    if draft.is_open() && request.drafts == Drafts::Kept {
         let _ = request.granted.send(Err(HasDraft));
         return Ok(());
     }

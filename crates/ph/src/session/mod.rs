@@ -8,7 +8,7 @@
 
 mod attached;
 mod books;
-mod child;
+pub(crate) mod child;
 mod clerk;
 pub(crate) mod client;
 mod clock;
@@ -27,7 +27,9 @@ pub(crate) mod place;
 mod post;
 pub(crate) mod process;
 mod pulse;
+mod reading;
 pub(crate) mod roll;
+pub(crate) mod sight;
 pub(crate) mod start;
 mod terminal;
 mod viewer;

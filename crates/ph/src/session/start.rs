@@ -4,7 +4,9 @@
 //! its standard output, whether it runs; from then on there is only its socket.
 
 use super::place::{Launch, Place, Record};
+use crate::harness::Catalogue;
 use crate::report::{Report, Result};
+use posthaste_core::harness::Manifest;
 use posthaste_core::text;
 use posthaste_store::{Home, Patience};
 use rustix::fs::Access;
@@ -23,6 +25,8 @@ pub(crate) struct Orders {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
     pub(crate) launch: Launch,
+    /// What is known of its kind, as of now.
+    pub(crate) harness: Manifest,
     pub(crate) audience: Audience,
 }
 
@@ -116,6 +120,7 @@ pub(crate) fn start(
     for socket in &launch.sockets {
         check_text("a socket", socket, "choose another path for --socket")?;
     }
+    let harness = Catalogue::of(home)?.take(&launch.harness)?;
     let place = Place::of(home, &launch.name);
     place.prepare()?;
     let log = place.log()?;
@@ -133,6 +138,7 @@ pub(crate) fn start(
         home: home.path().to_owned(),
         patience: patience.0,
         launch,
+        harness,
         audience,
     };
     let told = serde_json::to_vec(&orders)

@@ -8,27 +8,20 @@
 use super::hub::Hub;
 use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
+use super::reading::{BATCH, Read, read, read_now};
+use super::sight::Sight;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
+use posthaste_core::harness::Sighting;
 use posthaste_screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
-use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
 
-/// How much is read before others get their turn.
-const BATCH: usize = 64 * 1024;
-/// How much the events of one batch may take up: an outbox that is read must have room for all of
-/// them. Each byte may be a line.
-const TOLD: usize = 512 * 1024;
-/// What the event of a line takes up beside its text, at most.
-const EVENT: usize = 128;
-/// Less is not worth being read by itself.
-const LEAST: usize = 1024;
 /// How much of an unfinished line is kept for who begins to listen.
 const UNFINISHED: usize = 64 * 1024;
 /// How often the recording is written, and viewers of another size are drawn.
@@ -57,6 +50,8 @@ pub(crate) enum Ask {
         lines: usize,
         recent: oneshot::Sender<Vec<String>>,
     },
+    /// What the screen means, once all that the program has written is on it.
+    Look(oneshot::Sender<Sighting>),
     /// Whether nobody watches any more.
     IsUnwatched(oneshot::Sender<bool>),
     /// The program has ended: read what is left, then stop.
@@ -94,6 +89,13 @@ impl Terminal {
         answer.await.unwrap_or_default()
     }
 
+    /// What the screen means now; nothing where the terminal is gone.
+    pub(crate) async fn look(&self) -> Option<Sighting> {
+        let (tell, answer) = oneshot::channel();
+        self.ask(Ask::Look(tell)).await;
+        answer.await.ok()
+    }
+
     /// Whether nobody watches any more.
     pub(crate) async fn is_unwatched(&self) -> bool {
         let (is_so, answer) = oneshot::channel();
@@ -109,6 +111,7 @@ pub(crate) struct Stage {
     pub(crate) recorder: Option<Recorder>,
     pub(crate) keyboard: Keyboard,
     pub(crate) pulse: Rc<Pulse>,
+    pub(crate) sight: Sight,
     pub(crate) hub: Rc<Hub>,
     /// Told when the last output is read.
     pub(crate) drained: Option<oneshot::Sender<()>>,
@@ -152,18 +155,6 @@ struct Task {
     told: Vec<u8>,
 }
 
-/// How a read of the terminal went.
-enum Read {
-    /// All that was there.
-    Some(usize),
-    /// As much as may be read at once.
-    Batch(usize),
-    /// Nothing for now.
-    Nothing,
-    /// The program and everybody else has closed it.
-    End,
-}
-
 impl Task {
     async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
         let mut buffer = vec![0; BATCH];
@@ -174,6 +165,14 @@ impl Task {
                 biased;
                 ask = asks.recv() => match ask {
                     Some(Ask::End) => ends_at = Some(Instant::now() + LAST_WORDS),
+                    Some(Ask::Look(tell)) => {
+                        // What has been written by now is to be seen.
+                        let stage = &mut self.stage;
+                        if let Read::Some(count) | Read::Batch(count) = read_now(stage, &mut buffer) {
+                            self.output(&buffer[..count]);
+                        }
+                        self.stage.sight.want(tell, &self.stage.screen);
+                    }
                     Some(ask) => self.answer(ask),
                     None => break,
                 },
@@ -213,7 +212,9 @@ impl Task {
         let is_due = self.viewers.iter().any(Viewer::is_unpainted);
         let draw = is_due.then(|| self.drawn_at + FRAME);
         let sync = self.stage.screen.sync_deadline();
-        [record, draw, sync, ends_at].into_iter().flatten().min()
+        let look = self.stage.sight.due(&self.stage.screen);
+        let all = [record, draw, sync, look, ends_at];
+        all.into_iter().flatten().min()
     }
 
     /// Passes on what the screen has taken in.
@@ -235,6 +236,7 @@ impl Task {
         self.tell_lines(bytes);
         let wants_paste = self.stage.screen.bracketed_paste();
         self.stage.pulse.beat(now, wants_paste);
+        self.stage.sight.changed(now);
     }
 
     fn tell_lines(&mut self, bytes: &[u8]) {
@@ -284,7 +286,9 @@ impl Task {
             .is_some_and(|at| at <= now)
         {
             self.stage.screen.stop_sync();
+            self.stage.sight.changed(now);
         }
+        self.stage.sight.tick(now, &self.stage.screen);
         if self.drawn_at + FRAME <= now {
             self.drawn_at = now;
             for viewer in &mut self.viewers {
@@ -345,6 +349,7 @@ impl Task {
             Ask::IsUnwatched(is_so) => {
                 let _ = is_so.send(self.viewers.is_empty());
             }
+            Ask::Look(tell) => self.stage.sight.want(tell, &self.stage.screen),
             Ask::End => {}
         }
     }
@@ -373,6 +378,7 @@ impl Task {
         if size == before {
             return;
         }
+        self.stage.sight.changed(Instant::now());
         let shape = rustix::termios::Winsize {
             ws_row: size.rows,
             ws_col: size.cols,
@@ -403,6 +409,7 @@ impl Task {
             self.stage.hub.publish(Topic::Output, &told, count);
         }
         self.stage.screen.stop_sync();
+        self.stage.sight.finish(&self.stage.screen);
         // What was held back as the beginning of something is nothing more than that now.
         self.passed.clear();
         self.sieve.finish(&mut self.passed);
@@ -422,6 +429,7 @@ impl Task {
         // Viewers go when the session says how it ended; until then questions are answered.
         while let Some(ask) = asks.recv().await {
             self.answer(ask);
+            self.stage.sight.finish(&self.stage.screen);
         }
     }
 }
@@ -430,76 +438,5 @@ async fn sleep_until(at: Option<Instant>) {
     match at {
         Some(at) => tokio::time::sleep_until(at.into()).await,
         None => std::future::pending().await,
-    }
-}
-
-/// Reads as much as is there, up to the buffer's size: the kernel gives it in small pieces. The
-/// screen takes each in before the next is read, and meanwhile the kernel gets that one ready: who
-/// asks sooner finds nothing, and sleeps once a piece.
-async fn read(stage: &mut Stage, buffer: &mut [u8]) -> Read {
-    let Stage {
-        pty, screen, hub, ..
-    } = stage;
-    let Ok(mut ready) = pty.readable().await else {
-        return Read::End;
-    };
-    let mut told = hub.wants_output().then_some(TOLD);
-    let mut filled = 0;
-    loop {
-        let room = told.map_or(BATCH, |told| told / EVENT);
-        let room = room.min(buffer.len() - filled);
-        if room < LEAST {
-            return Read::Batch(filled);
-        }
-        match rustix::io::read(pty.get_ref(), &mut buffer[filled..filled + room]) {
-            Ok(count @ 1..) => {
-                let piece = &buffer[filled..filled + count];
-                screen.feed(piece);
-                told = told.map(|told| told.saturating_sub(most_told(piece)));
-                filled += count;
-            }
-            Err(Errno::AGAIN) => {
-                ready.clear_ready();
-                return match filled {
-                    0 => Read::Nothing,
-                    filled => Read::Some(filled),
-                };
-            }
-            Err(Errno::INTR) => {}
-            // The other side is closed; on Linux that is an error.
-            Ok(_) | Err(_) => {
-                return match filled {
-                    0 => Read::End,
-                    filled => Read::Batch(filled),
-                };
-            }
-        }
-    }
-}
-
-/// How much the events of this output take up, at most: some characters need two bytes.
-fn most_told(piece: &[u8]) -> usize {
-    let ends_line = |byte: &&u8| matches!(byte, 0x0a..=0x0c | 0x85);
-    2 * piece.len() + EVENT * piece.iter().filter(ends_line).count()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_output_takes_up_more_than_is_reckoned() {
-        let check = |piece: &[u8]| {
-            let mut told = Vec::new();
-            let at = clock::local_now();
-            Lines::default().feed(piece, &mut |line: &str| {
-                event::append_output(&mut told, &at, line);
-            });
-            assert!(!told.is_empty() && told.len() <= most_told(piece));
-        };
-        check(&[b'\n'; TOLD / EVENT]);
-        check(&[b"\"\\\t".repeat(99).as_slice(), b"\n"].concat());
-        check("ein Ärger\u{85}漢\u{b}x\u{c}".as_bytes());
-        check(b"\x1b[31mred\x1b[m\r\n");
     }
 }

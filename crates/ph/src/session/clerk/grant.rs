@@ -118,8 +118,13 @@ impl Clerk {
             return sink.answer::<method::Nudge>(&Nudged::Held { reason });
         }
         let shared = self.shared.clone();
+        let submission = errands::Submission {
+            enter: self.desk.enter_key().to_vec(),
+            delay: self.desk.enter_after(),
+            looks: self.desk.looks(),
+        };
         tokio::task::spawn_local(async move {
-            let answer = match errands::nudge(shared, &text).await {
+            let answer = match errands::nudge(shared, &text, submission).await {
                 Ok(()) => Nudged::Nudged,
                 Err(reason) => Nudged::Held { reason },
             };

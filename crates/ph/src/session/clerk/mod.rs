@@ -9,7 +9,7 @@ mod look;
 
 use super::dispatch::Sink;
 use super::errands::{self, Report};
-use super::keyboard::{Lease, Typed};
+use super::keyboard::{Drafts, Lease, Typed, Typing};
 use super::place::Record;
 use super::pulse::Pulse;
 use super::viewer::ViewerId;
@@ -18,6 +18,7 @@ use end::{Ending, Signals};
 use look::{Looking, View};
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Decision, Desk, Effect, Event, Manner};
+use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
 use posthaste_core::{Letter, MessageId, Timestamp};
@@ -26,6 +27,7 @@ use posthaste_store::{Error, files};
 use posthaste_wire::{self as wire, Run};
 use std::process::ExitStatus;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -81,7 +83,9 @@ pub(crate) struct Outset {
     pub(crate) shared: Rc<Shared>,
     pub(crate) record: Record,
     pub(crate) pulse: Rc<Pulse>,
-    pub(crate) drafted: watch::Receiver<bool>,
+    pub(crate) harness: Arc<Manifest>,
+    pub(crate) sighted: watch::Receiver<Sighting>,
+    pub(crate) drafted: watch::Receiver<Typing>,
     pub(crate) taken: watch::Sender<Option<ViewerId>>,
     pub(crate) interactive: watch::Sender<bool>,
 }
@@ -105,6 +109,8 @@ pub(crate) struct Clerk {
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
+    /// What is being offered: as it was looked up before that was recorded.
+    offered: Vec<Letter>,
     /// How many errands are under way.
     errands: usize,
     reports: mpsc::Sender<Report>,
@@ -128,12 +134,15 @@ impl Clerk {
             mono: Duration::ZERO,
         };
         let shared = outset.shared.clone();
-        let path = files::longest_path(&shared.home, &shared.agent);
+        let manner = Manner {
+            harness: outset.harness.clone(),
+            path_bytes: files::longest_path(&shared.home, &shared.agent),
+        };
         let (reports, reported) = mpsc::channel(REPORTS);
         let (views, viewed) = mpsc::channel(1);
         Self {
             shared,
-            desk: Desk::new(Manner::generic(path), now),
+            desk: Desk::new(manner, now),
             begun,
             view: View::default(),
             is_fresh: false,
@@ -144,6 +153,7 @@ impl Clerk {
             trouble: None,
             is_stale: true,
             lease: None,
+            offered: Vec::new(),
             errands: 0,
             reports,
             reported,
@@ -185,6 +195,7 @@ impl Clerk {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let pulse = self.outset.pulse.clone();
         let mut drafted = self.outset.drafted.clone();
+        let mut sighted = self.outset.sighted.clone();
         self.first_look().await;
         let status = loop {
             self.proceed();
@@ -196,9 +207,13 @@ impl Clerk {
                 Some(view) = self.viewed.recv() => self.see(view),
                 () = mail.notified() => self.is_stale = true,
                 () = bell.notified() => self.is_stale = true,
+                Ok(()) = sighted.changed() => {
+                    let sighting = sighted.borrow_and_update().clone();
+                    self.tell(Event::Seen(sighting));
+                }
                 () = pulse.next() => self.output(),
                 Ok(()) = drafted.changed() => {
-                    let event = if *drafted.borrow_and_update() {
+                    let event = if drafted.borrow_and_update().is_open {
                         Event::Draft
                     } else {
                         Event::DraftGone
@@ -235,7 +250,11 @@ impl Clerk {
             Instant::now() + again
         });
         let input = input.filter(|_| !self.view.pending.due.is_empty());
-        [desk, insist, look, due, input].into_iter().flatten().min()
+        let forget = self
+            .forgets_at()
+            .map(|at| at.max(Instant::now() + SOON / 100));
+        let all = [desk, insist, look, due, input, forget];
+        all.into_iter().flatten().min()
     }
 
     /// Whatever the time has come for.
@@ -246,7 +265,7 @@ impl Clerk {
         {
             self.output();
         }
-        let paste = self.outset.pulse.wants_paste();
+        let paste = self.desk.paste().applies(self.outset.pulse.wants_paste());
         if paste != (self.desk.input() == Input::Pasted) {
             self.tell(Event::Paste(paste));
         }
@@ -277,6 +296,7 @@ impl Clerk {
         }
         self.reach_checkpoint();
         self.look_at_input();
+        self.forget_keys();
         self.act();
         self.tell_changes();
     }
@@ -315,6 +335,23 @@ impl Clerk {
         }
     }
 
+    /// When keys that left no trace in the input box are no draft any more.
+    fn forgets_at(&self) -> Option<Instant> {
+        let typing = *self.outset.drafted.borrow();
+        let is_void = typing.is_open && self.desk.is_field_ours();
+        typing.last.filter(|_| is_void).map(|last| last + SOON)
+    }
+
+    /// Keys alone cannot tell that a person has answered a question with one of them, or cleared
+    /// the line by a key that only this program knows; its screen can.
+    fn forget_keys(&mut self) {
+        let is_time = self.forgets_at().is_some_and(|at| at <= Instant::now());
+        if is_time && !self.shared.keyboard.is_unread() {
+            let times = self.outset.drafted.borrow().times;
+            self.shared.keyboard.try_type_in(Typed::Forget(times));
+        }
+    }
+
     fn output(&mut self) {
         self.heard_at = self.outset.pulse.last();
         self.tell(Event::Output);
@@ -323,6 +360,10 @@ impl Clerk {
     fn tell(&mut self, event: Event) {
         let effects = self.desk.on(self.now(), event);
         self.perform(effects);
+        // Also where a turn has to wait: whoever is to answer a question needs the keyboard.
+        if !self.desk.is_writing() {
+            self.lease = None;
+        }
     }
 
     fn perform(&mut self, effects: Vec<Effect>) {
@@ -333,26 +374,45 @@ impl Clerk {
                 Effect::Offer { ids } => {
                     // What is known of the mail is old as soon as this is recorded.
                     self.outdate();
-                    self.send(errands::offer(shared, ids));
+                    self.offered = self.letters(&ids);
+                    let drafts = if self.desk.puts_aside() {
+                        Drafts::PutAside
+                    } else {
+                        Drafts::Kept
+                    };
+                    self.send(errands::offer(shared, ids, drafts));
                 }
                 Effect::Write { ids } => {
-                    let letters = self.letters(&ids);
+                    let mut letters = std::mem::take(&mut self.offered);
+                    letters.retain(|letter| ids.contains(&letter.message.id));
                     let input = self.desk.input();
-                    if let Some(lease) = self.lease.clone() {
+                    if letters.len() != ids.len() {
+                        // Never less than what is claimed.
+                        let why = "its text is not at hand".to_owned();
+                        self.send(std::future::ready(Report::Event(Event::WriteFailed(why))));
+                    } else if let Some(lease) = self.lease.clone() {
                         self.send(errands::write(shared, lease, letters, input));
                     }
                 }
                 Effect::Enter => {
-                    if let Some(lease) = self.lease.clone() {
-                        self.send(errands::enter(lease));
-                    }
+                    let enter = self.desk.enter_key().to_vec();
+                    self.stroke(enter, Event::Entered);
                 }
+                Effect::Strokes(keys) => self.stroke(keys, Event::Stroked),
+                Effect::Look => self.send(errands::look(shared)),
+                Effect::Resume => self.send(errands::resume(shared)),
                 effect @ (Effect::Offered { .. }
                 | Effect::Withdraw { .. }
                 | Effect::Uncertain { .. }) => {
                     self.send(errands::record(shared, effect));
                 }
             }
+        }
+    }
+
+    fn stroke(&mut self, keys: Vec<u8>, typed: Event) {
+        if let Some(lease) = self.lease.clone() {
+            self.send(errands::strokes(lease, keys, typed));
         }
     }
 
@@ -383,10 +443,11 @@ impl Clerk {
                 self.lease = Some(lease);
                 self.tell(Event::Recorded(ids));
             }
+            Report::Resumed(lease) => {
+                self.lease = Some(lease);
+                self.tell(Event::Resumed);
+            }
             Report::Recorded => {}
-        }
-        if !self.desk.is_writing() {
-            self.lease = None;
         }
         self.outdate();
         self.is_stale = true;

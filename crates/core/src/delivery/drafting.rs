@@ -1,0 +1,132 @@
+//! What stands in the program's line that is none of ours: as far as a person's keys tell, and as
+//! far as the screen shows it. Either is reason enough to leave it alone.
+
+use crate::harness::{Drafts, Field};
+use crate::moment::Moment;
+use std::time::Duration;
+
+#[derive(Debug, Clone, Copy)]
+struct Typing {
+    since: Moment,
+    last: Moment,
+}
+
+/// Keys that empty the box, and those that fill it again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Way {
+    pub(super) keys: Vec<u8>,
+    pub(super) restore: Option<Vec<u8>>,
+    /// Whether what stood there comes back.
+    pub(super) is_kept: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Drafting {
+    keys: Option<Typing>,
+    field: Field,
+    changed: Option<Moment>,
+    /// Left alone for long enough to be put aside.
+    rests: bool,
+    /// The keys that should have emptied the box did not.
+    stuck: bool,
+    /// An interrupt key was pressed on an empty box: what fills it is put back by the program.
+    put_back: bool,
+    /// What we wrote and no Enter has submitted.
+    pub(super) left: Option<String>,
+}
+
+impl Drafting {
+    pub(super) fn typed(&mut self, now: Moment) {
+        let since = self.keys.map_or(now, |typing| typing.since);
+        self.keys = Some(Typing { since, last: now });
+        self.rests = false;
+        self.stuck = false;
+        self.put_back = false;
+    }
+
+    pub(super) fn gone(&mut self) {
+        self.keys = None;
+    }
+
+    pub(super) fn see(&mut self, now: Moment, field: Field) {
+        if field == self.field {
+            return;
+        }
+        if field == Field::Empty && matches!(self.field, Field::Holds(_)) {
+            self.put_back = false;
+        }
+        let is_left = matches!((&field, &self.left), (Field::Holds(a), Some(b)) if a == b);
+        if !is_left && field != Field::Unseen {
+            self.left = None;
+        }
+        self.field = field;
+        self.changed = Some(now);
+        self.rests = false;
+        self.stuck = false;
+    }
+
+    pub(super) fn field(&self) -> &Field {
+        &self.field
+    }
+
+    pub(super) fn is_typed(&self) -> bool {
+        self.keys.is_some()
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        matches!(self.field, Field::Holds(_))
+    }
+
+    /// Since when there is a draft.
+    pub(super) fn since(&self) -> Option<Moment> {
+        let typed = self.keys.map(|typing| typing.since);
+        typed.or(self.changed.filter(|_| self.is_shown()))
+    }
+
+    pub(super) fn interrupted(&mut self) {
+        self.put_back = self.keys.is_none() && !self.is_shown();
+    }
+
+    pub(super) fn stays(&mut self) {
+        self.stuck = true;
+    }
+
+    fn rests_at(&self, drafts: &Drafts) -> Option<Duration> {
+        let typed = self.keys.map(|typing| typing.last);
+        let last = typed.into_iter().chain(self.changed).map(|m| m.mono).max();
+        let is_wanted = self.is_shown() && drafts.stash.is_some() && !self.rests;
+        last.filter(|_| is_wanted)
+            .map(|last| last + drafts.stash_after.get())
+    }
+
+    pub(super) fn tick(&mut self, now: Moment, drafts: &Drafts) {
+        if self.rests_at(drafts).is_some_and(|at| at <= now.mono) {
+            self.rests = true;
+        }
+    }
+
+    pub(super) fn next_wakeup(&self, drafts: &Drafts) -> Option<Duration> {
+        self.rests_at(drafts)
+    }
+
+    /// How the box can be emptied now. Only where the screen shows what stands in it, so that it
+    /// can be seen whether the keys worked.
+    pub(super) fn way(&self, drafts: &Drafts) -> Option<Way> {
+        if !self.is_shown() || self.stuck || self.left.is_some() {
+            return None;
+        }
+        if let (Some(clear), true, None) = (&drafts.clear, self.put_back, self.keys) {
+            return Some(Way {
+                keys: clear.bytes().to_vec(),
+                restore: None,
+                is_kept: false,
+            });
+        }
+        let stash = drafts.stash.as_ref().filter(|_| self.rests)?;
+        Some(Way {
+            keys: stash.bytes().to_vec(),
+            restore: drafts.restore.as_ref().map(|keys| keys.bytes().to_vec()),
+            is_kept: true,
+        })
+    }
+}

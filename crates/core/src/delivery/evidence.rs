@@ -1,0 +1,100 @@
+//! What a desk makes of what is seen on the screen.
+
+use super::{Before, Desk, Phase};
+use crate::harness::{Field, Paste, Sighting};
+use crate::moment::Moment;
+
+impl Desk {
+    /// Whether the harness can tell that no question stands open.
+    pub fn knows_dialogs(&self) -> bool {
+        self.manner.harness.knows_dialogs()
+    }
+
+    /// Whether the screen tells anything about this program.
+    pub fn looks(&self) -> bool {
+        self.manner.harness.looks()
+    }
+
+    /// Whether it cannot be written to yet.
+    pub fn is_starting(&self) -> bool {
+        self.judge.is_starting()
+    }
+
+    /// What showed that it can.
+    pub fn ready_evidence(&self) -> String {
+        self.judge.pace().evidence.clone()
+    }
+
+    pub fn paste(&self) -> Paste {
+        self.manner.harness.submit.paste
+    }
+
+    pub fn enter_key(&self) -> &[u8] {
+        self.manner.harness.submit.enter.bytes()
+    }
+
+    /// How long after a text Enter is pressed.
+    pub fn enter_after(&self) -> std::time::Duration {
+        self.manner.harness.submit.delay.get()
+    }
+
+    /// Whether a draft stands in the way, and will be put aside.
+    pub fn puts_aside(&self) -> bool {
+        self.has_draft() && self.way().is_some()
+    }
+
+    /// Whether the screen shows that no key of a person's has reached the input box: it is empty,
+    /// or holds what we have written and nothing else.
+    pub fn is_field_ours(&self) -> bool {
+        match (self.drafting.field(), &self.parked) {
+            (Field::Empty, _) => true,
+            (Field::Holds(text), Some(parked)) => {
+                let id8 = parked.ids.first().map(|id| id.id8()).unwrap_or_default();
+                parked.shown.as_ref() == Some(text) || text.contains(&id8)
+            }
+            (Field::Holds(_), None) | (Field::Unseen, _) => false,
+        }
+    }
+
+    pub(super) fn seen(&mut self, now: Moment, sighting: Sighting) {
+        let Sighting {
+            ready,
+            claims,
+            dialog,
+            field,
+        } = sighting;
+        self.judge.seen(now, &claims);
+        if ready {
+            self.judge.ready(now);
+        }
+        self.see(now, dialog);
+        // Nobody else can type while a text of ours waits for its Enter.
+        if let (
+            Field::Holds(text),
+            Phase::Written { flight, .. }
+            | Phase::Looking {
+                flight,
+                before: Before::Enter,
+            },
+        ) = (&field, &mut self.phase)
+        {
+            flight.shown = Some(text.clone());
+        }
+        self.drafting.see(now, field);
+    }
+
+    /// Whether a draft stands in the line. While a turn of ours is under way, what the screen
+    /// shows there is our own; nobody else can type.
+    pub(super) fn has_draft(&self) -> bool {
+        let is_ours = self.is_writing() || self.parked.is_some();
+        self.drafting.is_typed() || (self.drafting.is_shown() && !is_ours)
+    }
+
+    pub(super) fn way(&self) -> Option<super::drafting::Way> {
+        self.drafting.way(&self.manner.harness.draft)
+    }
+
+    pub(super) fn is_free(&self) -> bool {
+        matches!(self.phase, Phase::Free)
+    }
+}

@@ -1,0 +1,119 @@
+//! How far the messages have come that are on their way to the program.
+
+use super::submit::Before;
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::priority::Priority;
+use std::time::Duration;
+
+/// By which rules a message goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lane {
+    Raw,
+    Interrupt,
+    Normal,
+    Idle,
+}
+
+impl Lane {
+    pub(super) fn of(letter: &Letter) -> Self {
+        let envelope = &letter.message.envelope;
+        match envelope.priority {
+            _ if envelope.raw => Self::Raw,
+            Priority::Interrupt => Self::Interrupt,
+            Priority::Normal => Self::Normal,
+            Priority::IdleFirst | Priority::Idle => Self::Idle,
+        }
+    }
+
+    pub(super) fn goes_alone(self) -> bool {
+        match self {
+            Self::Raw | Self::Interrupt => true,
+            Self::Normal | Self::Idle => false,
+        }
+    }
+}
+
+/// Messages on their way to the program.
+#[derive(Debug, Clone)]
+pub(super) struct Flight {
+    pub(super) ids: Vec<MessageId>,
+    pub(super) lane: Lane,
+    pub(super) since: Moment,
+    /// The question that a raw message answers.
+    pub(super) answers: Option<String>,
+    /// How the input box showed it, where that was seen.
+    pub(super) shown: Option<String>,
+    pub(super) enters: u8,
+    /// The interrupt key was not pressed, because it might have ended the program.
+    pub(super) spared: bool,
+    /// It has waited for its Enter.
+    pub(super) was_parked: bool,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Phase {
+    Free,
+    /// The interrupt key was pressed for this message.
+    Breaking {
+        flight: Flight,
+        keys: u8,
+        until: Duration,
+    },
+    /// The journal is asked.
+    Recording(Flight),
+    /// The input box is being emptied; once the keys are pressed, it should be by this time.
+    Preparing {
+        flight: Flight,
+        until: Option<Duration>,
+    },
+    Writing(Flight),
+    /// The text is written; Enter comes at this time.
+    Written {
+        flight: Flight,
+        enter_at: Duration,
+    },
+    /// The screen is looked at afresh.
+    Looking {
+        flight: Flight,
+        before: Before,
+    },
+    /// The keyboard is asked for again.
+    Resuming(Flight),
+    Entering(Flight),
+    /// The box should let go of the text by this time.
+    Confirming {
+        flight: Flight,
+        until: Duration,
+    },
+    /// A draft is brought back.
+    Restoring {
+        flight: Flight,
+        evidence: String,
+    },
+    /// The journal could not be written.
+    Resting {
+        since: Moment,
+        until: Duration,
+        why: String,
+    },
+}
+
+impl Phase {
+    pub(super) fn flight(self) -> Option<Flight> {
+        match self {
+            Self::Breaking { flight, .. }
+            | Self::Recording(flight)
+            | Self::Preparing { flight, .. }
+            | Self::Writing(flight)
+            | Self::Written { flight, .. }
+            | Self::Looking { flight, .. }
+            | Self::Resuming(flight)
+            | Self::Entering(flight)
+            | Self::Confirming { flight, .. }
+            | Self::Restoring { flight, .. } => Some(flight),
+            Self::Free | Self::Resting { .. } => None,
+        }
+    }
+}

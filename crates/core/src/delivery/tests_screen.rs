@@ -1,0 +1,450 @@
+//! A desk that goes by what the screen shows.
+
+use super::tests::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
+use super::*;
+use crate::activity::tests::ms;
+use crate::harness::{Claim, Field, Manifest, Says, Sighting, Source};
+use crate::priority::Priority::{Idle, Interrupt, Normal};
+use crate::session::Ending;
+use std::sync::Arc;
+
+/// A program whose input box, questions and work can be seen.
+fn manifest() -> Manifest {
+    let pattern = |text: &str| text.to_owned().try_into().unwrap();
+    let mut manifest = Manifest::generic();
+    manifest.dialogs.push(crate::harness::Dialog {
+        name: "permission".to_owned(),
+        pattern: pattern("Do you want"),
+        lines: 10,
+    });
+    manifest.draft.pattern = Some(pattern("^> (?<draft>.*)$"));
+    manifest
+}
+
+fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
+    let mut manifest = manifest();
+    change(&mut manifest);
+    manifest.check().unwrap();
+    let harness = Arc::new(manifest);
+    let desk = Desk::new(
+        Manner {
+            harness,
+            path_bytes: 80,
+        },
+        ms(0),
+    );
+    let mut desk = idle_at(desk);
+    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    desk
+}
+
+fn keys(said: &str) -> crate::harness::Keys {
+    said.to_owned().try_into().unwrap()
+}
+
+fn shows(field: Field) -> Sighting {
+    Sighting {
+        field,
+        ..Sighting::default()
+    }
+}
+
+fn holds(text: &str) -> Sighting {
+    shows(Field::Holds(text.to_owned()))
+}
+
+fn asks(what: &str) -> Sighting {
+    Sighting {
+        dialog: Some(what.to_owned()),
+        ..Sighting::default()
+    }
+}
+
+fn claims(says: Says) -> Sighting {
+    Sighting {
+        claims: vec![Claim {
+            source: Source::Title,
+            says,
+            evidence: "its title says so".to_owned(),
+        }],
+        field: Field::Empty,
+        ..Sighting::default()
+    }
+}
+
+fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+    (at, Doing::Hear(Event::Seen(sighting)), want)
+}
+
+fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+    (at, Doing::Hear(Event::Looked(sighting)), want)
+}
+
+fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
+    (at, Doing::Hear(event), want)
+}
+
+/// Up to the look before Enter.
+fn written(desk: Desk, pending: &[Letter]) -> Desk {
+    play(
+        desk,
+        &[
+            (3_000, Doing::Act(pending), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            hear(3_002, Event::Wrote, ""),
+            seen(3_010, holds("text"), ""),
+            hear(3_052, Event::Tick, "look"),
+        ],
+    )
+}
+
+fn evidence(effects: &[Effect]) -> &str {
+    match effects {
+        [Effect::Offered { evidence, .. }] => evidence,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn enter_follows_a_look() {
+    let pending = [letter(1, Normal)];
+    let desk = written(with(|_| ()), &pending);
+    let mut desk = play(
+        desk,
+        &[
+            looked(3_053, holds("text"), "enter"),
+            hear(3_054, Event::Entered, ""),
+        ],
+    );
+    assert!(
+        desk.is_writing(),
+        "nobody types into a text that stands there"
+    );
+    let effects = desk.on(ms(3_060), Event::Seen(shows(Field::Empty)));
+    assert!(evidence(&effects).ends_with("; the input box let go of it"));
+    // What cannot be seen is not waited for.
+    for unknown in [Field::Unseen, Field::Empty] {
+        let desk = written(with(|_| ()), &pending);
+        play(
+            desk,
+            &[
+                looked(3_053, shows(unknown), "enter"),
+                hear(3_054, Event::Entered, "offered 1"),
+            ],
+        );
+    }
+}
+
+#[test]
+fn a_question_in_the_last_moment_parks_the_text() {
+    let pending = [letter(1, Normal), raw(2)];
+    let park = || {
+        let desk = written(with(|_| ()), &pending[..1]);
+        let desk = play(desk, &[looked(3_053, asks("Run rm?"), "")]);
+        assert!(!desk.is_writing(), "whoever answers needs the keyboard");
+        let hold = desk.hold(ms(3_060), &pending[0], &pending);
+        assert_eq!(rule(hold), "blocked");
+        let other = letter(3, Interrupt);
+        let hold = desk.hold(ms(3_060), &other, &[other.clone()]);
+        assert_eq!(rule(hold), "in-flight");
+        desk
+    };
+    let resume = |at| {
+        [
+            seen(at, holds("text"), "resume"),
+            hear(at + 1, Event::Resumed, ""),
+            hear(at + 51, Event::Tick, "look"),
+        ]
+    };
+    let enter = [
+        looked(4_060, holds("text"), "enter"),
+        hear(4_061, Event::Entered, ""),
+        seen(4_062, shows(Field::Empty), "offered 1"),
+    ];
+    let desk = play(park(), &resume(4_000));
+    play(desk, &enter);
+    // A person types: then not.
+    let typed = [
+        hear(3_100, Event::Draft, ""),
+        seen(3_200, holds("text"), ""),
+        hear(3_300, Event::DraftGone, "resume"),
+        hear(3_301, Event::Barred, ""),
+        hear(3_302, Event::Draft, ""),
+    ];
+    let desk = play(park(), &typed);
+    assert!(desk.is_field_ours(), "the key went to the question");
+    // The box is not in sight: then not yet.
+    let desk = play(park(), &[seen(4_000, shows(Field::Unseen), "")]);
+    let hold = desk.hold(ms(4_001), &pending[0], &[]).unwrap();
+    assert_eq!(hold.release, "the input box is seen again");
+    play(desk, &resume(4_002));
+    // The question has eaten the text: it is not written again as if nothing had been.
+    let desk = play(park(), &[seen(4_000, shows(Field::Empty), "resume")]);
+    let gone = [
+        hear(4_001, Event::Resumed, ""),
+        hear(4_051, Event::Tick, "look"),
+        looked(4_052, shows(Field::Empty), "uncertain 1"),
+    ];
+    play(desk, &gone);
+    let end = [hear(4_000, Event::Exited(Ending::Exit(0)), "uncertain 1")];
+    play(park(), &end);
+}
+
+#[test]
+fn an_answer_goes_past_a_text_that_waits() {
+    let pending = [letter(1, Normal), raw(2)];
+    let desk = written(with(|_| ()), &pending[..1]);
+    let answering = [
+        looked(3_053, asks("Run rm?"), ""),
+        (3_100, Doing::Act(&pending[1..]), "offer 2"),
+        (3_101, recorded(&[2]), "write 2"),
+        hear(3_102, Event::Wrote, ""),
+        hear(3_152, Event::Tick, "look"),
+    ];
+    let asked = play(desk, &answering);
+    // The same question still stands there: Enter belongs to it.
+    play(asked.clone(), &[looked(3_153, asks("Run rm?"), "enter")]);
+    // Another does, or none: Enter would answer that, or submit the text.
+    for now in [asks("Run all?"), holds("text")] {
+        let mut desk = asked.clone();
+        let effects = desk.on(ms(3_153), Event::Looked(now));
+        assert!(evidence(&effects).ends_with("answered before Enter, which was not pressed"));
+    }
+}
+
+#[test]
+fn enter_is_pressed_again_and_the_text_never() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    let swallowed = || {
+        let desk = written(with(|_| ()), &pending[..1]);
+        play(
+            desk,
+            &[
+                looked(3_053, holds("text"), "enter"),
+                hear(3_054, Event::Entered, ""),
+                hear(4_053, Event::Tick, ""),
+                hear(4_054, Event::Tick, "look"),
+            ],
+        )
+    };
+    let again = [
+        looked(4_055, holds("text"), "enter"),
+        hear(4_056, Event::Entered, ""),
+    ];
+    let mut desk = play(swallowed(), &again);
+    let effects = desk.on(ms(4_060), Event::Seen(shows(Field::Empty)));
+    let says = evidence(&effects);
+    assert!(
+        says.ends_with("Enter pressed 2 times; the input box let go of it"),
+        "{says}"
+    );
+    // It was just slow.
+    play(
+        swallowed(),
+        &[looked(4_055, shows(Field::Empty), "offered 1")],
+    );
+    // It does not help: what comes next waits.
+    let desk = play(swallowed(), &again);
+    let mut desk = play(desk, &[hear(5_056, Event::Tick, "look")]);
+    let effects = desk.on(ms(5_057), Event::Looked(holds("text")));
+    assert!(evidence(&effects).ends_with("the input box still holds it"));
+    let hold = desk.hold(ms(5_058), &pending[1], &pending[1..]).unwrap();
+    assert_eq!(hold.rule, "draft");
+    assert!(
+        hold.reason.starts_with("what was written before"),
+        "{}",
+        hold.reason
+    );
+    // A question opens meanwhile.
+    let mut desk = swallowed();
+    let asked = Sighting {
+        dialog: Some("Run rm?".to_owned()),
+        ..holds("text")
+    };
+    let effects = desk.on(ms(4_055), Event::Looked(asked));
+    assert!(evidence(&effects).contains("a question opened"));
+    // It ends meanwhile: it was written whole.
+    play(
+        swallowed(),
+        &[hear(4_055, Event::Exited(Ending::Exit(0)), "offered 1")],
+    );
+}
+
+#[test]
+fn a_draft_on_the_screen_is_one() {
+    let pending = [letter(1, Normal), letter(2, Interrupt), raw(3)];
+    let desk = play(with(|_| ()), &[seen(2_600, holds("mine"), "")]);
+    for letter in &pending {
+        let hold = desk.hold(ms(2_700), letter, &pending).unwrap();
+        assert_eq!(hold.rule, "draft");
+        assert_eq!(hold.since, ms(2_600).wall);
+        assert!(!format!("{hold:?}").contains("mine"), "it is the person's");
+    }
+    let gone = [
+        seen(3_000, shows(Field::Empty), ""),
+        (3_000, Doing::Act(&pending[..1]), "offer 1"),
+    ];
+    play(desk, &gone);
+}
+
+#[test]
+fn a_draft_is_put_aside_once_it_is_left_alone() {
+    let pending = [letter(1, Normal)];
+    let desk = |restore: Option<&str>| {
+        let desk = with(|manifest| {
+            manifest.draft.stash = Some(keys("ctrl+s"));
+            manifest.draft.restore = restore.map(keys);
+        });
+        let desk = play(
+            desk,
+            &[
+                hear(2_600, Event::Draft, ""),
+                seen(2_610, holds("mine"), ""),
+                hear(3_000, Event::Draft, ""),
+                (4_999, Doing::Act(&pending), ""),
+            ],
+        );
+        assert_eq!(rule(desk.hold(ms(4_999), &pending[0], &pending)), "draft");
+        assert_eq!(desk.next_wakeup(), Some(ms(5_000).mono));
+        play(
+            desk,
+            &[
+                hear(5_000, Event::Tick, ""),
+                (5_000, Doing::Act(&pending), "offer 1"),
+                (5_001, recorded(&[1]), "strokes [19]"),
+                hear(5_002, Event::Stroked, ""),
+            ],
+        )
+    };
+    assert!(desk(None).is_writing());
+    let submit = || {
+        [
+            seen(5_010, shows(Field::Empty), "look"),
+            looked(5_011, shows(Field::Empty), "write 1"),
+            hear(5_012, Event::Wrote, ""),
+            hear(5_062, Event::Tick, "look"),
+            looked(5_063, holds("text"), "enter"),
+            hear(5_064, Event::Entered, ""),
+        ]
+    };
+    // By itself.
+    let aside = play(desk(None), &submit());
+    play(aside, &[seen(5_065, holds("mine"), "offered 1")]);
+    // By a key.
+    let aside = play(desk(Some("ctrl+y")), &submit());
+    let back = [
+        seen(5_065, shows(Field::Empty), "strokes [25]"),
+        hear(5_066, Event::Stroked, "offered 1"),
+    ];
+    play(aside, &back);
+    // It does not work: nothing was written, and it is not tried again on the same draft.
+    let fails = [
+        hear(7_001, Event::Tick, ""),
+        hear(7_002, Event::Tick, "look"),
+        looked(7_003, holds("mine"), "withdraw 1"),
+        (9_900, Doing::Act(&pending), ""),
+    ];
+    let stuck = play(desk(None), &fails);
+    assert_eq!(rule(stuck.hold(ms(9_901), &pending[0], &pending)), "draft");
+    // Whatever breaks off before the text leaves nothing behind.
+    let broken = Event::WriteFailed("EIO".to_owned());
+    play(desk(None), &[hear(5_003, broken, "withdraw 1")]);
+}
+
+#[test]
+fn a_key_that_would_quit_needs_proof_of_work() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = || {
+        with(|manifest| {
+            manifest.interrupt.quits_when_idle = true;
+            manifest.interrupt.dismiss = Some(keys("esc"));
+        })
+    };
+    // Output is none.
+    let mut busy = play(
+        desk(),
+        &[
+            hear(3_000, Event::Output, ""),
+            (3_001, Doing::Act(&urgent), "look"),
+            looked(3_002, shows(Field::Empty), "offer 1"),
+            (3_003, recorded(&[1]), "write 1"),
+            hear(3_004, Event::Wrote, ""),
+            hear(3_054, Event::Tick, "look"),
+            looked(3_055, shows(Field::Empty), "enter"),
+        ],
+    );
+    let effects = busy.on(ms(3_056), Event::Entered);
+    assert!(evidence(&effects).ends_with("no interrupt key: it might have ended the program"));
+    // Its title is. Each press needs it anew.
+    let works = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(&urgent), "look"),
+        looked(3_002, claims(Says::Working), "key [3]"),
+        hear(8_002, Event::Tick, "look"),
+        looked(8_003, claims(Says::Working), "key [3]"),
+        hear(13_003, Event::Tick, "look"),
+        looked(13_004, claims(Says::Idle), "offer 1"),
+    ];
+    play(desk(), &works);
+    // A question is dismissed by its own key.
+    let asked = [
+        seen(3_000, asks("Run rm?"), ""),
+        (3_001, Doing::Act(&urgent), "key [27]"),
+    ];
+    play(desk(), &asked);
+    // An idle program gets none.
+    play(desk(), &[(3_000, Doing::Act(&urgent), "offer 1")]);
+}
+
+#[test]
+fn what_an_interrupt_puts_back_is_cleared() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = || {
+        let desk = with(|manifest| manifest.draft.clear = Some(keys("ctrl+u")));
+        play(
+            desk,
+            &[
+                seen(3_000, claims(Says::Working), ""),
+                (3_001, Doing::Act(&urgent), "key [3]"),
+            ],
+        )
+    };
+    let put_back = Sighting {
+        field: Field::Holds("the last prompt".to_owned()),
+        ..claims(Says::Idle)
+    };
+    let cleared = [
+        seen(3_100, put_back.clone(), "offer 1"),
+        (3_101, recorded(&[1]), "strokes [21]"),
+        hear(3_102, Event::Stroked, ""),
+        seen(3_103, shows(Field::Empty), "look"),
+        looked(3_104, shows(Field::Empty), "write 1"),
+    ];
+    play(desk(), &cleared);
+    // What a person has typed is not.
+    let typed = [
+        hear(3_050, Event::Draft, ""),
+        seen(3_100, put_back, ""),
+        (9_000, Doing::Act(&urgent), ""),
+    ];
+    play(desk(), &typed);
+}
+
+#[test]
+fn the_screen_decides_what_is_work() {
+    let later = [letter(1, Idle)];
+    let desk = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
+    let hold = desk.hold(ms(9_000), &later[0], &later).unwrap();
+    assert_eq!(
+        (hold.rule, hold.evidence.as_str()),
+        ("working", "its title says so")
+    );
+    let rests = [
+        seen(9_001, claims(Says::Idle), ""),
+        hear(9_002, Event::Output, ""),
+        (9_003, Doing::Act(&later), "offer 1"),
+    ];
+    play(desk, &rests);
+    assert!(with(|_| ()).knows_dialogs() && !super::tests::starting().knows_dialogs());
+    assert_eq!(id(1), later[0].message.id);
+}

@@ -1,0 +1,303 @@
+//! Weighing evidence of what a program does: its own word before what its screen shows, and that
+//! before output and silence. Keeps what was claimed last by each source and decides nothing
+//! about mail.
+
+use super::manifest::{Manifest, Source};
+use super::sight::{Claim, Says};
+use crate::activity::{Activity, Generic, Judgement};
+use crate::moment::Moment;
+use crate::session::Ending;
+use std::time::Duration;
+
+#[derive(Debug, Clone)]
+struct Standing {
+    claim: Claim,
+    since: Moment,
+    /// From before it was given something to do: that it was idle then says nothing now.
+    is_old: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Judge {
+    pace: Generic,
+    order: Vec<Source>,
+    standing: Vec<Standing>,
+}
+
+impl Judge {
+    /// For a program that was started just now.
+    pub fn new(manifest: &Manifest, now: Moment) -> Self {
+        let pace = Generic::with(now, manifest.activity.silence.get());
+        let pace = if manifest.ready.has_sign() {
+            pace.awaiting_a_sign()
+        } else {
+            pace
+        };
+        Self {
+            pace,
+            order: manifest.activity.order.clone(),
+            standing: Vec::new(),
+        }
+    }
+
+    pub fn judgement(&self) -> Judgement {
+        let paced = self.pace.judgement();
+        match (&paced.activity, self.strongest()) {
+            (Activity::Idle | Activity::Working | Activity::Blocked(_), Some(standing)) => {
+                let activity = match standing.claim.says {
+                    // What it asks is told as a question of its own.
+                    Says::Working | Says::Blocked => Activity::Working,
+                    Says::Idle => Activity::Idle,
+                };
+                Judgement {
+                    activity,
+                    since: standing.since,
+                    evidence: standing.claim.evidence.clone(),
+                }
+            }
+            (Activity::Starting | Activity::Exited, _) | (_, None) => paced.clone(),
+        }
+    }
+
+    /// What output, silence and its sign of readiness tell.
+    pub fn pace(&self) -> &Judgement {
+        self.pace.judgement()
+    }
+
+    pub fn is_starting(&self) -> bool {
+        self.pace.judgement().activity == Activity::Starting
+    }
+
+    /// Whether better evidence than output shows that it works.
+    pub fn surely_works(&self) -> bool {
+        let claim = self.strongest().map(|standing| standing.claim.says);
+        matches!(claim, Some(Says::Working))
+    }
+
+    /// What ends its start.
+    pub fn release(&self) -> String {
+        self.pace.release()
+    }
+
+    /// All that was claimed at one glance. A source that says nothing now has nothing to say;
+    /// hooks are not seen at a glance and stay as they are.
+    pub fn seen(&mut self, now: Moment, claims: &[Claim]) {
+        let is_there = |source| claims.iter().any(|claim| claim.source == source);
+        self.standing
+            .retain(|old| old.claim.source == Source::Hook || is_there(old.claim.source));
+        for claim in claims {
+            self.claim(now, claim.clone());
+        }
+    }
+
+    /// One source says this from now on.
+    pub fn claim(&mut self, now: Moment, claim: Claim) {
+        let known = self
+            .standing
+            .iter_mut()
+            .find(|standing| standing.claim.source == claim.source);
+        match known {
+            Some(known) if known.claim.says == claim.says => known.claim = claim,
+            Some(known) => {
+                *known = Standing {
+                    claim,
+                    since: now,
+                    is_old: false,
+                };
+            }
+            None => self.standing.push(Standing {
+                claim,
+                since: now,
+                is_old: false,
+            }),
+        }
+    }
+
+    /// The sign that it can be written to was seen.
+    pub fn ready(&mut self, now: Moment) {
+        self.pace.ready(now);
+    }
+
+    pub fn output(&mut self, now: Moment) {
+        self.pace.output(now);
+    }
+
+    /// It was given something to do: it counts as working until it is shown otherwise.
+    pub fn given(&mut self, now: Moment) {
+        // Where claims have it idle while it writes, the pace says working already.
+        self.pace.given(now);
+        for standing in &mut self.standing {
+            standing.is_old = true;
+        }
+    }
+
+    pub fn exited(&mut self, now: Moment, how: &Ending) {
+        self.pace.exited(now, how);
+    }
+
+    pub fn tick(&mut self, now: Moment) {
+        let before = self.pace.judgement().activity.clone();
+        self.pace.tick(now);
+        if before == Activity::Working && self.pace.judgement().activity == Activity::Idle {
+            // It has had its time to say something else.
+            for standing in &mut self.standing {
+                standing.is_old = false;
+            }
+        }
+    }
+
+    pub fn next_wakeup(&self) -> Option<Duration> {
+        self.pace.next_wakeup()
+    }
+
+    /// The best evidence there is, where there is any beside output.
+    fn strongest(&self) -> Option<&Standing> {
+        let counts = |standing: &&Standing| !(standing.is_old && standing.claim.says == Says::Idle);
+        self.order.iter().find_map(|source| {
+            let standing = self.standing.iter().filter(counts);
+            standing.into_iter().find(|s| s.claim.source == *source)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::activity::tests::ms;
+    use Says::{Blocked, Idle, Working};
+    use Source::{Hook, Screen, Title};
+
+    enum Happens<'a> {
+        Seen(&'a [(Source, Says)]),
+        Said(Source, Says),
+        Output,
+        Given,
+        Tick,
+        Ready,
+    }
+
+    fn claim(source: Source, says: Says) -> Claim {
+        Claim {
+            source,
+            says,
+            evidence: format!("{} {says:?}", source.as_str()),
+        }
+    }
+
+    fn check(manifest: &Manifest, events: &[(u64, Happens<'_>)], want: &str) {
+        let mut judge = Judge::new(manifest, ms(0));
+        for (at, event) in events {
+            let now = ms(*at);
+            match event {
+                Happens::Seen(seen) => {
+                    let claims: Vec<_> = seen.iter().map(|(s, says)| claim(*s, *says)).collect();
+                    judge.seen(now, &claims);
+                }
+                Happens::Said(source, says) => judge.claim(now, claim(*source, *says)),
+                Happens::Output => judge.output(now),
+                Happens::Given => judge.given(now),
+                Happens::Tick => judge.tick(now),
+                Happens::Ready => judge.ready(now),
+            }
+        }
+        let judged = judge.judgement();
+        let since = judged.since.mono.as_millis();
+        assert_eq!(
+            format!("{} since {since}: {}", judged.activity, judged.evidence),
+            want
+        );
+    }
+
+    #[test]
+    fn the_best_evidence_counts() {
+        use Happens::{Given, Output, Said, Seen, Tick};
+        let generic = Manifest::generic();
+        let begin = || vec![(0, Output), (2_000, Tick)];
+        let also = |more: Vec<(u64, Happens<'static>)>| {
+            let mut all = begin();
+            all.extend(more);
+            all
+        };
+        let check = |events: Vec<(u64, Happens<'_>)>, want| check(&generic, &events, want);
+        check(begin(), "idle since 2000: no output for 2 s");
+        // Silence is no rest where the title says otherwise.
+        let busy = || (2_500, Seen(&[(Title, Working)]));
+        check(also(vec![busy()]), "working since 2500: title Working");
+        let silent = also(vec![busy(), (9_000, Tick)]);
+        check(silent, "working since 2500: title Working");
+        // Nor is output work.
+        let drawing = also(vec![(2_500, Seen(&[(Title, Idle)])), (3_000, Output)]);
+        check(drawing, "idle since 2500: title Idle");
+        const BOTH: [(Source, Says); 2] = [(Screen, Idle), (Title, Working)];
+        check(
+            also(vec![(2_500, Seen(&BOTH))]),
+            "working since 2500: title Working",
+        );
+        let hook = also(vec![(2_500, Seen(&BOTH)), (2_600, Said(Hook, Idle))]);
+        check(hook, "idle since 2600: hook Idle");
+        // A glance does not take back what a hook said, but what the screen did.
+        let kept = also(vec![(2_500, Said(Hook, Idle)), (2_600, Seen(&[]))]);
+        check(kept, "idle since 2500: hook Idle");
+        let gone = also(vec![busy(), (2_600, Seen(&[]))]);
+        check(gone, "idle since 2000: no output for 2 s");
+        let asks = also(vec![(2_500, Seen(&[(Title, Blocked)]))]);
+        check(asks, "working since 2500: title Blocked");
+        // Starting is not ended by a title.
+        check(
+            vec![(500, Seen(&[(Title, Idle)]))],
+            "starting since 0: it was started and has not been quiet since",
+        );
+        // That it was idle before it was given something says nothing.
+        let idle = || (2_500, Seen(&[(Title, Idle)]));
+        let given = || also(vec![idle(), (3_000, Given)]);
+        check(given(), "working since 3000: a message was written to it");
+        let more = |event| {
+            let mut all = given();
+            all.push((3_100, event));
+            all
+        };
+        check(
+            more(Seen(&[(Title, Idle)])),
+            "working since 3000: a message was written to it",
+        );
+        let mut turn = more(Seen(&[(Title, Working)]));
+        turn.push((3_200, Seen(&[(Title, Idle)])));
+        check(turn, "idle since 3200: title Idle");
+        let mut quiet = given();
+        quiet.push((5_000, Tick));
+        check(quiet, "idle since 2500: title Idle");
+    }
+
+    #[test]
+    fn a_sign_of_readiness_is_waited_for() {
+        use Happens::{Output, Ready, Seen, Tick};
+        let mut manifest = Manifest::generic();
+        manifest.ready.screen = vec!["ready".to_owned().try_into().unwrap()];
+        let starting =
+            "starting since 0: it was started, and the sign that it is ready has not been seen";
+        check(&manifest, &[(0, Output), (9_000, Tick)], starting);
+        let endless: Vec<_> = (0..40).map(|s| (s * 1_000, Output)).collect();
+        check(&manifest, &endless, starting);
+        check(
+            &manifest,
+            &[(700, Ready)],
+            "idle since 700: the sign that it is ready was seen",
+        );
+        let busy = [(600, Seen(&[(Title, Working)])), (700, Ready)];
+        check(&manifest, &busy, "working since 600: title Working");
+    }
+
+    #[test]
+    fn who_makes_the_order_decides() {
+        let mut manifest = Manifest::generic();
+        manifest.activity.order = vec![Source::Screen, Source::Title];
+        let seen = [(Title, Idle), (Screen, Working)];
+        let events = [
+            (0, Happens::Output),
+            (2_000, Happens::Tick),
+            (2_500, Happens::Seen(&seen)),
+            (2_600, Happens::Said(Hook, Idle)),
+        ];
+        check(&manifest, &events, "working since 2500: screen Working");
+    }
+}

@@ -1,0 +1,476 @@
+//! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
+//! named with its line; what concerns two values at once is checked by [`Manifest::check`].
+
+use super::{Keys, Pattern, Template, Wait};
+use crate::name::AgentName;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
+/// at most.
+const LINES: usize = 20;
+const MOST_LINES: usize = 60;
+/// How many patterns one list may have, and how many kinds of question.
+const MOST: usize = 32;
+
+/// What is known of one kind of agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Manifest {
+    pub name: String,
+    pub description: String,
+    /// The commands that it is chosen for, by the last part of their path.
+    #[serde(default)]
+    pub commands: Vec<String>,
+    /// How a person gets it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
+    /// Ways in, best first.
+    #[serde(default = "terminal_alone")]
+    pub routes: Vec<Route>,
+    /// What shows that a message was accepted.
+    #[serde(default)]
+    pub proof: Vec<Proof>,
+    #[serde(default)]
+    pub start: Start,
+    #[serde(default)]
+    pub ready: Ready,
+    #[serde(default)]
+    pub activity: Activities,
+    #[serde(default, rename = "dialog")]
+    pub dialogs: Vec<Dialog>,
+    #[serde(default)]
+    pub draft: Drafts,
+    #[serde(default)]
+    pub submit: Submit,
+    #[serde(default)]
+    pub interrupt: Interrupt,
+}
+
+/// What is added when the program is started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Start {
+    /// Behind the command, before what a person has said.
+    pub args: Vec<Template>,
+    pub env: BTreeMap<String, Template>,
+}
+
+/// When it can be written to after its start: once one of these is seen; where there is none,
+/// once it is quiet.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Ready {
+    pub title: Vec<Pattern>,
+    pub cursor: Vec<Pattern>,
+    pub screen: Vec<Pattern>,
+}
+
+impl Ready {
+    pub fn has_sign(&self) -> bool {
+        [&self.title, &self.cursor, &self.screen]
+            .iter()
+            .any(|signs| !signs.is_empty())
+    }
+}
+
+/// Where evidence of what a program does comes from; here in the order in which one beats
+/// another. What remains is output, and its absence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    Hook,
+    Osc,
+    Title,
+    /// The row that the cursor is in.
+    Cursor,
+    Screen,
+}
+
+impl Source {
+    pub const ALL: [Self; 5] = [
+        Self::Hook,
+        Self::Osc,
+        Self::Title,
+        Self::Cursor,
+        Self::Screen,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Osc => "osc",
+            Self::Title => "title",
+            Self::Cursor => "cursor",
+            Self::Screen => "screen",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Activities {
+    /// Without output for so long it is idle, where nothing better says what it does.
+    pub silence: Wait,
+    /// Which evidence beats which, the best first.
+    pub order: Vec<Source>,
+    /// How many rows at the bottom `screen` looks at.
+    pub lines: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub osc: Option<Osc>,
+    pub title: Signs,
+    pub cursor: Signs,
+    pub screen: Signs,
+}
+
+impl Default for Activities {
+    fn default() -> Self {
+        Self {
+            silence: Wait::millis(2_000),
+            order: Source::ALL.to_vec(),
+            lines: LINES,
+            osc: None,
+            title: Signs::default(),
+            cursor: Signs::default(),
+            screen: Signs::default(),
+        }
+    }
+}
+
+/// By what an activity is recognised.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Signs {
+    pub working: Vec<Pattern>,
+    pub idle: Vec<Pattern>,
+    pub blocked: Vec<Pattern>,
+}
+
+impl Signs {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lists().iter().all(|patterns| patterns.is_empty())
+    }
+
+    pub(crate) fn lists(&self) -> Lists<'_> {
+        [&self.working, &self.idle, &self.blocked]
+    }
+}
+
+/// The patterns of work, of rest and of questions.
+pub(crate) type Lists<'a> = [&'a [Pattern]; 3];
+
+/// What a program says of itself in an operating system command of this number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Osc {
+    pub number: u16,
+    #[serde(default)]
+    pub working: Vec<Pattern>,
+    #[serde(default)]
+    pub idle: Vec<Pattern>,
+    #[serde(default)]
+    pub blocked: Vec<Pattern>,
+}
+
+impl Osc {
+    pub(crate) fn lists(&self) -> Lists<'_> {
+        [&self.working, &self.idle, &self.blocked]
+    }
+}
+
+/// A question of the program's that a person should answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dialog {
+    pub name: String,
+    /// Over the last rows together; a group `what` says what is asked.
+    pub pattern: Pattern,
+    #[serde(default = "usual_lines")]
+    pub lines: usize,
+}
+
+/// What stands in the program's input box.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Drafts {
+    /// Over one row, the lowest that fits; its group `draft` takes what stands in the box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// Only the row that the cursor is in.
+    pub at_cursor: bool,
+    pub lines: usize,
+    /// What a program shows in an empty box.
+    pub placeholders: Vec<Pattern>,
+    /// Empties the box.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub clear: Option<Keys>,
+    /// Puts what stands there aside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stash: Option<Keys>,
+    /// Brings it back; without it the program does so by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub restore: Option<Keys>,
+    /// How long a draft must have been left alone to be put aside.
+    pub stash_after: Wait,
+}
+
+impl Default for Drafts {
+    fn default() -> Self {
+        Self {
+            pattern: None,
+            at_cursor: false,
+            lines: LINES,
+            placeholders: Vec::new(),
+            clear: None,
+            stash: None,
+            restore: None,
+            stash_after: Wait::millis(2_000),
+        }
+    }
+}
+
+/// When text goes in as a bracketed paste.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Paste {
+    /// Where the program has asked for it.
+    Auto,
+    Always,
+    Never,
+}
+
+impl Paste {
+    pub fn applies(self, is_asked_for: bool) -> bool {
+        match self {
+            Self::Auto => is_asked_for,
+            Self::Always => true,
+            Self::Never => false,
+        }
+    }
+}
+
+/// How text is put before it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Submit {
+    pub paste: Paste,
+    pub enter: Keys,
+    /// How long after the text Enter is pressed.
+    pub delay: Wait,
+    /// How often Enter is pressed again where the box still holds the text.
+    pub retries: u8,
+    pub retry_after: Wait,
+}
+
+impl Default for Submit {
+    fn default() -> Self {
+        Self {
+            paste: Paste::Auto,
+            enter: Keys::enter(),
+            delay: Wait::millis(50),
+            retries: 1,
+            retry_after: Wait::millis(1_000),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Interrupt {
+    pub keys: Keys,
+    /// What dismisses a question, where that is another key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dismiss: Option<Keys>,
+    /// Whether the keys would end a program that does nothing. They are then pressed only where
+    /// better evidence than output shows that it works.
+    pub quits_when_idle: bool,
+}
+
+impl Default for Interrupt {
+    fn default() -> Self {
+        Self {
+            keys: Keys::ctrl_c(),
+            dismiss: None,
+            quits_when_idle: false,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Route {
+    /// The agent's own hook takes it into its context.
+    Hook,
+    /// The agent's own queue.
+    Queue,
+    /// The agent's own HTTP door.
+    Http,
+    Terminal,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Proof {
+    /// A hook that shows the prompt.
+    Hook,
+    Transcript,
+    /// The input box lets go of the text. Shows that it was submitted, not that it was accepted.
+    Screen,
+}
+
+fn terminal_alone() -> Vec<Route> {
+    vec![Route::Terminal]
+}
+
+fn usual_lines() -> usize {
+    LINES
+}
+
+/// What is wrong with a manifest whose values are right one by one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct Fault {
+    pub key: String,
+    pub what: String,
+}
+
+fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
+    Err(Fault {
+        key: key.into(),
+        what: what.into(),
+    })
+}
+
+impl Manifest {
+    /// For a program of which nothing is known.
+    pub fn generic() -> Self {
+        Self {
+            name: "generic".to_owned(),
+            description: "Any program, judged by when it writes to its terminal".to_owned(),
+            commands: Vec::new(),
+            install: None,
+            routes: terminal_alone(),
+            proof: Vec::new(),
+            start: Start::default(),
+            ready: Ready::default(),
+            activity: Activities::default(),
+            dialogs: Vec::new(),
+            draft: Drafts::default(),
+            submit: Submit::default(),
+            interrupt: Interrupt::default(),
+        }
+    }
+
+    /// Whether a screen tells anything about such a program, so that looking at it is worth it.
+    pub fn looks(&self) -> bool {
+        let activity = &self.activity;
+        self.ready.has_sign()
+            || !self.dialogs.is_empty()
+            || self.draft.pattern.is_some()
+            || activity.osc.is_some()
+            || [&activity.title, &activity.cursor, &activity.screen]
+                .iter()
+                .any(|signs| !signs.is_empty())
+    }
+
+    /// Whether it can be told that no question stands open.
+    pub fn knows_dialogs(&self) -> bool {
+        !self.dialogs.is_empty()
+    }
+
+    /// How many rows at the bottom of a screen are to be looked at.
+    pub fn lines(&self) -> usize {
+        let dialogs = self.dialogs.iter().map(|dialog| dialog.lines);
+        let others = [self.activity.lines, self.draft.lines];
+        dialogs.chain(others).max().unwrap_or(LINES)
+    }
+
+    pub fn check(&self) -> Result<(), Fault> {
+        if AgentName::parse(&self.name).is_err() {
+            fault(
+                "name",
+                "a harness's name is made of a-z, 0-9, '.', '_' and '-'",
+            )?;
+        }
+        let is_base = |name: &String| !name.is_empty() && !name.contains(['/', '\0']);
+        if !self.commands.iter().all(is_base) {
+            fault("commands", "a command is named without its directory")?;
+        }
+        if !self.routes.contains(&Route::Terminal) || has_twins(&self.routes) {
+            fault("routes", "each once, and 'terminal' among them")?;
+        }
+        if has_twins(&self.proof) {
+            fault("proof", "each once")?;
+        }
+        if has_twins(&self.activity.order) {
+            fault("activity.order", "each once")?;
+        }
+        for name in self.start.env.keys() {
+            if name.is_empty() || name.contains(['=', '\0']) || name.starts_with("PH_") {
+                fault("start.env", "a variable's name has no '=', and PH_ is ours")?;
+            }
+        }
+        self.check_sizes()?;
+        self.check_drafts()
+    }
+
+    fn check_sizes(&self) -> Result<(), Fault> {
+        let lines = [
+            ("activity.lines", self.activity.lines),
+            ("draft.lines", self.draft.lines),
+        ];
+        let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
+        for (key, lines) in lines.into_iter().chain(dialogs) {
+            if !(1..=MOST_LINES).contains(&lines) {
+                fault(key, format!("between 1 and {MOST_LINES}"))?;
+            }
+        }
+        if self.dialogs.len() > MOST {
+            fault("dialog", format!("at most {MOST}"))?;
+        }
+        if self.dialogs.iter().any(|d| d.name.trim().is_empty()) {
+            fault("dialog.name", "it says what is asked, and cannot be empty")?;
+        }
+        let activity = &self.activity;
+        let signs = [&activity.title, &activity.cursor, &activity.screen];
+        let osc = activity.osc.iter();
+        let lists = signs
+            .into_iter()
+            .flat_map(Signs::lists)
+            .chain(osc.flat_map(Osc::lists))
+            .chain([
+                &self.ready.title[..],
+                &self.ready.cursor,
+                &self.ready.screen,
+            ])
+            .chain([&self.draft.placeholders[..]]);
+        for list in lists {
+            if list.len() > MOST {
+                fault("patterns", format!("at most {MOST} in one list"))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_drafts(&self) -> Result<(), Fault> {
+        let draft = &self.draft;
+        match &draft.pattern {
+            Some(pattern) if !pattern.has_group("draft") => fault(
+                "draft.pattern",
+                "a group takes what stands in the box: (?<draft>.*)",
+            ),
+            None if draft.stash.is_some() || draft.clear.is_some() => fault(
+                "draft",
+                "keys that empty the box need a pattern that shows whether they did",
+            ),
+            Some(_) | None if draft.restore.is_some() && draft.stash.is_none() => {
+                fault("draft.restore", "nothing is brought back without 'stash'")
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn has_twins<T: PartialEq>(list: &[T]) -> bool {
+    (1..list.len()).any(|at| list[..at].contains(&list[at]))
+}

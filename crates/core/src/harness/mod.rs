@@ -1,0 +1,25 @@
+//! What is known of a kind of agent: how it is started, when it is ready, idle, working or
+//! blocked, how text is put before it, and how it is interrupted.
+//!
+//! A [`Manifest`] says it, in words that a file can hold; [`Manifest::recognise`] reads a screen
+//! by it, and a [`Judge`] weighs what is seen. All of it is pure: files are read elsewhere, and
+//! what a screen shows is data that is looked at and never obeyed.
+
+mod judge;
+mod keys;
+mod manifest;
+mod pattern;
+mod sight;
+mod template;
+mod wait;
+
+pub use judge::Judge;
+pub use keys::Keys;
+pub use manifest::{
+    Activities, Dialog, Drafts, Fault, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
+    Source, Start, Submit,
+};
+pub use pattern::Pattern;
+pub use sight::{Claim, Field, Glance, Says, Sighting};
+pub use template::{Placeholder, Template};
+pub use wait::Wait;

@@ -1,0 +1,139 @@
+//! Text of a manifest with blanks in it that a session fills in. The blanks are a fixed list: a
+//! manifest can name what a session knows, and nothing of the environment or of a message.
+
+use serde::{Deserialize, Serialize};
+
+const LONGEST: usize = 4_000;
+
+/// What a session fills in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Placeholder {
+    Agent,
+    Home,
+    /// The agent's own message folder.
+    MessageDir,
+    Socket,
+    /// This program's own path, for hooks.
+    Ph,
+    Cwd,
+}
+
+impl Placeholder {
+    pub const ALL: [Self; 6] = [
+        Self::Agent,
+        Self::Home,
+        Self::MessageDir,
+        Self::Socket,
+        Self::Ph,
+        Self::Cwd,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Agent => "agent",
+            Self::Home => "home",
+            Self::MessageDir => "message_dir",
+            Self::Socket => "socket",
+            Self::Ph => "ph",
+            Self::Cwd => "cwd",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Blank(Placeholder),
+}
+
+/// `--settings={message_dir}/x`; `{{` and `}}` stand for braces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Template {
+    said: String,
+    pieces: Vec<Piece>,
+}
+
+impl Template {
+    pub fn fill(&self, value: impl Fn(Placeholder) -> String) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Blank(blank) => value(*blank),
+        });
+        pieces.collect()
+    }
+}
+
+impl TryFrom<String> for Template {
+    type Error = String;
+
+    fn try_from(said: String) -> Result<Self, String> {
+        if said.len() > LONGEST || said.contains('\0') {
+            return Err(format!("at most {LONGEST} bytes, and none of them zero"));
+        }
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        let mut rest = said.as_str();
+        while let Some(at) = rest.find(['{', '}']) {
+            text.push_str(&rest[..at]);
+            rest = &rest[at..];
+            if let Some(after) = rest.strip_prefix("{{").or_else(|| rest.strip_prefix("}}")) {
+                text.push_str(&rest[..1]);
+                rest = after;
+                continue;
+            }
+            let (blank, after) = blank(rest)?;
+            pieces.push(Piece::Text(std::mem::take(&mut text)));
+            pieces.push(Piece::Blank(blank));
+            rest = after;
+        }
+        text.push_str(rest);
+        pieces.push(Piece::Text(text));
+        Ok(Self { said, pieces })
+    }
+}
+
+/// The placeholder that a text begins with, and what follows it.
+fn blank(text: &str) -> Result<(Placeholder, &str), String> {
+    let found = Placeholder::ALL.into_iter().find_map(|blank| {
+        let after = text.strip_prefix('{')?.strip_prefix(blank.as_str())?;
+        Some((blank, after.strip_prefix('}')?))
+    });
+    found.ok_or_else(|| {
+        let all = Placeholder::ALL.map(|blank| format!("{{{}}}", blank.as_str()));
+        format!(
+            "braces hold one of {}; a brace itself is written twice",
+            all.join(", ")
+        )
+    })
+}
+
+impl From<Template> for String {
+    fn from(template: Template) -> Self {
+        template.said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_are_filled_once() {
+        let check = |said: &str, want: &str| {
+            let template = Template::try_from(said.to_owned()).unwrap();
+            // What is filled in is not looked at again.
+            let got = template.fill(|blank| format!("<{}{{home}}>", blank.as_str()));
+            assert_eq!(got, want);
+        };
+        check("plain", "plain");
+        check("", "");
+        check("a{agent}b", "a<agent{home}>b");
+        check("{message_dir}{ph}", "<message_dir{home}><ph{home}>");
+        check("{{\"k\": 1}}", "{\"k\": 1}");
+        for bad in ["{", "}", "{nothing}", "{HOME}", "{agent", "{ agent }"] {
+            let error = Template::try_from(bad.to_owned()).unwrap_err();
+            assert!(error.contains("{message_dir}"), "{bad}: {error}");
+        }
+    }
+}

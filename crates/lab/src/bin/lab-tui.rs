@@ -1,0 +1,387 @@
+//! A scripted agent with a screen: an input box, a transcript, questions that want an answer. It
+//! does what real ones do to those who type at them: boots slowly, works, swallows Enter, asks at
+//! the wrong moment, quits.
+//!
+//! Flags: `--log FILE` (a line an event, see below), `--do FILE` (does what the file's lines say
+//! whenever there is one, and removes it), `--boot FILE` (boots for as long as it exists, and
+//! loses what is typed meanwhile), `--work` (works after each turn until told to rest or
+//! interrupted), `--silent` (draws nothing while it works), `--swallow N` (loses the first N
+//! Enters), `--ask-on-text WHAT` (asks this as soon as text stands in its box), `--keep-box`
+//! (shows the box below a question), `--hide` (does not show what is typed), `--title` (says in
+//! its title what it does), `--alt` (alternate screen), `--paste` (bracketed paste), `--quit`
+//! (Ctrl+C ends it when it does nothing), `--stash` (Ctrl+S puts the box aside, the next turn
+//! brings it back), `--unstash` (the same, but Ctrl+Y brings it back), `--put-back` (an interrupt
+//! puts the last turn back into the box).
+//!
+//! Lines of `--do`: `work`, `rest`, `ask WHAT`, `answer` (the question goes), `type TEXT`,
+//! `osc TEXT` (says it in command 7501), `print TEXT`, `exit CODE`.
+//!
+//! The log has `turn "TEXT"`, `yes "WHAT"`, `no "WHAT"`, `swallowed`, `lost N`, `discarded
+//! "TEXT"`, `stashed "TEXT"`, `restored "TEXT"`, `interrupted`, `cleared "TEXT"` and `quit`.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
+use std::error::Error;
+use std::fs::File;
+use std::io::{ErrorKind, Write};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How often files are looked at.
+const TICK: Duration = Duration::from_millis(10);
+/// How often its spinner turns.
+const SPIN: Duration = Duration::from_millis(100);
+const PASTE_BEGINS: &[u8] = b"\x1b[200~";
+const PASTE_ENDS: &[u8] = b"\x1b[201~";
+
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+#[derive(Debug, Default)]
+struct Script {
+    log: Option<PathBuf>,
+    orders: Option<PathBuf>,
+    boot: Option<PathBuf>,
+    swallow: u32,
+    ask_on_text: Option<String>,
+    flags: Vec<String>,
+}
+
+impl Script {
+    fn read() -> Outcome<Self> {
+        const FLAGS: [&str; 11] = [
+            "--work",
+            "--silent",
+            "--keep-box",
+            "--hide",
+            "--title",
+            "--alt",
+            "--paste",
+            "--quit",
+            "--stash",
+            "--unstash",
+            "--put-back",
+        ];
+        let mut script = Self::default();
+        let mut args = std::env::args().skip(1);
+        while let Some(arg) = args.next() {
+            let mut next = || args.next().ok_or(format!("{arg} needs a value"));
+            match arg.as_str() {
+                "--log" => script.log = Some(next()?.into()),
+                "--do" => script.orders = Some(next()?.into()),
+                "--boot" => script.boot = Some(next()?.into()),
+                "--swallow" => script.swallow = next()?.parse()?,
+                "--ask-on-text" => script.ask_on_text = Some(next()?),
+                flag if FLAGS.contains(&flag) => script.flags.push(arg),
+                other => return Err(format!("unknown flag: {other}").into()),
+            }
+        }
+        Ok(script)
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|known| known == flag)
+    }
+}
+
+struct Tui {
+    script: Script,
+    log: Option<File>,
+    transcript: Vec<String>,
+    input: String,
+    aside: Option<String>,
+    asked: Option<String>,
+    works: bool,
+    spun_at: Instant,
+    spins: usize,
+    /// Bytes of a paste whose end has not come.
+    pending: Vec<u8>,
+}
+
+fn main() -> Outcome {
+    let script = Script::read()?;
+    let mut modes = tcgetattr(std::io::stdin())?;
+    modes.make_raw();
+    tcsetattr(std::io::stdin(), OptionalActions::Now, &modes)?;
+    let log = match &script.log {
+        Some(path) => Some(File::options().append(true).create(true).open(path)?),
+        None => None,
+    };
+    let mut tui = Tui {
+        script,
+        log,
+        transcript: Vec::new(),
+        input: String::new(),
+        aside: None,
+        asked: None,
+        works: false,
+        spun_at: Instant::now(),
+        spins: 0,
+        pending: Vec::new(),
+    };
+    tui.boot()?;
+    if tui.script.has("--alt") {
+        print(b"\x1b[?1049h")?;
+    }
+    if tui.script.has("--paste") {
+        print(b"\x1b[?2004h")?;
+    }
+    tui.draw()?;
+    tui.run()
+}
+
+impl Tui {
+    fn note(&mut self, line: &str) -> Outcome {
+        if let Some(log) = &mut self.log {
+            log.write_all(format!("{line}\n").as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn boot(&mut self) -> Outcome {
+        print(b"booting...\r\n")?;
+        while self.script.boot.as_ref().is_some_and(|path| path.exists()) {
+            if let Some(bytes) = read(TICK)? {
+                self.note(&format!("lost {}", bytes.len()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self) -> Outcome {
+        loop {
+            self.obey()?;
+            if self.works && !self.script.has("--silent") && self.spun_at.elapsed() >= SPIN {
+                self.spun_at = Instant::now();
+                self.spins += 1;
+                self.draw()?;
+            }
+            if let Some(bytes) = read(TICK)? {
+                self.hear(&bytes)?;
+                self.draw()?;
+            }
+        }
+    }
+
+    /// Does what the file says.
+    fn obey(&mut self) -> Outcome {
+        let Some(path) = &self.script.orders else {
+            return Ok(());
+        };
+        let orders = match std::fs::read_to_string(path) {
+            Ok(orders) => orders,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        std::fs::remove_file(path)?;
+        for order in orders.lines() {
+            let (verb, rest) = order.split_once(' ').unwrap_or((order, ""));
+            match verb {
+                "work" => self.works = true,
+                "rest" => self.works = false,
+                "ask" => self.asked = Some(rest.to_owned()),
+                "answer" => self.asked = None,
+                "type" => self.input.push_str(rest),
+                "osc" => print(format!("\x1b]7501;{rest}\x07").as_bytes())?,
+                "print" => self.transcript.push(rest.to_owned()),
+                "exit" => std::process::exit(rest.parse()?),
+                other => return Err(format!("unknown order: {other}").into()),
+            }
+        }
+        self.draw()
+    }
+
+    fn hear(&mut self, bytes: &[u8]) -> Outcome {
+        self.pending.extend(bytes);
+        let mut rest = std::mem::take(&mut self.pending);
+        while !rest.is_empty() {
+            let used = if let Some(pasted) = rest.strip_prefix(PASTE_BEGINS) {
+                let Some(end) = find(pasted, PASTE_ENDS) else {
+                    break;
+                };
+                let text = String::from_utf8_lossy(&pasted[..end]).into_owned();
+                self.put(&text)?;
+                PASTE_BEGINS.len() + end + PASTE_ENDS.len()
+            } else if rest.starts_with(b"\x1b[") {
+                let end = rest[2..].iter().position(|b| (0x40..0x7f).contains(b));
+                end.map_or(rest.len(), |end| end + 3)
+            } else if rest[0] < 0x20 || rest[0] == 0x7f {
+                self.key(rest[0])?;
+                1
+            } else {
+                let end = rest.iter().position(|b| *b < 0x20 || *b == 0x7f);
+                let end = end.unwrap_or(rest.len());
+                let text = String::from_utf8_lossy(&rest[..end]).into_owned();
+                self.put(&text)?;
+                end
+            };
+            rest.drain(..used);
+        }
+        self.pending = rest;
+        Ok(())
+    }
+
+    /// Text that is typed or pasted.
+    fn put(&mut self, text: &str) -> Outcome {
+        if self.asked.is_some() {
+            return match text {
+                "y" => self.answer("yes"),
+                "n" => self.answer("no"),
+                other => self.note(&format!("discarded {other:?}")),
+            };
+        }
+        self.input.push_str(text);
+        if let Some(what) = self.script.ask_on_text.take() {
+            self.asked = Some(what);
+        }
+        Ok(())
+    }
+
+    fn answer(&mut self, how: &str) -> Outcome {
+        match self.asked.take() {
+            Some(what) => self.note(&format!("{how} {what:?}")),
+            None => Ok(()),
+        }
+    }
+
+    fn key(&mut self, key: u8) -> Outcome {
+        match (key, self.asked.is_some()) {
+            (b'\r', true) => self.answer("yes"),
+            (0x1b | 0x03, true) => self.answer("no"),
+            (_, true) => Ok(()),
+            (b'\r', false) => self.enter(),
+            (0x1b, false) if self.works => self.interrupt(),
+            (0x03, false) if self.works => self.interrupt(),
+            (0x03, false) if self.script.has("--quit") => {
+                self.note("quit")?;
+                std::process::exit(0)
+            }
+            (0x15 | 0x03, false) => {
+                let cleared = std::mem::take(&mut self.input);
+                self.note(&format!("cleared {cleared:?}"))
+            }
+            (0x13, false) => self.stash(),
+            (0x19, false) => self.restore(),
+            (0x7f, false) => {
+                self.input.pop();
+                Ok(())
+            }
+            (b'\n', false) => {
+                self.input.push('\n');
+                Ok(())
+            }
+            (_, false) => Ok(()),
+        }
+    }
+
+    fn enter(&mut self) -> Outcome {
+        if self.script.swallow > 0 {
+            self.script.swallow -= 1;
+            return self.note("swallowed");
+        }
+        if self.input.is_empty() {
+            return Ok(());
+        }
+        let turn = std::mem::take(&mut self.input);
+        self.note(&format!("turn {turn:?}"))?;
+        self.transcript.push(format!("you: {turn}"));
+        self.works = self.script.has("--work");
+        if self.script.has("--stash") {
+            self.restore()?;
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self) -> Outcome {
+        self.works = false;
+        if self.script.has("--put-back")
+            && let Some(turn) = self.transcript.pop()
+        {
+            self.input = turn.trim_start_matches("you: ").to_owned();
+        }
+        self.note("interrupted")
+    }
+
+    fn stash(&mut self) -> Outcome {
+        if !(self.script.has("--stash") || self.script.has("--unstash")) {
+            return Ok(());
+        }
+        let text = std::mem::take(&mut self.input);
+        self.note(&format!("stashed {text:?}"))?;
+        self.aside = Some(text);
+        Ok(())
+    }
+
+    fn restore(&mut self) -> Outcome {
+        let Some(text) = self.aside.take() else {
+            return Ok(());
+        };
+        self.note(&format!("restored {text:?}"))?;
+        self.input.push_str(&text);
+        Ok(())
+    }
+
+    fn draw(&mut self) -> Outcome {
+        let size = tcgetwinsize(std::io::stdout())?;
+        let cols = usize::from(size.ws_col.max(20));
+        let mut lines = vec!["lab-tui".to_owned()];
+        let from = self.transcript.len().saturating_sub(8);
+        lines.extend(self.transcript[from..].iter().cloned());
+        lines.push("-".repeat(20));
+        if let Some(what) = &self.asked {
+            lines.push(format!("Do you want to {what}?"));
+            lines.push("* 1. Yes".to_owned());
+            lines.push("  2. No".to_owned());
+        }
+        if self.asked.is_none() || self.script.has("--keep-box") {
+            let shown = match self.input.as_str() {
+                "" => "Type a message",
+                _ if self.script.has("--hide") => "",
+                input => input,
+            };
+            lines.push(format!("> {}", shown.replace('\n', " ")));
+        }
+        if self.works {
+            let spinner = ["|", "/", "-", "\\"][self.spins % 4];
+            lines.push(format!("{spinner} working, esc to interrupt"));
+        } else {
+            lines.push("? for help".to_owned());
+        }
+        let mut frame = b"\x1b[H\x1b[2J".to_vec();
+        if self.script.has("--title") {
+            let title = if self.works { "... busy" } else { "* lab" };
+            frame.extend(format!("\x1b]0;{title}\x07").bytes());
+        }
+        for line in lines {
+            let line: String = line.chars().take(cols - 1).collect();
+            frame.extend(format!("{line}\r\n").bytes());
+        }
+        print(&frame)
+    }
+}
+
+fn find(text: &[u8], part: &[u8]) -> Option<usize> {
+    text.windows(part.len()).position(|window| window == part)
+}
+
+/// What was typed, if something is within this time. Ends the program at the end of its input.
+fn read(wait: Duration) -> Outcome<Option<Vec<u8>>> {
+    let stdin = std::io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    if poll(&mut fds, Some(&Timespec::try_from(wait)?))? == 0 {
+        return Ok(None);
+    }
+    let mut buffer = [0; 4096];
+    match rustix::io::read(std::io::stdin(), &mut buffer) {
+        Ok(0) => std::process::exit(0),
+        Ok(count) => Ok(Some(buffer[..count].to_vec())),
+        Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn print(bytes: &[u8]) -> Outcome {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! Looking at the screen by what is known of the program: when its output pauses, and else not
+//! too often; never where nothing is to be recognised, and never while nothing is written.
+//!
+//! Reads the screen and changes nothing. Output does not wait for it.
+
+use posthaste_core::harness::{Glance, Manifest, Sighting};
+use posthaste_screen::Screen;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::{oneshot, watch};
+
+/// So long after the last output it has paused: what is drawn is drawn.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Output that does not pause is looked at this often.
+const AT_LEAST: Duration = Duration::from_millis(50);
+
+/// What a screen shows, by a manifest.
+pub(crate) fn glance(harness: &Manifest, screen: &Screen) -> Sighting {
+    let (lines, cursor) = screen.foot(harness.lines());
+    harness.recognise(&Glance {
+        title: screen.title(),
+        osc: screen.note(),
+        lines: &lines,
+        cursor,
+    })
+}
+
+#[derive(Debug)]
+pub(crate) struct Sight {
+    harness: Arc<Manifest>,
+    seen: watch::Sender<Sighting>,
+    /// Who waits for a look; whoever asks has one question at a time.
+    wanted: Vec<oneshot::Sender<Sighting>>,
+    /// The first and the last output since the last look.
+    unseen: Option<(Instant, Instant)>,
+}
+
+impl Sight {
+    /// Each change of what is seen goes to the other end, the latest alone.
+    pub(crate) fn new(harness: Arc<Manifest>) -> (Self, watch::Receiver<Sighting>) {
+        let (seen, sightings) = watch::channel(Sighting::default());
+        let sight = Self {
+            harness,
+            seen,
+            wanted: Vec::new(),
+            unseen: None,
+        };
+        (sight, sightings)
+    }
+
+    /// The screen has changed.
+    pub(crate) fn changed(&mut self, now: Instant) {
+        if self.harness.looks() {
+            let first = self.unseen.map_or(now, |(first, _)| first);
+            self.unseen = Some((first, now));
+        }
+    }
+
+    /// When it is time to look. Not while an update is half drawn: that ends by itself.
+    pub(crate) fn due(&self, screen: &Screen) -> Option<Instant> {
+        let (first, last) = self.unseen?;
+        let at = (last + PAUSE).min(first + AT_LEAST);
+        screen.sync_deadline().is_none().then_some(at)
+    }
+
+    pub(crate) fn tick(&mut self, now: Instant, screen: &Screen) {
+        if self.due(screen).is_some_and(|due| due <= now) {
+            self.look(screen);
+        }
+    }
+
+    /// Somebody wants to know what is to be seen, once all that was written is.
+    pub(crate) fn want(&mut self, tell: oneshot::Sender<Sighting>, screen: &Screen) {
+        self.wanted.push(tell);
+        if self.unseen.is_none() && screen.sync_deadline().is_none() {
+            self.look(screen);
+        } else if self.unseen.is_none() {
+            let now = Instant::now();
+            self.unseen = Some((now, now));
+        }
+    }
+
+    /// The end: nothing more will be drawn.
+    pub(crate) fn finish(&mut self, screen: &Screen) {
+        if self.unseen.is_some() || !self.wanted.is_empty() {
+            self.look(screen);
+        }
+    }
+
+    fn look(&mut self, screen: &Screen) {
+        self.unseen = None;
+        let sighting = glance(&self.harness, screen);
+        for tell in self.wanted.drain(..) {
+            let _ = tell.send(sighting.clone());
+        }
+        self.seen.send_if_modified(|was| {
+            let is_new = *was != sighting;
+            *was = sighting;
+            is_new
+        });
+    }
+}

@@ -1,0 +1,252 @@
+//! Manifests as files: found, overridden, wrong; and what `ph harness` says of them.
+
+use crate::common::stage::Stage;
+use crate::common::{Done, path_text};
+use crate::tui::{LAB, Tui, teach};
+use serde_json::{Value, json};
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+
+/// Puts a manifest into the home.
+fn teach_home(stage: &Stage, name: &str, manifest: &str) {
+    let dir = stage.home().join("harness");
+    std::fs::create_dir_all(&dir).unwrap();
+    for dir in [stage.home(), dir.clone()] {
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).unwrap();
+    }
+    std::fs::write(dir.join(format!("{name}.toml")), manifest).unwrap();
+}
+
+fn named(name: &str, more: &str) -> String {
+    format!("name = \"{name}\"\ndescription = \"A test's own\"\n{more}")
+}
+
+#[test]
+fn the_nearer_file_wins() {
+    let stage = Stage::new();
+    let source = || {
+        let shown = stage.run("harness show own --json").json();
+        let source = shown["source"].as_str().unwrap();
+        source.replace(&path_text(stage.dir()), "")
+    };
+    teach(&stage, "own", &named("own", "commands = [\"sleep\"]\n"));
+    assert_eq!(source(), "/user/.config/posthaste/harness/own.toml");
+    teach_home(&stage, "own", &named("own", "commands = [\"cat\"]\n"));
+    assert!(source().ends_with("/harness/own.toml") && !source().contains(".config"));
+    // The command chooses, unless somebody says otherwise.
+    let harness = |args: &[&str], name: &str| {
+        let head = ["run", "--detach", "--name", name];
+        stage.call(&[&head[..], args].concat()).run().ok();
+        stage.status(name)["harness"].clone()
+    };
+    assert_eq!(harness(&["cat"], "a"), "own");
+    assert_eq!(harness(&["/bin/cat"], "b"), "own");
+    assert_eq!(harness(&["sleep", "1000"], "c"), "generic");
+    assert_eq!(harness(&["--harness", "generic", "cat"], "d"), "generic");
+    // One of ours can be replaced too.
+    teach(
+        &stage,
+        "generic",
+        &named("generic", "[activity]\nsilence = \"50ms\"\n"),
+    );
+    stage.script("e", "echo hi; exec cat");
+    stage.until_activity("e", "idle");
+    assert_eq!(stage.status("e")["evidence"], "no output for 50 ms");
+}
+
+#[test]
+fn a_start_is_dressed_by_its_harness() {
+    let stage = Stage::new();
+    let start = r#"
+[start]
+args = ["-c", 'echo "<$WHO|$ALSO|$0>"; exec cat', "{agent}"]
+env = { WHO = "{agent}", ALSO = "theirs", DIR = "{message_dir}" }
+"#;
+    teach(&stage, "sh", &named("sh", start));
+    let args = [
+        "run",
+        "--detach",
+        "--name",
+        "bot",
+        "--harness",
+        "sh",
+        "--env",
+        "ALSO=mine",
+        "/bin/sh",
+    ];
+    stage.call(&args).run().ok();
+    stage.until_shown("bot", "<bot|mine|bot>");
+    assert_eq!(stage.status("bot")["command"], json!(["/bin/sh"]));
+}
+
+#[test]
+fn what_is_wrong_is_told_before_anything_starts() {
+    let stage = Stage::new();
+    teach(
+        &stage,
+        "bad",
+        &named(
+            "bad",
+            "commands = [\"cat\"]\n[submit]\nenter = \"retrun\"\n",
+        ),
+    );
+    teach(&stage, "good", &named("good", ""));
+    let run = |args: &[&str]| -> Done {
+        let head = ["run", "--detach", "--name", "bot"];
+        stage.call(&[&head[..], args].concat()).run()
+    };
+    let done = run(&["--harness", "bad", "sleep", "1000"]);
+    done.fails(2, "the harness bad (");
+    let says = done.err();
+    assert!(
+        says.contains("bad.toml, line 5) is not right: no key is called 'retrun'"),
+        "{says}"
+    );
+    run(&["--harness", "nosuch", "sleep", "1000"]).fails(3, "no harness is called 'nosuch'");
+    let near = run(&["--harness", "goood", "sleep", "1000"]);
+    near.fails(3, "no harness is called 'goood'");
+    assert!(near.err().contains("did you mean good?"), "{}", near.err());
+    // A file that is not right is nobody else's business.
+    run(&["cat"]).ok();
+    assert_eq!(stage.status("bot")["harness"], "generic");
+    stage.run("stop bot").ok();
+    for verb in ["show", "test"] {
+        stage
+            .run(&format!("harness {verb} nosuch"))
+            .fails(3, "no harness is called 'nosuch'");
+        stage.run(&format!("harness {verb} bad")).fails(2, "line 5");
+    }
+    stage
+        .run("harness test good")
+        .fails(2, "for no command in particular");
+    stage
+        .run("harness test good --for soon -- cat")
+        .fails(2, "soon");
+    stage
+        .run("harness test good -- no-such-command")
+        .fails(2, "no such command");
+    assert!(stage.processes().is_empty());
+}
+
+#[test]
+fn harnesses_in_a_home_that_is_open_to_others_are_not_believed() {
+    let stage = Stage::new();
+    teach_home(&stage, "own", &named("own", ""));
+    stage.run("harness show own").ok();
+    let dir = stage.home().join("harness");
+    std::fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
+    stage.run("harness ls").fails(4, "is open to others");
+    stage
+        .run("run --detach sleep 1000")
+        .fails(4, "is open to others");
+    std::fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
+    // Nor is anything opened through a link.
+    let other = stage.file("elsewhere.toml", named("linked", ""));
+    std::os::unix::fs::symlink(other, dir.join("linked.toml")).unwrap();
+    stage.run("harness show linked").fails(2, "cannot read");
+    stage.run("harness show own").ok();
+}
+
+#[test]
+fn a_restart_needs_its_harness() {
+    let stage = Stage::new();
+    teach(&stage, "own", &named("own", "commands = [\"sleep\"]\n"));
+    stage.start("bot", &["sleep", "1000"]).ok();
+    let child = stage.child("bot");
+    teach(&stage, "own", "nonsense");
+    let done = stage.run("restart bot --detach");
+    done.fails(2, "cannot restart bot: the harness own");
+    assert_eq!(stage.child("bot"), child);
+}
+
+#[test]
+fn what_there_is_can_be_listed_and_shown() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    teach(
+        &stage,
+        "none",
+        &named(
+            "none",
+            "commands = [\"no-such-command\"]\ninstall = \"try harder\"\n",
+        ),
+    );
+    teach(&stage, "wrong", "name = 1");
+    insta::assert_snapshot!(stage.transcript(&[
+        "harness ls",
+        "harness ls --json",
+        "harness show lab",
+        "harness show none --json"
+    ]));
+    let generic = stage.run("harness show generic").ok();
+    assert!(
+        generic.starts_with("# built in\n# For any program"),
+        "{generic}"
+    );
+}
+
+#[test]
+fn a_trial_tells_what_it_sees() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let program = path_text(&posthaste_lab::program("lab-tui"));
+    let orders = stage.file("orders", "type mine\nwork\nask go on\n");
+    let orders = path_text(&orders);
+    let trial = |more: &[&str]| {
+        let head = [
+            "harness", "test", "lab", "--json", "--for", "1s", "--", &program,
+        ];
+        stage.call(&[&head[..], more].concat()).run()
+    };
+    let done = trial(&["--title", "--paste", "--keep-box", "--do", &orders]);
+    assert_eq!(done.code, 0, "{}", done.err());
+    let out = done.out();
+    let seen: Vec<String> = out
+        .lines()
+        .map(|line| {
+            let noted: Value = serde_json::from_str(line).unwrap();
+            assert!(noted["at_ms"].as_u64().is_some());
+            ["kind", "is", "evidence"]
+                .map(|key| noted[key].as_str().unwrap().to_owned())
+                .join(" | ")
+        })
+        .collect();
+    insta::assert_snapshot!(seen.join("\n"));
+    assert!(stage.processes().is_empty());
+    // One that is never ready.
+    let boot = path_text(&stage.file("boot", ""));
+    let done = trial(&["--boot", &boot]);
+    assert_eq!(done.code, 1, "{}", done.out());
+    // One that ends by itself says how.
+    let args = [
+        "harness", "test", "generic", "--", "/bin/sh", "-c", "exit 3",
+    ];
+    let done = stage.call(&args).run();
+    assert_eq!(done.code, 1);
+    assert!(
+        done.out().trim_end().ends_with("exited      exit 3"),
+        "{}",
+        done.out()
+    );
+    assert!(!stage.home().exists(), "nothing is stored");
+}
+
+#[test]
+fn a_trial_ends_what_it_has_started() {
+    let stage = Stage::new();
+    let args = [
+        "harness",
+        "test",
+        "generic",
+        "--for",
+        "300ms",
+        "--",
+        "/bin/sh",
+        "-c",
+        "trap '' HUP TERM; sleep 1000 & wait; sleep 1000",
+    ];
+    let done = stage.call(&args).run();
+    assert!(done.out().contains("by us"), "{}", done.out());
+    assert!(stage.processes().is_empty());
+    let _ = Tui::command;
+}

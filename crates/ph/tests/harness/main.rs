@@ -1,0 +1,13 @@
+//! What is known of an agent, on the real binary: a scripted agent in a real terminal, and a
+//! manifest in the user's own directory.
+
+#![cfg(target_os = "linux")] // It looks for processes in /proc.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod drafts;
+mod files;
+mod questions;
+mod signs;
+mod tui;

@@ -1,0 +1,147 @@
+//! Questions of the program: nothing is typed into one, and Enter never answers one by mistake.
+
+use crate::common::stage::{Stage, until_so};
+use crate::tui::{LAB, Tui, lab_with, teach};
+use serde_json::json;
+
+#[test]
+fn a_question_holds_mail_and_is_named() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste"]);
+    tui.order("ask remove it");
+    stage.until_activity("bot", "blocked");
+    assert_eq!(stage.status("bot")["blocked_on"], "permission: remove it");
+    let ids = ["normal", "idle", "idle-first"]
+        .map(|lane| stage.send(&format!("bot --priority {lane} {lane}")));
+    for id in &ids {
+        stage.until_rule(id, "blocked");
+        let why = stage.why(id);
+        assert_eq!(
+            why["reason"],
+            "the program waits for an answer (permission: remove it)"
+        );
+        assert_eq!(why["evidence"], "its question stands on the screen");
+    }
+    let nudged = stage.run("nudge bot hi");
+    assert_eq!(
+        (nudged.code, nudged.out().as_str()),
+        (1, "not nudged: the program waits for an answer\n")
+    );
+    assert!(tui.log().is_empty(), "{:?}", tui.log());
+    // A person answers with one key, which is no draft.
+    let mut person = tui.person();
+    person.type_keys("y");
+    for id in &ids {
+        stage.until_receipt(id, "offered");
+    }
+    let log = tui.until_noted("turn");
+    assert_eq!(log[0], "yes \"remove it\"");
+    assert_eq!(log.len(), 2, "{log:?}");
+}
+
+#[test]
+fn a_question_that_opens_between_text_and_enter_gets_no_enter() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(
+        &stage,
+        &["--title", "--paste", "--ask-on-text", "delete all"],
+    );
+    let id = stage.send("bot hello");
+    stage.until_rule(&id, "blocked");
+    let behind = stage.send("bot behind");
+    stage.until_rule(&behind, "blocked");
+    let why = stage.why(&id);
+    let reason = "the program waits for an answer (permission: delete all)";
+    assert_eq!(why["reason"], reason);
+    assert_eq!(stage.receipts(&id), ["stored", "offering"]);
+    // Long past the time for Enter: nothing was answered.
+    assert!(tui.log().is_empty(), "{:?}", tui.log());
+    // The person has the keyboard, says no, and then Enter comes, once, without the text again.
+    let mut person = tui.person();
+    person.type_keys("n");
+    stage.until_receipt(&id, "offered");
+    stage.until_receipt(&behind, "offered");
+    until_so("both turns", || tui.turns().len() == 2);
+    assert_eq!(
+        tui.log(),
+        [
+            "no \"delete all\"".to_owned(),
+            Tui::turn(&id, "hello"),
+            Tui::turn(&behind, "behind")
+        ]
+    );
+    assert_eq!(stage.receipts(&id), ["stored", "offering", "offered"]);
+}
+
+#[test]
+fn a_raw_answer_goes_past_a_text_that_waits_and_does_not_submit_it() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let flags = [
+        "--title",
+        "--paste",
+        "--keep-box",
+        "--ask-on-text",
+        "delete all",
+    ];
+    let tui = Tui::ready(&stage, &flags);
+    let id = stage.send("bot hello");
+    stage.until_rule(&id, "blocked");
+    let raw =
+        json!({"type": "send", "priority": "normal", "from": "human", "body": "n", "raw": true});
+    let raw = stage.ask("bot", &raw)["message_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    stage.until_receipt(&raw, "offered");
+    stage.until_receipt(&id, "offered");
+    let log = tui.until_noted("turn");
+    assert_eq!(
+        log,
+        ["no \"delete all\"".to_owned(), Tui::turn(&id, "hello")]
+    );
+    let evidence = stage.show(&raw)["receipts"][2]["evidence"].clone();
+    assert_eq!(
+        evidence,
+        "written whole to the terminal of the running program, in answer to: permission: delete \
+         all; answered before Enter, which was not pressed"
+    );
+}
+
+#[test]
+fn an_interrupt_dismisses_a_question_by_its_own_key() {
+    let stage = Stage::new();
+    let keys = "[interrupt]\nkeys = \"ctrl+c\"\ndismiss = \"esc\"\nquits_when_idle = true\n";
+    teach(&stage, "lab", &lab_with(keys));
+    let tui = Tui::ready(&stage, &["--title", "--paste", "--quit"]);
+    tui.order("ask remove it");
+    stage.until_activity("bot", "blocked");
+    let urgent = stage.send("bot --priority interrupt stop");
+    stage.until_receipt(&urgent, "offered");
+    let log = tui.until_noted("turn");
+    let turn = Tui::turn(&urgent, "stop").replace("[ph", "[URGENT ph");
+    assert_eq!(log, ["no \"remove it\"".to_owned(), turn]);
+}
+
+#[test]
+fn a_program_that_ends_with_a_text_unsubmitted_leaves_it_uncertain() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(
+        &stage,
+        &["--title", "--paste", "--ask-on-text", "delete all"],
+    );
+    let id = stage.send("bot hello");
+    stage.until_rule(&id, "blocked");
+    tui.order("exit 3");
+    stage.until_receipt(&id, "uncertain");
+    let again = Tui::ready(&stage, &["--title", "--paste"]);
+    stage.until_receipt(&id, "offered");
+    let log = again.until_noted("turn");
+    assert!(
+        log[0].contains("(repeat: may have been shown before)"),
+        "{log:?}"
+    );
+}
