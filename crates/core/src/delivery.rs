@@ -4,7 +4,9 @@
 //! that waits which rule holds it ([`Desk::hold`]). It has no clock and does nothing itself; the
 //! journal has the last word on every offer.
 
+mod answer;
 mod hold;
+mod reminders;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -16,8 +18,10 @@ use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::priority::Priority;
+use crate::promotion;
 use crate::turn::{self, Input};
 use hold::Rule;
+use jiff::Timestamp;
 use std::time::Duration;
 
 /// How long an interrupt waits for the agent to be idle, each time.
@@ -38,9 +42,17 @@ enum Lane {
 
 impl Lane {
     fn of(letter: &Letter) -> Self {
-        let envelope = &letter.message.envelope;
-        match envelope.priority {
-            _ if envelope.raw => Self::Raw,
+        Self::with(letter, letter.message.envelope.priority)
+    }
+
+    /// The same at a time, by which it may have been promoted.
+    fn at(letter: &Letter, now: Timestamp) -> Self {
+        Self::with(letter, promotion::priority(&letter.message, now))
+    }
+
+    fn with(letter: &Letter, priority: Priority) -> Self {
+        match priority {
+            _ if letter.message.envelope.raw => Self::Raw,
             Priority::Interrupt => Self::Interrupt,
             Priority::Normal => Self::Normal,
             Priority::IdleFirst | Priority::Idle => Self::Idle,
@@ -59,8 +71,17 @@ impl Lane {
 #[derive(Debug, Clone)]
 struct Flight {
     ids: Vec<MessageId>,
+    cargo: Cargo,
     lane: Lane,
     since: Moment,
+}
+
+/// What is typed of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cargo {
+    Messages,
+    /// That their answers are owed. Its one receipt stands in the journal before it is typed.
+    Reminders,
 }
 
 #[derive(Debug, Clone)]
@@ -115,6 +136,9 @@ pub struct Desk {
     unread: Option<Moment>,
     input: Input,
     phase: Phase,
+    begun: Moment,
+    /// The beginning of the rest for which the agent was reminded of what it owes.
+    reminded: Option<Duration>,
 }
 
 impl Desk {
@@ -129,6 +153,8 @@ impl Desk {
             unread: None,
             input: Input::Typed,
             phase: Phase::Free,
+            begun: now,
+            reminded: None,
         }
     }
 
@@ -204,7 +230,11 @@ impl Desk {
 
     /// What is due now, of what is `pending` in delivery order. Changes nothing.
     pub fn next(&self, now: Moment, pending: &[Letter]) -> Decision {
-        let until = self.next_wakeup();
+        let until = self
+            .next_wakeup()
+            .into_iter()
+            .chain(next_time(now, pending))
+            .min();
         let Phase::Free = self.phase else {
             return Decision::Wait { until };
         };
@@ -212,7 +242,7 @@ impl Desk {
         let Some(first) = open.next() else {
             return Decision::Wait { until };
         };
-        let lane = Lane::of(first);
+        let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
         if !lane.goes_alone() && self.input == Input::Pasted {
             let size = |letter| turn::size(letter, self.input, self.manner.path_bytes);
@@ -236,7 +266,11 @@ impl Desk {
 
     /// Those that no rule holds.
     fn open<'a>(&'a self, now: Moment, pending: &'a [Letter]) -> impl Iterator<Item = &'a Letter> {
-        let is_open = move |l: &&Letter| l.is_pending(now.wall) && self.rule(Lane::of(l)).is_none();
+        let is_open = move |l: &&Letter| {
+            l.is_pending(now.wall)
+                && self.rule(Lane::at(l, now.wall)).is_none()
+                && self.lapse(l).is_none()
+        };
         pending.iter().filter(is_open)
     }
 
@@ -247,9 +281,10 @@ impl Desk {
             return Vec::new();
         };
         let lane = pending.iter().find(|l| Some(&l.message.id) == ids.first());
-        let lane = lane.map_or(Lane::Normal, Lane::of);
+        let lane = lane.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
         let flight = Flight {
             ids,
+            cargo: Cargo::Messages,
             lane,
             since: now,
         };
@@ -373,8 +408,12 @@ impl Desk {
 
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
         let ids = flight.ids.clone();
+        let effect = match flight.cargo {
+            Cargo::Messages => Effect::Offer { ids },
+            Cargo::Reminders => Effect::Remind { ids },
+        };
         self.phase = Phase::Recording(flight);
-        vec![Effect::Offer { ids }]
+        vec![effect]
     }
 
     fn recorded(&mut self, mut ids: Vec<MessageId>) -> Vec<Effect> {
@@ -386,6 +425,9 @@ impl Desk {
         if ids.is_empty() {
             return Vec::new();
         }
+        if flight.cargo == Cargo::Reminders {
+            return self.write_reminder(flight, ids);
+        }
         let take_back = |ids, why: &str| {
             let reason = format!("nothing was written: {why}");
             Effect::Withdraw { ids, reason }
@@ -393,6 +435,9 @@ impl Desk {
         // In the moment that the journal took, the way may have been barred, or become narrow.
         if let Some(rule) = self.barrier(flight.lane) {
             return vec![take_back(ids, rule.name())];
+        }
+        if flight.lane == Lane::Raw && self.has_no_question() {
+            return vec![take_back(ids, answer::GONE)];
         }
         let rest = match self.input {
             Input::Typed => ids.split_off(1),
@@ -442,20 +487,26 @@ impl Desk {
             (Lane::Raw, Some(dialog)) => format!("{written}, in answer to: {}", dialog.what),
             (Lane::Interrupt | Lane::Normal | Lane::Idle, _) => written.to_owned(),
         };
-        let ids = flight.ids.clone();
+        let (ids, cargo) = (flight.ids.clone(), flight.cargo);
         self.phase = Phase::Free;
         self.judge.given(now);
-        vec![Effect::Offered { ids, evidence }]
+        match cargo {
+            Cargo::Messages => vec![Effect::Offered { ids, evidence }],
+            Cargo::Reminders => Vec::new(),
+        }
     }
 
     /// The end of an offer that may have been seen in part.
     fn cut_off(&mut self, reason: &str) -> Vec<Effect> {
         match &self.phase {
             Phase::Writing(flight) | Phase::Written { flight, .. } | Phase::Entering(flight) => {
-                let ids = flight.ids.clone();
+                let (ids, cargo) = (flight.ids.clone(), flight.cargo);
                 let reason = reason.to_owned();
                 self.phase = Phase::Free;
-                vec![Effect::Uncertain { ids, reason }]
+                match cargo {
+                    Cargo::Messages => vec![Effect::Uncertain { ids, reason }],
+                    Cargo::Reminders => Vec::new(),
+                }
             }
             Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
                 Vec::new()
@@ -473,4 +524,20 @@ impl Desk {
             (_, _) => self.draft.map(|_| Rule::Draft),
         }
     }
+}
+
+/// When something about these changes by the clock alone, on the monotonic one: one comes due, is
+/// promoted or runs out of time.
+fn next_time(now: Moment, pending: &[Letter]) -> Option<Duration> {
+    let times = pending.iter().flat_map(|letter| {
+        let envelope = &letter.message.envelope;
+        [
+            envelope.not_before,
+            promotion::promotes_at(envelope),
+            envelope.expires_at,
+        ]
+    });
+    let next = times.flatten().filter(|time| *time > now.wall).min()?;
+    let wait = Duration::try_from(next.duration_since(now.wall)).ok()?;
+    Some(now.mono.saturating_add(wait))
 }

@@ -6,6 +6,8 @@
 use crate::fact::{Event, Progress};
 use crate::mail::Letter;
 use crate::name::AgentName;
+use crate::owed;
+use crate::promotion;
 use crate::receipt::{Proven, ReceiptState, Step};
 use jiff::Timestamp;
 
@@ -30,6 +32,8 @@ pub enum Kept {
     NotOffering(ReceiptState),
     #[error("nothing was ever put before the agent")]
     NotSeen,
+    #[error("the agent owes no answer to it, or was reminded of it often enough")]
+    NotOwed,
 }
 
 /// What a session says of an offer.
@@ -45,6 +49,10 @@ pub enum Said {
     Uncertain { reason: String },
     /// The offer was taken back before anything was written.
     Withdrawn { reason: String },
+    /// The agent is about to be reminded of the answer that it owes.
+    Reminded { route: String },
+    /// It will never be offered.
+    Failed { reason: String },
 }
 
 /// The step that this adds to a message of `agent`, or why it adds none.
@@ -65,6 +73,7 @@ pub fn decide(
             Progress {
                 route: Some(route.clone()),
                 attempt: Some(1 + offers(letter)),
+                evidence: promotion::evidence(message, now),
                 ..step(Step::Offering)
             }
         }
@@ -95,6 +104,23 @@ pub fn decide(
             Progress {
                 reason: Some(reason.clone()),
                 ..step(Step::Withdrawn)
+            }
+        }
+        Said::Reminded { route } => {
+            if !owed::may_be_reminded(letter, now) {
+                return Err(Kept::NotOwed);
+            }
+            Progress {
+                route: Some(route.clone()),
+                attempt: Some(1 + letter.standing.reminded),
+                ..step(Step::Reminded)
+            }
+        }
+        Said::Failed { reason } => {
+            may_be_offered(now, letter)?;
+            Progress {
+                reason: Some(reason.clone()),
+                ..step(Step::Failed)
             }
         }
     };

@@ -8,7 +8,7 @@ use super::keyboard::{HasDraft, Lease};
 use super::{Shared, log};
 use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::turn::{self, ENTER, Entry, Input};
-use posthaste_core::{Letter, MessageId, text};
+use posthaste_core::{Letter, MessageId, owed, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -38,17 +38,32 @@ pub(crate) enum Report {
 
 /// Takes the keyboard and records the offer.
 pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
-    let lease = match shared.keyboard.lease().await {
-        Some(Ok(lease)) => lease,
-        // The keys have told the desk already, or are about to.
-        Some(Err(HasDraft)) => return Report::Event(Event::Barred),
-        None => return Report::Event(Event::NotRecorded("the terminal is gone".to_owned())),
-    };
     let job = Job::Offer {
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
         route: ROUTE.to_owned(),
+    };
+    begin(shared, job).await
+}
+
+/// Takes the keyboard and records that the agent is reminded.
+pub(crate) async fn remind(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
+    let job = Job::Remind {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        ids,
+        route: ROUTE.to_owned(),
+    };
+    begin(shared, job).await
+}
+
+async fn begin(shared: Rc<Shared>, job: Job) -> Report {
+    let lease = match shared.keyboard.lease().await {
+        Some(Ok(lease)) => lease,
+        // The keys have told the desk already, or are about to.
+        Some(Err(HasDraft)) => return Report::Event(Event::Barred),
+        None => return Report::Event(Event::NotRecorded("the terminal is gone".to_owned())),
     };
     match shared.books.commit(job).await {
         Ok(Ok(Done::Moved(moved))) => Report::Offering {
@@ -78,6 +93,15 @@ pub(crate) async fn write(
     Report::Event(match written {
         Ok(()) => Event::Wrote,
         Err(why) => Event::WriteFailed(why),
+    })
+}
+
+/// Types what reminds the agent of the answers that it owes.
+pub(crate) async fn write_reminder(lease: Lease, letters: Vec<Letter>, input: Input) -> Report {
+    let text = turn::enclose(&owed::reminder(&letters), input);
+    Report::Event(match lease.write(text).await {
+        Ok(()) => Event::Wrote,
+        Err(error) => Event::WriteFailed(error.to_string()),
     })
 }
 
@@ -135,7 +159,18 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
             cut: Cut::These(ids),
             reason,
         }),
-        Effect::Key(_) | Effect::Offer { .. } | Effect::Write { .. } | Effect::Enter => None,
+        Effect::Fail { ids, reason } => Some(Job::Fail {
+            now,
+            agent,
+            ids,
+            reason,
+        }),
+        Effect::Key(_)
+        | Effect::Offer { .. }
+        | Effect::Write { .. }
+        | Effect::Enter
+        | Effect::Remind { .. }
+        | Effect::WriteReminder { .. } => None,
     }
 }
 
@@ -145,8 +180,15 @@ pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
         now: crate::times::now(),
         agent: shared.agent.clone(),
     };
-    if let Err(error) = shared.books.commit(job).await {
-        log::line(format!("what expired could not be recorded: {error}"));
+    loop {
+        match shared.books.commit(job.clone()).await {
+            Ok(Ok(Done::Expired(expired))) if expired.more => {}
+            Ok(_) => break,
+            Err(error) => {
+                log::line(format!("what expired could not be recorded: {error}"));
+                break;
+            }
+        }
     }
     Report::Recorded
 }

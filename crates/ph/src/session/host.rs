@@ -13,7 +13,7 @@ use super::terminal::{self, Stage};
 use super::{Shared, child, log, place, process};
 use crate::report::{Report, Result};
 use posthaste_core::session::{Ended, Ending, Started};
-use posthaste_core::{AgentName, Timestamp};
+use posthaste_core::{AgentName, Limits, Timestamp};
 use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_store::Writer;
 use posthaste_store::{Cut, Home, Job, Patience};
@@ -102,6 +102,7 @@ fn answer(answer: &Answer) {
 struct Running {
     agent: AgentName,
     run: Uuid,
+    limits: Limits,
     books: Books,
     sockets: Vec<Listening>,
     /// Held until the very end.
@@ -151,6 +152,7 @@ async fn run(orders: Orders) -> Result<()> {
     let running = Running {
         agent: launch.name.clone(),
         run: record.run,
+        limits: orders.limits,
         books,
         sockets,
         _name: claim,
@@ -311,6 +313,7 @@ impl Running {
         let shared = Rc::new(Shared {
             agent: self.agent.clone(),
             home,
+            limits: self.limits,
             child: (record.child_pid, record.child_started),
             books: self.books.clone(),
             terminal: terminal.clone(),

@@ -37,7 +37,7 @@ use clerk::Wish;
 use hub::Hub;
 use keyboard::Keyboard;
 use lines::Room;
-use posthaste_core::AgentName;
+use posthaste_core::{AgentName, Limits};
 use posthaste_store::Home;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -51,6 +51,8 @@ use viewer::ViewerId;
 struct Shared {
     agent: AgentName,
     home: Home,
+    /// What is too much mail between agents.
+    limits: Limits,
     /// The program's pid, and when the kernel started it.
     child: (u32, u64),
     books: Books,

@@ -65,6 +65,8 @@ pub(crate) enum Wish {
         text: String,
         sink: Sink,
     },
+    /// Why an answer to the program's question would answer nothing.
+    Answerable(Tell<Option<&'static str>>),
     /// A viewer wants the keyboard to itself.
     Take(ViewerId),
     Release(ViewerId),
@@ -185,6 +187,7 @@ impl Clerk {
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let pulse = self.outset.pulse.clone();
         let mut drafted = self.outset.drafted.clone();
+        self.send(errands::expire(self.shared.clone()));
         self.first_look().await;
         let status = loop {
             self.proceed();
@@ -285,6 +288,10 @@ impl Clerk {
     /// more, because some of that may go before it; then it begins whatever comes meanwhile.
     fn act(&mut self) {
         let is_sure = std::mem::take(&mut self.is_sure);
+        if self.is_fresh {
+            let lapsed = self.desk.lapsed(self.now(), &self.view.pending.due);
+            self.perform(lapsed);
+        }
         let (now, pending) = (self.now(), &self.view.pending.due);
         let is_due =
             self.is_fresh && matches!(self.desk.next(now, pending), Decision::Offer { .. });
@@ -296,6 +303,9 @@ impl Clerk {
             }
         } else if is_due {
             let effects = self.desk.act(now, pending);
+            self.perform(effects);
+        } else if self.is_fresh && is_current {
+            let effects = self.desk.remind(now, &self.view.owed);
             self.perform(effects);
         } else if let Some(look) = &mut self.looking {
             // What is due when it is done may be due for another reason than when it was begun.
@@ -336,7 +346,7 @@ impl Clerk {
                     self.send(errands::offer(shared, ids));
                 }
                 Effect::Write { ids } => {
-                    let letters = self.letters(&ids);
+                    let letters = pick(&self.view.pending.due, &ids);
                     let input = self.desk.input();
                     if let Some(lease) = self.lease.clone() {
                         self.send(errands::write(shared, lease, letters, input));
@@ -346,6 +356,20 @@ impl Clerk {
                     if let Some(lease) = self.lease.clone() {
                         self.send(errands::enter(lease));
                     }
+                }
+                Effect::Remind { ids } => {
+                    self.outdate();
+                    self.send(errands::remind(shared, ids));
+                }
+                Effect::WriteReminder { ids } => {
+                    let letters = pick(&self.view.owed, &ids);
+                    if let Some(lease) = self.lease.clone() {
+                        self.send(errands::write_reminder(lease, letters, self.desk.input()));
+                    }
+                }
+                effect @ Effect::Fail { .. } => {
+                    self.outdate();
+                    self.send(errands::record(shared, effect));
                 }
                 effect @ (Effect::Offered { .. }
                 | Effect::Withdraw { .. }
@@ -366,15 +390,6 @@ impl Clerk {
         });
     }
 
-    /// The letters of a turn, in its order.
-    fn letters(&self, ids: &[MessageId]) -> Vec<Letter> {
-        let due = &self.view.pending.due;
-        ids.iter()
-            .filter_map(|id| due.iter().find(|letter| letter.message.id == *id))
-            .cloned()
-            .collect()
-    }
-
     fn hear(&mut self, report: Report) {
         self.errands -= 1;
         match report {
@@ -391,6 +406,14 @@ impl Clerk {
         self.outdate();
         self.is_stale = true;
     }
+}
+
+/// The letters of a turn, in its order.
+fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+    ids.iter()
+        .filter_map(|id| letters.iter().find(|letter| letter.message.id == *id))
+        .cloned()
+        .collect()
 }
 
 fn far() -> Instant {
