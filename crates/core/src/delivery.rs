@@ -233,7 +233,7 @@ impl Desk {
         let until = self
             .next_wakeup()
             .into_iter()
-            .chain(next_time(now, pending))
+            .chain(promotion::next_time(now, pending))
             .min();
         let Phase::Free = self.phase else {
             return Decision::Wait { until };
@@ -426,7 +426,7 @@ impl Desk {
             return Vec::new();
         }
         if flight.cargo == Cargo::Reminders {
-            return self.write_reminder(flight, ids);
+            return self.write_reminder(&flight, ids);
         }
         let take_back = |ids, why: &str| {
             let reason = format!("nothing was written: {why}");
@@ -524,20 +524,4 @@ impl Desk {
             (_, _) => self.draft.map(|_| Rule::Draft),
         }
     }
-}
-
-/// When something about these changes by the clock alone, on the monotonic one: one comes due, is
-/// promoted or runs out of time.
-fn next_time(now: Moment, pending: &[Letter]) -> Option<Duration> {
-    let times = pending.iter().flat_map(|letter| {
-        let envelope = &letter.message.envelope;
-        [
-            envelope.not_before,
-            promotion::promotes_at(envelope),
-            envelope.expires_at,
-        ]
-    });
-    let next = times.flatten().filter(|time| *time > now.wall).min()?;
-    let wait = Duration::try_from(next.duration_since(now.wall)).ok()?;
-    Some(now.mono.saturating_add(wait))
 }

@@ -82,7 +82,7 @@ pub struct Correspondence {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Posting {
     New {
-        message: Event,
+        envelope: Box<Envelope>,
         /// What else is true with it, each of somebody's inbox.
         also: Vec<(AgentName, Event)>,
     },
@@ -117,7 +117,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
         Some(letter) if holds_its_key(letter, now) => Ok(Posting::Already(letter.message.id)),
         Some(_) | None => Ok(Posting::New {
             also: also(draft, known, &envelope),
-            message: Event::Message(envelope),
+            envelope: Box::new(envelope),
         }),
     }
 }
@@ -221,10 +221,7 @@ mod tests {
 
     fn envelope(draft: &Draft, known: &Correspondence) -> Envelope {
         match decide(now(), draft, known) {
-            Ok(Posting::New {
-                message: Event::Message(envelope),
-                ..
-            }) => envelope,
+            Ok(Posting::New { envelope, .. }) => *envelope,
             other => panic!("{other:?}"),
         }
     }

@@ -3,10 +3,13 @@
 //!
 //! Nothing is stored of it but the deadline: who looks at a later time sees another priority.
 
+use crate::mail::Letter;
 use crate::message::{Envelope, Message};
+use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::why::Hold;
 use jiff::Timestamp;
+use std::time::Duration;
 
 /// The priority that a message has at `now`.
 pub fn priority(message: &Message, now: Timestamp) -> Priority {
@@ -53,6 +56,22 @@ pub(crate) fn told(mut hold: Hold, message: &Message, now: Timestamp) -> Hold {
         );
     }
     hold
+}
+
+/// When something about these changes by the clock alone, on the monotonic one: one comes due, is
+/// promoted or runs out of time.
+pub(crate) fn next_time(now: Moment, pending: &[Letter]) -> Option<Duration> {
+    let times = pending.iter().flat_map(|letter| {
+        let envelope = &letter.message.envelope;
+        [
+            envelope.not_before,
+            promotes_at(envelope),
+            envelope.expires_at,
+        ]
+    });
+    let next = times.flatten().filter(|time| *time > now.wall).min()?;
+    let wait = Duration::try_from(next.duration_since(now.wall)).ok()?;
+    Some(now.mono.saturating_add(wait))
 }
 
 #[cfg(test)]

@@ -159,7 +159,7 @@ impl Log<'_> {
         // An id is random, so that it is taken already is found out by trying.
         loop {
             let (event, also) = match post::decide(now, draft, &known) {
-                Ok(Posting::New { message, also }) => (message, also),
+                Ok(Posting::New { envelope, also }) => (Event::Message(*envelope), also),
                 Ok(Posting::Already(id)) => {
                     let there = query::letter(self.conn, self.views, id)?;
                     let posted = there.map(|letter| Posted {

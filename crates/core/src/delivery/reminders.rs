@@ -35,13 +35,13 @@ impl Desk {
 
     /// It stands in the journal; what has come between in that moment goes before it, and the next
     /// time it is idle there is another reminder.
-    pub(super) fn write_reminder(&mut self, flight: Flight, ids: Vec<MessageId>) -> Vec<Effect> {
+    pub(super) fn write_reminder(&mut self, flight: &Flight, ids: Vec<MessageId>) -> Vec<Effect> {
         if self.barrier(Lane::Idle).is_some() {
             return Vec::new();
         }
         self.phase = Phase::Writing(Flight {
             ids: ids.clone(),
-            ..flight
+            ..flight.clone()
         });
         vec![Effect::WriteReminder { ids }]
     }
