@@ -39,6 +39,11 @@ impl Letter {
         self.is_waiting(now) && !self.standing.is_handed()
     }
 
+    /// Whether it will never be put before its agent, by nobody's wish.
+    pub fn has_failed(&self) -> bool {
+        self.standing.end == Some(End::Failed)
+    }
+
     /// Whether it may have been shown before, so that it must be marked when it is shown again.
     pub fn is_repeat(&self) -> bool {
         self.standing.proven == Proven::Uncertain
@@ -170,6 +175,12 @@ impl Mail {
     pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
             .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
+    }
+
+    /// All that a person may want to see of an inbox: what lies in it, and what failed to reach it.
+    pub fn listed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+        self.all()
+            .filter(move |l| l.message.to == *agent && (l.is_in_inbox(now) || l.has_failed()))
     }
 
     /// All messages of a thread but the deleted ones.

@@ -86,13 +86,19 @@ impl Journal {
         } {
             seqs.extend(mailbox(&self.conn, self.views, agent, *read).map_err(sqlite(&path))?);
         }
+        if listing == Listing::All {
+            seqs.extend(failed(&self.conn, self.views, agent).map_err(sqlite(&path))?);
+        }
         seqs.sort_unstable();
         // One that was marked between two looks is in both.
         seqs.dedup();
         let letters = self.letters(&seqs)?;
         Ok(match listing {
             Listing::Unread => letters.into_iter().filter(|l| l.is_waiting(now)).collect(),
-            Listing::All => letters.into_iter().filter(|l| l.is_in_inbox(now)).collect(),
+            Listing::All => {
+                let is_listed = |l: &Letter| l.is_in_inbox(now) || l.has_failed();
+                letters.into_iter().filter(is_listed).collect()
+            }
         })
     }
 
@@ -276,6 +282,19 @@ fn mailbox(
             _ => return Ok(seqs),
         }
     }
+}
+
+/// The seqs of what failed to reach an inbox, at most the last thousand.
+fn failed(conn: &Connection, views: Views, agent: &AgentName) -> rusqlite::Result<Vec<u64>> {
+    let mut look = views.prepare(
+        conn,
+        &format!(
+            "SELECT seq FROM v#_letters INDEXED BY v#_failed
+             WHERE recipient = ?1 AND ended = 5 ORDER BY seq DESC LIMIT {PAGE}"
+        ),
+    )?;
+    let seqs = look.query_map([agent.as_str()], |row| row.get(0))?;
+    seqs.collect()
 }
 
 /// The most urgent messages that wait and that no route has put before their agent yet.

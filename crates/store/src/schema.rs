@@ -51,6 +51,8 @@ CREATE TABLE IF NOT EXISTS v#_letters(
 CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, handed, priority, place) WHERE ended = 0;
 -- Offers that are under way: few, whatever the size of the journal.
 CREATE INDEX IF NOT EXISTS v#_offering ON v#_letters(recipient) WHERE proven = 1;
+-- What failed to reach an inbox.
+CREATE INDEX IF NOT EXISTS v#_failed ON v#_letters(recipient, seq) WHERE ended = 5;
 CREATE INDEX IF NOT EXISTS v#_threads ON v#_letters(thread, seq);
 CREATE INDEX IF NOT EXISTS v#_keys ON v#_letters(sender, recipient, key) WHERE key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS v#_not_due ON v#_letters(recipient, not_before) WHERE ended = 0 AND not_before IS NOT NULL;

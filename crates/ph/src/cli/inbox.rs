@@ -20,7 +20,7 @@ pub(super) struct Args {
     /// Whose mail
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: Option<AgentName>,
-    /// Also what was read, as long as it is not archived
+    /// Also what was read, as long as it is not archived, and what failed to reach it
     #[arg(long)]
     all: bool,
     /// Instead, the messages that NAME has sent and still awaits a reply to
