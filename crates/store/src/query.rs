@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::views::{DELETED, OFFERING, Views, instant, record_of, standing_at};
+use crate::views::{DELETED, FAILED, OFFERING, Views, instant, record_of, standing_at};
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Priority, Record};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -290,7 +290,7 @@ fn failed(conn: &Connection, views: Views, agent: &AgentName) -> rusqlite::Resul
         conn,
         &format!(
             "SELECT seq FROM v#_letters INDEXED BY v#_failed
-             WHERE recipient = ?1 AND ended = 5 ORDER BY seq DESC LIMIT {PAGE}"
+             WHERE recipient = ?1 AND ended = {FAILED} ORDER BY seq DESC LIMIT {PAGE}"
         ),
     )?;
     let seqs = look.query_map([agent.as_str()], |row| row.get(0))?;

@@ -4,14 +4,11 @@
 use crate::error::{Result, sqlite};
 use crate::journal::Journal;
 use crate::query;
-use crate::views::{Views, instant, record_at};
+use crate::views::{FAILED, Views, instant, record_at};
 use jiff::Timestamp;
 use posthaste_core::storm::{Given, MINUTE};
 use posthaste_core::{AgentName, Letter, owed};
 use rusqlite::{Connection, OptionalExtension, params};
-
-/// How many messages are looked at for those of which an agent may be reminded.
-const LOOK: u32 = 256;
 
 impl Journal {
     /// What an agent may be reminded of at `now`, the oldest first: at most as many as one
@@ -22,15 +19,15 @@ impl Journal {
             &format!(
                 "SELECT seq FROM v#_letters INDEXED BY v#_owed
                  WHERE recipient = ?1 AND expects = 1 AND answered = 0 AND ended = 0
-                   AND seen = 1 AND reminded < {} ORDER BY seq LIMIT {LOOK}",
-                owed::REMINDERS
+                   AND seen = 1 AND reminded < {} AND (expires_at IS NULL OR expires_at > ?2)
+                 ORDER BY seq LIMIT {}",
+                owed::REMINDERS,
+                owed::AT_ONCE
             ),
             agent,
+            now,
         )?;
-        let mut letters = self.letters(&seqs)?;
-        letters.retain(|letter| owed::may_be_reminded(letter, now));
-        letters.truncate(owed::AT_ONCE);
-        Ok(letters)
+        self.letters(&seqs)
     }
 
     /// The messages of a sender whose answer has not come, in the order in which they were sent.
@@ -38,19 +35,20 @@ impl Journal {
         self.catch_up()?;
         let seqs = self.seqs_of(
             "SELECT seq FROM v#_letters INDEXED BY v#_awaited
-             WHERE sender = ?1 AND expects = 1 AND answered = 0 AND ended = 0 ORDER BY seq",
+             WHERE sender = ?1 AND expects = 1 AND answered = 0 AND ended = 0
+               AND (expires_at IS NULL OR expires_at > ?2) ORDER BY seq",
             sender,
+            now,
         )?;
-        let mut letters = self.letters(&seqs)?;
-        letters.retain(|letter| owed::is_awaited(letter, now));
-        Ok(letters)
+        self.letters(&seqs)
     }
 
-    fn seqs_of(&self, sql: &str, agent: &AgentName) -> Result<Vec<u64>> {
+    fn seqs_of(&self, sql: &str, agent: &AgentName, now: Timestamp) -> Result<Vec<u64>> {
         self.views
             .prepare(&self.conn, sql)
             .and_then(|mut look| {
-                let seqs = look.query_map([agent.as_str()], |row| row.get(0))?;
+                let who = params![agent.as_str(), instant(now)];
+                let seqs = look.query_map(who, |row| row.get(0))?;
                 seqs.collect()
             })
             .map_err(sqlite(&self.home.journal()))
@@ -94,8 +92,10 @@ pub(crate) fn recent(
     views
         .prepare(
             conn,
-            "SELECT count(*) FROM (SELECT 1 FROM v#_letters INDEXED BY v#_pairs
-             WHERE sender = ?1 AND recipient = ?2 AND sent_at > ?3 AND ended != 5 LIMIT ?4)",
+            &format!(
+                "SELECT count(*) FROM (SELECT 1 FROM v#_letters INDEXED BY v#_pairs
+                 WHERE sender = ?1 AND recipient = ?2 AND sent_at > ?3 AND ended != {FAILED} LIMIT ?4)"
+            ),
         )?
         .query_row(
             params![from.as_str(), to.as_str(), instant(now - MINUTE), most],

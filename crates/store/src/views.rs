@@ -284,6 +284,7 @@ pub(crate) fn record_at(conn: &Connection, seq: u64) -> Result<Option<Record>> {
 }
 
 pub(crate) const DELETED: u8 = 2;
+pub(crate) const FAILED: u8 = 5;
 pub(crate) const OFFERING: u8 = 1;
 
 fn proven_code(proven: Proven) -> u8 {
@@ -314,7 +315,7 @@ fn end_code(end: Option<End>) -> u8 {
         Some(End::Deleted) => DELETED,
         Some(End::Cancelled) => 3,
         Some(End::Expired) => 4,
-        Some(End::Failed) => 5,
+        Some(End::Failed) => FAILED,
     }
 }
 
@@ -324,7 +325,7 @@ fn end_of(code: u8) -> Option<End> {
         DELETED => Some(End::Deleted),
         3 => Some(End::Cancelled),
         4 => Some(End::Expired),
-        5 => Some(End::Failed),
+        FAILED => Some(End::Failed),
         // Only `end_code` writes this column.
         _ => None,
     }

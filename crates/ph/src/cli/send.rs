@@ -168,8 +168,9 @@ pub(super) fn post(
 ) -> Result<Code> {
     let wait = wait.begin();
     let (sent, journal) = store(context, drafts)?;
+    let has_failed = sent.iter().any(|sent| sent.failed.is_some());
     // Who waits for it hears of it in JSON only when that is over.
-    if wait.is_none() || !context.json {
+    if wait.is_none() || !context.json || has_failed {
         tell(context, &sent, answer)?;
     }
     if let Some(journal) = journal {

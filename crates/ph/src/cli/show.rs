@@ -2,7 +2,7 @@ use super::names::{IdParser, complete_ids};
 use crate::context::Context;
 use crate::letterbox::{self, field};
 use crate::report::{Code, Result};
-use posthaste_core::{IdPrefix, owed, text};
+use posthaste_core::{IdPrefix, text};
 use posthaste_store::files;
 use posthaste_wire::{Detail, Receipt};
 
@@ -45,7 +45,6 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     more.extend(envelope.expires_at.map(|time| ("expires", show(time))));
     more.extend(envelope.deadline.map(|time| ("deadline", show(time))));
     more.extend(envelope.closes.map(|id| ("closes", id.to_string())));
-    more.extend(owed::told(&letter, now).map(|reply| ("reply", reply)));
     more.extend(envelope.cause.map(|id| ("cause", id.to_string())));
     if envelope.hops > 0 {
         more.push(("hops", envelope.hops.to_string()));

@@ -175,7 +175,11 @@ impl View {
         journal.expect_in_place()?;
         let now = crate::times::now();
         let pending = journal.pending(agent, now)?;
-        let owed = journal.owed(agent, now)?;
+        let mut owed = journal.owed(agent, now)?;
+        // A reminder names them; it does not tell them again.
+        for letter in &mut owed {
+            letter.message.envelope.body = Body::Inline(String::new());
+        }
         let unread = journal.count(agent, now)?.unread;
         let head = journal.head()?;
         let mut happened = Vec::new();

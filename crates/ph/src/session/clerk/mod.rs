@@ -107,6 +107,8 @@ pub(crate) struct Clerk {
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
+    /// Of what the agent is being reminded, as it stood before that was recorded.
+    reminding: Vec<Letter>,
     /// How many errands are under way.
     errands: usize,
     reports: mpsc::Sender<Report>,
@@ -146,6 +148,7 @@ impl Clerk {
             trouble: None,
             is_stale: true,
             lease: None,
+            reminding: Vec::new(),
             errands: 0,
             reports,
             reported,
@@ -358,11 +361,12 @@ impl Clerk {
                     }
                 }
                 Effect::Remind { ids } => {
+                    self.reminding = pick(&self.view.owed, &ids);
                     self.outdate();
                     self.send(errands::remind(shared, ids));
                 }
                 Effect::WriteReminder { ids } => {
-                    let letters = pick(&self.view.owed, &ids);
+                    let letters = pick(&self.reminding, &ids);
                     if let Some(lease) = self.lease.clone() {
                         self.send(errands::write_reminder(lease, letters, self.desk.input()));
                     }
