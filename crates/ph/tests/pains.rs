@@ -68,7 +68,9 @@ fn pain_02_enter_is_swallowed_as_part_of_a_paste() {
         until_so("Enter", || agent.heard().ends_with(b"\r"));
         let reads = &agent.reads()[before..];
         let [text, enter] = reads else { return false };
-        text.bytes.ends_with(b"\x1b[201~") && enter.bytes == b"\r"
+        // Long enough after it that no program takes them for one.
+        let pause = enter.micros - text.micros;
+        text.bytes.ends_with(b"\x1b[201~") && enter.bytes == b"\r" && pause >= 45_000
     });
 }
 
