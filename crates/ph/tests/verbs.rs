@@ -352,6 +352,19 @@ fn nobody_is_reminded_while_something_holds_deliveries_or_after_the_end() {
     plain.fails(4, "no reply to message");
 }
 
+#[test]
+fn nobody_is_reminded_who_does_not_read() {
+    let stage = Stage::new();
+    stage.agent("deaf", "--raw --deaf");
+    stage.until_activity("deaf", "idle");
+    let id = stage.send("deaf --expects-reply hello");
+    stage.until_receipt(&id, "offered");
+    stage.until_activity("deaf", "idle");
+    let next = stage.send("deaf next");
+    stage.until_rule(&next, "not-reading");
+    assert_eq!(reminded(&stage, &id), 0);
+}
+
 /// The original's own words for it.
 #[test]
 fn the_plain_dialect_expects_responses_too() {

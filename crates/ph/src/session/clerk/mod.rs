@@ -240,7 +240,7 @@ impl Clerk {
             let again = if unread < SOON { SOON / 100 } else { SOON / 4 };
             Instant::now() + again
         });
-        let input = input.filter(|_| !self.view.pending.due.is_empty());
+        let input = input.filter(|_| self.has_more_to_type());
         [desk, insist, look, due, input].into_iter().flatten().min()
     }
 
@@ -319,13 +319,18 @@ impl Clerk {
     /// Sees whether the program reads what is typed, where there is more to type. Nobody tells us
     /// when it does.
     fn look_at_input(&mut self) {
-        if self.view.pending.due.is_empty() || self.desk.is_writing() {
+        if !self.has_more_to_type() || self.desk.is_writing() {
             return;
         }
         let is_unread = self.shared.keyboard.is_unread();
         if is_unread != self.desk.unread_for(self.now()).is_some() {
             self.tell(Event::Unread(is_unread));
         }
+    }
+
+    /// Whether mail waits, or the agent owes answers of which it may be reminded.
+    fn has_more_to_type(&self) -> bool {
+        !self.view.pending.due.is_empty() || !self.view.owed.is_empty()
     }
 
     fn output(&mut self) {
