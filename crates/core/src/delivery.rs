@@ -4,10 +4,12 @@
 //! that waits which rule holds it ([`Desk::hold`]). It has no clock and does nothing itself; the
 //! journal has the last word on every offer.
 
+mod answer;
 mod drafting;
 mod evidence;
 mod hold;
 mod phase;
+mod reminders;
 mod submit;
 mod terms;
 #[cfg(test)]
@@ -22,10 +24,11 @@ use crate::harness::Judge;
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
+use crate::promotion;
 use crate::turn::{self, Input};
 use drafting::Drafting;
 use hold::Rule;
-use phase::{Flight, Lane, Phase};
+use phase::{Cargo, Flight, Lane, Phase};
 use std::time::Duration;
 use submit::{Aside, Before};
 
@@ -66,6 +69,9 @@ pub struct Desk {
     unread: Option<Moment>,
     input: Input,
     phase: Phase,
+    begun: Moment,
+    /// The beginning of the rest for which the agent was reminded of what it owes.
+    reminded: Option<Duration>,
 }
 
 impl Desk {
@@ -82,6 +88,8 @@ impl Desk {
             unread: None,
             input: Input::Typed,
             phase: Phase::Free,
+            begun: now,
+            reminded: None,
         }
     }
 
@@ -186,7 +194,11 @@ impl Desk {
 
     /// What is due now, of what is `pending` in delivery order. Changes nothing.
     pub fn next(&self, now: Moment, pending: &[Letter]) -> Decision {
-        let until = self.next_wakeup();
+        let until = self
+            .next_wakeup()
+            .into_iter()
+            .chain(promotion::next_time(now, pending))
+            .min();
         let Phase::Free = self.phase else {
             return Decision::Wait { until };
         };
@@ -194,14 +206,14 @@ impl Desk {
         let Some(first) = open.next() else {
             return Decision::Wait { until };
         };
-        let lane = Lane::of(first);
+        let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
         if !lane.goes_alone() && self.input == Input::Pasted {
             let size = |letter| turn::size(letter, self.input, self.manner.path_bytes);
             let mut bytes = size(first);
             for letter in open {
                 bytes += size(letter);
-                if Lane::of(letter).goes_alone() || bytes > turn::TURN {
+                if Lane::at(letter, now.wall).goes_alone() || bytes > turn::TURN {
                     break;
                 }
                 ids.push(letter.message.id);
@@ -218,7 +230,11 @@ impl Desk {
 
     /// Those that no rule holds.
     fn open<'a>(&'a self, now: Moment, pending: &'a [Letter]) -> impl Iterator<Item = &'a Letter> {
-        let is_open = move |l: &&Letter| l.is_pending(now.wall) && self.rule(Lane::of(l)).is_none();
+        let is_open = move |l: &&Letter| {
+            l.is_pending(now.wall)
+                && self.rule(Lane::at(l, now.wall)).is_none()
+                && self.lapse(l).is_none()
+        };
         pending.iter().filter(is_open)
     }
 
@@ -229,16 +245,10 @@ impl Desk {
             return Vec::new();
         };
         let lane = pending.iter().find(|l| Some(&l.message.id) == ids.first());
-        let lane = lane.map_or(Lane::Normal, Lane::of);
+        let lane = lane.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
         let flight = Flight {
-            ids,
-            lane,
-            since: now,
             answers: self.dialog.as_ref().map(|dialog| dialog.what.clone()),
-            shown: None,
-            enters: 0,
-            spared: false,
-            was_parked: false,
+            ..Flight::new(ids, Cargo::Messages, lane, now)
         };
         if interrupt {
             return self.press(now, flight, 1);
@@ -367,9 +377,9 @@ impl Desk {
     }
 
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
-        let ids = flight.ids.clone();
+        let effect = flight.offer();
         self.phase = Phase::Recording(flight);
-        vec![Effect::Offer { ids }]
+        vec![effect]
     }
 
     fn recorded(&mut self, mut ids: Vec<MessageId>) -> Vec<Effect> {
@@ -381,6 +391,9 @@ impl Desk {
         if ids.is_empty() {
             return Vec::new();
         }
+        if flight.cargo == Cargo::Reminders {
+            return self.write_reminder(Flight { ids, ..flight });
+        }
         let take_back = |ids, why: &str| {
             let reason = format!("nothing was written: {why}");
             Effect::Withdraw { ids, reason }
@@ -388,6 +401,9 @@ impl Desk {
         // In the moment that the journal took, the way may have been barred, or become narrow.
         if let Some(rule) = self.barrier(flight.lane) {
             return vec![take_back(ids, rule.name())];
+        }
+        if flight.lane == Lane::Raw && self.has_no_question() {
+            return vec![take_back(ids, answer::GONE)];
         }
         let rest = match self.input {
             Input::Typed => ids.split_off(1),

@@ -26,9 +26,14 @@ pub fn reminder(entries: &[Entry<'_>], unread: u64) -> String {
             .as_deref()
             .map(|s| format!(" [{}]", plain(s)))
             .unwrap_or_default();
+        let id = message.id.id8();
+        let reply = if message.envelope.expects_reply {
+            format!(" (reply expected: ph reply {id})")
+        } else {
+            String::new()
+        };
         block.push_str(&format!(
-            "- {} from {}{subject}: {}\n",
-            message.id.id8(),
+            "- {id} from {}{subject}{reply}: {}\n",
             message.envelope.from,
             plain(text)
         ));
@@ -86,6 +91,19 @@ mod tests {
                  Run 'ph read <id>' for full details, or 'ph inbox' to see all.\n</system-reminder>\n"
             )
         );
+    }
+
+    #[test]
+    fn it_says_that_a_reply_is_expected() {
+        let mut letter = message(1 << 96, "alice", "bob");
+        letter.envelope.expects_reply = true;
+        let entry = Entry {
+            message: &letter,
+            text: "well?",
+        };
+        let block = reminder(&[entry], 1);
+        let line = "- 00000001 from alice (reply expected: ph reply 00000001): well?";
+        assert!(block.contains(line), "{block}");
     }
 
     #[test]

@@ -7,8 +7,11 @@ use crate::fact::{Event, Fact, Record};
 use crate::id::{IdPrefix, MessageId};
 use crate::message::Message;
 use crate::name::AgentName;
+use crate::owed;
 use crate::priority::Priority;
-use crate::receipt::{End, Proven, Receipt, Standing};
+use crate::promotion;
+use crate::receipt::{End, Proven, Receipt, Standing, Step};
+use crate::storm::Given;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
@@ -36,6 +39,11 @@ impl Letter {
         self.is_waiting(now) && !self.standing.is_handed()
     }
 
+    /// Whether it will never be put before its agent, by nobody's wish.
+    pub fn has_failed(&self) -> bool {
+        self.standing.end == Some(End::Failed)
+    }
+
     /// Whether it may have been shown before, so that it must be marked when it is shown again.
     pub fn is_repeat(&self) -> bool {
         self.standing.proven == Proven::Uncertain
@@ -49,6 +57,8 @@ pub struct Mail {
     order: Vec<MessageId>,
     /// Steps that came before their message.
     early: BTreeMap<MessageId, Vec<Fact>>,
+    /// What each agent was given last.
+    given: BTreeMap<AgentName, Given>,
     /// Sequence numbers of records that mean nothing here.
     odd: Vec<u64>,
 }
@@ -90,6 +100,14 @@ impl Mail {
                 Some(letter) => {
                     letter.standing.apply(progress.step);
                     letter.receipts.extend(fact.receipt());
+                    if gives(progress.step) {
+                        let message = letter.message.clone();
+                        let given = Given {
+                            message,
+                            at: fact.at,
+                        };
+                        self.given.insert(letter.message.to.clone(), given);
+                    }
                 }
                 None => self
                     .early
@@ -129,7 +147,7 @@ impl Mail {
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
         pending.sort_by_key(|(came, letter)| {
             let came = *came as i64;
-            match letter.message.envelope.priority {
+            match promotion::priority(&letter.message, now) {
                 p @ Priority::IdleFirst => (p, -came),
                 p @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => (p, came),
             }
@@ -137,9 +155,32 @@ impl Mail {
         pending.into_iter().map(|(_, letter)| letter).collect()
     }
 
+    /// What an agent was given last.
+    pub fn given(&self, agent: &AgentName) -> Option<&Given> {
+        self.given.get(agent)
+    }
+
+    /// What an agent may be reminded of, in the order in which it came.
+    pub fn owed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+        self.all()
+            .filter(move |l| l.message.to == *agent && owed::may_be_reminded(l, now))
+    }
+
+    /// The messages of a sender whose answer has not come, in the order in which they were sent.
+    pub fn awaited(&self, sender: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+        self.all()
+            .filter(move |l| l.message.envelope.from == *sender && owed::is_awaited(l, now))
+    }
+
     pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
             .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
+    }
+
+    /// All that a person may want to see of an inbox: what lies in it, and what failed to reach it.
+    pub fn listed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
+        self.all()
+            .filter(move |l| l.message.to == *agent && (l.is_in_inbox(now) || l.has_failed()))
     }
 
     /// All messages of a thread but the deleted ones.
@@ -151,6 +192,25 @@ impl Mail {
 
     pub fn odd(&self) -> &[u64] {
         &self.odd
+    }
+}
+
+/// Whether a step puts a message before its agent.
+pub fn gives(step: Step) -> bool {
+    match step {
+        // An agent may act on a message before its offer is recorded as complete.
+        Step::Offering | Step::Offered | Step::Accepted | Step::Shown => true,
+        Step::Uncertain
+        | Step::Withdrawn
+        | Step::Reminded
+        | Step::Answered
+        | Step::Read
+        | Step::Unread
+        | Step::Archived
+        | Step::Deleted
+        | Step::Cancelled
+        | Step::Expired
+        | Step::Failed => false,
     }
 }
 
@@ -183,7 +243,11 @@ pub(crate) mod tests {
                 key: None,
                 not_before: None,
                 expires_at: None,
+                deadline: None,
+                expects_reply: false,
+                closes: None,
                 hops: 0,
+                cause: None,
                 raw: false,
             },
         }

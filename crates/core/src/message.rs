@@ -80,9 +80,21 @@ pub struct Envelope {
     pub not_before: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
+    /// If it was not offered by then, it does not wait for an idle agent any longer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline: Option<Timestamp>,
+    /// Its recipient is reminded of it until it has answered.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub expects_reply: bool,
+    /// The message to which no answer is expected any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closes: Option<MessageId>,
     /// How many messages led to this one; what cuts a storm between agents.
     #[serde(default)]
     pub hops: u32,
+    /// The message that its sender was given last, and did not say that it answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<MessageId>,
     /// Its text goes to the terminal as it is: for answering a prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,

@@ -6,6 +6,8 @@
 use crate::fact::{Event, Progress};
 use crate::mail::Letter;
 use crate::name::AgentName;
+use crate::owed;
+use crate::promotion;
 use crate::receipt::{Proven, ReceiptState, Step};
 use jiff::Timestamp;
 
@@ -30,6 +32,8 @@ pub enum Kept {
     NotOffering(ReceiptState),
     #[error("nothing was ever put before the agent")]
     NotSeen,
+    #[error("the agent owes no answer to it, or was reminded of it often enough")]
+    NotOwed,
 }
 
 /// What a session says of an offer.
@@ -45,6 +49,10 @@ pub enum Said {
     Uncertain { reason: String },
     /// The offer was taken back before anything was written.
     Withdrawn { reason: String },
+    /// The agent is about to be reminded of the answer that it owes.
+    Reminded { route: String },
+    /// It will never be offered.
+    Failed { reason: String },
 }
 
 /// The step that this adds to a message of `agent`, or why it adds none.
@@ -65,6 +73,7 @@ pub fn decide(
             Progress {
                 route: Some(route.clone()),
                 attempt: Some(1 + offers(letter)),
+                evidence: promotion::evidence(message, now),
                 ..step(Step::Offering)
             }
         }
@@ -95,6 +104,23 @@ pub fn decide(
             Progress {
                 reason: Some(reason.clone()),
                 ..step(Step::Withdrawn)
+            }
+        }
+        Said::Reminded { route } => {
+            if !owed::may_be_reminded(letter, now) {
+                return Err(Kept::NotOwed);
+            }
+            Progress {
+                route: Some(route.clone()),
+                attempt: Some(1 + letter.standing.reminded),
+                ..step(Step::Reminded)
+            }
+        }
+        Said::Failed { reason } => {
+            may_be_offered(now, letter)?;
+            Progress {
+                reason: Some(reason.clone()),
+                ..step(Step::Failed)
             }
         }
     };
@@ -243,6 +269,59 @@ mod tests {
         check(accepted(), &[Offering, Uncertain], Ok(Accepted));
         check(accepted(), &[Shown], Ok(Accepted));
         check(accepted(), &[Accepted], already(ReceiptState::Accepted));
+
+        let failed = || Said::Failed {
+            reason: "gone".into(),
+        };
+        check(failed(), &[], Ok(Failed));
+        check(failed(), &[Offering, Uncertain], Ok(Failed));
+        check(failed(), &[Read], Err(Kept::Read));
+        check(failed(), &done, already(ReceiptState::Offered));
+        check(reminded(), &done, Err(Kept::NotOwed));
+    }
+
+    fn reminded() -> Said {
+        Said::Reminded {
+            route: "terminal".into(),
+        }
+    }
+
+    #[test]
+    fn an_answer_that_came_first_wins() {
+        let mut asked = message(1, "alice", "bob");
+        asked.envelope.expects_reply = true;
+        let check = |before: &[Step], want: Result<u32, Kept>| {
+            let letter = with_steps(&asked, before);
+            let got = decide(second(1_000), &name("bob"), &letter, &reminded());
+            let got = got.map(|event| match event {
+                Event::Progress(progress) => progress.attempt.unwrap(),
+                other => panic!("{other:?}"),
+            });
+            assert_eq!(got, want, "{before:?}");
+        };
+        check(&[], Err(Kept::NotOwed));
+        check(&[Offering, Offered], Ok(1));
+        check(&[Offering, Offered, Reminded, Reminded], Ok(3));
+        check(&[Offering, Offered, Answered], Err(Kept::NotOwed));
+        check(&[Offering, Offered, Archived], Err(Kept::NotOwed));
+    }
+
+    #[test]
+    fn a_promotion_stands_in_the_receipt() {
+        let mut late = message(1, "alice", "bob");
+        late.envelope.priority = crate::priority::Priority::Idle;
+        late.envelope.deadline = Some(second(1_000));
+        let letter = with_steps(&late, &[]);
+        let evidence = |now: i64| match decide(second(now), &name("bob"), &letter, &offering()) {
+            Ok(Event::Progress(progress)) => progress.evidence,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(evidence(999), None);
+        let promoted = evidence(1_000).unwrap();
+        assert!(
+            promoted.starts_with("promoted from idle to normal"),
+            "{promoted}"
+        );
     }
 
     #[test]

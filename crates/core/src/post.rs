@@ -1,12 +1,15 @@
 //! Posting: from what a sender wants to the envelope that is stored.
 
-use crate::fact::Event;
+use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::message::{Body, Envelope, Evidence, Message};
 use crate::name::AgentName;
+use crate::owed;
 use crate::priority::Priority;
-use crate::receipt::{End, Refusal};
+use crate::receipt::{End, Refusal, Step};
+use crate::storm::{self, Given, Limits};
+use crate::turn;
 use jiff::{SignedDuration, Timestamp};
 
 /// A message as its sender wants it. The id is the sender's own choice, so that the same message
@@ -24,8 +27,15 @@ pub struct Draft {
     pub key: Option<String>,
     pub ttl: Option<SignedDuration>,
     pub not_before: Option<Timestamp>,
+    /// How long after it is due it waits for an idle agent at most.
+    pub deadline: Option<SignedDuration>,
+    pub expects_reply: bool,
+    /// The message to which no answer is expected any more.
+    pub closes: Option<MessageId>,
     pub allow_self: bool,
     pub raw: bool,
+    /// What is too much, where this is sent.
+    pub limits: Limits,
 }
 
 impl Draft {
@@ -42,8 +52,12 @@ impl Draft {
             key: None,
             ttl: None,
             not_before: None,
+            deadline: None,
+            expects_reply: false,
+            closes: None,
             allow_self: false,
             raw: false,
+            limits: Limits::NONE,
         }
     }
 }
@@ -52,7 +66,13 @@ impl Draft {
 #[derive(Debug, Default)]
 pub struct Correspondence {
     /// The message that it answers.
-    pub parent: Option<Message>,
+    pub parent: Option<Letter>,
+    /// The message whose answer is not expected any more.
+    pub closed: Option<Letter>,
+    /// What its sender was given last.
+    pub given: Option<Given>,
+    /// How many messages this sender wrote to this recipient in the last minute.
+    pub recent: u32,
     /// The latest message under the same sender, recipient and key.
     pub same_key: Option<Letter>,
     /// A message that stands under the same id.
@@ -61,7 +81,11 @@ pub struct Correspondence {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Posting {
-    New(Event),
+    New {
+        envelope: Box<Envelope>,
+        /// What else is true with it, each of somebody's inbox.
+        also: Vec<(AgentName, Event)>,
+    },
     /// The same message stands in the journal already: nothing is to be written.
     Already(MessageId),
 }
@@ -70,30 +94,13 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     if draft.from == draft.to && !draft.allow_self {
         return Err(Refusal::ToSelf(draft.from.clone()));
     }
-    let thread_id = known
-        .parent
-        .as_ref()
-        .map_or(draft.id, |parent| parent.envelope.thread_id);
-    let hops = known
-        .parent
-        .as_ref()
-        .map_or(0, |parent| parent.envelope.hops.saturating_add(1));
-    let due = draft.not_before.map_or(now, |t| t.max(now));
-    let envelope = Envelope {
-        from: draft.from.clone(),
-        from_evidence: draft.from_evidence,
-        subject: draft.subject.clone(),
-        body: draft.body.clone(),
-        priority: draft.priority,
-        thread_id,
-        reply_to: draft.reply_to,
-        key: draft.key.clone(),
-        not_before: draft.not_before,
-        // Its life begins when it is due; one without end is a message without `expires_at`.
-        expires_at: draft.ttl.and_then(|ttl| due.checked_add(ttl).ok()),
-        hops,
-        raw: draft.raw,
-    };
+    if draft.raw && draft.body.bytes() > turn::LONGEST_RAW {
+        return Err(Refusal::RawTooLong);
+    }
+    if let Some(closed) = &known.closed {
+        may_close(draft, closed)?;
+    }
+    let envelope = envelope(now, draft, known);
     if let Some(there) = &known.same_id {
         // Tried again over another way. Its times may differ by the moment between.
         let same = there.to == draft.to
@@ -108,7 +115,77 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     }
     match &known.same_key {
         Some(letter) if holds_its_key(letter, now) => Ok(Posting::Already(letter.message.id)),
-        Some(_) | None => Ok(Posting::New(Event::Message(envelope))),
+        Some(_) | None => Ok(Posting::New {
+            also: also(draft, known, &envelope),
+            envelope: Box::new(envelope),
+        }),
+    }
+}
+
+fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
+    let parent = known.parent.as_ref().map(|letter| &letter.message);
+    let cause = storm::cause(&draft.from, draft.from_evidence, known.given.as_ref(), now);
+    let due = draft.not_before.map_or(now, |t| t.max(now));
+    Envelope {
+        from: draft.from.clone(),
+        from_evidence: draft.from_evidence,
+        subject: draft.subject.clone(),
+        body: draft.body.clone(),
+        priority: draft.priority,
+        thread_id: parent.map_or(draft.id, |parent| parent.envelope.thread_id),
+        reply_to: draft.reply_to,
+        key: draft.key.clone(),
+        not_before: draft.not_before,
+        // Its life begins when it is due; one without end is a message without `expires_at`.
+        expires_at: draft.ttl.and_then(|ttl| due.checked_add(ttl).ok()),
+        deadline: draft.deadline.and_then(|wait| due.checked_add(wait).ok()),
+        expects_reply: draft.expects_reply,
+        closes: draft.closes,
+        hops: storm::hops(&draft.from, parent, cause),
+        cause: cause
+            .map(|cause| cause.id)
+            .filter(|id| draft.reply_to != Some(*id)),
+        raw: draft.raw,
+    }
+}
+
+/// What is true as soon as a message is stored: that it ends what it closes or answers, or that it
+/// is itself too much.
+fn also(draft: &Draft, known: &Correspondence, envelope: &Envelope) -> Vec<(AgentName, Event)> {
+    let (from, to) = (&draft.from, &draft.to);
+    if let Some(why) = storm::excess(draft.limits, from, to, envelope.hops, known.recent) {
+        let failed = Progress {
+            reason: Some(why),
+            ..Progress::of(draft.id, Step::Failed)
+        };
+        return vec![(to.clone(), Event::Progress(failed))];
+    }
+    let is_answer = |letter: &&Letter| letter.message.to == *from;
+    let answers = known.parent.iter().filter(is_answer);
+    let mut answered: Vec<&Letter> = answers.chain(&known.closed).collect();
+    answered.dedup_by_key(|letter| letter.message.id);
+    let is_awaited =
+        |letter: &&Letter| letter.message.envelope.expects_reply && !letter.standing.answered;
+    let step = |letter: &Letter| {
+        let answer = Progress {
+            by: Some(from.clone()),
+            evidence: Some(format!("in message {}", draft.id.id8())),
+            ..Progress::of(letter.message.id, Step::Answered)
+        };
+        (letter.message.to.clone(), Event::Progress(answer))
+    };
+    answered.into_iter().filter(is_awaited).map(step).collect()
+}
+
+fn may_close(draft: &Draft, closed: &Letter) -> Result<(), Refusal> {
+    let message = &closed.message;
+    if !owed::may_close(&draft.from, message) {
+        return Err(Refusal::NotTheirsToClose(draft.from.clone()));
+    }
+    if message.envelope.expects_reply {
+        Ok(())
+    } else {
+        Err(Refusal::NothingExpected(message.id))
     }
 }
 
@@ -125,7 +202,7 @@ fn holds_its_key(letter: &Letter, now: Timestamp) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mail::tests::{message, name};
+    use crate::mail::tests::{message, name, with_steps};
     use crate::receipt::{Standing, Step};
     use uuid::Uuid;
 
@@ -144,7 +221,7 @@ mod tests {
 
     fn envelope(draft: &Draft, known: &Correspondence) -> Envelope {
         match decide(now(), draft, known) {
-            Ok(Posting::New(Event::Message(envelope))) => envelope,
+            Ok(Posting::New { envelope, .. }) => *envelope,
             other => panic!("{other:?}"),
         }
     }
@@ -167,7 +244,7 @@ mod tests {
         let envelope = envelope(
             &draft,
             &Correspondence {
-                parent: Some(parent.clone()),
+                parent: Some(with_steps(&parent, &[])),
                 ..Default::default()
             },
         );
@@ -175,6 +252,108 @@ mod tests {
             (envelope.thread_id, envelope.reply_to, envelope.hops),
             (parent.id, Some(parent.id), 1)
         );
+    }
+
+    #[test]
+    fn an_answer_ends_the_wait_for_it_once() {
+        let mut asked = message(3, "bob", "alice");
+        asked.envelope.expects_reply = true;
+        let check =
+            |from: &str, reply: bool, closes: bool, before: &[Step], want: Result<usize, &str>| {
+                let mut draft = draft();
+                draft.from = name(from);
+                let letter = with_steps(&asked, before);
+                let known = Correspondence {
+                    parent: reply.then(|| letter.clone()),
+                    closed: closes.then(|| letter.clone()),
+                    ..Default::default()
+                };
+                let got = match decide(now(), &draft, &known) {
+                    Ok(Posting::New { also, .. }) => Ok(also.len()),
+                    Ok(other) => panic!("{other:?}"),
+                    Err(refusal) => Err(refusal.to_string()),
+                };
+                let want = want.map_err(str::to_owned);
+                assert_eq!(got, want, "{from} {reply} {closes} {before:?}");
+            };
+        check("alice", true, false, &[], Ok(1));
+        check("alice", true, true, &[], Ok(1));
+        check("alice", false, true, &[], Ok(1));
+        check("alice", true, false, &[Step::Answered], Ok(0));
+        // Who adds to what it has asked has not answered it.
+        check("carol", true, false, &[], Ok(0));
+        let not_theirs = "carol can neither answer it nor wait for its answer";
+        check("carol", false, true, &[], Err(not_theirs));
+    }
+
+    #[test]
+    fn what_is_too_much_is_kept_and_fails() {
+        let mut draft = draft();
+        draft.limits = Limits { hops: 3, rate: 2 };
+        let parent = |hops| {
+            let mut parent = message(3, "bob", "alice");
+            parent.envelope.hops = hops;
+            parent.envelope.expects_reply = true;
+            Some(with_steps(&parent, &[]))
+        };
+        let steps = |known: &Correspondence| match decide(now(), &draft, known) {
+            Ok(Posting::New { also, .. }) => {
+                let step = |(_, event): &(_, Event)| match event {
+                    Event::Progress(progress) => progress.step,
+                    other => panic!("{other:?}"),
+                };
+                also.iter().map(step).collect::<Vec<_>>()
+            }
+            other => panic!("{other:?}"),
+        };
+        let with = |hops, recent| Correspondence {
+            parent: parent(hops),
+            recent,
+            ..Default::default()
+        };
+        assert_eq!(steps(&with(2, 1)), [Step::Answered]);
+        assert_eq!(steps(&with(3, 1)), [Step::Failed]);
+        assert_eq!(steps(&with(2, 2)), [Step::Failed]);
+    }
+
+    #[test]
+    fn what_an_agent_was_given_is_the_cause_of_what_it_writes() {
+        let mut draft = draft();
+        draft.from_evidence = Evidence::Ancestry;
+        let mut cause = message(5, "carol", "alice");
+        cause.envelope.hops = 4;
+        let mut known = Correspondence {
+            given: Some(Given {
+                message: cause.clone(),
+                at: now(),
+            }),
+            ..Default::default()
+        };
+        let found = envelope(&draft, &known);
+        assert_eq!((found.hops, found.cause), (5, Some(cause.id)));
+        assert_eq!(found.thread_id, draft.id);
+        draft.reply_to = Some(cause.id);
+        known.parent = Some(with_steps(&cause, &[]));
+        let found = envelope(&draft, &known);
+        assert_eq!((found.hops, found.cause), (5, None));
+    }
+
+    #[test]
+    fn a_deadline_counts_from_when_it_is_due() {
+        let mut draft = draft();
+        draft.deadline = Some(SignedDuration::from_secs(60));
+        draft.not_before = Some(Timestamp::from_second(5_000).unwrap());
+        let found = envelope(&draft, &Correspondence::default());
+        assert_eq!(found.deadline.unwrap().as_second(), 5_060);
+    }
+
+    #[test]
+    fn raw_is_short() {
+        let mut draft = draft();
+        draft.raw = true;
+        draft.body = Body::Inline("y".repeat(4_001));
+        let none = Correspondence::default();
+        assert_eq!(decide(now(), &draft, &none), Err(Refusal::RawTooLong));
     }
 
     #[test]
@@ -238,7 +417,7 @@ mod tests {
             assert_eq!(by_key(steps), Ok(Posting::Already(other.id)), "{steps:?}");
         }
         for end in [Step::Deleted, Step::Cancelled, Step::Expired, Step::Failed] {
-            assert!(matches!(by_key(&[end]), Ok(Posting::New(_))), "{end}");
+            assert!(matches!(by_key(&[end]), Ok(Posting::New { .. })), "{end}");
         }
         let mut there = message(9, "alice", "bob");
         there.envelope.body = draft.body.clone();

@@ -5,6 +5,7 @@
 //! out. Neither claims more than a step that stands in the journal.
 
 use crate::fact::{Event, Progress};
+use crate::id::MessageId;
 use crate::message::Message;
 use crate::name::AgentName;
 use jiff::Timestamp;
@@ -27,6 +28,10 @@ pub enum Step {
     Withdrawn,
     /// Put before an agent by `check --inject`. No receipt: it moves nothing.
     Shown,
+    /// Its agent is about to be told again that an answer is expected. It moves nothing either.
+    Reminded,
+    /// It was answered, or its answer is not expected any more.
+    Answered,
     Read,
     Unread,
     Archived,
@@ -37,13 +42,15 @@ pub enum Step {
 }
 
 impl Step {
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::Offering,
         Self::Offered,
         Self::Accepted,
         Self::Uncertain,
         Self::Withdrawn,
         Self::Shown,
+        Self::Reminded,
+        Self::Answered,
         Self::Read,
         Self::Unread,
         Self::Archived,
@@ -61,6 +68,8 @@ impl Step {
             Self::Uncertain => "uncertain",
             Self::Withdrawn => "withdrawn",
             Self::Shown => "shown",
+            Self::Reminded => "reminded",
+            Self::Answered => "answered",
             Self::Read => "read",
             Self::Unread => "unread",
             Self::Archived => "archived",
@@ -114,6 +123,10 @@ pub struct Standing {
     pub seen: bool,
     /// Whether an offer of it was ever cut off: whoever offers it again says so.
     pub cut: bool,
+    /// Whether its answer has come, or is not expected any more.
+    pub answered: bool,
+    /// How often its agent was reminded of the answer.
+    pub reminded: u32,
     pub end: Option<End>,
 }
 
@@ -175,6 +188,8 @@ impl Standing {
             Step::Offered | Step::Accepted | Step::Uncertain | Step::Shown | Step::Read => true,
             Step::Offering
             | Step::Withdrawn
+            | Step::Reminded
+            | Step::Answered
             | Step::Unread
             | Step::Archived
             | Step::Deleted
@@ -206,6 +221,8 @@ impl Standing {
                 }
             }
             Step::Shown => self.shown = true,
+            Step::Reminded => self.reminded = self.reminded.saturating_add(1),
+            Step::Answered => self.answered = true,
             Step::Read => self.read = true,
             Step::Unread => self.read = false,
             // Deleting is the one end that can follow another.
@@ -324,6 +341,12 @@ pub enum Refusal {
     ToSelf(AgentName),
     #[error("the same id already stands in the journal with other content")]
     IdTaken,
+    #[error("what is typed as it is has at most 4000 bytes")]
+    RawTooLong,
+    #[error("{0} can neither answer it nor wait for its answer")]
+    NotTheirsToClose(AgentName),
+    #[error("no reply to message {} is expected", .0.id8())]
+    NothingExpected(MessageId),
 }
 
 /// Whether it is theirs to order: the person may everything, a sender may call back what it sent,

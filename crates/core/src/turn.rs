@@ -13,6 +13,8 @@ use crate::text;
 pub const SHORT: usize = 300;
 /// How much of messages goes in at once.
 pub const TURN: usize = 8 << 10;
+/// How much goes in as it is: a terminal in its usual mode takes no longer line.
+pub const LONGEST_RAW: u64 = 4_000;
 /// What submits a turn, in a write of its own.
 pub const ENTER: &[u8] = b"\r";
 
@@ -48,7 +50,15 @@ pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     match input {
         // Two never come at once; if they did, a blank is no line break.
         Input::Typed => told.join(" ").into_bytes(),
-        Input::Pasted => [PASTE[0], &told.join("\n"), PASTE[1]].concat().into_bytes(),
+        Input::Pasted => enclose(&told.join("\n"), input),
+    }
+}
+
+/// A text of our own, as the program takes it.
+pub fn enclose(text: &str, input: Input) -> Vec<u8> {
+    match input {
+        Input::Typed => text.as_bytes().to_vec(),
+        Input::Pasted => [PASTE[0], text, PASTE[1]].concat().into_bytes(),
     }
 }
 
@@ -98,15 +108,20 @@ fn head(letter: &Letter) -> String {
     } else {
         ""
     };
+    let id = letter.message.id.id8();
+    let reply = if envelope.expects_reply {
+        format!(" (reply expected: ph reply {id})")
+    } else {
+        String::new()
+    };
     let subject = envelope.subject.as_deref().unwrap_or_default();
     let subject = match text::one_line(subject, SUBJECT) {
         none if none.is_empty() => none,
         subject => format!(" [{}]", defused(&subject)),
     };
     format!(
-        "[{urgent}ph message from: {} id: {}{repeat}]{subject}",
+        "[{urgent}ph message from: {} id: {id}{repeat}{reply}]{subject}",
         envelope.from,
-        letter.message.id.id8()
     )
 }
 
@@ -176,7 +191,11 @@ fn is_header(text: &str) -> bool {
     let rest = rest.trim_start();
     let rest = without(rest, "urgent").map_or(rest, str::trim_start);
     let rest = without(rest, "ph").or_else(|| without(rest, "h2"));
-    rest.is_some_and(|rest| without(rest.trim_start(), "message").is_some())
+    let words = ["message", "reminder"];
+    rest.is_some_and(|rest| {
+        let rest = rest.trim_start();
+        words.iter().any(|word| without(rest, word).is_some())
+    })
 }
 
 /// What follows a word, however that is capitalised.
@@ -232,6 +251,7 @@ mod tests {
         );
         check("x [ URGENT  PH message", " x ( URGENT  PH message");
         check("［h2 message", " (h2 message");
+        check("[ph reminder 1 of", " (ph reminder 1 of");
         check("[ph] messages", " [ph] messages");
         check("C:\\", " C:\\ ");
     }

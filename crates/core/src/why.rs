@@ -12,6 +12,8 @@ pub enum Why {
     Arrived {
         state: ReceiptState,
         since: Timestamp,
+        /// What was said of it, where it came to a bad end.
+        reason: Option<String>,
     },
 }
 
@@ -51,16 +53,26 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         ReceiptState::Expired => Why::Arrived {
             state,
             since: message.envelope.expires_at.unwrap_or(message.created_at),
+            reason: None,
         },
+        ReceiptState::Failed => {
+            let failed = Step::Failed.as_str();
+            let receipt = letter.receipts.iter().find(|r| r.state == failed);
+            Why::Arrived {
+                state,
+                since: receipt.map_or_else(|| last_step(letter), |receipt| receipt.at),
+                reason: receipt.and_then(|receipt| receipt.reason.clone()),
+            }
+        }
         ReceiptState::Offered
         | ReceiptState::Accepted
         | ReceiptState::Read
         | ReceiptState::Archived
         | ReceiptState::Deleted
-        | ReceiptState::Cancelled
-        | ReceiptState::Failed => Why::Arrived {
+        | ReceiptState::Cancelled => Why::Arrived {
             state,
-            since: last_step(letter),
+            since: arrived(letter),
+            reason: None,
         },
     }
 }
@@ -87,6 +99,7 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
         (ReceiptState::Offering, None) => Why::Arrived {
             state,
             since: last_step(letter),
+            reason: None,
         },
         (
             ReceiptState::Offered
@@ -109,11 +122,11 @@ pub(crate) fn due(letter: &Letter) -> Timestamp {
     not_before.map_or(message.created_at, |due| due.max(message.created_at))
 }
 
-/// The reason in a sentence, where something holds it.
+/// The reason in a sentence, where something holds it, or it came to a bad end.
 pub fn reason(letter: &Letter, now: Timestamp) -> Option<String> {
     match why(letter, now) {
         Why::Held(hold) => Some(hold.reason),
-        Why::Arrived { .. } => None,
+        Why::Arrived { reason, .. } => reason,
     }
 }
 
@@ -173,6 +186,13 @@ fn no_offer(letter: &Letter) -> &'static str {
     } else {
         "the journal has no offer for it"
     }
+}
+
+/// Since when it stands where it does. Reminders and answers do not move it.
+fn arrived(letter: &Letter) -> Timestamp {
+    let moves = |state: &str| state != Step::Reminded.as_str() && state != Step::Answered.as_str();
+    let last = letter.receipts.iter().rfind(|r| moves(&r.state));
+    last.map_or(letter.message.created_at, |receipt| receipt.at)
 }
 
 fn last_step(letter: &Letter) -> Timestamp {

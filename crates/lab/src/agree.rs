@@ -2,7 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::receipt::End;
-use posthaste_core::{AgentName, IdPrefix, Letter, Mail, MessageId, Record, Sessions};
+use posthaste_core::{
+    AgentName, IdPrefix, Letter, Mail, MessageId, Record, Sessions, owed, promotion,
+};
 use posthaste_store::{Error, Journal, Listing, Pending};
 use std::collections::BTreeSet;
 
@@ -24,7 +26,7 @@ pub fn records(journal: &Journal) -> Vec<Record> {
 pub fn moments(mail: &Mail) -> Vec<Timestamp> {
     let times = mail.all().flat_map(|letter| {
         let envelope = &letter.message.envelope;
-        [envelope.not_before, envelope.expires_at]
+        [envelope.not_before, envelope.expires_at, envelope.deadline]
             .into_iter()
             .flatten()
             .chain([letter.message.created_at])
@@ -111,9 +113,10 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
         unread,
         "unread of {agent} at {now}"
     );
+    let all: Vec<_> = mail.listed(agent, now).cloned().collect();
     assert_eq!(
         listed(journal, Listing::All),
-        inbox,
+        all,
         "inbox of {agent} at {now}"
     );
     let count = journal.count(agent, now).expect(read);
@@ -127,6 +130,20 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
         unread.iter().any(|letter| !letter.standing.is_handed()),
         "anything left to show {agent} at {now}"
     );
+    let owed: Vec<_> = mail.owed(agent, now).take(owed::AT_ONCE).cloned().collect();
+    assert_eq!(
+        journal.owed(agent, now).expect(read),
+        owed,
+        "owed by {agent} at {now}"
+    );
+    let awaited: Vec<_> = mail.awaited(agent, now).cloned().collect();
+    assert_eq!(
+        journal.awaited(agent, now).expect(read),
+        awaited,
+        "awaited by {agent} at {now}"
+    );
+    let given = journal.given(agent).expect(read);
+    assert_eq!(given.as_ref(), mail.given(agent), "given to {agent}");
     let pending = mail.pending(agent, now);
     let there = journal.pending(agent, now).expect(read);
     assert_eq!(
@@ -155,7 +172,8 @@ fn next_change(mail: &Mail, agent: &AgentName, now: Timestamp) -> Option<Timesta
         let (standing, envelope) = (letter.standing, &letter.message.envelope);
         let due = envelope.not_before.filter(|_| !standing.is_handed());
         let gone = envelope.expires_at.filter(|_| !standing.is_reached());
-        due.into_iter().chain(gone)
+        let late = promotion::promotes_at(envelope).filter(|_| !standing.is_handed());
+        due.into_iter().chain(gone).chain(late)
     });
     times.filter(|time| *time > now).min()
 }

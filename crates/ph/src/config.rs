@@ -6,7 +6,7 @@
 use crate::report::{Report, Result};
 use crate::times::{TimeStyle, parse_duration};
 use anstream::ColorChoice;
-use posthaste_core::Priority;
+use posthaste_core::{Limits, Priority};
 use posthaste_store::Patience;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -18,12 +18,24 @@ pub(crate) struct Setting {
     pub(crate) help: &'static str,
 }
 
-pub(crate) const SETTINGS: [Setting; 4] = [
+pub(crate) const SETTINGS: [Setting; 6] = [
     Setting {
         key: "journal.lock_timeout",
         env: "PH_JOURNAL_LOCK_TIMEOUT",
         default: "10s",
         help: "how long a writer waits for its turn, such as 10s",
+    },
+    Setting {
+        key: "mail.max_hops",
+        env: "PH_MAIL_MAX_HOPS",
+        default: "16",
+        help: "how many messages between agents may lead to one, such as 16",
+    },
+    Setting {
+        key: "mail.max_rate",
+        env: "PH_MAIL_MAX_RATE",
+        default: "60",
+        help: "how many messages one agent may write to another in a minute, such as 60",
     },
     Setting {
         key: "output.color",
@@ -84,6 +96,7 @@ pub(crate) struct Config {
     pub(crate) time: TimeStyle,
     pub(crate) priority: Priority,
     pub(crate) patience: Patience,
+    pub(crate) limits: Limits,
 }
 
 impl Layers {
@@ -206,6 +219,10 @@ impl Config {
             patience: layers.get("journal.lock_timeout", |text| {
                 parse_duration(text).ok()?.try_into().ok().map(Patience)
             })?,
+            limits: Limits {
+                hops: layers.get("mail.max_hops", |text| text.parse().ok())?,
+                rate: layers.get("mail.max_rate", |text| text.parse().ok())?,
+            },
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::report::{Report, Result};
 use crate::session::client::{Client, PATIENT};
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, Letter, MessageId, Order, Priority, text};
+use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text};
 use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
 use posthaste_wire::{self as wire, method};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -83,12 +83,17 @@ pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
     Ok(())
 }
 
-/// The receipt, and the priority where it is not the usual one.
+/// The receipt, the priority where it is not the usual one, and whether a reply is expected.
 fn standing_word(letter: &Letter, now: Timestamp) -> String {
     let receipt = letter.standing.at(&letter.message, now).receipt();
-    match letter.message.envelope.priority {
-        Priority::Normal => receipt.to_string(),
-        other => format!("{receipt} ({other})"),
+    let priority = match letter.message.envelope.priority {
+        Priority::Normal => None,
+        other => Some(other.as_str()),
+    };
+    let reply = owed::is_awaited(letter, now).then_some("reply expected");
+    match [priority, reply].into_iter().flatten().collect::<Vec<_>>() {
+        none if none.is_empty() => receipt.to_string(),
+        marks => format!("{receipt} ({})", marks.join(", ")),
     }
 }
 
@@ -157,6 +162,9 @@ pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
     }
     if let Some(parent) = envelope.reply_to {
         field(context, "reply to", &parent.to_string())?;
+    }
+    if let Some(reply) = owed::told(letter, context.now) {
+        field(context, "reply", &reply)?;
     }
     Ok(())
 }

@@ -21,13 +21,13 @@ pub(crate) enum Code {
 /// What each exit code means; `ph help exit-codes` and the man page show this.
 pub(crate) const EXIT_CODES: &str = "\
 0  ok
-1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding)
+1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
 2  usage: the command line, a setting, or a file named on it is not right
 3  not found: no such message, session or harness, or a prefix that fits more than one
 4  refused: the rules do not allow it
 5  storage: the home could not be read or written
 
-With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take.
+With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take, and 'send' a message that is part of a storm, as failed.
 ";
 
 impl Code {
@@ -182,6 +182,13 @@ impl From<Denied> for Report {
                     | posthaste_core::Refusal::NotSender { .. }
                     | posthaste_core::Refusal::AlreadyArchived
                     | posthaste_core::Refusal::IdTaken => None,
+                    posthaste_core::Refusal::RawTooLong => {
+                        Some("send it as a message, without --raw".to_owned())
+                    }
+                    posthaste_core::Refusal::NotTheirsToClose(_)
+                    | posthaste_core::Refusal::NothingExpected(_) => {
+                        Some("send it without --closes".to_owned())
+                    }
                 };
                 let message = match id {
                     Some(id) => format!("message {}: {refusal}", id.id8()),

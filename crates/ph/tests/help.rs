@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 35] = [
+const VERBS: [&str; 38] = [
     "run",
     "attach",
     "ls",
@@ -14,6 +14,9 @@ const VERBS: [&str; 35] = [
     "replay",
     "stop",
     "restart",
+    "pause",
+    "unpause",
+    "answer",
     "nudge",
     "send",
     "message",
@@ -91,13 +94,13 @@ fn every_verb_s_help_shows_an_example() {
 fn exit_codes_are_written_down() {
     insta::assert_snapshot!(Ph::new().run("help exit-codes").ok(), @"
     0  ok
-    1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding)
+    1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
     2  usage: the command line, a setting, or a file named on it is not right
     3  not found: no such message, session or harness, or a prefix that fits more than one
     4  refused: the rules do not allow it
     5  storage: the home could not be read or written
 
-    With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take.
+    With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take, and 'send' a message that is part of a storm, as failed.
     ");
 }
 
@@ -228,7 +231,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 36 pages written to [dir]/pages\n"
+        "note: 39 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

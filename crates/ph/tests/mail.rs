@@ -555,7 +555,7 @@ fn why_a_message_waits() {
     evidence   the journal has no 'read' for it
     release    'ph read [id2]'
     $ ph why [id1] --json
-    {"id":"[id1]","receipt":"stored","held":true,"rule":"no-session","reason":"no session of bob has offered it; it waits in the inbox","since":"[time]","evidence":"the journal has no offer for it","release":"bob asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"}
+    {"id":"[id1]","receipt":"stored","held":true,"rule":"no-session","reason":"no session of bob has offered it; it waits in the inbox","since":"[time]","evidence":"the journal has no offer for it","release":"bob asks for its mail ('ph inbox', 'ph read', 'ph check --inject')","reply":null}
     $ ph read [id1] --body
     hi$ ph why [id1]
     not held   it is read
@@ -634,14 +634,25 @@ fn a_message_has_the_shape_that_is_written_down() {
     check("thread {1} --json", &MESSAGE);
     check("search hi --json", &MESSAGE);
     check("read {1} --json", &MESSAGE);
-    let more = ["key", "not_before", "expires_at", "hops", "file"];
+    let more = [
+        "key",
+        "not_before",
+        "expires_at",
+        "deadline",
+        "hops",
+        "cause",
+        "expects_reply",
+        "reply",
+        "closes",
+        "file",
+    ];
     check("show {1} --json", &[&MESSAGE[..], &more[..]].concat());
     check("count bob --json", &["total", "unread"]);
     check("check bob --json", &["total", "unread"]);
     check(
         "why {1} --json",
         &[
-            "id", "receipt", "held", "rule", "reason", "since", "evidence", "release",
+            "id", "receipt", "held", "rule", "reason", "since", "evidence", "release", "reply",
         ],
     );
     check("archive {1} --json", &["id", "outcome", "changed"]);

@@ -11,6 +11,8 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     $ ph config show
     home = [home]  (PH_HOME)
     journal.lock_timeout = 10s  (default)
+    mail.max_hops = 16  (default)
+    mail.max_rate = 60  (default)
     output.color = auto  (default)
     output.time = local  (default)
     send.priority = normal  (default)
@@ -28,6 +30,8 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     insta::assert_snapshot!(ph.redact(&shown.ok()), @"
     home = [home]  (PH_HOME)
     journal.lock_timeout = 3s  (environment: PH_JOURNAL_LOCK_TIMEOUT)
+    mail.max_hops = 16  (default)
+    mail.max_rate = 60  (default)
     output.color = never  (flag: --color)
     output.time = utc  ([dir]/user/.config/posthaste/config.toml)
     send.priority = idle-first  ([home]/config.toml)
@@ -37,7 +41,7 @@ fn every_layer_overrides_the_one_before_and_says_so() {
         .env("PH_SEND_PRIORITY", "interrupt")
         .run()
         .json();
-    let priority = &json["settings"][3];
+    let priority = &json["settings"][5];
     assert_eq!(
         (&priority["key"], &priority["value"], &priority["source"]),
         (
@@ -228,7 +232,7 @@ fn a_healthy_home() {
     ok     home         [home] (from PH_HOME)
     ok     permissions  private to its user
     ok     journal      1 fact, …
-    ok     views        version 2; …
+    ok     views        version 3; …
     ok     settings     no file; the defaults hold
     -      claude       not installed
     -      codex        not installed

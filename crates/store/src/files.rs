@@ -268,6 +268,8 @@ pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
             | Job::Accepted { .. }
             | Job::Uncertain { .. }
             | Job::Withdraw { .. }
+            | Job::Remind { .. }
+            | Job::Fail { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
             | Job::Ended { .. },

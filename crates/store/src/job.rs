@@ -56,6 +56,21 @@ pub enum Job {
         ids: Vec<MessageId>,
         reason: String,
     },
+    /// Record that an agent is about to be reminded of the answers that it owes to these, as far as
+    /// it still does.
+    Remind {
+        now: Timestamp,
+        agent: AgentName,
+        ids: Vec<MessageId>,
+        route: String,
+    },
+    /// Record that these will never be offered, where they have not been.
+    Fail {
+        now: Timestamp,
+        agent: AgentName,
+        ids: Vec<MessageId>,
+        reason: String,
+    },
     /// Record which messages of an inbox ran out of time.
     Expire { now: Timestamp, agent: AgentName },
     /// Record that a session began; only for who holds the agent's name.
@@ -92,13 +107,14 @@ impl Job {
         match self {
             // Shown once more after a power cut is better than a slow prompt every time; and who
             // was about to be shown something does not outlive a power cut either.
-            Self::Inject { .. } | Self::Offer { .. } => Durability::Unsynced,
+            Self::Inject { .. } | Self::Offer { .. } | Self::Remind { .. } => Durability::Unsynced,
             Self::Post { .. }
             | Self::Order { .. }
             | Self::Offered { .. }
             | Self::Accepted { .. }
             | Self::Uncertain { .. }
             | Self::Withdraw { .. }
+            | Self::Fail { .. }
             | Self::Expire { .. }
             | Self::Started { .. }
             | Self::Ended { .. } => Durability::Synced,
@@ -157,6 +173,8 @@ pub struct Posted {
     pub letter: Letter,
     /// False where the same message stood in the journal already.
     pub is_new: bool,
+    /// In whose inboxes something has changed.
+    pub(crate) touched: Vec<AgentName>,
 }
 
 #[derive(Debug, Clone)]
@@ -196,11 +214,10 @@ impl Done {
     /// Whose inboxes or sessions it touched.
     pub(crate) fn agents(&self) -> Vec<AgentName> {
         match self {
-            Self::Posted(posted) => posted
-                .iter()
-                .filter(|p| p.is_new)
-                .map(|p| p.letter.message.to.clone())
-                .collect(),
+            Self::Posted(posted) => {
+                let new = posted.iter().filter(|p| p.is_new);
+                new.flat_map(|p| &p.touched).cloned().collect()
+            }
             Self::Ordered(ordered) => {
                 let changed = ordered.iter().filter(|o| o.outcome == Outcome::Changed);
                 changed.map(|o| o.message.to.clone()).collect()

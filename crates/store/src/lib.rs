@@ -23,6 +23,7 @@ mod lock;
 mod mount;
 pub mod portable;
 mod query;
+mod replies;
 mod schema;
 pub mod search;
 mod sessions;

@@ -5,9 +5,9 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::views::{DELETED, OFFERING, Views, instant, record_of, standing_at};
+use crate::views::{DELETED, FAILED, OFFERING, Views, instant, record_of, standing_at};
 use jiff::Timestamp;
-use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Record};
+use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Priority, Record};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// How many rows one read transaction may take.
@@ -27,7 +27,7 @@ pub struct Pending {
     /// The first of them, in delivery order: at most [`Pending::MOST`], and fewer where they are
     /// long, but one if there is one.
     pub due: Vec<Letter>,
-    /// When the next comes due, or runs out of time.
+    /// When the next comes due, is promoted, or runs out of time.
     pub next: Option<Timestamp>,
     /// How many there are in all.
     pub queued: u64,
@@ -86,13 +86,19 @@ impl Journal {
         } {
             seqs.extend(mailbox(&self.conn, self.views, agent, *read).map_err(sqlite(&path))?);
         }
+        if listing == Listing::All {
+            seqs.extend(failed(&self.conn, self.views, agent).map_err(sqlite(&path))?);
+        }
         seqs.sort_unstable();
         // One that was marked between two looks is in both.
         seqs.dedup();
         let letters = self.letters(&seqs)?;
         Ok(match listing {
             Listing::Unread => letters.into_iter().filter(|l| l.is_waiting(now)).collect(),
-            Listing::All => letters.into_iter().filter(|l| l.is_in_inbox(now)).collect(),
+            Listing::All => {
+                let is_listed = |l: &Letter| l.is_in_inbox(now) || l.has_failed();
+                letters.into_iter().filter(is_listed).collect()
+            }
         })
     }
 
@@ -203,11 +209,15 @@ pub(crate) fn letter(
     }
 }
 
-fn letter_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Option<Letter>> {
+pub(crate) fn letter_at(
+    conn: &Connection,
+    views: Views,
+    seq: u64,
+) -> rusqlite::Result<Option<Letter>> {
     let found = views
         .prepare(
             conn,
-            "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.seen, l.cut, l.ended
+            "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data, l.proven, l.read, l.shown, l.seen, l.cut, l.ended, l.answered, l.reminded
              FROM v#_letters l JOIN facts f ON f.seq = l.seq WHERE l.seq = ?1",
         )?
         .query_row([seq], |row| Ok((record_of(row)?, standing_at(row, 7)?)))
@@ -274,6 +284,19 @@ fn mailbox(
     }
 }
 
+/// The seqs of what failed to reach an inbox, at most the last thousand.
+fn failed(conn: &Connection, views: Views, agent: &AgentName) -> rusqlite::Result<Vec<u64>> {
+    let mut look = views.prepare(
+        conn,
+        &format!(
+            "SELECT seq FROM v#_letters INDEXED BY v#_failed
+             WHERE recipient = ?1 AND ended = {FAILED} ORDER BY seq DESC LIMIT {PAGE}"
+        ),
+    )?;
+    let seqs = look.query_map([agent.as_str()], |row| row.get(0))?;
+    seqs.collect()
+}
+
 /// The most urgent messages that wait and that no route has put before their agent yet.
 pub(crate) fn pending(
     conn: &Connection,
@@ -282,20 +305,31 @@ pub(crate) fn pending(
     now: Timestamp,
     limit: usize,
 ) -> rusqlite::Result<Vec<Letter>> {
-    let mut look = views.prepare(
-        conn,
-        "SELECT seq FROM v#_letters INDEXED BY v#_mailbox
-         WHERE recipient = ?1 AND read = 0 AND ended = 0 AND handed = 0
-           AND (not_before IS NULL OR not_before <= ?2)
-           AND (expires_at IS NULL OR expires_at > ?2 OR seen = 1)
-         ORDER BY priority, place LIMIT ?3",
-    )?;
-    let seqs: Vec<u64> = look
-        .query_map(params![agent.as_str(), instant(now), limit as u64], |row| {
-            row.get(0)
-        })?
-        .collect::<rusqlite::Result<_>>()?;
-    let mut letters = Vec::with_capacity(seqs.len());
+    let open = "read = 0 AND ended = 0 AND handed = 0
+         AND (not_before IS NULL OR not_before <= ?2)
+         AND (expires_at IS NULL OR expires_at > ?2 OR seen = 1)";
+    let ask = |sql: String| -> rusqlite::Result<Vec<(u8, i64, u64)>> {
+        let mut look = views.prepare(conn, &sql)?;
+        let rows = look.query_map(params![agent.as_str(), instant(now), limit as u64], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+        rows.collect()
+    };
+    let in_order = ask(format!(
+        "SELECT priority, place, seq FROM v#_letters INDEXED BY v#_mailbox
+         WHERE recipient = ?1 AND {open} AND (deadline IS NULL OR deadline > ?2)
+         ORDER BY priority, place LIMIT ?3"
+    ))?;
+    // What is promoted stands among the normal ones, by its age.
+    let promoted = ask(format!(
+        "SELECT {}, seq, seq FROM v#_letters INDEXED BY v#_deadlines
+         WHERE recipient = ?1 AND {open} AND deadline <= ?2 ORDER BY seq LIMIT ?3",
+        Priority::Normal.rank()
+    ))?;
+    let mut all = [in_order, promoted].concat();
+    all.sort_unstable();
+    let seqs = all.into_iter().map(|(_, _, seq)| seq).take(limit);
+    let mut letters = Vec::new();
     let mut bytes = 0;
     for seq in seqs {
         if bytes >= BODIES {
@@ -315,7 +349,8 @@ fn in_memory(letter: &Letter) -> u64 {
     }
 }
 
-/// When the next message that waits comes due, or one that nobody has seen runs out of time.
+/// When the next message that waits comes due or is promoted, or one that nobody has seen runs out
+/// of time.
 fn next_change(
     conn: &Connection,
     views: Views,
@@ -336,7 +371,10 @@ fn next_change(
          WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND proven != {OFFERING} AND expires_at > ?2
          ORDER BY expires_at LIMIT 1"
     ))?;
-    let next = due.into_iter().chain(gone).min();
+    let late = ask("SELECT deadline FROM v#_letters INDEXED BY v#_deadlines
+         WHERE recipient = ?1 AND ended = 0 AND read = 0 AND handed = 0 AND deadline > ?2
+         ORDER BY deadline LIMIT 1")?;
+    let next = due.into_iter().chain(gone).chain(late).min();
     Ok(next.and_then(|nanos| Timestamp::from_nanosecond(nanos.into()).ok()))
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 /// The version of the views that this binary keeps. A change to what [`crate::views`] derives,
 /// or to the shape it derives it in, is a new version: the old tables are left to old binaries.
-pub(crate) const VIEWS: u32 = 2;
+pub(crate) const VIEWS: u32 = 3;
 
 const FACTS: &str = "
 CREATE TABLE IF NOT EXISTS facts(
@@ -40,31 +40,48 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   ended INTEGER NOT NULL,
   key TEXT,
   not_before INTEGER,
-  expires_at INTEGER
+  expires_at INTEGER,
+  sent_at INTEGER NOT NULL,
+  deadline INTEGER,
+  expects INTEGER NOT NULL,
+  answered INTEGER NOT NULL,
+  reminded INTEGER NOT NULL
 ) STRICT;
 -- An inbox: unread first, of these what no route has put before the agent yet, most urgent first.
 CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, handed, priority, place) WHERE ended = 0;
 -- Offers that are under way: few, whatever the size of the journal.
 CREATE INDEX IF NOT EXISTS v#_offering ON v#_letters(recipient) WHERE proven = 1;
+-- What failed to reach an inbox.
+CREATE INDEX IF NOT EXISTS v#_failed ON v#_letters(recipient, seq) WHERE ended = 5;
 CREATE INDEX IF NOT EXISTS v#_threads ON v#_letters(thread, seq);
 CREATE INDEX IF NOT EXISTS v#_keys ON v#_letters(sender, recipient, key) WHERE key IS NOT NULL;
 CREATE INDEX IF NOT EXISTS v#_not_due ON v#_letters(recipient, not_before) WHERE ended = 0 AND not_before IS NOT NULL;
 CREATE INDEX IF NOT EXISTS v#_expiring ON v#_letters(recipient, expires_at) WHERE ended = 0 AND seen = 0 AND expires_at IS NOT NULL;
+-- What is promoted when its deadline comes.
+CREATE INDEX IF NOT EXISTS v#_deadlines ON v#_letters(recipient, deadline) WHERE ended = 0 AND read = 0 AND handed = 0 AND deadline IS NOT NULL;
+-- Answers that are expected, from both sides.
+CREATE INDEX IF NOT EXISTS v#_owed ON v#_letters(recipient, seq) WHERE expects = 1 AND answered = 0 AND ended = 0;
+CREATE INDEX IF NOT EXISTS v#_awaited ON v#_letters(sender, seq) WHERE expects = 1 AND answered = 0 AND ended = 0;
+-- How much one writes to another; what failed does not count.
+CREATE INDEX IF NOT EXISTS v#_pairs ON v#_letters(sender, recipient, sent_at) WHERE ended != 5;
 
 -- The steps of each message, in order; they may come before the message itself.
 CREATE TABLE IF NOT EXISTS v#_steps(message TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(message, seq)) STRICT, WITHOUT ROWID;
 -- How much lies in each inbox, whatever the time.
 CREATE TABLE IF NOT EXISTS v#_agents(name TEXT PRIMARY KEY, total INTEGER NOT NULL, unread INTEGER NOT NULL, pending INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+-- What each agent was given last: the message, and the step that says so.
+CREATE TABLE IF NOT EXISTS v#_given(name TEXT PRIMARY KEY, letter INTEGER NOT NULL, step INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 -- The latest run of each agent: the facts of its begin and end.
 CREATE TABLE IF NOT EXISTS v#_sessions(name TEXT PRIMARY KEY, started INTEGER NOT NULL, ended INTEGER) STRICT, WITHOUT ROWID;
 -- Facts that mean nothing to this version.
 CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";
 
-const VIEW_NAMES: [&str; 5] = [
+const VIEW_NAMES: [&str; 6] = [
     "v#_letters",
     "v#_steps",
     "v#_agents",
+    "v#_given",
     "v#_sessions",
     "v#_odd",
 ];

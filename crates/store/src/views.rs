@@ -5,8 +5,9 @@
 
 use crate::schema::{self, versioned};
 use jiff::Timestamp;
+use posthaste_core::mail::gives;
 use posthaste_core::receipt::{End, Proven};
-use posthaste_core::{Event, Fact, MessageId, Priority, Record, Standing};
+use posthaste_core::{Event, Fact, MessageId, Priority, Record, Standing, promotion};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row, params};
 
 #[derive(Debug, Clone, Copy)]
@@ -54,6 +55,9 @@ impl Views {
                     let before = self.standing(conn, letter)?;
                     let mut after = before;
                     after.apply(progress.step);
+                    if gives(progress.step) {
+                        self.give(conn, letter, seq)?;
+                    }
                     self.move_letter(conn, letter, before, after)
                 }
                 None => self.add_step(conn, progress.message, seq),
@@ -73,11 +77,11 @@ impl Views {
         let Some(message) = fact.message() else {
             return Ok(());
         };
-        let standing = self.early_steps(conn, message.id)?;
+        let (standing, given) = self.early_steps(conn, message.id)?;
         let envelope = &message.envelope;
         self.prepare(
             conn,
-            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16)",
+            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)",
         )?
         .execute(params![
             seq,
@@ -96,28 +100,49 @@ impl Views {
             envelope.key,
             envelope.not_before.map(instant),
             envelope.expires_at.map(instant),
+            instant(message.created_at),
+            promotion::promotes_at(envelope).map(instant),
+            envelope.expects_reply,
+            standing.answered,
+            standing.reminded,
         ])?;
+        if let Some(step) = given {
+            self.give(conn, seq, step)?;
+        }
         self.count(conn, message.to.as_str(), [0; 3], counted(standing))
     }
 
-    /// What steps that came before their message add up to.
-    fn early_steps(self, conn: &Connection, id: MessageId) -> Result<Standing> {
-        let mut standing = Standing::default();
+    /// A step has put a message before its agent.
+    fn give(self, conn: &Connection, letter: u64, step: u64) -> Result<()> {
+        self.prepare(
+            conn,
+            "INSERT OR REPLACE INTO v#_given SELECT recipient, seq, ?2 FROM v#_letters WHERE seq = ?1",
+        )?
+        .execute(params![letter, step])?;
+        Ok(())
+    }
+
+    /// What steps that came before their message add up to, and the last that put it before its
+    /// agent.
+    fn early_steps(self, conn: &Connection, id: MessageId) -> Result<(Standing, Option<u64>)> {
+        let (mut standing, mut given) = (Standing::default(), None);
         let mut look = self.prepare(
             conn,
             "SELECT seq FROM v#_steps WHERE message = ?1 ORDER BY seq",
         )?;
         for seq in look.query_map([id.to_string()], |row| row.get(0))? {
-            let step = record_at(conn, seq?)?.map(|record| record.read());
+            let seq = seq?;
+            let step = record_at(conn, seq)?.map(|record| record.read());
             if let Some(Ok(Fact {
                 event: Event::Progress(progress),
                 ..
             })) = step
             {
                 standing.apply(progress.step);
+                given = gives(progress.step).then_some(seq).or(given);
             }
         }
-        Ok(standing)
+        Ok((standing, given))
     }
 
     fn move_letter(
@@ -133,10 +158,10 @@ impl Views {
         let recipient: String = self
             .prepare(
                 conn,
-                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, cut = ?6, handed = ?7, ended = ?8 WHERE seq = ?1 RETURNING recipient",
+                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, cut = ?6, handed = ?7, ended = ?8, answered = ?9, reminded = ?10 WHERE seq = ?1 RETURNING recipient",
             )?
             .query_row(
-                params![letter, proven_code(after.proven), after.read, after.shown, after.seen, after.cut, after.is_handed(), end_code(after.end)],
+                params![letter, proven_code(after.proven), after.read, after.shown, after.seen, after.cut, after.is_handed(), end_code(after.end), after.answered, after.reminded],
                 |row| row.get(0),
             )?;
         self.count(conn, &recipient, counted(before), counted(after))
@@ -176,7 +201,7 @@ impl Views {
     pub(crate) fn standing(self, conn: &Connection, letter: u64) -> Result<Standing> {
         self.prepare(
             conn,
-            "SELECT proven, read, shown, seen, cut, ended FROM v#_letters WHERE seq = ?1",
+            "SELECT proven, read, shown, seen, cut, ended, answered, reminded FROM v#_letters WHERE seq = ?1",
         )?
         .query_row([letter], |row| standing_at(row, 0))
     }
@@ -190,7 +215,7 @@ fn counted(standing: Standing) -> [i64; 3] {
 
 /// Where a message stands among those of its priority: behind the others, or before them where
 /// the last in is the first out.
-fn place(priority: Priority, seq: u64) -> i64 {
+pub(crate) fn place(priority: Priority, seq: u64) -> i64 {
     let seq = i64::try_from(seq).unwrap_or(i64::MAX);
     match priority {
         Priority::Interrupt | Priority::Normal | Priority::Idle => seq,
@@ -205,7 +230,7 @@ pub(crate) fn instant(time: Timestamp) -> i64 {
     time.as_nanosecond().clamp(*span.start(), *span.end()) as i64
 }
 
-/// Reads `proven, read, shown, seen, cut, ended` from a row, beginning at one of its columns.
+/// Reads `proven, read, shown, seen, cut, ended, answered, reminded` from a row, beginning at one of its columns.
 pub(crate) fn standing_at(row: &Row<'_>, first: usize) -> Result<Standing> {
     Ok(Standing {
         proven: proven_of(row.get(first)?),
@@ -214,6 +239,8 @@ pub(crate) fn standing_at(row: &Row<'_>, first: usize) -> Result<Standing> {
         seen: row.get(first + 3)?,
         cut: row.get(first + 4)?,
         end: end_of(row.get(first + 5)?),
+        answered: row.get(first + 6)?,
+        reminded: row.get(first + 7)?,
     })
 }
 
@@ -257,6 +284,7 @@ pub(crate) fn record_at(conn: &Connection, seq: u64) -> Result<Option<Record>> {
 }
 
 pub(crate) const DELETED: u8 = 2;
+pub(crate) const FAILED: u8 = 5;
 pub(crate) const OFFERING: u8 = 1;
 
 fn proven_code(proven: Proven) -> u8 {
@@ -287,7 +315,7 @@ fn end_code(end: Option<End>) -> u8 {
         Some(End::Deleted) => DELETED,
         Some(End::Cancelled) => 3,
         Some(End::Expired) => 4,
-        Some(End::Failed) => 5,
+        Some(End::Failed) => FAILED,
     }
 }
 
@@ -297,7 +325,7 @@ fn end_of(code: u8) -> Option<End> {
         DELETED => Some(End::Deleted),
         3 => Some(End::Cancelled),
         4 => Some(End::Expired),
-        5 => Some(End::Failed),
+        FAILED => Some(End::Failed),
         // Only `end_code` writes this column.
         _ => None,
     }

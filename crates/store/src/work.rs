@@ -3,6 +3,7 @@
 
 use crate::job::{Answer, Denied, Done, Injection, Job, Ordered, Outcome, Posted};
 use crate::query;
+use crate::replies;
 use crate::views::Views;
 use jiff::Timestamp;
 use posthaste_core::offer::Said;
@@ -37,6 +38,8 @@ impl Log<'_> {
             | Job::Accepted { .. }
             | Job::Uncertain { .. }
             | Job::Withdraw { .. }
+            | Job::Remind { .. }
+            | Job::Fail { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
             | Job::Ended { .. } => false,
@@ -109,6 +112,24 @@ impl Log<'_> {
                 let reason = reason.clone();
                 self.say(*now, agent, ids, &Said::Withdrawn { reason })?
             }
+            Job::Remind {
+                now,
+                agent,
+                ids,
+                route,
+            } => {
+                let route = route.clone();
+                self.say(*now, agent, ids, &Said::Reminded { route })?
+            }
+            Job::Fail {
+                now,
+                agent,
+                ids,
+                reason,
+            } => {
+                let reason = reason.clone();
+                self.say(*now, agent, ids, &Said::Failed { reason })?
+            }
             Job::Expire { now, agent } => self.expire(*now, agent)?,
             Job::Started {
                 now,
@@ -131,19 +152,20 @@ impl Log<'_> {
         now: Timestamp,
         draft: &Draft,
     ) -> Result<std::result::Result<Posted, Denied>> {
-        let mut known = match self.correspondence(draft)? {
+        let mut known = match self.correspondence(now, draft)? {
             Ok(known) => known,
             Err(denied) => return Ok(Err(denied)),
         };
         // An id is random, so that it is taken already is found out by trying.
         loop {
-            let event = match post::decide(now, draft, &known) {
-                Ok(Posting::New(event)) => event,
+            let (event, also) = match post::decide(now, draft, &known) {
+                Ok(Posting::New { envelope, also }) => (Event::Message(*envelope), also),
                 Ok(Posting::Already(id)) => {
                     let there = query::letter(self.conn, self.views, id)?;
                     let posted = there.map(|letter| Posted {
                         letter,
                         is_new: false,
+                        touched: Vec::new(),
                     });
                     return Ok(posted.ok_or(Denied::NotFound(id)));
                 }
@@ -156,7 +178,7 @@ impl Log<'_> {
                 event,
             };
             match self.append(&fact) {
-                Ok(()) => return self.posted(now, draft, &fact),
+                Ok(()) => return self.posted(now, draft, &fact, also),
                 Err(error) if is_taken(&error) && known.same_id.is_none() => {}
                 Err(error) => return Err(error),
             }
@@ -176,28 +198,57 @@ impl Log<'_> {
         now: Timestamp,
         draft: &Draft,
         fact: &Fact,
+        also: Vec<(AgentName, Event)>,
     ) -> Result<std::result::Result<Posted, Denied>> {
+        let mut touched = vec![draft.to.clone()];
+        let is_all = also.is_empty();
+        for (agent, event) in also {
+            self.append_events(now, &agent, vec![event])?;
+            touched.push(agent);
+        }
+        touched.dedup();
         // Who lets one message expire has let others: see what became of them.
         if draft.ttl.is_some() {
             self.sweep(now, &draft.to)?;
         }
-        let posted = fact.message().map(|message| Posted {
-            letter: Letter {
+        let letter = if is_all {
+            fact.message().map(|message| Letter {
                 message,
                 standing: Standing::default(),
                 receipts: fact.receipt().into_iter().collect(),
-            },
+            })
+        } else {
+            query::letter(self.conn, self.views, draft.id)?
+        };
+        let posted = letter.map(|letter| Posted {
+            letter,
             is_new: true,
+            touched,
         });
         Ok(posted.ok_or(Denied::NotFound(draft.id)))
     }
 
-    fn correspondence(&self, draft: &Draft) -> Result<std::result::Result<Correspondence, Denied>> {
+    fn correspondence(
+        &self,
+        now: Timestamp,
+        draft: &Draft,
+    ) -> Result<std::result::Result<Correspondence, Denied>> {
         let mut known = Correspondence::default();
-        if let Some(id) = draft.reply_to {
+        for (id, place) in [
+            (draft.reply_to, &mut known.parent),
+            (draft.closes, &mut known.closed),
+        ] {
+            let Some(id) = id else { continue };
             match query::letter(self.conn, self.views, id)? {
-                Some(letter) => known.parent = Some(letter.message),
+                Some(letter) => *place = Some(letter),
                 None => return Ok(Err(Denied::NotFound(id))),
+            }
+        }
+        if !draft.from.is_human() {
+            let (from, to, most) = (&draft.from, &draft.to, draft.limits.rate);
+            known.given = replies::given(self.conn, self.views, from)?;
+            if most < u32::MAX {
+                known.recent = replies::recent(self.conn, self.views, (from, to), now, most)?;
             }
         }
         if let Some(key) = &draft.key {

@@ -347,3 +347,85 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
         [3]
     );
 }
+
+fn remind(now: Timestamp, ids: &[MessageId]) -> Job {
+    Job::Remind {
+        now,
+        agent: name("bob"),
+        ids: ids.to_vec(),
+        route: "terminal".to_owned(),
+    }
+}
+
+#[test]
+fn a_reply_that_came_first_ends_the_reminders() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let asked = |n| Draft {
+        expects_reply: true,
+        ..numbered(n, Priority::Normal)
+    };
+    let ids = [id(1), id(2), id(3)];
+    for n in 1..=3 {
+        post(&mut journal, at(0), &asked(n));
+    }
+    // What was not put before it, nobody is reminded of.
+    assert!(journal.owed(&name("bob"), at(1)).unwrap().is_empty());
+    moved(&mut journal, offer(at(1), &ids));
+    moved(&mut journal, offered(at(1), &ids));
+    let owed = |journal: &mut Journal| {
+        let owed = journal.owed(&name("bob"), at(2)).unwrap();
+        owed.iter().map(|l| l.message.id).collect::<Vec<_>>()
+    };
+    assert_eq!(owed(&mut journal), ids);
+    // Between the look and the transaction: one is answered, one put away.
+    let reply = Draft {
+        reply_to: Some(id(1)),
+        ..draft("bob", "alice", "yes")
+    };
+    post(&mut journal, at(2), &reply);
+    order(&mut journal, at(2), "bob", Order::Archive, &[id(2)]);
+    let done = moved(&mut journal, remind(at(2), &ids));
+    assert_eq!(done.moved, [id(3)]);
+    let kept = [id(1), id(2)].map(|id| (id, Kept::NotOwed));
+    assert_eq!(done.kept, kept);
+    for n in 2..=10 {
+        assert_eq!(moved(&mut journal, remind(at(n), &[id(3)])).moved, [id(3)]);
+    }
+    assert!(
+        moved(&mut journal, remind(at(11), &[id(3)]))
+            .moved
+            .is_empty(),
+        "ten are enough"
+    );
+    assert!(owed(&mut journal).is_empty());
+    let awaited = journal.awaited(&name("alice"), at(12)).unwrap();
+    assert_eq!(awaited[0].standing.reminded, 10);
+    assert_views_agree(&mut journal, &[at(12)]);
+}
+
+#[test]
+fn what_is_late_goes_before_those_that_wait() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let late = Draft {
+        deadline: Some(SignedDuration::from_secs(60)),
+        ..numbered(1, Priority::Idle)
+    };
+    post(&mut journal, at(0), &late);
+    // More than are looked at.
+    for n in 2..=100 {
+        post(&mut journal, at(1), &numbered(n, Priority::IdleFirst));
+    }
+    let pending = |journal: &mut Journal, now| journal.pending(&name("bob"), now).unwrap();
+    let early = pending(&mut journal, at(59));
+    assert!(early.due.iter().all(|l| l.message.id != id(1)));
+    assert_eq!(early.next, Some(at(60)));
+    let after = pending(&mut journal, at(60));
+    assert_eq!((after.due[0].message.id, after.next), (id(1), None));
+    post(&mut journal, at(61), &numbered(200, Priority::Normal));
+    let with_normal = pending(&mut journal, at(62));
+    let first: Vec<_> = with_normal.due[..2].iter().map(|l| l.message.id).collect();
+    assert_eq!(first, [id(1), id(200)], "by age among the normal ones");
+    assert_views_agree(&mut journal, &[at(59), at(60), at(62)]);
+}

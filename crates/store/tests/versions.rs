@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 use jiff::SignedDuration;
-use posthaste_core::{Draft, Ended, Ending, MessageId, Order, Priority, Record, Started};
+use posthaste_core::{Draft, Ended, Ending, Evidence, MessageId, Order, Priority, Record, Started};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
@@ -125,7 +125,7 @@ fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
 
 /// Journals as earlier versions left them, oldest first. A change to a fact's shape adds one;
 /// none is ever changed again.
-const FIXTURES: [&str; 1] = ["journal-1.db"];
+const FIXTURES: [&str; 2] = ["journal-1.db", "journal-2.db"];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -181,6 +181,16 @@ fn write_fixture(home: &TempHome) {
         numbered(8, "alice", "bob", "to be deleted"),
         numbered(9, "alice", "bob", "to be called back"),
         numbered(10, "alice", "bob", &"too long for a fact ".repeat(60_000)),
+        Draft {
+            priority: Priority::Idle,
+            deadline: Some(SignedDuration::from_secs(60)),
+            expects_reply: true,
+            ..numbered(11, "dave", "carol", "an answer is expected")
+        },
+        Draft {
+            expects_reply: true,
+            ..numbered(12, "dave", "carol", "an answer will come")
+        },
     ];
     for (n, letter) in (0..).zip(&drafts) {
         post(&mut journal, at(n), letter);
@@ -190,6 +200,7 @@ fn write_fixture(home: &TempHome) {
     order(&mut journal, at(22), "bob", Order::Archive, &[id(7)]);
     order(&mut journal, at(23), "bob", Order::Delete, &[id(8)]);
     order(&mut journal, at(24), "alice", Order::Cancel, &[id(9)]);
+    remind(&mut journal);
     run_a_session(&mut journal);
     let strange = |n: u32, kind: &str, data: String| Record {
         seq: 1,
@@ -211,6 +222,26 @@ fn write_fixture(home: &TempHome) {
         let line = portable::to_line(&record);
         portable::import(&mut journal, &mut line.as_bytes(), |_| {}).unwrap();
     }
+}
+
+/// What is owed: one is reminded of, the other is answered.
+fn remind(journal: &mut Journal) {
+    let (now, ids) = (at(25), vec![id(11), id(12)]);
+    order(journal, now, "carol", Order::Show, &ids);
+    let reminded = Job::Remind {
+        now,
+        agent: name("carol"),
+        ids,
+        route: "terminal".to_owned(),
+    };
+    journal.commit(reminded).unwrap().unwrap();
+    let answer = Draft {
+        id: id(13),
+        reply_to: Some(id(12)),
+        from_evidence: Evidence::Env,
+        ..draft("carol", "dave", "here it is")
+    };
+    post(journal, now, &answer);
 }
 
 /// A session that offers one message, and one that is left without an end.
@@ -325,6 +356,19 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
         assert_eq!((run.started.run, run.end), (id(202).0, None));
         let offered = journal.letter(id(2)).unwrap().unwrap();
         assert_eq!(offered.standing.receipt().as_str(), "offered");
+        let owed = journal.owed(&name("carol"), at(30)).unwrap();
+        let owed: Vec<_> = owed
+            .iter()
+            .map(|l| (l.message.id, l.standing.reminded))
+            .collect();
+        // The first knows of no answers that are expected.
+        let is_first = fixture == FIXTURES[0];
+        assert_eq!(owed, if is_first { vec![] } else { vec![(id(11), 1)] });
+        let answer = journal.letter(id(13)).unwrap().map(|l| l.message.envelope);
+        assert_eq!(
+            answer.map(|e| (e.hops, e.cause)),
+            (!is_first).then_some((1, None))
+        );
         let health = journal.examine().unwrap();
         assert_eq!(health.odd.len(), 1);
         // Its file was not kept with the journal.

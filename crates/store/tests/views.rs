@@ -4,8 +4,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{
-    AgentName, Draft, Ended, Ending, Event, Fact, Mail, MessageId, Order, Priority, Progress,
-    Record, Started, Step,
+    AgentName, Draft, Ended, Ending, Event, Evidence, Fact, Limits, Mail, MessageId, Order,
+    Priority, Progress, Record, Started, Step,
 };
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, moments, name, order, post, records,
@@ -62,16 +62,20 @@ enum Saying {
     Uncertain,
     AllUncertain,
     Withdraw,
+    Remind,
+    Fail,
     Expire,
 }
 
-const SAYINGS: [Saying; 7] = [
+const SAYINGS: [Saying; 9] = [
     Saying::Offer,
     Saying::Offered,
     Saying::Accepted,
     Saying::Uncertain,
     Saying::AllUncertain,
     Saying::Withdraw,
+    Saying::Remind,
+    Saying::Fail,
     Saying::Expire,
 ];
 
@@ -111,6 +115,18 @@ impl Saying {
                 agent,
                 ids,
                 reason: word("a draft"),
+            },
+            Self::Remind => Job::Remind {
+                now,
+                agent,
+                ids,
+                route: word("terminal"),
+            },
+            Self::Fail => Job::Fail {
+                now,
+                agent,
+                ids,
+                reason: word("gone"),
             },
             Self::Expire => Job::Expire { now, agent },
         }
@@ -153,6 +169,9 @@ struct Wish {
     key: Option<u8>,
     ttl: Option<i64>,
     not_before: Option<i64>,
+    deadline: Option<i64>,
+    expects_reply: bool,
+    closes: Option<u8>,
 }
 
 /// Ids of which several begin alike.
@@ -180,9 +199,14 @@ fn wish() -> impl Strategy<Value = Wish> {
         proptest::option::weighted(0.3, 0..3_u8),
         proptest::option::weighted(0.4, nanos()),
         proptest::option::weighted(0.3, nanos()),
+        (
+            proptest::option::weighted(0.4, nanos()),
+            proptest::bool::weighted(0.4),
+            proptest::option::weighted(0.1, 0..IDS),
+        ),
     )
         .prop_map(
-            |(id, from, to, priority, reply_to, key, ttl, not_before)| Wish {
+            |(id, from, to, priority, reply_to, key, ttl, not_before, more)| Wish {
                 id,
                 from,
                 to,
@@ -191,6 +215,9 @@ fn wish() -> impl Strategy<Value = Wish> {
                 key,
                 ttl,
                 not_before,
+                deadline: more.0,
+                expects_reply: more.1,
+                closes: more.2,
             },
         )
 }
@@ -245,6 +272,12 @@ impl Wish {
             key: self.key.map(|key| key.to_string()),
             ttl: self.ttl.map(SignedDuration::from_nanos),
             not_before: self.not_before.map(|n| now + SignedDuration::from_nanos(n)),
+            deadline: self.deadline.map(SignedDuration::from_nanos),
+            expects_reply: self.expects_reply,
+            closes: self.closes.map(numbered),
+            // Few enough that some are too many.
+            limits: Limits { hops: 2, rate: 4 },
+            from_evidence: Evidence::Env,
             allow_self: true,
             ..Draft::new(numbered(self.id), from, to, format!("body {}", self.id % 4))
         }

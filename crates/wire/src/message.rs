@@ -1,7 +1,7 @@
 //! A message as programs see it. Absent ids are null; a list is an array.
 
 use posthaste_core::why::{self, Hold};
-use posthaste_core::{Letter, MessageId, Timestamp};
+use posthaste_core::{Letter, MessageId, Timestamp, owed};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,7 +18,7 @@ pub struct Message {
     pub reply_to: Option<MessageId>,
     pub priority: String,
     pub receipt: String,
-    /// What holds it, where something does.
+    /// What holds it, where something does, or why it came to a bad end.
     pub reason: Option<String>,
     pub receipts: Vec<Receipt>,
 }
@@ -39,7 +39,21 @@ pub struct Detail {
     pub key: Option<String>,
     pub not_before: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
+    /// When it stops waiting for an idle agent.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
     pub hops: u32,
+    /// What its sender was given before it wrote it.
+    #[serde(default)]
+    pub cause: Option<MessageId>,
+    #[serde(default)]
+    pub expects_reply: bool,
+    /// How it stands with the reply, where one is expected.
+    #[serde(default)]
+    pub reply: Option<String>,
+    /// The message whose reply it ends the wait for.
+    #[serde(default)]
+    pub closes: Option<MessageId>,
     /// The message's own file, where there is one.
     pub file: Option<String>,
 }
@@ -61,6 +75,9 @@ pub struct Why {
     pub since: Timestamp,
     pub evidence: Option<String>,
     pub release: Option<String>,
+    /// How it stands with the reply, where one is expected.
+    #[serde(default)]
+    pub reply: Option<String>,
 }
 
 impl Message {
@@ -109,7 +126,12 @@ impl Detail {
             key: envelope.key.clone(),
             not_before: envelope.not_before,
             expires_at: envelope.expires_at,
+            deadline: envelope.deadline,
             hops: envelope.hops,
+            cause: envelope.cause,
+            expects_reply: envelope.expects_reply,
+            reply: owed::told(letter, now),
+            closes: envelope.closes,
             file,
             message: Message::new(letter, body, now),
         }
@@ -133,6 +155,7 @@ impl Why {
             .at(&letter.message, now)
             .receipt()
             .to_string();
+        let reply = owed::told(letter, now);
         match why {
             why::Why::Held(Hold {
                 rule,
@@ -149,16 +172,18 @@ impl Why {
                 since,
                 evidence: Some(evidence),
                 release: Some(release),
+                reply,
             },
-            why::Why::Arrived { since, .. } => Self {
+            why::Why::Arrived { since, reason, .. } => Self {
                 id,
                 receipt,
                 held: false,
                 rule: None,
-                reason: None,
+                reason,
                 since,
                 evidence: None,
                 release: None,
+                reply,
             },
         }
     }

@@ -163,6 +163,12 @@ methods! {
         key: Option<String>,
         ttl_ms: Option<u64>,
         not_before: Option<Timestamp>,
+        /// How long after it is due it waits for an idle agent at most.
+        deadline_ms: Option<u64>,
+        /// Its recipient is reminded of it until it has answered.
+        expects_reply: bool,
+        /// The message to which no reply is expected any more.
+        closes: Option<IdPrefix>,
         allow_self: bool,
         /// The body's bytes as they are, then Enter.
         raw: bool,
@@ -226,6 +232,9 @@ impl Send {
             key: None,
             ttl_ms: None,
             not_before: None,
+            deadline_ms: None,
+            expects_reply: false,
+            closes: None,
             allow_self: false,
             raw: false,
         }
@@ -300,6 +309,9 @@ pub enum Nudged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub paused: bool,
+    /// What still holds deliveries back, where that was to end and has not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

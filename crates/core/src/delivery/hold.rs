@@ -4,6 +4,7 @@ use super::{Desk, Lane, PausedBy, Phase};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
+use crate::promotion;
 use crate::text;
 use crate::why::{self, Hold};
 use std::time::Duration;
@@ -103,8 +104,11 @@ impl Desk {
         if !letter.is_pending(now.wall) {
             return None;
         }
-        match self.rule(Lane::of(letter)) {
-            Some(rule) => Some(self.describe(rule, letter)),
+        match self.rule(Lane::at(letter, now.wall)) {
+            Some(rule) => {
+                let hold = self.describe(rule, letter);
+                Some(promotion::told(hold, &letter.message, now.wall))
+            }
             None => self.behind(now, letter, pending),
         }
     }
@@ -262,8 +266,8 @@ impl Desk {
             ),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
-                self.pauses_say(PausedBy::evidence, "; "),
-                self.pauses_say(PausedBy::release, ", and "),
+                self.pauses_say(|by| by.evidence().to_owned(), "; "),
+                self.pauses_say(|by| by.release(&letter.message.to), ", and "),
             ),
             Rule::Draft => self.draft_says(set_aside),
             Rule::Parked => (
@@ -322,7 +326,13 @@ impl Desk {
         )
     }
 
-    fn pauses_say(&self, word: fn(PausedBy) -> &'static str, between: &str) -> String {
+    /// What holds everything back, where somebody does.
+    pub fn paused_because(&self) -> Option<String> {
+        let said = self.pauses_say(|by| by.evidence().to_owned(), "; ");
+        self.is_paused().then_some(said)
+    }
+
+    fn pauses_say(&self, word: impl Fn(PausedBy) -> String, between: &str) -> String {
         let mut words: Vec<_> = self.pauses.iter().map(|pause| word(pause.by)).collect();
         words.dedup();
         words.join(between)

@@ -1,10 +1,13 @@
 //! How far the messages have come that are on their way to the program.
 
+use super::Effect;
 use super::submit::Before;
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::priority::Priority;
+use crate::promotion;
+use jiff::Timestamp;
 use std::time::Duration;
 
 /// By which rules a message goes.
@@ -18,9 +21,17 @@ pub(super) enum Lane {
 
 impl Lane {
     pub(super) fn of(letter: &Letter) -> Self {
-        let envelope = &letter.message.envelope;
-        match envelope.priority {
-            _ if envelope.raw => Self::Raw,
+        Self::with(letter, letter.message.envelope.priority)
+    }
+
+    /// The same at a time, by which it may have been promoted.
+    pub(super) fn at(letter: &Letter, now: Timestamp) -> Self {
+        Self::with(letter, promotion::priority(&letter.message, now))
+    }
+
+    fn with(letter: &Letter, priority: Priority) -> Self {
+        match priority {
+            _ if letter.message.envelope.raw => Self::Raw,
             Priority::Interrupt => Self::Interrupt,
             Priority::Normal => Self::Normal,
             Priority::IdleFirst | Priority::Idle => Self::Idle,
@@ -39,6 +50,7 @@ impl Lane {
 #[derive(Debug, Clone)]
 pub(super) struct Flight {
     pub(super) ids: Vec<MessageId>,
+    pub(super) cargo: Cargo,
     pub(super) lane: Lane,
     pub(super) since: Moment,
     /// The question that a raw message answers.
@@ -50,6 +62,69 @@ pub(super) struct Flight {
     pub(super) spared: bool,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
+}
+
+/// What is typed of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cargo {
+    Messages,
+    /// That their answers are owed. Its one receipt stands in the journal before it is typed, and
+    /// nothing is said of it afterwards.
+    Reminders,
+}
+
+impl Flight {
+    pub(super) fn new(ids: Vec<MessageId>, cargo: Cargo, lane: Lane, since: Moment) -> Self {
+        Self {
+            ids,
+            cargo,
+            lane,
+            since,
+            answers: None,
+            shown: None,
+            enters: 0,
+            spared: false,
+            was_parked: false,
+        }
+    }
+
+    /// Records that it is about to be typed.
+    pub(super) fn offer(&self) -> Effect {
+        let ids = self.ids.clone();
+        match self.cargo {
+            Cargo::Messages => Effect::Offer { ids },
+            Cargo::Reminders => Effect::Remind { ids },
+        }
+    }
+
+    pub(super) fn write(&self) -> Effect {
+        let ids = self.ids.clone();
+        match self.cargo {
+            Cargo::Messages => Effect::Write { ids },
+            Cargo::Reminders => Effect::WriteReminder { ids },
+        }
+    }
+
+    pub(super) fn offered(&self, evidence: String) -> Vec<Effect> {
+        self.receipt(|ids| Effect::Offered { ids, evidence })
+    }
+
+    pub(super) fn withdrawn(&self, why: &str) -> Vec<Effect> {
+        let reason = format!("nothing was written: {why}");
+        self.receipt(|ids| Effect::Withdraw { ids, reason })
+    }
+
+    pub(super) fn uncertain(&self, reason: &str) -> Vec<Effect> {
+        let reason = reason.to_owned();
+        self.receipt(|ids| Effect::Uncertain { ids, reason })
+    }
+
+    fn receipt(&self, of: impl FnOnce(Vec<MessageId>) -> Effect) -> Vec<Effect> {
+        match self.cargo {
+            Cargo::Messages => vec![of(self.ids.clone())],
+            Cargo::Reminders => Vec::new(),
+        }
+    }
 }
 
 #[derive(Debug, Clone)]

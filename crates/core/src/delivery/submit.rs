@@ -36,11 +36,11 @@ pub(super) struct Aside {
 impl Desk {
     /// Begins to write what is recorded; first a draft is put aside, where there is one.
     pub(super) fn begin(&mut self, flight: Flight) -> Effect {
-        let ids = flight.ids.clone();
         let way = self.way().filter(|_| self.has_draft());
         let Some(way) = way else {
+            let write = flight.write();
             self.phase = Phase::Writing(flight);
-            return Effect::Write { ids };
+            return write;
         };
         let text = match self.drafting.field() {
             Field::Holds(text) => Some(text.clone()),
@@ -151,11 +151,11 @@ impl Desk {
 
     /// Writes, where the box is empty by now.
     fn prepared(&mut self, flight: Flight) -> Vec<Effect> {
-        let ids = flight.ids.clone();
         let is_empty = *self.drafting.field() == Field::Empty;
         if is_empty && self.dialog.is_none() {
+            let write = flight.write();
             self.phase = Phase::Writing(flight);
-            return vec![Effect::Write { ids }];
+            return vec![write];
         }
         self.phase = Phase::Free;
         let why = if self.dialog.is_some() {
@@ -165,8 +165,7 @@ impl Desk {
             self.drafting.stays();
             "the draft could not be put aside"
         };
-        let reason = format!("nothing was written: {why}");
-        vec![Effect::Withdraw { ids, reason }]
+        flight.withdrawn(why)
     }
 
     /// The time for Enter has come.
@@ -346,13 +345,12 @@ impl Desk {
         flight: &Flight,
         evidence: String,
     ) -> Vec<Effect> {
-        let ids = flight.ids.clone();
         self.phase = Phase::Free;
         if flight.lane != Lane::Raw {
             self.aside = None;
         }
         self.judge.given(now);
-        vec![Effect::Offered { ids, evidence }]
+        flight.offered(evidence)
     }
 
     fn evidence(&self, flight: &Flight, how: &str) -> String {
@@ -382,10 +380,9 @@ impl Desk {
                 flight,
                 before: Before::Text,
             } => {
-                let ids = flight.ids.clone();
-                let reason = format!("nothing was written: {reason}");
+                let flight = flight.clone();
                 self.phase = Phase::Free;
-                vec![Effect::Withdraw { ids, reason }]
+                flight.withdrawn(reason)
             }
             Phase::Confirming { flight, .. }
             | Phase::Restoring { flight, .. }
@@ -420,12 +417,8 @@ impl Desk {
 
     /// An offer that may have been seen in part.
     fn lose(&mut self, reason: &str) -> Vec<Effect> {
-        let reason = reason.to_owned();
         match std::mem::replace(&mut self.phase, Phase::Free).flight() {
-            Some(flight) => vec![Effect::Uncertain {
-                ids: flight.ids,
-                reason,
-            }],
+            Some(flight) => flight.uncertain(reason),
             None => Vec::new(),
         }
     }

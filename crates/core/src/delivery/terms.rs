@@ -2,6 +2,7 @@
 
 use crate::harness::{Manifest, Sighting};
 use crate::id::MessageId;
+use crate::name::AgentName;
 use crate::session::Ending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,11 +50,11 @@ impl PausedBy {
     }
 
     /// What ends it.
-    pub fn release(self) -> &'static str {
+    pub fn release(self, agent: &AgentName) -> String {
         match self {
-            Self::Request | Self::Checkpoint => "'resume' is called over the session's socket",
-            Self::Interactive => "interactive mode is turned off",
-            Self::Viewer => "the person gives the keyboard back, or detaches",
+            Self::Request | Self::Checkpoint => format!("'ph unpause {agent}'"),
+            Self::Interactive => "interactive mode is turned off".to_owned(),
+            Self::Viewer => "the person gives the keyboard back, or detaches".to_owned(),
         }
     }
 }
@@ -129,6 +130,13 @@ pub enum Effect {
     Withdraw { ids: Vec<MessageId>, reason: String },
     /// Record that the offer of these was cut off.
     Uncertain { ids: Vec<MessageId>, reason: String },
+    /// Record that the agent is about to be reminded of the answers that it owes to these. What
+    /// comes of it is told as of an [`Effect::Offer`].
+    Remind { ids: Vec<MessageId> },
+    /// Write [`crate::owed::reminder`] of these as one turn. Else as [`Effect::Write`].
+    WriteReminder { ids: Vec<MessageId> },
+    /// Record that these will never be offered.
+    Fail { ids: Vec<MessageId>, reason: String },
 }
 
 /// What is due at a moment.

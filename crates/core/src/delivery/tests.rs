@@ -24,6 +24,7 @@ pub(super) fn letter(n: u128, priority: Priority) -> Letter {
 pub(super) fn raw(n: u128) -> Letter {
     let mut raw = letter(n, Priority::Interrupt);
     raw.message.envelope.raw = true;
+    raw.message.created_at = ms(3_000).wall;
     raw
 }
 
@@ -189,6 +190,7 @@ pub(super) type Line<'a> = (u64, Doing<'a>, &'a str);
 pub(super) enum Doing<'a> {
     Hear(Event),
     Act(&'a [Letter]),
+    Remind(&'a [Letter]),
 }
 
 fn said(effects: &[Effect]) -> String {
@@ -207,6 +209,9 @@ fn said(effects: &[Effect]) -> String {
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
         Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
+        Effect::Remind { ids } => format!("remind {}", list(ids)),
+        Effect::WriteReminder { ids } => format!("write reminder {}", list(ids)),
+        Effect::Fail { ids, .. } => format!("fail {}", list(ids)),
     });
     words.collect::<Vec<_>>().join("; ")
 }
@@ -216,6 +221,7 @@ pub(super) fn play(mut desk: Desk, lines: &[Line<'_>]) -> Desk {
         let (what, effects) = match doing {
             Doing::Hear(event) => (format!("{event:?}"), desk.on(ms(*at), event.clone())),
             Doing::Act(pending) => ("act".to_owned(), desk.act(ms(*at), pending)),
+            Doing::Remind(owed) => ("remind".to_owned(), desk.remind(ms(*at), owed)),
         };
         assert_eq!(said(&effects), *want, "{what} at {at}");
     }
@@ -251,6 +257,102 @@ fn an_offer_is_recorded_written_entered_and_proven() {
         ],
     );
     assert!(!desk.is_writing());
+}
+
+fn owed(n: u128, reminded: usize) -> Letter {
+    let mut message = message(n, "alice", "bob");
+    message.envelope.expects_reply = true;
+    let steps = [&[Step::Offered][..], &vec![Step::Reminded; reminded]].concat();
+    with_steps(&message, &steps)
+}
+
+#[test]
+fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
+    use Doing::{Act, Hear, Remind};
+    let owes = [owed(1, 0), owed(2, 9), owed(3, 10)];
+    let mail = [letter(4, Priority::Normal)];
+    let desk = play(
+        idle(),
+        &[
+            (3_000, Remind(&owes), "remind 1,2"),
+            (3_000, Remind(&owes), ""),
+            (3_000, Act(&mail), ""),
+            (3_001, recorded(&[1, 2]), "write reminder 1,2"),
+            (3_002, Hear(Event::Wrote), ""),
+            (3_052, Hear(Event::Tick), "enter"),
+            (3_053, Hear(Event::Entered), ""),
+            // It counts as working; then it is idle again.
+            (3_054, Remind(&owes), ""),
+            (5_053, Hear(Event::Tick), ""),
+            (5_053, Remind(&owes[..1]), "remind 1"),
+            // It has answered meanwhile.
+            (5_054, recorded(&[]), ""),
+            (5_055, Remind(&owes[..1]), ""),
+            (5_056, Act(&mail), "offer 4"),
+        ],
+    );
+    assert!(!desk.is_writing());
+    for desk in [
+        starting(),
+        working(),
+        blocked(),
+        paused(),
+        drafting(),
+        exited(),
+    ] {
+        play(desk, &[(3_000, Remind(&owes), "")]);
+    }
+    // What comes between the fact and the first byte goes before it.
+    for event in [
+        Event::Draft,
+        Event::Paused(PausedBy::Request),
+        dialog("Run rm?"),
+    ] {
+        let lines = [
+            (3_000, Remind(&owes), "remind 1,2"),
+            (3_000, Hear(event), ""),
+            (3_001, recorded(&[1, 2]), ""),
+            (3_002, Remind(&owes), ""),
+        ];
+        assert!(!play(idle(), &lines).is_writing());
+    }
+    let cut = [
+        (3_000, Remind(&owes), "remind 1,2"),
+        (3_001, recorded(&[1, 2]), "write reminder 1,2"),
+        (3_002, Hear(Event::WriteFailed("EIO".into())), ""),
+    ];
+    assert!(!play(idle(), &cut).is_writing());
+}
+
+#[test]
+fn a_deadline_ends_the_wait_for_an_idle_agent() {
+    let mut late = letter(1, Priority::Idle);
+    late.message.envelope.deadline = Some(ms(3_000).wall);
+    let pending = [late];
+    let busy = working();
+    let Decision::Wait { until } = busy.next(ms(2_999), &pending) else {
+        panic!("it is too early");
+    };
+    assert_eq!(until, Some(Duration::from_millis(3_000)));
+    let hold = busy.hold(ms(2_999), &pending[0], &pending).unwrap();
+    assert!(
+        hold.release.contains("goes as a normal message"),
+        "{}",
+        hold.release
+    );
+    let goes = Decision::Offer {
+        ids: vec![id(1)],
+        interrupt: false,
+    };
+    assert_eq!(busy.next(ms(3_000), &pending), goes);
+    // What holds normal mail holds it all the same, and says what became of it.
+    let hold = blocked().hold(ms(3_000), &pending[0], &pending).unwrap();
+    assert_eq!(hold.rule, "blocked");
+    assert!(
+        hold.evidence.contains("promoted from idle to normal"),
+        "{}",
+        hold.evidence
+    );
 }
 
 #[test]
@@ -537,7 +639,7 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     both.on(ms(3_400), Event::Paused(PausedBy::Checkpoint));
     let why =
         format!("{taken}; a client asked for a pause; a checkpoint was asked for, and reached");
-    let end = format!("{back}, and 'resume' is called over the session's socket");
+    let end = format!("{back}, and 'ph unpause bob'");
     check(&both, &idle_letter, &[], ["paused", &why, &end], 3_000);
     // A rule cannot hold what was not there yet.
     idle_letter.message.created_at = ms(3_200).wall;
@@ -737,6 +839,9 @@ proptest! {
                             todo.clear();
                         }
                     }
+                    effect @ (Effect::Remind { .. }
+                    | Effect::WriteReminder { .. }
+                    | Effect::Fail { .. }) => panic!("{effect:?}"),
                     Effect::Uncertain { ids, .. } => {
                         prop_assert!(is_written, "else it is taken back");
                         prop_assert!(ids.iter().all(|id| under_way.contains(id)));

@@ -192,7 +192,8 @@ fn a_question_in_the_last_moment_parks_the_text() {
 
 #[test]
 fn an_answer_goes_past_a_text_that_waits() {
-    let pending = [letter(1, Normal), raw(2)];
+    let mut pending = [letter(1, Normal), raw(2)];
+    pending[1].message.created_at = ms(3_060).wall;
     let desk = written(with(|_| ()), &pending[..1]);
     let answering = [
         looked(3_053, asks("Run rm?"), ""),
@@ -272,7 +273,7 @@ fn enter_is_pressed_again_and_the_text_never() {
 
 #[test]
 fn a_draft_on_the_screen_is_one() {
-    let pending = [letter(1, Normal), letter(2, Interrupt), raw(3)];
+    let pending = [letter(1, Normal), letter(2, Interrupt)];
     let desk = play(with(|_| ()), &[seen(2_600, holds("mine"), "")]);
     for letter in &pending {
         let hold = desk.hold(ms(2_700), letter, &pending).unwrap();

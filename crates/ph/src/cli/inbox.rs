@@ -14,14 +14,18 @@ use posthaste_store::Listing;
 Examples:
   ph inbox
   ph inbox coder-1 --all
+  ph inbox --awaiting
   ph inbox coder-1 --prompt >> prompt.md")]
 pub(super) struct Args {
     /// Whose mail
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: Option<AgentName>,
-    /// Also what was read, as long as it is not archived
+    /// Also what was read, as long as it is not archived, and what failed to reach it
     #[arg(long)]
     all: bool,
+    /// Instead, the messages that NAME has sent and still awaits a reply to
+    #[arg(long, conflicts_with_all = ["all", "prompt"])]
+    awaiting: bool,
     /// Print the block of unread mail for an agent's prompt; nothing where there is none
     #[arg(long, conflicts_with_all = ["all", "json"])]
     prompt: bool,
@@ -38,6 +42,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Listing::Unread
     };
     let letters = match context.reader()? {
+        Some(mut journal) if args.awaiting => journal.awaited(&name, context.now)?,
         Some(mut journal) => journal.inbox(&name, listing, context.now)?,
         None => Vec::new(),
     };
@@ -47,8 +52,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
         context.out.json(&messages)?;
     } else if letters.is_empty() {
-        let kind = if args.all { "mail" } else { "unread mail" };
-        context.out.line(format!("no {kind} for {name}"))?;
+        let none = match (args.awaiting, args.all) {
+            (true, _) => format!("{name} awaits no reply"),
+            (false, true) => format!("no mail for {name}"),
+            (false, false) => format!("no unread mail for {name}"),
+        };
+        context.out.line(none)?;
     } else {
         letterbox::list(context, &letters)?;
     }

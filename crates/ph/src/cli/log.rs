@@ -101,11 +101,10 @@ fn gist(record: &Record, id8: &str) -> String {
                 format!("{id8}  from {}: {body}", envelope.from)
             }
             posthaste_core::Event::Progress(progress) => {
-                let by = progress
-                    .by
-                    .map(|name| format!("by {name}"))
-                    .unwrap_or_default();
-                format!("{}  {by}", progress.message.id8())
+                let by = progress.by.map(|name| format!("by {name}"));
+                let reason = progress.reason.map(|reason| text::one_line(&reason, 120));
+                let said: Vec<String> = by.into_iter().chain(reason).collect();
+                format!("{}  {}", progress.message.id8(), said.join(": "))
             }
             posthaste_core::Event::Started(started) => {
                 let command = text::one_line(&started.command.join(" "), 80);

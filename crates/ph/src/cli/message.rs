@@ -1,6 +1,7 @@
 use super::body::not_empty;
 use super::names::complete_agents;
 use super::send::{Answer, new_id, post};
+use super::wait::WaitArgs;
 use crate::context::{Context, agent_name};
 use crate::report::{Code, Report, Result};
 use posthaste_core::Draft;
@@ -35,7 +36,8 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let draft = Draft {
         from_evidence,
         priority: context.config.priority,
+        limits: context.config.limits,
         ..Draft::new(new_id(), from, to, not_empty(text)?)
     };
-    post(context, &[draft], Answer::Sentence)
+    post(context, &[draft], Answer::Sentence, &WaitArgs::default())
 }

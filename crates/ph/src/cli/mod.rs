@@ -3,6 +3,7 @@
 //! Each verb is its arguments (whose comments are its help) and one function from the context and
 //! those arguments to an exit code. Rules live in the core, storage in the store.
 
+mod answer;
 mod archive;
 mod attach;
 mod body;
@@ -27,6 +28,7 @@ mod message;
 mod misread;
 mod names;
 mod nudge;
+mod pause;
 mod peek;
 mod read;
 mod replay;
@@ -39,6 +41,7 @@ mod show;
 mod status;
 mod stop;
 mod thread;
+mod wait;
 mod why;
 
 use crate::context::{Context, Said};
@@ -104,6 +107,9 @@ enum Verb {
     Replay(replay::Args),
     Stop(stop::Args),
     Restart(restart::Args),
+    Pause(pause::PauseArgs),
+    Unpause(pause::UnpauseArgs),
+    Answer(answer::Args),
     Nudge(nudge::Args),
     Send(send::Args),
     Message(message::Args),
@@ -203,6 +209,9 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
         Verb::Replay(args) => replay::run(context, &args),
         Verb::Stop(args) => stop::run(context, &args),
         Verb::Restart(args) => restart::run(context, &args),
+        Verb::Pause(args) => pause::pause(context, &args),
+        Verb::Unpause(args) => pause::unpause(context, &args),
+        Verb::Answer(args) => answer::run(context, args),
         Verb::Nudge(args) => nudge::run(context, &args),
         Verb::Send(args) => send::run(context, args),
         Verb::Message(args) => message::run(context, args),

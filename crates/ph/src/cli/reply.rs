@@ -1,6 +1,7 @@
 use super::body::{BodyArgs, one_line};
 use super::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
 use super::send::{Answer, new_id, post};
+use super::wait::WaitArgs;
 use crate::context::Context;
 use crate::report::{Code, Result};
 use crate::times;
@@ -14,7 +15,8 @@ use posthaste_core::{AgentName, Body, Draft, IdPrefix, Priority};
 #[command(after_help = "\
 Examples:
   ph reply 3fa8c1d2 'Done, see commit 1a2b3c'
-  ph reply 3fa8c1d2 --file report.md")]
+  ph reply 3fa8c1d2 --file report.md
+  ph reply 3fa8c1d2 'Which branch?' --wait read --timeout 10m")]
 pub(super) struct Args {
     /// The message to answer: its id or its beginning
     #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
@@ -30,6 +32,11 @@ pub(super) struct Args {
     /// Who it is from [default: PH_AGENT, else human]
     #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     from: Option<AgentName>,
+    /// Remind its recipient of it until it has answered in turn
+    #[arg(long)]
+    expects_reply: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -52,11 +59,13 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         body: Body::Inline(body),
         priority: args.priority.unwrap_or(context.config.priority),
         reply_to: Some(parent.id),
+        expects_reply: args.expects_reply,
+        limits: context.config.limits,
         // Answering a note to oneself is one's own explicit wish.
         allow_self: true,
         ..Draft::new(new_id(), from, to, "")
     };
-    post(context, &[draft], Answer::Id)
+    post(context, &[draft], Answer::Id, &args.wait)
 }
 
 fn answered(subject: &str) -> String {

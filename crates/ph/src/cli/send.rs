@@ -1,7 +1,9 @@
+use super::answer;
 use super::body::{BodyArgs, one_line};
 use super::names::{
     IdParser, NameParser, Recipients, RecipientsParser, complete_agents, complete_ids, priority,
 };
+use super::wait::{self, WaitArgs};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
@@ -10,8 +12,11 @@ use crate::session::client::{Client, PROMPT};
 use crate::times::{self, parse_duration, parse_point};
 use jiff::SignedDuration;
 use posthaste_core::message::INLINE_LIMIT;
-use posthaste_core::{AgentName, Body, Draft, IdPrefix, MessageId, Priority};
-use posthaste_store::{Job, Posted, files};
+use posthaste_core::receipt::End;
+use posthaste_core::{
+    AgentName, Body, Draft, IdPrefix, Letter, MessageId, Priority, ReceiptState, Timestamp, why,
+};
+use posthaste_store::{Job, Journal, Posted, files};
 use posthaste_wire::{self as wire, method};
 
 /// Write to one or more agents
@@ -25,7 +30,10 @@ Examples:
   ph send coder-1,coder-2 --priority interrupt 'Stop: main is broken'
   git diff | ph send reviewer --subject 'today' --file -
   ph send coder-1 --in 10m 'Time to commit'
-  ph send coder-1 --key nightly-42 'The nightly build failed'")]
+  ph send coder-1 --key nightly-42 'The nightly build failed'
+  ph send coder-1 --priority idle --deadline 1h 'Update the changelog'
+  ph send coder-1 --expects-reply 'Is the release ready?'
+  ph send coder-1 --wait offered --timeout 30s 'Are you there?'")]
 pub(super) struct Args {
     /// Who it is for; several names are separated by commas
     #[arg(value_name = "TO", value_parser = RecipientsParser, add = complete_agents())]
@@ -57,9 +65,24 @@ pub(super) struct Args {
     /// Deliver it no sooner than after this long
     #[arg(long = "in", value_name = "D", id = "after", value_parser = parse_duration)]
     after: Option<SignedDuration>,
+    /// Wait for an idle agent no longer than this; then it goes as a normal message
+    #[arg(long, value_name = "D", value_parser = parse_duration)]
+    deadline: Option<SignedDuration>,
+    /// Remind its recipient of it, each time it becomes idle, until it has replied
+    #[arg(long)]
+    expects_reply: bool,
+    /// A reply to this message is not expected any more
+    #[arg(long, value_name = "ID", value_parser = IdParser, add = complete_ids())]
+    closes: Option<IdPrefix>,
+    /// Type the text as it is, then Enter: the answer to a question of the program's (see 'ph
+    /// answer')
+    #[arg(long, conflicts_with_all = ["subject", "priority", "reply_to", "ttl", "at", "after", "deadline", "expects_reply", "closes"])]
+    raw: bool,
     /// Allow a message to oneself
     #[arg(long)]
     allow_self: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -74,14 +97,16 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         })?),
         (None, None) => None,
     };
-    let reply_to = match &args.reply_to {
-        Some(prefix) => {
-            let mut journal = context.reader()?;
-            Some(context.find(journal.as_mut(), prefix)?.message.id)
-        }
-        None => None,
-    };
+    let reply_to = meant(context, args.reply_to.as_ref())?;
+    let closes = meant(context, args.closes.as_ref())?;
     let Recipients(to) = args.to;
+    if args.raw && to.len() > 1 {
+        return Err(Report::usage("--raw answers one agent at a time"));
+    }
+    if args.ttl.is_some_and(|ttl| args.deadline >= Some(ttl)) {
+        return Err(Report::usage("it would expire before its deadline")
+            .hint("make --deadline shorter than --ttl"));
+    }
     let answer = if to.len() > 1 {
         Answer::Ids
     } else {
@@ -94,16 +119,33 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         to,
         subject: args.subject.clone(),
         body: Body::Inline(body.clone()),
-        priority: args.priority.unwrap_or(context.config.priority),
+        priority: match args.priority {
+            _ if args.raw => Priority::Interrupt,
+            said => said.unwrap_or(context.config.priority),
+        },
         reply_to,
         key: args.key.clone(),
         ttl: args.ttl,
         not_before,
+        deadline: args.deadline,
+        expects_reply: args.expects_reply,
+        closes,
         allow_self: args.allow_self,
-        raw: false,
+        raw: args.raw,
+        limits: context.config.limits,
     });
     let drafts: Vec<_> = drafts.collect();
-    post(context, &drafts, answer)
+    post(context, &drafts, answer, &args.wait)
+}
+
+/// The message that an id on the command line means.
+fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageId>> {
+    let Some(prefix) = prefix else {
+        return Ok(None);
+    };
+    let mut journal = context.reader()?;
+    let letter = context.find(journal.as_mut(), prefix)?;
+    Ok(Some(letter.message.id))
 }
 
 /// How the answer names what was stored.
@@ -118,13 +160,36 @@ pub(super) enum Answer {
 }
 
 /// Stores messages, all or none, and says so: after the answer, what can wait is done.
-pub(super) fn post(context: &mut Context, drafts: &[Draft], answer: Answer) -> Result<Code> {
+pub(super) fn post(
+    context: &mut Context,
+    drafts: &[Draft],
+    answer: Answer,
+    wait: &WaitArgs,
+) -> Result<Code> {
+    let wait = wait.begin();
+    let (sent, journal) = store(context, drafts)?;
+    let has_failed = sent.iter().any(|sent| sent.failed.is_some());
+    // Who waits for it hears of it in JSON only when that is over.
+    if wait.is_none() || !context.json || has_failed {
+        tell(context, &sent, answer)?;
+    }
+    if let Some(journal) = journal {
+        letterbox::leave(journal);
+    }
+    undelivered(&sent)?;
+    let Some(wait) = wait else {
+        return Ok(Code::Ok);
+    };
+    let sent: Vec<_> = sent.into_iter().map(|sent| (sent.id, sent.to)).collect();
+    wait::until(context, wait, &sent, answer == Answer::Ids)
+}
+
+fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<Journal>)> {
     // A live recipient takes its own mail, and is the faster for it.
     if let [draft] = drafts
-        && let Some(sent) = over_the_socket(context, draft)
+        && let Some(sent) = over_the_socket(context, draft)?
     {
-        tell(context, &[sent], answer)?;
-        return Ok(Code::Ok);
+        return Ok((vec![sent], None));
     }
     let job = Job::Post {
         now: context.now,
@@ -137,9 +202,26 @@ pub(super) fn post(context: &mut Context, drafts: &[Draft], answer: Answer) -> R
         .zip(drafts)
         .map(|(posted, draft)| sent(context, posted, draft))
         .collect::<Result<Vec<_>>>()?;
-    tell(context, &sent, answer)?;
-    letterbox::leave(journal);
-    Ok(Code::Ok)
+    Ok((sent, Some(journal)))
+}
+
+/// Says which were stored and will never be delivered.
+fn undelivered(sent: &[Done]) -> Result<()> {
+    let failed = sent.iter().filter_map(|sent| {
+        let why = sent.failed.as_ref()?;
+        let id = sent.id;
+        Some(format!(
+            "message {id} was stored and is not delivered: {why}"
+        ))
+    });
+    let failed: Vec<String> = failed.collect();
+    match failed.split_last() {
+        None => Ok(()),
+        Some((last, others)) => {
+            others.iter().for_each(note);
+            Err(Report::refused(last).hint("'ph show' tells what led to it"))
+        }
+    }
 }
 
 /// What became of a message, whichever way it went.
@@ -148,48 +230,58 @@ struct Done {
     to: AgentName,
     /// Where another stood in the journal already: whether with this text.
     repeated: Option<bool>,
+    /// Why it will never be delivered, where that is so.
+    failed: Option<String>,
     /// Its whole shape, where that is asked for.
     shape: Option<wire::Message>,
 }
 
 /// Hands a message to the session of its recipient. Where none answers in time, or it is refused,
 /// the journal decides: under the same id it is the same message.
-fn over_the_socket(context: &Context, draft: &Draft) -> Option<Done> {
+fn over_the_socket(context: &Context, draft: &Draft) -> Result<Option<Done>> {
     let Body::Inline(body) = &draft.body else {
-        return None;
+        return Ok(None);
     };
-    if body.len() > INLINE_LIMIT {
-        return None;
-    }
-    let mut client = Client::of(&context.home, &draft.to)?;
-    let sent = client.call(
-        &method::Send {
-            id: Some(draft.id),
-            from: Some(draft.from.clone()),
-            from_evidence: Some(draft.from_evidence),
-            to: Some(draft.to.clone()),
-            subject: draft.subject.clone(),
-            priority: Some(draft.priority),
-            reply_to: draft.reply_to.map(IdPrefix::from),
-            key: draft.key.clone(),
-            ttl_ms: draft
-                .ttl
-                .map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
-            not_before: draft.not_before,
-            allow_self: draft.allow_self,
-            raw: draft.raw,
-            ..method::Send::new(body.clone())
-        },
-        PROMPT,
-    );
-    let sent = sent.ok()?;
-    Some(Done {
+    let send = call(draft, body);
+    let sent = if draft.raw {
+        Some(answer::hand_over(context, draft, &send)?)
+    } else if body.len() > INLINE_LIMIT {
+        None
+    } else {
+        let client = Client::of(&context.home, &draft.to);
+        client.and_then(|mut client| client.call(&send, PROMPT).ok())
+    };
+    Ok(sent.map(|sent| Done {
         id: sent.message.id,
         to: draft.to.clone(),
         repeated: is_repeat(sent.is_new, sent.message.id, draft)
             .then(|| sent.message.body == *body),
+        failed: (sent.message.receipt == ReceiptState::Failed.as_str())
+            .then(|| sent.message.reason.clone().unwrap_or_default()),
         shape: Some(sent.message),
-    })
+    }))
+}
+
+fn call(draft: &Draft, body: &str) -> method::Send {
+    let millis = |d: SignedDuration| u64::try_from(d.as_millis()).unwrap_or(u64::MAX);
+    method::Send {
+        id: Some(draft.id),
+        from: Some(draft.from.clone()),
+        from_evidence: Some(draft.from_evidence),
+        to: Some(draft.to.clone()),
+        subject: draft.subject.clone(),
+        priority: Some(draft.priority),
+        reply_to: draft.reply_to.map(IdPrefix::from),
+        key: draft.key.clone(),
+        ttl_ms: draft.ttl.map(millis),
+        not_before: draft.not_before,
+        deadline_ms: draft.deadline.map(millis),
+        expects_reply: draft.expects_reply,
+        closes: draft.closes.map(IdPrefix::from),
+        allow_self: draft.allow_self,
+        raw: draft.raw,
+        ..method::Send::new(body)
+    }
 }
 
 /// Whether another message stood there under the same key. One with this very id is this one: a
@@ -214,8 +306,17 @@ fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
         id: message.id,
         to: message.to.clone(),
         repeated,
+        failed: failure(&posted.letter, context.now),
         shape,
     })
+}
+
+/// Why a message will never be delivered, where it ended as soon as it was stored.
+fn failure(letter: &Letter, now: Timestamp) -> Option<String> {
+    match letter.standing.end {
+        Some(End::Failed) => Some(why::reason(letter, now).unwrap_or_default()),
+        Some(End::Archived | End::Deleted | End::Cancelled | End::Expired) | None => None,
+    }
 }
 
 fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {

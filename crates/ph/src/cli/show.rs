@@ -43,6 +43,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     more.extend(envelope.key.clone().map(|key| ("key", key)));
     more.extend(envelope.not_before.map(|time| ("not before", show(time))));
     more.extend(envelope.expires_at.map(|time| ("expires", show(time))));
+    more.extend(envelope.deadline.map(|time| ("deadline", show(time))));
+    more.extend(envelope.closes.map(|id| ("closes", id.to_string())));
+    more.extend(envelope.cause.map(|id| ("cause", id.to_string())));
     if envelope.hops > 0 {
         more.push(("hops", envelope.hops.to_string()));
     }

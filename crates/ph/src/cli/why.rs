@@ -27,17 +27,22 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let since = context.config.time.show(why.since, context.now);
     match why.reason {
-        Some(reason) => {
+        Some(reason) if why.held => {
             field(context, "held", &reason)?;
             field(context, "rule", &why.rule.unwrap_or_default())?;
             field(context, "since", &since)?;
             field(context, "evidence", &why.evidence.unwrap_or_default())?;
             field(context, "release", &why.release.unwrap_or_default())?;
         }
-        None => {
-            field(context, "not held", &format!("it is {}", why.receipt))?;
+        reason => {
+            let because = reason.map_or(String::new(), |reason| format!(": {reason}"));
+            let how = format!("it is {}{because}", why.receipt);
+            field(context, "not held", &how)?;
             field(context, "since", &since)?;
         }
+    }
+    if let Some(reply) = why.reply {
+        field(context, "reply", &reply)?;
     }
     Ok(Code::Ok)
 }

@@ -8,7 +8,7 @@ use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, log};
 use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::turn::{self, Entry, Input};
-use posthaste_core::{Letter, MessageId, text};
+use posthaste_core::{Letter, MessageId, owed, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -39,17 +39,32 @@ pub(crate) enum Report {
 
 /// Takes the keyboard and records the offer.
 pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Drafts) -> Report {
-    let lease = match shared.keyboard.lease(drafts).await {
-        Some(Ok(lease)) => lease,
-        // The keys have told the desk already, or are about to.
-        Some(Err(HasDraft)) => return Report::Event(Event::Barred),
-        None => return Report::Event(Event::NotRecorded(GONE.to_owned())),
-    };
     let job = Job::Offer {
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
         route: ROUTE.to_owned(),
+    };
+    begin(shared, job, drafts).await
+}
+
+/// Takes the keyboard and records that the agent is reminded.
+pub(crate) async fn remind(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Drafts) -> Report {
+    let job = Job::Remind {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        ids,
+        route: ROUTE.to_owned(),
+    };
+    begin(shared, job, drafts).await
+}
+
+async fn begin(shared: Rc<Shared>, job: Job, drafts: Drafts) -> Report {
+    let lease = match shared.keyboard.lease(drafts).await {
+        Some(Ok(lease)) => lease,
+        // The keys have told the desk already, or are about to.
+        Some(Err(HasDraft)) => return Report::Event(Event::Barred),
+        None => return Report::Event(Event::NotRecorded(GONE.to_owned())),
     };
     match shared.books.commit(job).await {
         Ok(Ok(Done::Moved(moved))) => Report::Offering {
@@ -86,6 +101,15 @@ pub(crate) async fn write(
 pub(crate) async fn strokes(lease: Lease, keys: Vec<u8>, typed: Event) -> Report {
     Report::Event(match lease.write(keys).await {
         Ok(()) => typed,
+        Err(error) => Event::WriteFailed(error.to_string()),
+    })
+}
+
+/// Types what reminds the agent of the answers that it owes.
+pub(crate) async fn write_reminder(lease: Lease, letters: Vec<Letter>, input: Input) -> Report {
+    let text = turn::enclose(&owed::reminder(&letters), input);
+    Report::Event(match lease.write(text).await {
+        Ok(()) => Event::Wrote,
         Err(error) => Event::WriteFailed(error.to_string()),
     })
 }
@@ -154,13 +178,21 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
             cut: Cut::These(ids),
             reason,
         }),
+        Effect::Fail { ids, reason } => Some(Job::Fail {
+            now,
+            agent,
+            ids,
+            reason,
+        }),
         Effect::Key(_)
         | Effect::Offer { .. }
         | Effect::Write { .. }
         | Effect::Enter
         | Effect::Look
         | Effect::Strokes(_)
-        | Effect::Resume => None,
+        | Effect::Resume
+        | Effect::Remind { .. }
+        | Effect::WriteReminder { .. } => None,
     }
 }
 
@@ -170,8 +202,15 @@ pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
         now: crate::times::now(),
         agent: shared.agent.clone(),
     };
-    if let Err(error) = shared.books.commit(job).await {
-        log::line(format!("what expired could not be recorded: {error}"));
+    loop {
+        match shared.books.commit(job.clone()).await {
+            Ok(Ok(Done::Expired(expired))) if expired.more => {}
+            Ok(_) => break,
+            Err(error) => {
+                log::line(format!("what expired could not be recorded: {error}"));
+                break;
+            }
+        }
     }
     Report::Recorded
 }

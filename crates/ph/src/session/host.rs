@@ -15,7 +15,7 @@ use super::{Shared, child, log, place, process};
 use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
-use posthaste_core::{AgentName, Timestamp};
+use posthaste_core::{AgentName, Limits, Timestamp};
 use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_store::Writer;
 use posthaste_store::{Cut, Home, Job, Patience};
@@ -105,6 +105,7 @@ struct Running {
     agent: AgentName,
     run: Uuid,
     harness: Arc<Manifest>,
+    limits: Limits,
     books: Books,
     sockets: Vec<Listening>,
     /// Held until the very end.
@@ -157,6 +158,7 @@ async fn run(orders: Orders) -> Result<()> {
         agent: launch.name.clone(),
         run: record.run,
         harness,
+        limits: orders.limits,
         books,
         sockets,
         _name: claim,
@@ -324,6 +326,7 @@ impl Running {
         let shared = Rc::new(Shared {
             agent: self.agent.clone(),
             home,
+            limits: self.limits,
             child: (record.child_pid, record.child_started),
             books: self.books.clone(),
             terminal: terminal.clone(),

@@ -39,7 +39,7 @@ use clerk::Wish;
 use hub::Hub;
 use keyboard::Keyboard;
 use lines::Room;
-use posthaste_core::AgentName;
+use posthaste_core::{AgentName, Limits};
 use posthaste_store::Home;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -53,6 +53,8 @@ use viewer::ViewerId;
 struct Shared {
     agent: AgentName,
     home: Home,
+    /// What is too much mail between agents.
+    limits: Limits,
     /// The program's pid, and when the kernel started it.
     child: (u32, u64),
     books: Books,

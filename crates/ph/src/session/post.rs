@@ -1,14 +1,17 @@
 //! Mail that comes in over the socket: on disk before its sender is answered.
 
 use super::Shared;
+use super::clerk::Wish;
 use super::dispatch::{denial, failure};
 use super::peer::{Look, Peer};
 use jiff::SignedDuration;
-use posthaste_core::{AgentName, Body, Draft, Evidence, MessageId, Priority};
-use posthaste_store::{Done, Job, Posted, files};
+use posthaste_core::why::{self, Why};
+use posthaste_core::{AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, owed};
+use posthaste_store::{Done, Error, Job, Posted, files};
 use posthaste_wire::method::{Send, Sent};
 use posthaste_wire::rpc::Failure;
 use posthaste_wire::{Message, plain};
+use tokio::sync::oneshot;
 use uuid::Uuid;
 
 /// Who sends. What a sender says of itself is believed as far as nothing speaks against it: none
@@ -39,6 +42,7 @@ fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String
     let id = MessageId(Uuid::new_v4());
     let mut draft = Draft::new(id, from, shared.agent.clone(), body);
     draft.from_evidence = from_evidence;
+    draft.limits = shared.limits;
     draft
 }
 
@@ -55,16 +59,22 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
     draft.to = send.to.unwrap_or(draft.to);
     draft.subject = send.subject;
     draft.priority = send.priority.unwrap_or(Priority::Normal);
+    if send.raw {
+        answerable(shared, &draft.to).await?;
+        draft.priority = Priority::Interrupt;
+    }
     draft.key = send.key;
     draft.not_before = send.not_before;
     draft.allow_self = send.allow_self;
     draft.raw = send.raw;
-    draft.ttl = send
-        .ttl_ms
-        .map(|ms| SignedDuration::from_millis(i64::try_from(ms).unwrap_or(i64::MAX)));
+    draft.ttl = send.ttl_ms.map(millis);
+    draft.deadline = send.deadline_ms.map(millis);
+    draft.expects_reply = send.expects_reply;
     if let Some(prefix) = send.reply_to {
-        let parent = shared.books.ask(move |journal| journal.find(&prefix)).await;
-        draft.reply_to = Some(parent.map_err(|error| failure(&error))?.message.id);
+        draft.reply_to = Some(find(shared, prefix).await?);
+    }
+    if let Some(prefix) = send.closes {
+        draft.closes = Some(find(shared, prefix).await?);
     }
     let posted = store(shared, draft).await?;
     let letter = &posted.letter;
@@ -78,6 +88,33 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
         message: Message::new(letter, body, crate::times::now()),
         is_new: posted.is_new,
     })
+}
+
+fn millis(count: u64) -> SignedDuration {
+    SignedDuration::from_millis(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
+    let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
+    Ok(found.map_err(|error| failure(&error))?.message.id)
+}
+
+/// Whether the program may have a question that bytes as they are would answer.
+async fn answerable(shared: &Shared, to: &AgentName) -> Result<(), Failure> {
+    let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
+    if *to != shared.agent {
+        return Err(refused("what is typed as it is goes to its own session"));
+    }
+    let (tell, told) = oneshot::channel();
+    let tell = move |why| {
+        let _ = tell.send(why);
+    };
+    shared.wish(Wish::Answerable(Box::new(tell))).await;
+    match told.await {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(refused(why)),
+        Err(_) => Err(refused("the session is ending")),
+    }
 }
 
 /// The same in the plain dialect.
@@ -96,14 +133,50 @@ pub(crate) async fn plain(
     let (from, evidence) = sender(shared, peer, from, None)?;
     let mut draft = draft(shared, from, evidence, send.body);
     draft.raw = send.raw;
-    draft.priority = if send.raw {
-        Priority::Interrupt
-    } else {
-        send.priority
-    };
+    draft.priority = send.priority;
+    if send.raw {
+        answerable(shared, &draft.to).await?;
+        draft.priority = Priority::Interrupt;
+    }
+    draft.expects_reply = send.expects_response;
+    if !send.expects_response {
+        draft.closes = closes(shared, &draft.from, &send.er_trigger_id).await?;
+    }
     // Whether an agent may write to itself is for its own command to ask; here it has.
     draft.allow_self = true;
-    Ok(store(shared, draft).await?.letter.message.id)
+    let letter = store(shared, draft).await?.letter;
+    match why::why(&letter, crate::times::now()) {
+        // In this dialect what is stored and will never arrive is refused; 'ph show' has it.
+        Why::Arrived {
+            reason: Some(reason),
+            ..
+        } => Err(Failure::invalid_params(format!(
+            "message {} was stored and is not delivered: {reason}",
+            letter.message.id
+        ))),
+        Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(letter.message.id),
+    }
+}
+
+/// What a message of the plain dialect closes. The name of a reminder of the original's that is not
+/// known here, or not this sender's, closes nothing, as there: the message goes all the same.
+async fn closes(
+    shared: &Shared,
+    from: &AgentName,
+    trigger: &str,
+) -> Result<Option<MessageId>, Failure> {
+    let Ok(prefix) = IdPrefix::parse(trigger) else {
+        return Ok(None);
+    };
+    match shared.books.ask(move |journal| journal.find(&prefix)).await {
+        Ok(letter) => {
+            let message = &letter.message;
+            let is_open = message.envelope.expects_reply && owed::may_close(from, message);
+            Ok(is_open.then_some(message.id))
+        }
+        Err(Error::NotFound(_) | Error::Ambiguous { .. }) => Ok(None),
+        Err(error) => Err(failure(&error)),
+    }
 }
 
 async fn store(shared: &Shared, draft: Draft) -> Result<Posted, Failure> {

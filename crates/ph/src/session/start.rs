@@ -4,11 +4,12 @@
 //! its standard output, whether it runs; from then on there is only its socket.
 
 use super::place::{Launch, Place, Record};
+use crate::config::Config;
 use crate::harness::Catalogue;
 use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
-use posthaste_core::text;
-use posthaste_store::{Home, Patience};
+use posthaste_core::{Limits, text};
+use posthaste_store::Home;
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
@@ -24,6 +25,7 @@ pub(crate) const HOST: &str = "__session";
 pub(crate) struct Orders {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
+    pub(crate) limits: Limits,
     pub(crate) launch: Launch,
     /// What is known of its kind, as of now.
     pub(crate) harness: Manifest,
@@ -103,7 +105,7 @@ fn check_text(what: &str, path: &Path, hint: &str) -> Result<()> {
 
 pub(crate) fn start(
     home: &Home,
-    patience: Patience,
+    config: &Config,
     launch: Launch,
     audience: Audience,
 ) -> Result<Started> {
@@ -136,7 +138,8 @@ pub(crate) fn start(
         .map_err(cannot)?;
     let orders = Orders {
         home: home.path().to_owned(),
-        patience: patience.0,
+        patience: config.patience.0,
+        limits: config.limits,
         launch,
         harness,
         audience,

@@ -276,7 +276,8 @@ fn mail_that_never_stops_coming_holds_up_none_of_it() {
             scope.spawn(|| {
                 let mut wire = Wire::to(socket);
                 while !is_over.load(Ordering::Relaxed) {
-                    wire.result("send", json!({"from": "a", "body": "x"}));
+                    // A person: of an agent this would be a storm.
+                    wire.result("send", json!({"from": "human", "body": "x"}));
                 }
             });
         }

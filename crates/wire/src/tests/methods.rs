@@ -149,6 +149,9 @@ fn our_methods_for_mail() {
             key: Some("k".to_owned()),
             ttl_ms: Some(1_000),
             not_before: Some(at(0)),
+            deadline_ms: Some(2_000),
+            expects_reply: true,
+            closes: Some(prefix("9b0e")),
             allow_self: true,
             raw: true,
         },
@@ -157,7 +160,8 @@ fn our_methods_for_mail() {
             concat!(
                 r#"{{"id":"{}","from":"a","from_evidence":"ancestry","to":"bob","subject":"s","#,
                 r#""body":"two\nlines","priority":"idle-first","reply_to":"3fa8","key":"k","#,
-                r#""ttl_ms":1000,"not_before":"2026-01-23T10:00:00Z","allow_self":true,"raw":true}}"#
+                r#""ttl_ms":1000,"not_before":"2026-01-23T10:00:00Z","deadline_ms":2000,"#,
+                r#""expects_reply":true,"closes":"9b0e","allow_self":true,"raw":true}}"#
             ),
             ID
         ),
@@ -168,7 +172,7 @@ fn our_methods_for_mail() {
         Call::Show,
         r#"{"id":"3fa8"}"#,
         &format!(
-            r#"{{{MESSAGE},"key":null,"not_before":null,"expires_at":null,"hops":0,"file":"/m/bob/1.md"}}"#
+            r#"{{{MESSAGE},"key":null,"not_before":null,"expires_at":null,"deadline":null,"hops":0,"cause":null,"expects_reply":false,"reply":null,"closes":null,"file":"/m/bob/1.md"}}"#
         ),
     );
     check(
@@ -176,7 +180,7 @@ fn our_methods_for_mail() {
         Call::Why,
         &format!(r#"{{"id":"{ID}"}}"#),
         &format!(
-            r#"{{"id":"{ID}","receipt":"offered","held":false,"rule":null,"reason":null,"since":"2026-01-23T10:00:02Z","evidence":null,"release":null}}"#
+            r#"{{"id":"{ID}","receipt":"offered","held":false,"rule":null,"reason":null,"since":"2026-01-23T10:00:02Z","evidence":null,"release":null,"reply":null}}"#
         ),
     );
     check(method::Inbox { all: false }, Call::Inbox, "{}", "[]");

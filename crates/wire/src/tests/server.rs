@@ -83,8 +83,14 @@ impl Server {
             Call::Nudge(_) => method::Nudge::answer(&Nudged::Held {
                 reason: "a draft".to_owned(),
             }),
-            Call::Pause(_) => method::Pause::answer(&Paused { paused: true }),
-            Call::Resume(_) => method::Resume::answer(&Paused { paused: false }),
+            Call::Pause(_) => method::Pause::answer(&Paused {
+                paused: true,
+                reason: None,
+            }),
+            Call::Resume(_) => method::Resume::answer(&Paused {
+                paused: false,
+                reason: None,
+            }),
             Call::Session(_) => method::Session::answer(&session()),
             Call::Peek(_) => method::Peek::answer(&Screen {
                 lines: vec!["$ ".to_owned()],

@@ -45,6 +45,7 @@ impl Clerk {
             Wish::Pause { on, sink } => self.pause(on, sink),
             Wish::Interactive { enabled, sink } => self.interact(enabled, sink),
             Wish::Nudge { text, sink } => self.nudge(text, sink),
+            Wish::Answerable(tell) => tell(self.desk.bars_an_answer()),
             Wish::Take(viewer) => self.take(viewer),
             Wish::Release(viewer) => self.release(viewer),
         }
@@ -64,8 +65,10 @@ impl Clerk {
             }
             self.is_checkpoint_asked = false;
         }
-        let paused = self.is_paused();
-        let answer = method::Paused { paused };
+        let answer = method::Paused {
+            paused: self.is_paused(),
+            reason: self.desk.paused_because().filter(|_| !on),
+        };
         if on {
             sink.answer::<method::Pause>(&answer);
         } else {

@@ -13,6 +13,8 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) pending: Pending,
+    /// The answers that the agent owes.
+    pub(super) owed: Vec<Letter>,
     pub(super) unread: u64,
     /// The last fact that listeners were told of; none before the first look.
     pub(super) seq: Option<u64>,
@@ -104,7 +106,7 @@ impl Clerk {
         let held = self.desk.hold(now, &letter, &self.view.pending.due);
         let reason = match why::why_live(&letter, now.wall, held) {
             Why::Held(hold) => Some(hold.reason),
-            Why::Arrived { .. } => None,
+            Why::Arrived { reason, .. } => reason,
         };
         MessageEvent {
             id: letter.message.id,
@@ -173,6 +175,11 @@ impl View {
         journal.expect_in_place()?;
         let now = crate::times::now();
         let pending = journal.pending(agent, now)?;
+        let mut owed = journal.owed(agent, now)?;
+        // A reminder names them; it does not tell them again.
+        for letter in &mut owed {
+            letter.message.envelope.body = Body::Inline(String::new());
+        }
         let unread = journal.count(agent, now)?.unread;
         let head = journal.head()?;
         let mut happened = Vec::new();
@@ -181,6 +188,7 @@ impl View {
         }
         Ok(Self {
             pending,
+            owed,
             unread,
             seq: Some(head),
             happened,

@@ -67,6 +67,8 @@ pub(crate) enum Wish {
         text: String,
         sink: Sink,
     },
+    /// Why an answer to the program's question would answer nothing.
+    Answerable(Tell<Option<&'static str>>),
     /// A viewer wants the keyboard to itself.
     Take(ViewerId),
     Release(ViewerId),
@@ -109,8 +111,9 @@ pub(crate) struct Clerk {
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
-    /// What is being offered: as it was looked up before that was recorded.
-    offered: Vec<Letter>,
+    /// What is being offered, or the agent reminded of: as it was looked up before that was
+    /// recorded.
+    in_hand: Vec<Letter>,
     /// How many errands are under way.
     errands: usize,
     reports: mpsc::Sender<Report>,
@@ -153,7 +156,7 @@ impl Clerk {
             trouble: None,
             is_stale: true,
             lease: None,
-            offered: Vec::new(),
+            in_hand: Vec::new(),
             errands: 0,
             reports,
             reported,
@@ -196,6 +199,7 @@ impl Clerk {
         let pulse = self.outset.pulse.clone();
         let mut drafted = self.outset.drafted.clone();
         let mut sighted = self.outset.sighted.clone();
+        self.send(errands::expire(self.shared.clone()));
         self.first_look().await;
         let status = loop {
             self.proceed();
@@ -249,7 +253,7 @@ impl Clerk {
             let again = if unread < SOON { SOON / 100 } else { SOON / 4 };
             Instant::now() + again
         });
-        let input = input.filter(|_| !self.view.pending.due.is_empty());
+        let input = input.filter(|_| self.has_more_to_type());
         let forget = self
             .forgets_at()
             .map(|at| at.max(Instant::now() + SOON / 100));
@@ -305,6 +309,10 @@ impl Clerk {
     /// more, because some of that may go before it; then it begins whatever comes meanwhile.
     fn act(&mut self) {
         let is_sure = std::mem::take(&mut self.is_sure);
+        if self.is_fresh {
+            let lapsed = self.desk.lapsed(self.now(), &self.view.pending.due);
+            self.perform(lapsed);
+        }
         let (now, pending) = (self.now(), &self.view.pending.due);
         let is_due =
             self.is_fresh && matches!(self.desk.next(now, pending), Decision::Offer { .. });
@@ -317,6 +325,9 @@ impl Clerk {
         } else if is_due {
             let effects = self.desk.act(now, pending);
             self.perform(effects);
+        } else if self.is_fresh && is_current {
+            let effects = self.desk.remind(now, &self.view.owed);
+            self.perform(effects);
         } else if let Some(look) = &mut self.looking {
             // What is due when it is done may be due for another reason than when it was begun.
             look.is_sure = false;
@@ -326,7 +337,7 @@ impl Clerk {
     /// Sees whether the program reads what is typed, where there is more to type. Nobody tells us
     /// when it does.
     fn look_at_input(&mut self) {
-        if self.view.pending.due.is_empty() || self.desk.is_writing() {
+        if !self.has_more_to_type() || self.desk.is_writing() {
             return;
         }
         let is_unread = self.shared.keyboard.is_unread();
@@ -352,6 +363,11 @@ impl Clerk {
         }
     }
 
+    /// Whether mail waits, or the agent owes answers of which it may be reminded.
+    fn has_more_to_type(&self) -> bool {
+        !self.view.pending.due.is_empty() || !self.view.owed.is_empty()
+    }
+
     fn output(&mut self) {
         self.heard_at = self.outset.pulse.last();
         self.tell(Event::Output);
@@ -374,25 +390,25 @@ impl Clerk {
                 Effect::Offer { ids } => {
                     // What is known of the mail is old as soon as this is recorded.
                     self.outdate();
-                    self.offered = self.letters(&ids);
-                    let drafts = if self.desk.puts_aside() {
-                        Drafts::PutAside
-                    } else {
-                        Drafts::Kept
-                    };
-                    self.send(errands::offer(shared, ids, drafts));
+                    self.in_hand = pick(&self.view.pending.due, &ids);
+                    self.send(errands::offer(shared, ids, self.drafts()));
+                }
+                Effect::Remind { ids } => {
+                    self.outdate();
+                    self.in_hand = pick(&self.view.owed, &ids);
+                    self.send(errands::remind(shared, ids, self.drafts()));
                 }
                 Effect::Write { ids } => {
-                    let mut letters = std::mem::take(&mut self.offered);
-                    letters.retain(|letter| ids.contains(&letter.message.id));
                     let input = self.desk.input();
-                    if letters.len() != ids.len() {
-                        // Never less than what is claimed.
-                        let why = "its text is not at hand".to_owned();
-                        self.send(std::future::ready(Report::Event(Event::WriteFailed(why))));
-                    } else if let Some(lease) = self.lease.clone() {
-                        self.send(errands::write(shared, lease, letters, input));
-                    }
+                    self.write(&ids, |letters, lease| {
+                        errands::write(shared, lease, letters, input)
+                    });
+                }
+                Effect::WriteReminder { ids } => {
+                    let input = self.desk.input();
+                    self.write(&ids, |letters, lease| {
+                        errands::write_reminder(lease, letters, input)
+                    });
                 }
                 Effect::Enter => {
                     let enter = self.desk.enter_key().to_vec();
@@ -401,12 +417,41 @@ impl Clerk {
                 Effect::Strokes(keys) => self.stroke(keys, Event::Stroked),
                 Effect::Look => self.send(errands::look(shared)),
                 Effect::Resume => self.send(errands::resume(shared)),
+                effect @ Effect::Fail { .. } => {
+                    self.outdate();
+                    self.send(errands::record(shared, effect));
+                }
                 effect @ (Effect::Offered { .. }
                 | Effect::Withdraw { .. }
                 | Effect::Uncertain { .. }) => {
                     self.send(errands::record(shared, effect));
                 }
             }
+        }
+    }
+
+    /// What becomes of a person's draft when the keyboard is taken.
+    fn drafts(&self) -> Drafts {
+        if self.desk.puts_aside() {
+            Drafts::PutAside
+        } else {
+            Drafts::Kept
+        }
+    }
+
+    /// Has what is in hand typed.
+    fn write<F>(&mut self, ids: &[MessageId], errand: impl FnOnce(Vec<Letter>, Lease) -> F)
+    where
+        F: Future<Output = Report> + 'static,
+    {
+        let letters = pick(&self.in_hand, ids);
+        self.in_hand.clear();
+        if letters.len() != ids.len() {
+            // Never less than what is claimed.
+            let why = "its text is not at hand".to_owned();
+            self.send(std::future::ready(Report::Event(Event::WriteFailed(why))));
+        } else if let Some(lease) = self.lease.clone() {
+            self.send(errand(letters, lease));
         }
     }
 
@@ -426,15 +471,6 @@ impl Clerk {
         });
     }
 
-    /// The letters of a turn, in its order.
-    fn letters(&self, ids: &[MessageId]) -> Vec<Letter> {
-        let due = &self.view.pending.due;
-        ids.iter()
-            .filter_map(|id| due.iter().find(|letter| letter.message.id == *id))
-            .cloned()
-            .collect()
-    }
-
     fn hear(&mut self, report: Report) {
         self.errands -= 1;
         match report {
@@ -452,6 +488,14 @@ impl Clerk {
         self.outdate();
         self.is_stale = true;
     }
+}
+
+/// The letters of a turn, in its order.
+fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+    ids.iter()
+        .filter_map(|id| letters.iter().find(|letter| letter.message.id == *id))
+        .cloned()
+        .collect()
 }
 
 fn far() -> Instant {

@@ -1,0 +1,99 @@
+//! Answers to a program's questions: bytes that go in as they are. One answers the question that
+//! stood open when it was sent, and is never typed into anything else.
+
+use super::{Desk, Effect};
+use crate::activity::Activity;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::receipt::Proven;
+use jiff::Timestamp;
+
+pub(super) const GONE: &str = "the question that it was to answer is gone";
+
+impl Desk {
+    /// Why an answer would answer nothing now.
+    pub fn bars_an_answer(&self) -> Option<&'static str> {
+        match self.activity().activity {
+            Activity::Exited => Some("the program has exited"),
+            Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => self
+                .has_no_question()
+                .then_some("the program waits for no answer"),
+        }
+    }
+
+    /// Whether it is known that no question stands open.
+    pub(super) fn has_no_question(&self) -> bool {
+        self.knows_dialogs() && self.dialog.is_none()
+    }
+
+    /// The answers of which it is clear that they will never be given.
+    pub fn lapsed(&self, now: Moment, pending: &[Letter]) -> Vec<Effect> {
+        let effect = |letter: &Letter| {
+            let reason = self.lapse(letter)?.to_owned();
+            let ids = vec![letter.message.id];
+            letter
+                .is_pending(now.wall)
+                .then_some(Effect::Fail { ids, reason })
+        };
+        pending.iter().filter_map(effect).collect()
+    }
+
+    pub(super) fn lapse(&self, letter: &Letter) -> Option<&'static str> {
+        if !letter.message.envelope.raw {
+            return None;
+        }
+        let since = self.dialog.as_ref().map(|dialog| dialog.since.wall);
+        lapse(letter, self.begun.wall, self.knows_dialogs(), since)
+    }
+}
+
+/// Why a raw message of a session that began then can never be typed. `question` is since when one
+/// stands open, as far as that is known.
+fn lapse(
+    letter: &Letter,
+    begun: Timestamp,
+    knows: bool,
+    question: Option<Timestamp>,
+) -> Option<&'static str> {
+    let sent = letter.message.created_at;
+    let is_another = question.is_some_and(|since| since > sent);
+    if letter.standing.proven == Proven::Uncertain {
+        // Nobody may say yes twice.
+        Some("it may have been typed already, and an answer is not given twice")
+    } else if sent < begun {
+        Some("it was an answer to a program that has ended")
+    } else if is_another || (knows && question.is_none()) {
+        Some(GONE)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::{message, with_steps};
+    use crate::receipt::Step::{self, *};
+
+    #[test]
+    fn an_answer_is_for_one_question_of_one_program() {
+        let sent = message(1, "alice", "bob").created_at;
+        let second = |by: i64| sent + jiff::SignedDuration::from_secs(by);
+        let check = |steps: &[Step], begun: i64, knows, question: Option<i64>, want: bool| {
+            let letter = with_steps(&message(1, "alice", "bob"), steps);
+            let found = lapse(&letter, second(begun), knows, question.map(second));
+            assert_eq!(
+                found.is_none(),
+                want,
+                "{steps:?} {begun} {knows} {question:?}"
+            );
+        };
+        check(&[], -1, false, None, true);
+        check(&[], 1, false, None, false);
+        check(&[], -1, true, None, false);
+        check(&[], -1, true, Some(-1), true);
+        check(&[], -1, true, Some(1), false);
+        check(&[Offering, Withdrawn], -1, false, None, true);
+        check(&[Offering, Uncertain], -1, false, None, false);
+    }
+}

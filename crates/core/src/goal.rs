@@ -1,0 +1,122 @@
+//! How far a sender wants to see its message come, and whether it has.
+
+use crate::message::Message;
+use crate::receipt::{End, Proven, Standing};
+use jiff::Timestamp;
+use std::fmt;
+use std::str::FromStr;
+
+/// Declared nearest first: what has come to a later one has come to those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Goal {
+    Offered,
+    Accepted,
+    Read,
+}
+
+impl Goal {
+    pub const ALL: [Self; 3] = [Self::Offered, Self::Accepted, Self::Read];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Offered => "offered",
+            Self::Accepted => "accepted",
+            Self::Read => "read",
+        }
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("there is no such receipt to wait for")]
+pub struct GoalError;
+
+impl FromStr for Goal {
+    type Err = GoalError;
+    fn from_str(text: &str) -> Result<Self, GoalError> {
+        let found = Self::ALL.into_iter().find(|goal| goal.as_str() == text);
+        found.ok_or(GoalError)
+    }
+}
+
+/// How a message stands to a goal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    Reached,
+    /// It has ended otherwise, and will never come there.
+    Never,
+    NotYet,
+}
+
+impl Goal {
+    pub fn progress(self, message: &Message, standing: Standing, now: Timestamp) -> Progress {
+        let standing = standing.at(message, now);
+        if furthest(standing) >= Some(self) {
+            return Progress::Reached;
+        }
+        match standing.end {
+            None => Progress::NotYet,
+            Some(End::Archived | End::Deleted | End::Cancelled | End::Expired | End::Failed) => {
+                Progress::Never
+            }
+        }
+    }
+}
+
+/// What is proven of it. Who has put a message away has dealt with it.
+fn furthest(standing: Standing) -> Option<Goal> {
+    match (standing.end, standing.proven) {
+        (Some(End::Archived), _) => Some(Goal::Read),
+        (_, _) if standing.read => Some(Goal::Read),
+        (_, Proven::Accepted) => Some(Goal::Accepted),
+        (_, Proven::Offered) => Some(Goal::Offered),
+        (_, Proven::Stored | Proven::Offering | Proven::Uncertain) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::{message, with_steps};
+    use crate::receipt::Step::{self, *};
+
+    #[test]
+    fn a_goal_is_reached_by_what_is_proven_alone() {
+        let check = |steps: &[Step], want: &str| {
+            let mut message = message(1, "alice", "bob");
+            message.envelope.expires_at = Some(Timestamp::from_second(900).unwrap());
+            let standing = with_steps(&message, steps).standing;
+            let told = Goal::ALL.map(|goal| {
+                let progress = goal.progress(&message, standing, message.created_at);
+                match progress {
+                    super::Progress::Reached => '+',
+                    super::Progress::Never => '-',
+                    super::Progress::NotYet => '.',
+                }
+            });
+            assert_eq!(String::from_iter(told), want, "{steps:?}");
+        };
+        check(&[], "...");
+        check(&[Offering], "...");
+        check(&[Offering, Uncertain], "...");
+        check(&[Shown], "...");
+        check(&[Offering, Offered], "+..");
+        check(&[Offering, Offered, Accepted], "++.");
+        check(&[Read], "+++");
+        check(&[Archived], "+++");
+        check(&[Offered, Read, Unread], "+..");
+        check(&[Cancelled], "---");
+        check(&[Failed], "---");
+        check(&[Offering, Offered, Deleted], "+--");
+        let message = message(1, "alice", "bob");
+        let mut mortal = message.clone();
+        mortal.envelope.expires_at = Some(message.created_at);
+        let progress = Goal::Offered.progress(&mortal, Standing::default(), message.created_at);
+        assert_eq!(progress, super::Progress::Never);
+    }
+}

@@ -1,0 +1,101 @@
+//! Promotion: a message with a deadline waits for an idle agent until then and no longer, so that
+//! one that is always busy cannot starve it.
+//!
+//! Nothing is stored of it but the deadline: who looks at a later time sees another priority.
+
+use crate::mail::Letter;
+use crate::message::{Envelope, Message};
+use crate::moment::Moment;
+use crate::priority::Priority;
+use crate::why::Hold;
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// The priority that a message has at `now`.
+pub fn priority(message: &Message, now: Timestamp) -> Priority {
+    match promoted_from(message, now) {
+        Some(_) => Priority::Normal,
+        None => message.envelope.priority,
+    }
+}
+
+/// The priority that it was sent with, where that is not the one it has at `now`.
+pub fn promoted_from(message: &Message, now: Timestamp) -> Option<Priority> {
+    let is_late = promotes_at(&message.envelope).is_some_and(|at| at <= now);
+    is_late.then_some(message.envelope.priority)
+}
+
+/// When a message is promoted, if it has not been offered by then. What does not wait for an idle
+/// agent has nothing to be promoted to.
+pub fn promotes_at(envelope: &Envelope) -> Option<Timestamp> {
+    match envelope.priority {
+        Priority::Interrupt | Priority::Normal => None,
+        Priority::IdleFirst | Priority::Idle => envelope.deadline,
+    }
+}
+
+/// What stands in the receipt of an offer.
+pub fn evidence(message: &Message, now: Timestamp) -> Option<String> {
+    let from = promoted_from(message, now)?;
+    let deadline = message.envelope.deadline?;
+    Some(format!(
+        "promoted from {from} to normal: its deadline was {deadline}"
+    ))
+}
+
+/// What holds a message, with what its deadline has to do with that.
+pub(crate) fn told(mut hold: Hold, message: &Message, now: Timestamp) -> Hold {
+    if let Some(promoted) = evidence(message, now) {
+        hold.evidence = format!("{}; {promoted}", hold.evidence);
+    } else if let Some(deadline) = promotes_at(&message.envelope)
+        && hold.rule == "working"
+    {
+        hold.release = format!(
+            "{}, or its deadline comes ({deadline}) and it goes as a normal message",
+            hold.release
+        );
+    }
+    hold
+}
+
+/// When something about these changes by the clock alone, on the monotonic one: one comes due, is
+/// promoted or runs out of time.
+pub(crate) fn next_time(now: Moment, pending: &[Letter]) -> Option<Duration> {
+    let times = pending.iter().flat_map(|letter| {
+        let envelope = &letter.message.envelope;
+        [
+            envelope.not_before,
+            promotes_at(envelope),
+            envelope.expires_at,
+        ]
+    });
+    let next = times.flatten().filter(|time| *time > now.wall).min()?;
+    let wait = Duration::try_from(next.duration_since(now.wall)).ok()?;
+    Some(now.mono.saturating_add(wait))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::message;
+
+    #[test]
+    fn what_waits_for_an_idle_agent_waits_no_longer_than_its_deadline() {
+        let deadline = Timestamp::from_second(2_000).unwrap();
+        let check = |sent: Priority, now: i64, want: Priority| {
+            let mut message = message(1, "alice", "bob");
+            message.envelope.priority = sent;
+            message.envelope.deadline = Some(deadline);
+            let now = Timestamp::from_second(now).unwrap();
+            assert_eq!(priority(&message, now), want, "{sent} at {now}");
+            assert_eq!(promoted_from(&message, now).is_some(), sent != want);
+        };
+        for early in [Priority::Idle, Priority::IdleFirst] {
+            check(early, 1_999, early);
+            check(early, 2_000, Priority::Normal);
+        }
+        for other in [Priority::Normal, Priority::Interrupt] {
+            check(other, 2_000, other);
+        }
+    }
+}

@@ -1,0 +1,72 @@
+use super::body::not_empty;
+use super::names::{NameParser, complete_agents};
+use super::send::{self, Answer, new_id};
+use super::wait::WaitArgs;
+use crate::context::Context;
+use crate::report::{Code, Report, Result};
+use crate::session::client::{Client, NoAnswer, PATIENT};
+use posthaste_core::{AgentName, Draft, Priority};
+use posthaste_wire::method;
+
+/// Answer a question that an agent's program asks, such as for a permission
+///
+/// The text goes to its terminal as it is, then Enter: without a header, and without looking at
+/// what it is typed into. Refused where it is known that no question stands open, and where the
+/// agent does not run. The same as 'ph send --raw'.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  ph peek coder-1
+  ph answer coder-1 y
+  ph answer coder-1 2 --wait offered --timeout 5s")]
+pub(super) struct Args {
+    /// The agent's name
+    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    name: AgentName,
+    /// What to type
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Who answers [default: PH_AGENT, else human]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    from: Option<AgentName>,
+    #[command(flatten)]
+    wait: WaitArgs,
+}
+
+pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    let draft = Draft {
+        from_evidence,
+        priority: Priority::Interrupt,
+        raw: true,
+        limits: context.config.limits,
+        ..Draft::new(new_id(), from, args.name, not_empty(args.text)?)
+    };
+    send::post(context, &[draft], Answer::Id, &args.wait)
+}
+
+/// Hands an answer to the session whose program is to have it. There is no other way: what is not
+/// typed now must not be typed into something else later.
+pub(super) fn hand_over(
+    context: &Context,
+    draft: &Draft,
+    send: &method::Send,
+) -> Result<method::Sent> {
+    let name = &draft.to;
+    let Some(mut client) = Client::of(&context.home, name) else {
+        return Err(Report::refused(format!(
+            "no session of {name} is running: there is nothing to answer"
+        ))
+        .hint(format!("'ph send {name}' leaves a message")));
+    };
+    client.call(send, PATIENT).map_err(|error| match error {
+        NoAnswer::Refused(failure) => Report::refused(failure.message).hint(format!(
+            "'ph peek {name}' shows what it shows; 'ph send {name}' leaves a message"
+        )),
+        NoAnswer::Silence => Report::storage(format!("the session of {name} does not answer"))
+            .hint(format!(
+                "'ph show {}' says whether it was stored",
+                draft.id.id8()
+            )),
+    })
+}
