@@ -300,7 +300,7 @@ fn without_a_terminal_it_runs_in_the_background() {
         "evidence": "it was started and has not been quiet since", "pid": "…", "child_pid": "…",
         "socket": path_text(&stage.home().join("sockets/json.sock")),
         "command": ["sleep", "1000"], "cwd": path_text(&stage.user()), "harness": "generic",
-        "started_at": "…", "unread": 0, "queued": 0, "ended_at": null, "exit": null,
+        "started_at": "…", "unread": 0, "queued": 0, "paused": null, "ended_at": null, "exit": null,
     });
     assert_eq!(known, want);
     let listed = stage.run("ls --json").json();

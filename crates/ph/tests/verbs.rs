@@ -118,6 +118,12 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     assert_eq!(stage.why(&id)["release"], "'ph unpause bot'");
     let told = stage.run("pause bot --json").json();
     assert_eq!(told, json!({"name": "bot", "paused": true, "reason": null}));
+    let status = stage.run("status bot").ok();
+    assert!(
+        status.contains("paused     a client asked for a pause"),
+        "{status}"
+    );
+    assert!(stage.run("ls").ok().contains("idle, paused"));
     assert!(agent.heard().is_empty());
     assert_eq!(
         stage.run("unpause bot").ok(),

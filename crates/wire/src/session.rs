@@ -59,6 +59,9 @@ pub struct Session {
     pub started_at: Timestamp,
     pub unread: u64,
     pub queued: u64,
+    /// What holds its mail back, where somebody does.
+    #[serde(default)]
+    pub paused: Option<String>,
     /// Null while it runs.
     pub ended_at: Option<Timestamp>,
     /// How it ended: `exit 0`, `signal 9`, `crashed`; null while it runs.

@@ -94,6 +94,7 @@ fn row(session: &Session, now: Timestamp) -> [String; 6] {
     let activity = match (&session.exit, &session.blocked_on) {
         (Some(exit), _) => format!("exited: {exit}"),
         (None, Some(on)) => format!("blocked: {}", text::one_line(on, 30)),
+        (None, None) if session.paused.is_some() => format!("{}, paused", session.activity),
         (None, None) => session.activity.to_string(),
     };
     [

@@ -39,6 +39,9 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "activity", &activity)?;
     field(context, "since", &since)?;
     field(context, "evidence", &session.evidence)?;
+    if let Some(why) = &session.paused {
+        field(context, "paused", why)?;
+    }
     field(context, "unread", &session.unread.to_string())?;
     field(context, "queued", &session.queued.to_string())?;
     field(context, "command", &session.command.join(" "))?;

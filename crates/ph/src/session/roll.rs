@@ -164,6 +164,7 @@ impl Record {
             started_at: self.started_at,
             unread: 0,
             queued: 0,
+            paused: None,
             ended_at: None,
             exit: None,
         }
@@ -197,6 +198,7 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
         started_at: run.started_at,
         unread,
         queued,
+        paused: None,
         ended_at,
         exit: Some(exit),
     })

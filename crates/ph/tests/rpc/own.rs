@@ -210,7 +210,7 @@ fn a_session_says_what_it_is_and_what_it_shows() {
     let known = wire.result("session", json!({}));
     assert_eq!(known, session.ph.run("status bot --json").json());
     let keys: Vec<&String> = known.as_object().expect("an object").keys().collect();
-    assert_eq!(keys.len(), 16, "{keys:?}");
+    assert_eq!(keys.len(), 17, "{keys:?}");
     for (field, want) in [
         ("name", json!("bot")),
         ("pid", json!(session.pid)),

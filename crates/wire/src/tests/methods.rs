@@ -229,7 +229,7 @@ fn our_methods_for_the_session() {
             r#""since":"2026-01-23T10:01:00Z","evidence":"hook PermissionRequest","pid":10,"#,
             r#""child_pid":11,"socket":"/run/bob.sock","command":["claude","--model","x y"],"#,
             r#""cwd":"/src","harness":"claude","started_at":"2026-01-23T10:00:00Z","unread":1,"#,
-            r#""queued":2,"ended_at":null,"exit":null}"#
+            r#""queued":2,"paused":"a client asked for a pause","ended_at":null,"exit":null}"#
         ),
     );
     check(

@@ -83,6 +83,7 @@ fn session() -> Session {
         started_at: at(0),
         unread: 1,
         queued: 2,
+        paused: Some("a client asked for a pause".to_owned()),
         ended_at: None,
         exit: None,
     }

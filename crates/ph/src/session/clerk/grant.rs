@@ -182,6 +182,7 @@ impl Clerk {
             evidence: judged.evidence,
             unread: self.view.unread,
             queued: self.view.pending.queued,
+            paused: self.desk.paused_because(),
             ended_at,
             exit,
             ..record.session()
