@@ -291,7 +291,7 @@ impl Desk {
         };
         let (flight, until) = (flight.clone(), *until);
         match self.verdict(&flight) {
-            _ if self.dialog.is_some() => self.leave(now, flight, ASKED),
+            _ if self.dialog.is_some() => self.leave(now, &flight, ASKED),
             Some(how) => self.finish(now, flight, how),
             None if until <= now.mono => self.look(flight, Before::Retry),
             None => Vec::new(),
@@ -301,21 +301,21 @@ impl Desk {
     fn retry(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         let has_more = flight.enters <= self.manner.harness.submit.retries;
         match self.verdict(&flight) {
-            _ if self.dialog.is_some() => self.leave(now, flight, ASKED),
+            _ if self.dialog.is_some() => self.leave(now, &flight, ASKED),
             Some(how) => self.finish(now, flight, how),
             None if has_more => {
                 self.phase = Phase::Entering(flight);
                 vec![Effect::Enter]
             }
-            None => self.leave(now, flight, "; the input box still holds it"),
+            None => self.leave(now, &flight, "; the input box still holds it"),
         }
     }
 
     /// The text stands in the box, and is left there: what comes after it waits.
-    fn leave(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
+    fn leave(&mut self, now: Moment, flight: &Flight, how: &str) -> Vec<Effect> {
         self.drafting.left.clone_from(&flight.shown);
-        let evidence = self.evidence(&flight, how);
-        self.complete(now, &flight, evidence)
+        let evidence = self.evidence(flight, how);
+        self.complete(now, flight, evidence)
     }
 
     fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {

@@ -11,11 +11,11 @@ use std::os::unix::fs::PermissionsExt;
 /// Puts a manifest into the home.
 fn teach_home(stage: &Stage, name: &str, manifest: &str) {
     let dir = stage.home().join("harness");
-    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::create_dir_all(&dir).expect("a directory");
     for dir in [stage.home(), dir.clone()] {
-        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).unwrap();
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).expect("it is ours");
     }
-    std::fs::write(dir.join(format!("{name}.toml")), manifest).unwrap();
+    std::fs::write(dir.join(format!("{name}.toml")), manifest).expect("a file");
 }
 
 fn named(name: &str, more: &str) -> String {

@@ -28,7 +28,8 @@ fn nothing_is_written_before_the_sign_of_readiness() {
 }
 
 fn time(value: &Value) -> jiff::Timestamp {
-    value.as_str().unwrap().parse().unwrap()
+    let text = value.as_str().expect("a text");
+    text.parse().expect("a time")
 }
 
 #[test]
