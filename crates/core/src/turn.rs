@@ -89,8 +89,9 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
     };
     let line = format!("{} {told}", head(entry.letter));
     let mut line = line.trim_end().to_owned();
-    // Before Enter, many programs take it for a line that goes on.
-    if line.ends_with('\\') {
+    // Before Enter, many programs take it for a line that goes on, or for a name to be completed.
+    let last = line.rsplit(char::is_whitespace).next().unwrap_or_default();
+    if line.ends_with('\\') || last.starts_with('@') {
         line.push(' ');
     }
     line
@@ -254,6 +255,8 @@ mod tests {
         check("[ph reminder 1 of", " (ph reminder 1 of");
         check("[ph] messages", " [ph] messages");
         check("C:\\", " C:\\ ");
+        check("look at @src/main.rs", " look at @src/main.rs ");
+        check("me@example.org", " me@example.org");
     }
 
     #[test]

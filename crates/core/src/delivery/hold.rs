@@ -1,6 +1,6 @@
 //! The rules that hold a message back, and what is said of them.
 
-use super::{Desk, Lane, PausedBy, Phase};
+use super::{Before, Desk, Lane, PausedBy, Phase};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -184,14 +184,13 @@ impl Desk {
             }));
         }
         match &self.phase {
-            Phase::Breaking { flight, keys, .. } if is_in(flight) => Some(Some(Hold {
-                rule: "interrupting",
-                since: flight.since.wall,
-                reason: "it interrupts what the agent is doing, and waits for that to stop"
-                    .to_owned(),
-                evidence: format!("the interrupt key was pressed {keys} time(s)"),
-                release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
-            })),
+            Phase::Breaking { flight, keys, .. } if is_in(flight) => {
+                Some(Some(interrupting(flight, *keys)))
+            }
+            Phase::Looking {
+                flight,
+                before: Before::Key(next),
+            } if is_in(flight) => Some(Some(interrupting(flight, next.saturating_sub(1)))),
             Phase::Written { flight, .. } if is_in(flight) => {
                 let withheld = self.withheld(flight);
                 Some(withheld.map(|rule| self.describe(rule, letter)))
@@ -346,6 +345,16 @@ impl Desk {
             Lane::Raw | Lane::Normal | Lane::Idle => "",
         };
         format!("the program waits for an answer ({what}){stays}")
+    }
+}
+
+fn interrupting(flight: &super::Flight, keys: u8) -> Hold {
+    Hold {
+        rule: "interrupting",
+        since: flight.since.wall,
+        reason: "it interrupts what the agent is doing, and waits for that to stop".to_owned(),
+        evidence: format!("the interrupt key was pressed {keys} time(s)"),
+        release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
     }
 }
 

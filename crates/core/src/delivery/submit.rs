@@ -12,6 +12,8 @@ use std::time::Duration;
 
 /// How long a program may take to empty its box when the keys for it are pressed.
 const EMPTIES: Duration = Duration::from_secs(2);
+const LET_GO: &str = "; the input box let go of it";
+const ASKED: &str = "; a question opened before the input box was seen to let go of it";
 const WRITTEN: &str = "written whole to the terminal of the running program";
 
 /// What a look comes before.
@@ -80,7 +82,8 @@ impl Desk {
         else {
             return Vec::new();
         };
-        if *self.drafting.field() == Field::Empty || *until <= now.mono {
+        let is_empty = *self.drafting.field() == Field::Empty;
+        if is_empty || self.dialog.is_some() || *until <= now.mono {
             let flight = flight.clone();
             return self.look(flight, Before::Text);
         }
@@ -265,65 +268,53 @@ impl Desk {
             flight,
             until: now.mono + self.manner.harness.submit.retry_after.get(),
         };
-        Vec::new()
+        self.confirm(now)
     }
 
-    /// Whether the box still holds what was written.
-    fn stands(&self, flight: &Flight) -> bool {
+    /// What the screen says of a text after Enter; nothing while the box still holds it.
+    fn verdict(&self, flight: &Flight) -> Option<&'static str> {
+        let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
         match self.drafting.field() {
-            Field::Holds(text) => {
-                let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
-                flight.shown.as_ref() == Some(text) && aside != Some(text)
-            }
-            Field::Empty | Field::Unseen => false,
+            Field::Holds(text) if aside == Some(text) => Some(LET_GO),
+            Field::Holds(text) if flight.shown.as_ref() == Some(text) => None,
+            Field::Holds(_) | Field::Empty => Some(LET_GO),
+            Field::Unseen => Some("; the input box is out of sight"),
         }
     }
 
-    /// Sees whether the box has let go of the text.
+    /// Sees whether the box has let go of the text. Where a question opens, a person must be able
+    /// to answer it, and Enter is not pressed again.
     pub(super) fn confirm(&mut self, now: Moment) -> Vec<Effect> {
         let Phase::Confirming { flight, until } = &self.phase else {
             return Vec::new();
         };
         let (flight, until) = (flight.clone(), *until);
-        if !self.stands(&flight) {
-            self.finish(now, flight, "; the input box let go of it")
-        } else if self.dialog.is_some() {
-            // A person must be able to answer; Enter is not pressed again.
-            self.leave(
-                now,
-                flight,
-                "; a question opened, and the text may not be submitted",
-            )
-        } else if until <= now.mono {
-            self.look(flight, Before::Retry)
-        } else {
-            Vec::new()
+        match self.verdict(&flight) {
+            _ if self.dialog.is_some() => self.leave(now, &flight, ASKED),
+            Some(how) => self.finish(now, flight, how),
+            None if until <= now.mono => self.look(flight, Before::Retry),
+            None => Vec::new(),
         }
     }
 
     fn retry(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        if !self.stands(&flight) {
-            return self.finish(now, flight, "; the input box let go of it");
+        let has_more = flight.enters <= self.manner.harness.submit.retries;
+        match self.verdict(&flight) {
+            _ if self.dialog.is_some() => self.leave(now, &flight, ASKED),
+            Some(how) => self.finish(now, flight, how),
+            None if has_more => {
+                self.phase = Phase::Entering(flight);
+                vec![Effect::Enter]
+            }
+            None => self.leave(now, &flight, "; the input box still holds it"),
         }
-        if self.dialog.is_some() {
-            return self.leave(
-                now,
-                flight,
-                "; a question opened, and the text may not be submitted",
-            );
-        }
-        if flight.enters > self.manner.harness.submit.retries {
-            return self.leave(now, flight, "; the input box still holds it");
-        }
-        self.phase = Phase::Entering(flight);
-        vec![Effect::Enter]
     }
 
     /// The text stands in the box, and is left there: what comes after it waits.
-    fn leave(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
+    fn leave(&mut self, now: Moment, flight: &Flight, how: &str) -> Vec<Effect> {
         self.drafting.left.clone_from(&flight.shown);
-        let evidence = self.evidence(&flight, how);
-        self.complete(now, &flight, evidence)
+        let evidence = self.evidence(flight, how);
+        self.complete(now, flight, evidence)
     }
 
     fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {

@@ -6,6 +6,7 @@ use crate::activity::tests::ms;
 use crate::harness::{Claim, Field, Manifest, Says, Sighting, Source};
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
+use proptest::prelude::*;
 use std::sync::Arc;
 
 /// A program whose input box, questions and work can be seen.
@@ -145,7 +146,7 @@ fn a_question_in_the_last_moment_parks_the_text() {
         let hold = desk.hold(ms(3_060), &pending[0], &pending);
         assert_eq!(rule(hold), "blocked");
         let other = letter(3, Interrupt);
-        let hold = desk.hold(ms(3_060), &other, &[other.clone()]);
+        let hold = desk.hold(ms(3_060), &other, std::slice::from_ref(&other));
         assert_eq!(rule(hold), "in-flight");
         desk
     };
@@ -448,4 +449,139 @@ fn the_screen_decides_what_is_work() {
     play(desk, &rests);
     assert!(with(|_| ()).knows_dialogs() && !super::tests::starting().knows_dialogs());
     assert_eq!(id(1), later[0].message.id);
+}
+
+/// What can be seen at any moment.
+fn sighting() -> impl Strategy<Value = Sighting> {
+    let field = prop_oneof![
+        3 => Just(Field::Empty),
+        1 => Just(Field::Unseen),
+        2 => Just(Field::Holds("text".to_owned())),
+        1 => Just(Field::Holds("mine".to_owned())),
+    ];
+    let says = prop_oneof![
+        Just(vec![]),
+        Just(claims(Says::Working).claims),
+        Just(claims(Says::Idle).claims),
+    ];
+    let dialog = prop_oneof![3 => Just(None), 1 => Just(Some("Run rm?".to_owned()))];
+    (field, says, dialog).prop_map(|(field, claims, dialog)| Sighting {
+        ready: false,
+        claims,
+        field: if dialog.is_some() {
+            Field::Unseen
+        } else {
+            field
+        },
+        dialog,
+    })
+}
+
+fn happening() -> impl Strategy<Value = Option<Event>> {
+    prop_oneof![
+        8 => Just(None),
+        2 => Just(Some(Event::Tick)),
+        1 => Just(Some(Event::Output)),
+        4 => sighting().prop_map(|sighting| Some(Event::Seen(sighting))),
+        1 => Just(Some(Event::Draft)),
+        1 => Just(Some(Event::DraftGone)),
+        1 => Just(Some(Event::Paste(true))),
+        1 => Just(Some(Event::WriteFailed("EIO".to_owned()))),
+    ]
+}
+
+proptest! {
+    /// Whatever a screen shows and whenever: one turn at a time, written once and ended once;
+    /// Enter only right after a look that shows no question.
+    #[test]
+    fn no_screen_misleads_a_desk(
+        lanes in proptest::collection::vec(
+            proptest::sample::select(&[Normal, Interrupt, Idle][..]), 1..6),
+        happenings in proptest::collection::vec((happening(), sighting(), 0..1_500_u64), 1..200),
+        quits: bool,
+    ) {
+        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| letter(n, *lane)).collect();
+        pending.sort_by_key(|letter| letter.message.envelope.priority);
+        let mut desk = with(|manifest| {
+            manifest.draft.stash = Some(keys("ctrl+s"));
+            manifest.draft.restore = Some(keys("ctrl+y"));
+            manifest.draft.clear = Some(keys("ctrl+u"));
+            manifest.interrupt.quits_when_idle = quits;
+        });
+        let mut now = 3_000;
+        let mut todo: Option<Event> = None;
+        let mut under_way: Vec<MessageId> = Vec::new();
+        let mut has_written = false;
+        for (event, shown, pass) in happenings {
+            now += pass;
+            let event = match (event, &todo) {
+                (Some(event), _) => event,
+                (None, Some(Event::Looked(_))) => {
+                    todo = None;
+                    Event::Looked(shown)
+                }
+                (None, Some(_)) => todo.take().expect("it is there"),
+                (None, None) => Event::Tick,
+            };
+            let last = match &event {
+                Event::Looked(sighting) => Some(sighting.clone()),
+                _ => None,
+            };
+            let is_failure = matches!(event, Event::WriteFailed(_));
+            let mut effects = desk.on(ms(now), event);
+            if is_failure && !effects.is_empty() {
+                todo = None;
+            }
+            effects.extend(desk.act(ms(now), &pending));
+            for effect in effects {
+                match effect {
+                    Effect::Offer { ids } => {
+                        prop_assert!(under_way.is_empty(), "one at a time");
+                        pending.retain(|l| !ids.contains(&l.message.id));
+                        todo = Some(Event::Recorded(ids.clone()));
+                        under_way = ids;
+                        has_written = false;
+                    }
+                    Effect::Write { ids } => {
+                        prop_assert!(!std::mem::replace(&mut has_written, true), "once");
+                        prop_assert_eq!(&ids, &under_way);
+                        todo = Some(Event::Wrote);
+                    }
+                    Effect::Enter => {
+                        prop_assert!(has_written);
+                        let last = last.as_ref().expect("Enter follows a look");
+                        prop_assert_eq!(&last.dialog, &None);
+                        todo = Some(Event::Entered);
+                    }
+                    Effect::Look => todo = Some(Event::Looked(Sighting::default())),
+                    Effect::Strokes(_) => todo = Some(Event::Stroked),
+                    Effect::Resume => todo = Some(Event::Resumed),
+                    Effect::Key(_) => {
+                        let sure = last.as_ref().is_some_and(|seen| {
+                            seen.dialog.is_some() || seen.claims == claims(Says::Working).claims
+                        });
+                        let is_blocked = matches!(desk.activity().activity, Activity::Blocked(_));
+                        prop_assert!(!quits || sure || is_blocked, "it might quit");
+                    }
+                    Effect::Withdraw { ids, .. } => {
+                        prop_assert!(!has_written);
+                        under_way.retain(|id| !ids.contains(id));
+                    }
+                    Effect::Offered { ids, .. } | Effect::Uncertain { ids, .. } => {
+                        prop_assert!(has_written);
+                        prop_assert_eq!(&ids, &under_way, "each once");
+                        under_way.clear();
+                    }
+                }
+            }
+            // Every wait has a reason, and whoever waits for somebody's answer lets him type.
+            for letter in &pending {
+                let is_due = matches!(desk.next(ms(now), &pending), Decision::Offer { .. });
+                let held = desk.hold(ms(now), letter, &pending).is_some();
+                prop_assert!(held || is_due, "{letter:?}");
+            }
+            let is_blocked = matches!(desk.activity().activity, Activity::Blocked(_));
+            prop_assert!(todo.is_some() || !is_blocked || !desk.is_writing());
+        }
+    }
 }

@@ -77,12 +77,18 @@ impl Manifest {
         });
         let asks = claims.iter().find(|claim| claim.says == Says::Blocked);
         let ready = &self.ready;
+        let dialog = dialog.or_else(|| asks.map(|claim| claim.evidence.clone()));
+        // What a question offers to choose from is no input of anybody's.
+        let field = match dialog {
+            Some(_) => Field::Unseen,
+            None => self.field(glance),
+        };
         Sighting {
             ready: finds(&ready.title, glance.title)
                 || finds(&ready.cursor, row)
                 || finds(&ready.screen, Some(&screen)),
-            dialog: dialog.or_else(|| asks.map(|claim| claim.evidence.clone())),
-            field: self.field(glance),
+            dialog,
+            field,
             claims,
         }
     }
@@ -156,4 +162,163 @@ fn called(source: Source) -> &'static str {
 
 fn finds(patterns: &[Pattern], text: Option<&str>) -> bool {
     text.is_some_and(|text| patterns.iter().any(|pattern| pattern.is_in(text)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::LazyLock;
+
+    fn patterns(all: &[&str]) -> Vec<Pattern> {
+        let pattern = |text: &&str| (*text).to_owned().try_into().unwrap();
+        all.iter().map(pattern).collect()
+    }
+
+    /// What was measured of a few agents: what is on their screens, and what it means.
+    fn like_claude() -> Manifest {
+        let mut manifest = Manifest::generic();
+        manifest.activity.title.working = patterns(&["^[⠂⠐]"]);
+        manifest.activity.title.idle = patterns(&["^✳"]);
+        manifest.activity.screen.working = patterns(&["esc to interrupt"]);
+        manifest.ready.screen = patterns(&["^❯"]);
+        manifest.dialogs.push(super::super::Dialog {
+            name: "permission".to_owned(),
+            pattern: patterns(&[r"Do you want to (?<what>.+)\?\n❯ 1\. Yes"])[0].clone(),
+            lines: 12,
+        });
+        manifest.draft.pattern = Some(patterns(&["^❯ ?(?<draft>.*)$"])[0].clone());
+        manifest.draft.placeholders = patterns(&["^Try \""]);
+        manifest.check().unwrap();
+        manifest
+    }
+
+    fn like_codex() -> Manifest {
+        let mut manifest = Manifest::generic();
+        manifest.activity.osc = Some(Osc {
+            number: 7501,
+            working: patterns(&["state=working"]),
+            idle: patterns(&["state=(idle|done)"]),
+            blocked: patterns(&["state=blocked"]),
+        });
+        manifest.activity.title.working = patterns(&["^⠋"]);
+        manifest.activity.title.blocked = patterns(&[r"^\[ ! \] Action Required"]);
+        manifest.draft.pattern = Some(patterns(&["^> (?<draft>.*)$"])[0].clone());
+        manifest.draft.at_cursor = true;
+        manifest.check().unwrap();
+        manifest
+    }
+
+    fn said(manifest: &Manifest, title: &str, osc: Option<&str>, screen: &str) -> String {
+        let lines: Vec<String> = screen.lines().map(str::to_owned).collect();
+        let cursor = lines.iter().position(|line| line.contains('_'));
+        let sighting = manifest.recognise(&Glance {
+            title: Some(title),
+            osc,
+            lines: &lines,
+            cursor,
+        });
+        let claims = sighting.claims.iter().map(|claim| {
+            let says = format!("{:?}", claim.says).to_lowercase();
+            format!("{} {says}", claim.source.as_str())
+        });
+        let mut words: Vec<String> = claims.collect();
+        words.extend(sighting.ready.then(|| "ready".to_owned()));
+        words.extend(sighting.dialog.map(|what| format!("asks <{what}>")));
+        words.push(match sighting.field {
+            Field::Unseen => "unseen".to_owned(),
+            Field::Empty => "empty".to_owned(),
+            Field::Holds(text) => format!("holds <{text}>"),
+        });
+        words.join(", ")
+    }
+
+    #[test]
+    fn what_is_on_a_screen_is_read() {
+        let claude = like_claude();
+        let check = |title: &str, screen: &str, want: &str| {
+            assert_eq!(said(&claude, title, None, screen), want, "{screen}");
+        };
+        check("", "booting", "unseen");
+        check(
+            "✳ Claude",
+            "hi\n❯\n  ? for shortcuts",
+            "title idle, ready, empty",
+        );
+        check("✳ x", "❯ Try \"fix the tests\"", "title idle, ready, empty");
+        check(
+            "✳ x",
+            "❯ half a thought",
+            "title idle, ready, holds <half a thought>",
+        );
+        // The lowest row is the box; what was said above is not.
+        check(
+            "✳ x",
+            "❯ said before\nanswer\n❯",
+            "title idle, ready, empty",
+        );
+        let busy = "❯\n  esc to interrupt";
+        check("⠂ x", busy, "title working, screen working, ready, empty");
+        check("⠂ x", "text", "title working, unseen");
+        // A question shows the idle title too.
+        let asked = "Bash\nDo you want to run rm -r?\n❯ 1. Yes\n  2. No";
+        check(
+            "✳ x",
+            asked,
+            "title idle, ready, asks <permission: run rm -r>, unseen",
+        );
+        let quoted = format!("{asked}\n{}\n❯", "more\n".repeat(12));
+        check("✳ x", &quoted, "title idle, ready, empty");
+        let codex = like_codex();
+        let check = |title: &str, osc: Option<&str>, screen: &str, want: &str| {
+            assert_eq!(said(&codex, title, osc, screen), want, "{title} {osc:?}");
+        };
+        check("⠋ x", None, "> _", "title working, holds <_>");
+        check(
+            "x",
+            Some("state=done"),
+            "> old\n> new_",
+            "osc idle, holds <new_>",
+        );
+        check(
+            "x",
+            Some("state=blocked"),
+            "",
+            "osc blocked, asks <its status note says: state=blocked>, unseen",
+        );
+        check(
+            "[ ! ] Action Required",
+            Some("state=working"),
+            "> not here",
+            "osc working, title blocked, asks <its title says: [ ! ] Action Required>, unseen",
+        );
+    }
+
+    static KNOWN: LazyLock<[Manifest; 3]> =
+        LazyLock::new(|| [like_claude(), like_codex(), Manifest::generic()]);
+
+    proptest! {
+        #[test]
+        fn no_screen_makes_it_stumble(
+            lines in prop::collection::vec("\\PC{0,90}|❯ .{0,20}|Do you want to .*\\?", 0..30),
+            title in prop::option::of("\\PC{0,40}"),
+            cursor in prop::option::of(0..40_usize),
+        ) {
+            for manifest in KNOWN.iter() {
+                let sighting = manifest.recognise(&Glance {
+                    title: title.as_deref(),
+                    osc: title.as_deref(),
+                    lines: &lines,
+                    cursor,
+                });
+                // What is told of it is one short line in which nothing acts.
+                let told = sighting.claims.iter().map(|claim| &claim.evidence);
+                for told in told.chain(&sighting.dialog) {
+                    prop_assert!(told.chars().count() < 120, "{told}");
+                    prop_assert_eq!(&crate::text::visible(told), told);
+                    prop_assert!(!told.contains('\n'));
+                }
+            }
+        }
+    }
 }

@@ -2,7 +2,8 @@
 
 use crate::common::stage::Stage;
 use crate::common::{Done, path_text};
-use crate::tui::{LAB, Tui, teach};
+use crate::tui::{LAB, teach};
+use posthaste_lab::pty::Size;
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -10,11 +11,11 @@ use std::os::unix::fs::PermissionsExt;
 /// Puts a manifest into the home.
 fn teach_home(stage: &Stage, name: &str, manifest: &str) {
     let dir = stage.home().join("harness");
-    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::create_dir_all(&dir).expect("a directory");
     for dir in [stage.home(), dir.clone()] {
-        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).unwrap();
+        std::fs::set_permissions(dir, Permissions::from_mode(0o700)).expect("it is ours");
     }
-    std::fs::write(dir.join(format!("{name}.toml")), manifest).unwrap();
+    std::fs::write(dir.join(format!("{name}.toml")), manifest).expect("a file");
 }
 
 fn named(name: &str, more: &str) -> String {
@@ -190,44 +191,67 @@ fn a_trial_tells_what_it_sees() {
     let stage = Stage::new();
     teach(&stage, "lab", LAB);
     let program = path_text(&posthaste_lab::program("lab-tui"));
-    let orders = stage.file("orders", "type mine\nwork\nask go on\n");
-    let orders = path_text(&orders);
-    let trial = |more: &[&str]| {
-        let head = [
-            "harness", "test", "lab", "--json", "--for", "1s", "--", &program,
-        ];
-        stage.call(&[&head[..], more].concat()).run()
+    let orders = path_text(&stage.dir().join("bot.do"));
+    let size = Size {
+        cols: 120,
+        rows: 40,
     };
-    let done = trial(&["--title", "--paste", "--keep-box", "--do", &orders]);
-    assert_eq!(done.code, 0, "{}", done.err());
-    let out = done.out();
-    let seen: Vec<String> = out
-        .lines()
-        .map(|line| {
-            let noted: Value = serde_json::from_str(line).unwrap();
-            assert!(noted["at_ms"].as_u64().is_some());
-            ["kind", "is", "evidence"]
-                .map(|key| noted[key].as_str().unwrap().to_owned())
-                .join(" | ")
-        })
-        .collect();
-    insta::assert_snapshot!(seen.join("\n"));
-    assert!(stage.processes().is_empty());
-    // One that is never ready.
-    let boot = path_text(&stage.file("boot", ""));
-    let done = trial(&["--boot", &boot]);
-    assert_eq!(done.code, 1, "{}", done.out());
-    // One that ends by itself says how.
     let args = [
-        "harness", "test", "generic", "--", "/bin/sh", "-c", "exit 3",
+        "harness", "test", "lab", "--", &program, "--title", "--do", &orders,
     ];
-    let done = stage.call(&args).run();
+    let mut trial = stage.terminal_of(&args, size);
+    trial.wait_for_text("its title says: * lab");
+    let mut then = |order: &str, wanted: &str| {
+        std::fs::write(stage.dir().join("bot.order"), order).unwrap();
+        std::fs::rename(stage.dir().join("bot.order"), &orders).unwrap();
+        trial.wait_for_text(wanted);
+    };
+    then("work", "its title says: ... busy");
+    then("ask go on", "blocked on");
+    then("answer\ntype mine", "draft");
+    then("exit 3", "exited");
+    let shown = trial.screen();
+    let seen = shown.iter().filter_map(|line| line.split_once(" s  "));
+    let seen: Vec<&str> = seen.map(|(_, noted)| noted).collect();
+    insta::assert_snapshot!(seen.join("\n"), @"
+    activity  starting    it was started, and the sign that it is ready has not been seen
+    title     * lab
+    input     empty
+    ready     yes         the sign that it is ready was seen
+    activity  idle        its title says: * lab
+    title     ... busy
+    activity  working     its title says: ... busy
+    input     unseen
+    activity  blocked on permission: go on  its question stands on the screen
+    input     draft       mine
+    activity  working     its title says: ... busy
+    activity  exited      exit 3
+    ");
+    assert!(trial.wait_exit().success());
+    assert!(stage.processes().is_empty());
+}
+
+#[test]
+fn a_trial_ends_as_the_program_does() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let trial = |args: &[&str]| stage.call(&[&["harness", "test"], args].concat()).run();
+    // One that is never ready.
+    let program = path_text(&posthaste_lab::program("lab-tui"));
+    let boot = path_text(&stage.file("boot", ""));
+    let done = trial(&["lab", "--for", "300ms", "--", &program, "--boot", &boot]);
+    assert_eq!(done.code, 1, "{}", done.out());
+    assert!(!done.out().contains("ready     yes"), "{}", done.out());
+    // One that ends by itself says how.
+    let done = trial(&["generic", "--json", "--", "/bin/sh", "-c", "exit 3"]);
     assert_eq!(done.code, 1);
-    assert!(
-        done.out().trim_end().ends_with("exited      exit 3"),
-        "{}",
-        done.out()
+    let out = done.out();
+    let last: Value = serde_json::from_str(out.lines().last().unwrap()).unwrap();
+    assert_eq!(
+        ["kind", "is", "evidence"].map(|key| last[key].as_str().unwrap()),
+        ["activity", "exited", "exit 3"]
     );
+    assert!(last["at_ms"].as_u64().is_some(), "{last}");
     assert!(!stage.home().exists(), "nothing is stored");
 }
 
@@ -248,5 +272,12 @@ fn a_trial_ends_what_it_has_started() {
     let done = stage.call(&args).run();
     assert!(done.out().contains("by us"), "{}", done.out());
     assert!(stage.processes().is_empty());
-    let _ = Tui::command;
+    // So it does where somebody has seen enough.
+    let args = ["harness", "test", "generic", "--", "sleep", "1000"];
+    let mut trial = stage.terminal_of(&args, Size::USUAL);
+    trial.wait_for_text("starting");
+    trial.type_keys("\x03");
+    trial.wait_for_text("by us");
+    assert_eq!(trial.wait_exit().code(), Some(1), "it was never ready");
+    assert!(stage.processes().is_empty());
 }

@@ -145,3 +145,21 @@ fn a_program_that_ends_with_a_text_unsubmitted_leaves_it_uncertain() {
         "{log:?}"
     );
 }
+
+#[test]
+fn a_nudge_presses_no_enter_into_a_question() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let flags = ["--title", "--paste", "--ask-on-text", "delete all"];
+    let tui = Tui::ready(&stage, &flags);
+    let done = stage.run("nudge bot hi");
+    assert_eq!(
+        (done.code, done.out().as_str()),
+        (
+            1,
+            "not nudged: a question opened (permission: delete all); the line stands there \
+             without its Enter\n"
+        )
+    );
+    assert!(tui.log().is_empty(), "{:?}", tui.log());
+}

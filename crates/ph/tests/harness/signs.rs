@@ -1,6 +1,6 @@
 //! When an agent is ready, works and rests, by what it shows.
 
-use crate::common::stage::{Stage, is_alive, until_so};
+use crate::common::stage::{Stage, is_alive, sleeps, until_so};
 use crate::tui::{LAB, Tui, lab_with, teach};
 use serde_json::Value;
 
@@ -28,7 +28,8 @@ fn nothing_is_written_before_the_sign_of_readiness() {
 }
 
 fn time(value: &Value) -> jiff::Timestamp {
-    value.as_str().unwrap().parse().unwrap()
+    let text = value.as_str().expect("a text");
+    text.parse().expect("a time")
 }
 
 #[test]
@@ -126,4 +127,22 @@ fn a_key_that_may_end_the_program_is_not_pressed_on_output_alone() {
         says.ends_with("no interrupt key: it might have ended the program"),
         "{says}"
     );
+}
+
+#[test]
+fn a_screen_that_does_not_change_is_not_looked_at() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste"]);
+    let id = stage.send("bot hello");
+    stage.until_receipt(&id, "offered");
+    tui.until_noted("turn");
+    stage.until_activity("bot", "idle");
+    let pid = stage.pid("bot");
+    let (slept, since) = (sleeps(pid), jiff::Timestamp::now());
+    until_so("a while", || {
+        jiff::Timestamp::now().duration_since(since).as_millis() > 2_000
+    });
+    let woken = sleeps(pid) - slept;
+    assert!(woken < 20, "woken {woken} times in 2 s");
 }

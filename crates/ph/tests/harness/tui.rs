@@ -38,8 +38,8 @@ pub(crate) fn lab_with(more: &str) -> String {
 /// Puts a manifest into the user's own directory.
 pub(crate) fn teach(stage: &Stage, name: &str, manifest: &str) {
     let dir = stage.user().join(".config/posthaste/harness");
-    std::fs::create_dir_all(&dir).unwrap();
-    std::fs::write(dir.join(format!("{name}.toml")), manifest).unwrap();
+    std::fs::create_dir_all(&dir).expect("a directory");
+    std::fs::write(dir.join(format!("{name}.toml")), manifest).expect("a file");
 }
 
 pub(crate) struct Tui<'a> {
@@ -79,8 +79,8 @@ impl<'a> Tui<'a> {
     /// Has it do this.
     pub(crate) fn order(&self, orders: &str) {
         let draft = self.file("order");
-        std::fs::write(&draft, orders).unwrap();
-        std::fs::rename(draft, self.file("do")).unwrap();
+        std::fs::write(&draft, orders).expect("a file beside the home");
+        std::fs::rename(draft, self.file("do")).expect("a file beside the home");
         until_so("its obedience", || !self.file("do").exists());
     }
 
