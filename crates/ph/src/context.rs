@@ -150,7 +150,9 @@ impl Context {
                 "this is {me}; it cannot send as {from}"
             ))
             .hint("leave --from out")),
-            (Some(from), Evidence::Flag | Evidence::Default) => Ok((from.clone(), Evidence::Flag)),
+            (Some(from), Evidence::Flag | Evidence::Default | Evidence::Provider) => {
+                Ok((from.clone(), Evidence::Flag))
+            }
         }
     }
 

@@ -9,6 +9,7 @@ mod config;
 mod context;
 mod letterbox;
 mod output;
+mod provider;
 mod report;
 mod session;
 mod times;
@@ -19,6 +20,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // What this program starts itself as, beside itself.
     let words: Vec<_> = std::env::args_os().collect();
+    if words
+        .first()
+        .is_some_and(|name| provider::answer::is_called(name))
+    {
+        return provider::answer::main(&words[1..], &context::Said::default());
+    }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(session::start::HOST) => return session::host::main(),
         Some(attach::GUARDIAN) => return attach::guard(&words),
@@ -32,7 +39,7 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     match cli::run(cli) {
-        Ok(code) => code.into(),
+        Ok(code) => code,
         Err(report) => report.show(),
     }
 }

@@ -99,6 +99,10 @@ impl Report {
         self
     }
 
+    pub(crate) fn code(&self) -> Code {
+        self.code
+    }
+
     pub(crate) fn message(&self) -> &str {
         &self.message
     }

@@ -8,7 +8,7 @@
 
 mod attached;
 mod books;
-mod child;
+pub(crate) mod child;
 mod clerk;
 pub(crate) mod client;
 mod clock;
