@@ -4,6 +4,7 @@
 //! code. Starts no runtime: a verb that needs one starts its own.
 
 mod attach;
+mod book;
 mod cli;
 mod config;
 mod context;

@@ -25,7 +25,7 @@ pub(crate) const EXIT_CODES: &str = "\
 2  usage: the command line, a setting, or a file named on it is not right
 3  not found: no such message, or a prefix that fits more than one
 4  refused: the rules do not allow it
-5  storage: the home could not be read or written
+5  storage: the home, or the script that keeps the mail, could not be read or written
 
 With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take.
 ";

@@ -11,6 +11,10 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     $ ph config show
     home = [home]  (PH_HOME)
     journal.lock_timeout = 10s  (default)
+    mail.provider = journal  (default)
+    mail.script =   (default)
+    mail.tick = 5s  (default)
+    mail.timeout = 30s  (default)
     output.color = auto  (default)
     output.time = local  (default)
     send.priority = normal  (default)
@@ -28,6 +32,10 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     insta::assert_snapshot!(ph.redact(&shown.ok()), @"
     home = [home]  (PH_HOME)
     journal.lock_timeout = 3s  (environment: PH_JOURNAL_LOCK_TIMEOUT)
+    mail.provider = journal  (default)
+    mail.script =   (default)
+    mail.tick = 5s  (default)
+    mail.timeout = 30s  (default)
     output.color = never  (flag: --color)
     output.time = utc  ([dir]/user/.config/posthaste/config.toml)
     send.priority = idle-first  ([home]/config.toml)
@@ -37,7 +45,7 @@ fn every_layer_overrides_the_one_before_and_says_so() {
         .env("PH_SEND_PRIORITY", "interrupt")
         .run()
         .json();
-    let priority = &json["settings"][3];
+    let priority = &json["settings"][7];
     assert_eq!(
         (&priority["key"], &priority["value"], &priority["source"]),
         (
@@ -68,9 +76,9 @@ fn what_is_wrong_with_the_settings_is_named() {
         ],
     );
     check(
-        "[provider]\nx = 1\n",
+        "[zebra]\nx = 1\n",
         &[
-            "unknown setting provider.x",
+            "unknown setting zebra.x",
             "'ph config show' lists all settings",
         ],
     );

@@ -185,6 +185,9 @@ methods! {
     /// Text without a message: not stored, not retried.
     "nudge" Nudge { text: Keys, } -> Nudged;
 
+    /// Asks the script that keeps the mail now, where one does.
+    "check_mail" CheckMail {} -> Noted;
+
     /// Holds deliveries back.
     "pause" Pause {} -> Paused;
 

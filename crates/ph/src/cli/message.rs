@@ -1,5 +1,7 @@
 use super::body::not_empty;
+use super::elsewhere;
 use super::names::complete_agents;
+use super::recipients::{self, Agents};
 use super::send::{Answer, new_id, post};
 use crate::context::{Context, agent_name};
 use crate::report::{Code, Report, Result};
@@ -32,10 +34,25 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
             .hint("for example: ph message --name my-feature 'text'")
     })?;
     let (from, from_evidence) = context.sender(None)?;
-    let draft = Draft {
-        from_evidence,
-        priority: context.config.priority,
-        ..Draft::new(new_id(), from, to, not_empty(text)?)
-    };
-    post(context, &[draft], Answer::Sentence)
+    let body = not_empty(text)?;
+    let allow_self = false;
+    let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
+    if let Some(script) = elsewhere::script(context) {
+        let sending = elsewhere::Sending {
+            from,
+            to: names,
+            subject: None,
+            body,
+        };
+        return elsewhere::send(context, &script, &sending, Answer::Sentence);
+    }
+    let drafts: Vec<_> = names
+        .into_iter()
+        .map(|to| Draft {
+            from_evidence,
+            priority: context.config.priority,
+            ..Draft::new(new_id(), from.clone(), to, body.clone())
+        })
+        .collect();
+    post(context, &drafts, Answer::Sentence)
 }

@@ -69,7 +69,7 @@ pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Re
         Audience::None
     };
     let Started { record, note: past } =
-        start::start(&context.home, context.config.patience, launch, audience)?;
+        start::start(&context.home, &context.config, launch, audience)?;
     if let Some(past) = past {
         note(past);
     }

@@ -1,10 +1,11 @@
 use super::body::{BodyArgs, one_line};
-use super::names::{
-    IdParser, NameParser, Recipients, RecipientsParser, complete_agents, complete_ids, priority,
-};
+use super::elsewhere;
+use super::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
+use super::recipients::{Agents, Whom};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
+use crate::provider::script::Script;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
 use crate::times::{self, parse_duration, parse_point};
@@ -23,13 +24,14 @@ use posthaste_wire::{self as wire, method};
 Examples:
   ph send coder-1 'Please review the auth module'
   ph send coder-1,coder-2 --priority interrupt 'Stop: main is broken'
+  ph send @reviewers --notify 'Please have a look at main'
+  ph send --all 'main is green again'
   git diff | ph send reviewer --subject 'today' --file -
   ph send coder-1 --in 10m 'Time to commit'
   ph send coder-1 --key nightly-42 'The nightly build failed'")]
 pub(super) struct Args {
-    /// Who it is for; several names are separated by commas
-    #[arg(value_name = "TO", value_parser = RecipientsParser, add = complete_agents())]
-    to: Recipients,
+    #[command(flatten)]
+    whom: Whom,
     #[command(flatten)]
     body: BodyArgs,
     /// What it is about
@@ -64,7 +66,11 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    let body = args.body.read()?;
+    args.whom.check()?;
+    if let Some(script) = elsewhere::script(context) {
+        return send_elsewhere(context, &script, args, from);
+    }
+    let body = args.whom.body(args.body)?;
     // Whoever typed or piped it may have taken a while.
     context.now = times::now();
     let not_before = match (&args.at, args.after) {
@@ -81,13 +87,9 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         }
         None => None,
     };
-    let Recipients(to) = args.to;
-    let answer = if to.len() > 1 {
-        Answer::Ids
-    } else {
-        Answer::Id
-    };
-    let drafts = to.into_iter().map(|to| Draft {
+    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
+    let answer = if is_list { Answer::Ids } else { Answer::Id };
+    let drafts = to.iter().cloned().map(|to| Draft {
         id: new_id(),
         from: from.clone(),
         from_evidence,
@@ -103,7 +105,47 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         raw: false,
     });
     let drafts: Vec<_> = drafts.collect();
-    post(context, &drafts, answer)
+    let code = post(context, &drafts, answer)?;
+    args.whom.notify(context, &from, &to);
+    Ok(code)
+}
+
+/// The same where a script keeps the mail, as far as it can.
+fn send_elsewhere(
+    context: &mut Context,
+    script: &Script,
+    args: Args,
+    from: AgentName,
+) -> Result<Code> {
+    let beyond = [
+        ("--priority", args.priority.is_some()),
+        ("--reply-to", args.reply_to.is_some()),
+        ("--key", args.key.is_some()),
+        ("--ttl", args.ttl.is_some()),
+        ("--at", args.at.is_some()),
+        ("--in", args.after.is_some()),
+    ];
+    if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
+        return Err(elsewhere::cannot(script, &format!("send with {flag}")));
+    }
+    let body = args.whom.body(args.body)?;
+    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
+    if to.contains(&from) && !args.allow_self {
+        return Err(
+            Report::refused(format!("{from} would be writing to itself"))
+                .hint("'ph send --allow-self' sends it all the same"),
+        );
+    }
+    let answer = if is_list { Answer::Ids } else { Answer::Id };
+    let sending = elsewhere::Sending {
+        from,
+        to,
+        subject: args.subject,
+        body,
+    };
+    let code = elsewhere::send(context, script, &sending, answer)?;
+    args.whom.notify(context, &sending.from, &sending.to);
+    Ok(code)
 }
 
 /// How the answer names what was stored.

@@ -89,10 +89,15 @@ impl Script {
         self
     }
 
-    /// The same in another directory and environment, where its system is known to run.
+    /// The same in another directory and environment.
     pub(crate) fn within(mut self, place: Place) -> Self {
         self.place = Some(place);
-        self.is_asked = Cell::new(true);
+        self
+    }
+
+    /// The same, whose system is known to run.
+    pub(crate) fn awake(self) -> Self {
+        self.is_asked.set(true);
         self
     }
 
@@ -176,6 +181,13 @@ impl Script {
             None => Vec::new(),
         };
         let said = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
+        if said.left > 0 {
+            let script = self.path.display();
+            crate::output::note(format!(
+                "{script} left processes running at '{op}' ({}); they were ended",
+                said.left
+            ));
+        }
         if said.status.success() {
             return Ok(said);
         }
@@ -291,14 +303,6 @@ impl Trouble {
 
     pub(crate) fn is_time_out(&self) -> bool {
         matches!(self.what, What::TooLong { .. })
-    }
-
-    pub(crate) fn is_not_started(&self) -> bool {
-        matches!(self.what, What::NotStarted(_))
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        matches!(self.what, What::Stopped)
     }
 }
 

@@ -92,7 +92,9 @@ impl Bench {
         let [alice, bob, carol] =
             ["alice", "bob", "carol"].map(|name| format!("{name}-{}", &own[..8]));
         Ok(Self {
-            script: Script::new(script.to_owned(), timeout).within(place),
+            script: Script::new(script.to_owned(), timeout)
+                .within(place)
+                .awake(),
             alice,
             bob,
             carol,

@@ -4,9 +4,10 @@
 //! its standard output, whether it runs; from then on there is only its socket.
 
 use super::place::{Launch, Place, Record};
+use crate::config::{Config, ScriptSettings};
 use crate::report::{Report, Result};
 use posthaste_core::text;
-use posthaste_store::{Home, Patience};
+use posthaste_store::Home;
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
@@ -22,6 +23,9 @@ pub(crate) const HOST: &str = "__session";
 pub(crate) struct Orders {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
+    /// The script that keeps the mail, where one does.
+    #[serde(default)]
+    pub(crate) script: Option<ScriptSettings>,
     pub(crate) launch: Launch,
     pub(crate) audience: Audience,
 }
@@ -99,7 +103,7 @@ fn check_text(what: &str, path: &Path, hint: &str) -> Result<()> {
 
 pub(crate) fn start(
     home: &Home,
-    patience: Patience,
+    config: &Config,
     launch: Launch,
     audience: Audience,
 ) -> Result<Started> {
@@ -131,7 +135,8 @@ pub(crate) fn start(
         .map_err(cannot)?;
     let orders = Orders {
         home: home.path().to_owned(),
-        patience: patience.0,
+        patience: config.patience.0,
+        script: config.mail.script().cloned(),
         launch,
         audience,
     };

@@ -1,0 +1,493 @@
+//! The mail verbs where a script keeps the mail: each asks it, and answers as it would from the
+//! journal. What was said with a verb that the script's protocol has no word for is refused before
+//! anything is asked.
+//!
+//! A message that a session has taken in is known under two ids: the script's, and ours, which is
+//! what its agent was shown. Either will do.
+
+use super::names::SaidId;
+use super::send::Answer;
+use crate::context::Context;
+use crate::letterbox::{self, Row, field};
+use crate::output::note;
+use crate::provider::intake;
+use crate::provider::script::Script;
+use crate::report::{Code, Report, Result};
+use crate::session::client::{Client, PROMPT};
+use jiff::tz::TimeZone;
+use posthaste_core::{AgentName, Body, IdPrefix, Letter, Order, prompt, text};
+use posthaste_store::{Job, Journal, Outcome, Patience};
+use posthaste_wire::provider::{Message, Op, Text};
+use posthaste_wire::{Count, Receipt, method};
+use std::time::Duration;
+
+/// How long a hook waits for a script: an agent must never wait for its mail.
+const HOOK: Duration = Duration::from_secs(2);
+/// How short our own ids may be cut: a script's may be as short as it likes.
+const DIGITS: usize = 8;
+
+/// The script that keeps the mail, where one does.
+pub(super) fn script(context: &Context) -> Option<Script> {
+    let settings = context.config.mail.script()?;
+    Some(Script::new(settings.path.clone(), settings.timeout))
+}
+
+/// Refuses what the protocol of scripts has no word for.
+pub(super) fn cannot(script: &Script, what: &str) -> Report {
+    Report::refused(format!(
+        "the mail is kept by {}, which has no way to {what}",
+        script.path().display()
+    ))
+    .hint("'ph config show' says so under mail.provider")
+}
+
+/// What is to be sent, to whom.
+pub(super) struct Sending {
+    pub(super) from: AgentName,
+    pub(super) to: Vec<AgentName>,
+    pub(super) subject: Option<String>,
+    pub(super) body: String,
+}
+
+/// Sends one copy to each. A script cannot send all or none: where one fails, what was sent is
+/// told, and the rest is not tried.
+pub(super) fn send(
+    context: &mut Context,
+    script: &Script,
+    sending: &Sending,
+    answer: Answer,
+) -> Result<Code> {
+    let text = Text {
+        from: sending.from.to_string(),
+        subject: sending.subject.clone().unwrap_or_default(),
+        body: sending.body.clone(),
+    };
+    let mut sent = Vec::with_capacity(sending.to.len());
+    let mut failed = None;
+    for to in &sending.to {
+        match script.send(to.as_str(), &text) {
+            Ok(message) => {
+                wake(context, to);
+                sent.push(message);
+            }
+            Err(trouble) => {
+                failed = Some((to, trouble));
+                break;
+            }
+        }
+    }
+    if failed.is_none() || !sent.is_empty() {
+        print_sent(context, &sent, answer)?;
+    }
+    match failed {
+        None => Ok(Code::Ok),
+        Some((to, trouble)) if sent.is_empty() => {
+            Err(Report::from(trouble).after(&format!("nothing was sent to {to}:")))
+        }
+        Some((to, trouble)) => Err(Report::from(trouble).after(&format!(
+            "{} of {} were sent, not the one to {to}:",
+            sent.len(),
+            sending.to.len()
+        ))),
+    }
+}
+
+/// Has the live session of a recipient ask for its mail now, and not at its next tick.
+fn wake(context: &Context, to: &AgentName) {
+    if let Some(mut session) = Client::of(&context.home, to) {
+        let _ = session.call(&method::CheckMail {}, PROMPT);
+    }
+}
+
+fn print_sent(context: &mut Context, sent: &[Message], answer: Answer) -> Result<()> {
+    if context.json {
+        let shown: Vec<_> = sent.iter().map(Message::shown).collect();
+        match (answer, shown.as_slice()) {
+            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message)?,
+            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several)?,
+        }
+    } else {
+        for message in sent {
+            let id = text::one_line(&message.id, usize::MAX);
+            match answer {
+                Answer::Id | Answer::Ids => context.out.line(id)?,
+                Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
+            }
+        }
+    }
+    context.out.flush()
+}
+
+pub(super) fn reply(
+    context: &mut Context,
+    script: &Script,
+    id: &SaidId,
+    text: &Text,
+) -> Result<Code> {
+    let (id, _) = meant(context, id)?;
+    let sent = script.reply(&id, text)?;
+    if let Ok(to) = AgentName::parse(&sent.to) {
+        wake(context, &to);
+    }
+    print_sent(context, &[sent], Answer::Id)?;
+    Ok(Code::Ok)
+}
+
+/// Which part of the mail, and how it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inbox {
+    Unread,
+    All,
+    Prompt,
+}
+
+pub(super) fn inbox(
+    context: &mut Context,
+    script: &Script,
+    name: &AgentName,
+    which: Inbox,
+) -> Result<Code> {
+    let messages = match which {
+        Inbox::Unread | Inbox::Prompt => script.inbox(name.as_str())?,
+        Inbox::All => script.all(name.as_str())?,
+    };
+    match which {
+        Inbox::Prompt => print_prompt(context, script, name, &messages)?,
+        Inbox::Unread | Inbox::All if context.json => print_json(context, &messages)?,
+        Inbox::Unread if messages.is_empty() => {
+            context.out.line(format!("no unread mail for {name}"))?;
+        }
+        Inbox::All if messages.is_empty() => context.out.line(format!("no mail for {name}"))?,
+        Inbox::Unread | Inbox::All => letterbox::rows(context, messages.iter().map(row).collect())?,
+    }
+    Ok(Code::Ok)
+}
+
+fn print_json(context: &mut Context, messages: &[Message]) -> Result<()> {
+    let shown: Vec<_> = messages.iter().map(Message::shown).collect();
+    context.out.json(&shown)
+}
+
+fn row(message: &Message) -> Row {
+    Row {
+        id: text::one_line(&message.id, usize::MAX),
+        from: text::one_line(&message.from, 80),
+        to: text::one_line(&message.to, 80),
+        created_at: message.created_at,
+        standing: if message.read { "read" } else { "stored" }.to_owned(),
+        is_waiting: !message.read,
+        subject: Some(message.subject.clone()).filter(|subject| !subject.is_empty()),
+        body: message.body.clone(),
+    }
+}
+
+/// The block for an agent's prompt, under the ids that its session shows it.
+fn print_prompt(
+    context: &mut Context,
+    script: &Script,
+    name: &AgentName,
+    messages: &[Message],
+) -> Result<()> {
+    let kept = messages.iter();
+    let kept: Vec<_> = kept
+        .filter_map(|message| intake::message(script.path(), name, message))
+        .collect();
+    let entries: Vec<_> = kept
+        .iter()
+        .map(|message| prompt::Entry {
+            message,
+            text: match &message.envelope.body {
+                Body::Inline(text) => text,
+                Body::Filed { .. } => "",
+            },
+        })
+        .collect();
+    let block = prompt::inbox_block(&entries, &TimeZone::system());
+    context.out.bytes(block.as_bytes())
+}
+
+pub(super) fn read(
+    context: &mut Context,
+    script: &Script,
+    id: &SaidId,
+    body_alone: bool,
+) -> Result<Code> {
+    let (me, _) = context.me()?;
+    let (id, local) = meant(context, id)?;
+    // As in the journal: who reads another's mail does not mark it.
+    let message = match script.get(&id) {
+        Ok(message) if !me.is_human() && message.to != me.as_str() => {
+            note(format!(
+                "this is {}'s mail; {me} reading it does not mark it read",
+                text::one_line(&message.to, 80)
+            ));
+            message
+        }
+        Ok(_) => mark(context, script, &id, local)?,
+        // One without 'get' can only be read.
+        Err(trouble) if trouble.is_unknown_op() => mark(context, script, &id, local)?,
+        Err(trouble) => return Err(trouble.into()),
+    };
+    if context.json {
+        context.out.json(&message.shown())?;
+    } else if body_alone && context.out.is_terminal() {
+        let shown = text::visible(&message.body);
+        context.out.bytes(shown.as_bytes())?;
+    } else if body_alone {
+        context.out.bytes(message.body.as_bytes())?;
+    } else {
+        head(context, &message)?;
+        letterbox::text(context, &message.body, "")?;
+    }
+    Ok(Code::Ok)
+}
+
+fn mark(context: &Context, script: &Script, id: &str, local: Option<Letter>) -> Result<Message> {
+    let message = script.read(id)?;
+    follow(context, script, &message.to, id, local, Order::MarkRead);
+    Ok(message)
+}
+
+pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+    let (id, local) = meant(context, id)?;
+    let message = script.get(&id)?;
+    let local = local.or_else(|| copy(context, script, &message.to, &id));
+    let receipts: Vec<_> = local.iter().flat_map(|letter| &letter.receipts).collect();
+    let receipts: Vec<_> = receipts.into_iter().map(Receipt::new).collect();
+    if context.json {
+        let mut shown = message.shown();
+        shown.receipts = receipts;
+        context.out.json(&shown)?;
+        return Ok(Code::Ok);
+    }
+    head(context, &message)?;
+    field(context, "thread", &message.thread_id)?;
+    if let Some(letter) = &local {
+        field(context, "here", &letter.message.id.to_string())?;
+    }
+    letterbox::journey(context, receipts)?;
+    letterbox::text(context, &message.body, "")?;
+    Ok(Code::Ok)
+}
+
+pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result<Option<Letter>> {
+    let (id, local) = meant(context, id)?;
+    if local.is_some() {
+        return Ok(local);
+    }
+    let message = script.get(&id)?;
+    if let Some(letter) = copy(context, script, &message.to, &id) {
+        return Ok(Some(letter));
+    }
+    let kept = format!("{} keeps it", script.path().display());
+    if context.json {
+        context.out.json(&serde_json::json!({
+            "id": id, "receipt": message.shown().receipt, "held": !message.read,
+            "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&kept),
+            "since": message.created_at, "evidence": kept,
+            "release": (!message.read).then_some("its agent runs here, or reads it"),
+        }))?;
+    } else if message.read {
+        field(context, "not held", "it is read")?;
+    } else {
+        field(context, "held", &kept)?;
+        field(context, "rule", "script")?;
+        let since = context.config.time.show(message.created_at, context.now);
+        field(context, "since", &since)?;
+        field(context, "release", "its agent runs here, or reads it")?;
+    }
+    Ok(None)
+}
+
+pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+    let (id, _) = meant(context, id)?;
+    // Some know a thread by its own id alone.
+    let thread = match script.get(&id) {
+        Ok(message) if !message.thread_id.is_empty() => message.thread_id,
+        Ok(message) => message.id,
+        Err(trouble) if trouble.is_unknown_op() => id,
+        Err(trouble) => return Err(trouble.into()),
+    };
+    let messages = script.thread(&thread)?;
+    if context.json {
+        print_json(context, &messages)?;
+        return Ok(Code::Ok);
+    }
+    for (index, message) in messages.iter().enumerate() {
+        if index > 0 {
+            context.out.line("")?;
+        }
+        head(context, message)?;
+        // Set off, so that no text can look like the head of another message.
+        letterbox::text(context, &message.body, "    ")?;
+    }
+    Ok(Code::Ok)
+}
+
+/// Carries one order out on each of these messages, and says of each what became of it.
+pub(super) fn order(
+    context: &mut Context,
+    script: &Script,
+    order: Order,
+    ids: &[SaidId],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<Code> {
+    let op = match order {
+        Order::MarkRead => Op::MarkRead,
+        Order::MarkUnread => Op::MarkUnread,
+        Order::Archive => Op::Archive,
+        Order::Delete => Op::Delete,
+        Order::Cancel => return Err(cannot(script, "call a message back")),
+        Order::Show | Order::Expire => return Err(cannot(script, "record that")),
+    };
+    let mut outcomes = Vec::with_capacity(ids.len());
+    let mut failed = None;
+    for said in ids {
+        let (id, local) = meant(context, said)?;
+        let outcome = match script.order(op, &id) {
+            Ok(()) => Outcome::Changed,
+            Err(trouble) if trouble.is_already_archived() => Outcome::AlreadyArchived,
+            Err(trouble) => {
+                failed = Some(trouble);
+                break;
+            }
+        };
+        if let Some(letter) = local {
+            let to = letter.message.to.to_string();
+            follow(context, script, &to, &id, Some(letter), order);
+        }
+        outcomes.push((id, outcome));
+    }
+    print_outcomes(context, &outcomes, word)?;
+    match failed {
+        None => Ok(Code::Ok),
+        Some(trouble) => Err(trouble.into()),
+    }
+}
+
+fn print_outcomes(
+    context: &mut Context,
+    outcomes: &[(String, Outcome)],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<()> {
+    if context.json && !outcomes.is_empty() {
+        let answers = outcomes.iter().map(|(id, outcome)| {
+            let changed = *outcome == Outcome::Changed;
+            serde_json::json!({ "id": id, "outcome": word(*outcome), "changed": changed })
+        });
+        let answers: Vec<_> = answers.collect();
+        context.out.json(&answers)?;
+    } else if !context.json {
+        for (id, outcome) in outcomes {
+            let id = text::one_line(id, usize::MAX);
+            context.out.line(format!("{id} {}", word(*outcome)))?;
+        }
+    }
+    context.out.flush()
+}
+
+pub(super) fn count(script: &Script, name: &AgentName) -> Result<Count> {
+    Ok(script.count(name.as_str())?)
+}
+
+/// How much is unread; how much there is in all, where that is asked for.
+pub(super) fn check(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
+    if context.json {
+        return count(script, name);
+    }
+    let unread = script.check(name.as_str())?.len() as u64;
+    Ok(Count {
+        total: unread,
+        unread,
+    })
+}
+
+/// Takes in what a script has for an agent, for its hook. A live session does that by itself, and
+/// a script that is slow is not waited for: what is in the journal is shown all the same.
+pub(super) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
+    let Some(settings) = context.config.mail.script() else {
+        return Ok(());
+    };
+    if Client::of(&context.home, name).is_some() {
+        return Ok(());
+    }
+    let script = Script::new(settings.path.clone(), settings.timeout.min(HOOK)).awake();
+    let listed = script.check(name.as_str())?;
+    let patience = Patience::HOOK.0.min(context.config.patience.0);
+    let mut journal = Journal::open(context.home.clone(), Patience(patience))?;
+    let sorted = intake::sort(script.path(), name, &listed, |id| journal.letter(id))?;
+    for draft in sorted.new {
+        let job = Job::Post {
+            now: context.now,
+            drafts: vec![draft],
+        };
+        // One that stands there with other words is known.
+        let _ = journal.commit(job)?;
+    }
+    Ok(())
+}
+
+/// The script's id of a message, and our copy of it where ours was said.
+fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<Letter>)> {
+    let SaidId(id) = said;
+    if id.is_empty() || id.contains('\0') {
+        return Err(Report::usage("a message id cannot be empty"));
+    }
+    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
+    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
+    if let Some(prefix) = prefix
+        && let Some(mut journal) = journal(context)?
+        && let Ok(letter) = journal.find(&prefix)
+        && let Some(outside) = intake::outside_id(&letter)
+    {
+        return Ok((outside.to_owned(), Some(letter)));
+    }
+    Ok((id.clone(), None))
+}
+
+fn journal(context: &Context) -> Result<Option<Journal>> {
+    let home = context.home.clone();
+    Ok(Journal::open_existing(home, context.config.patience)?)
+}
+
+/// Our copy of a script's message, if a session has taken it in.
+fn copy(context: &Context, script: &Script, to: &str, id: &str) -> Option<Letter> {
+    let to = AgentName::parse(to).ok()?;
+    let id = intake::id_of(script.path(), &to, id);
+    journal(context).ok()??.letter(id).ok()?
+}
+
+/// Does the same with our copy, so that both agree. The script's word was what counts.
+fn follow(
+    context: &Context,
+    script: &Script,
+    to: &str,
+    id: &str,
+    local: Option<Letter>,
+    order: Order,
+) {
+    let Some(letter) = local.or_else(|| copy(context, script, to, id)) else {
+        return;
+    };
+    if let Ok(Some(mut journal)) = journal(context) {
+        let _ = letterbox::order(context, &mut journal, order, vec![letter.message.id]);
+        letterbox::leave(journal);
+    }
+}
+
+fn head(context: &mut Context, message: &Message) -> Result<()> {
+    let sent = context.config.time.show(message.created_at, context.now);
+    field(context, "message", &message.id)?;
+    field(context, "from", &message.from)?;
+    field(context, "to", &message.to)?;
+    field(context, "sent", &sent)?;
+    for (name, value) in [
+        ("subject", &message.subject),
+        ("reply to", &message.reply_to),
+    ] {
+        if !value.is_empty() {
+            field(context, name, value)?;
+        }
+    }
+    Ok(())
+}
