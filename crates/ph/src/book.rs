@@ -79,7 +79,7 @@ impl Book {
                 .map_err(|error| wrong(path, &key, &format!("cannot be: {error}")))?;
             let source = Source::File(path.to_owned());
             match section {
-                "agents" => self.add_agent(path, &key, name, value)?,
+                "agents" => self.add_agent(path, &key, &name, value)?,
                 _ if name.is_human() => {
                     return Err(wrong(path, &key, "cannot be: 'human' is the person"));
                 }
@@ -106,7 +106,7 @@ impl Book {
         &mut self,
         path: &Path,
         key: &str,
-        name: AgentName,
+        name: &AgentName,
         value: &toml::Value,
     ) -> Result<()> {
         let Some(table) = value.as_table() else {
@@ -169,6 +169,15 @@ impl Book {
     /// Whether a name is an alias or a group.
     pub(crate) fn has(&self, name: &AgentName) -> bool {
         self.aliases.contains_key(name) || self.groups.contains_key(name)
+    }
+
+    /// Whether a name stands for several by its nature, however many they are.
+    pub(crate) fn is_group(&self, name: &AgentName) -> bool {
+        match self.aliases.get(name) {
+            // Checked when the settings were read: this comes to an end.
+            Some(alias) => self.is_group(&alias.value),
+            None => self.groups.contains_key(name),
+        }
     }
 
     fn collect(

@@ -258,8 +258,14 @@ impl Layers {
             Some(Source::Default | Source::Env(_) | Source::Flag(_)) | None => None,
         };
         let path = beside.map_or_else(|| PathBuf::from(script), |dir| dir.join(script));
-        std::path::absolute(&path)
-            .map_err(|error| Report::usage(format!("cannot tell where {script} is: {error}")))
+        let path = std::path::absolute(&path)
+            .map_err(|error| Report::usage(format!("cannot tell where {script} is: {error}")))?;
+        // Its directory by its true name; its own name stays, because some go by that.
+        let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
+        Ok(match (dir, path.file_name()) {
+            (Some(dir), Some(name)) => dir.join(name),
+            (_, _) => path,
+        })
     }
 
     fn get<T>(&self, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {

@@ -72,10 +72,11 @@ pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
             },
         }
     };
-    rows(context, letters.iter().map(row).collect())
+    let letters: Vec<_> = letters.iter().map(row).collect();
+    rows(context, &letters)
 }
 
-pub(crate) fn rows(context: &mut Context, rows: Vec<Row>) -> Result<()> {
+pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
     let now = context.now;
     let cells: Vec<[String; 4]> = rows
         .iter()

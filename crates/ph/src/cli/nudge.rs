@@ -14,7 +14,7 @@ use serde::Serialize;
 ///
 /// Nothing is stored and nothing is tried again: if the agent does not run, or a person is
 /// typing, the line is lost, and this says so (exit 1). Without a text it is the one that the
-/// settings have for the agent: [agents.NAME] nudge = "…".
+/// settings have for the agent: [agents.NAME] nudge = "TEXT".
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

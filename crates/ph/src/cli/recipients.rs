@@ -120,7 +120,7 @@ pub(super) fn resolve(
         refuse_slip(context, address)?;
     }
     let said: Vec<_> = addresses.iter().map(|address| &address.name).collect();
-    let is_list = names.len() != 1 || names.iter().any(|name| !said.contains(&name));
+    let is_list = names.len() != 1 || said.iter().any(|name| book.is_group(name));
     let is_in_group = |name: &AgentName| name == from && !said.contains(&name);
     if !allow_self {
         names.retain(|name| !is_in_group(name));

@@ -10,7 +10,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::ffi::{OsStr, OsString};
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -168,6 +169,7 @@ struct Stream {
 
 impl Running {
     fn start(call: &Call<'_>) -> Result<Self, Cut> {
+        refuse_shell(call.script).map_err(Cut::NotStarted)?;
         let give_up = Instant::now() + BUSY;
         let mut child = loop {
             match call.command().spawn() {
@@ -344,6 +346,19 @@ impl Stream {
         }
         Ok(())
     }
+}
+
+/// The system runs a text that names no interpreter with a shell. We do not: it is a mistake, and
+/// nobody has asked for a shell.
+fn refuse_shell(script: &Path) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    let read = File::open(script).and_then(|file| file.take(256).read_to_end(&mut head));
+    // What cannot be read may be run all the same; what cannot be run says so itself.
+    let is_text = read.is_ok() && !head.starts_with(b"#!") && !head.contains(&0);
+    if is_text && script.is_file() {
+        return Err(Errno::NOEXEC.into());
+    }
+    Ok(())
 }
 
 fn pid_of(pid: u32) -> Option<Pid> {

@@ -5,6 +5,10 @@
 //! A message that a session has taken in is known under two ids: the script's, and ours, which is
 //! what its agent was shown. Either will do.
 
+mod copies;
+
+pub(super) use copies::take_in;
+
 use super::names::SaidId;
 use super::send::Answer;
 use crate::context::Context;
@@ -14,17 +18,12 @@ use crate::provider::intake;
 use crate::provider::script::Script;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
+use copies::{copy, follow, meant};
 use jiff::tz::TimeZone;
-use posthaste_core::{AgentName, Body, IdPrefix, Letter, Order, prompt, text};
-use posthaste_store::{Job, Journal, Outcome, Patience};
+use posthaste_core::{AgentName, Body, Letter, Order, prompt, text};
+use posthaste_store::Outcome;
 use posthaste_wire::provider::{Message, Op, Text};
 use posthaste_wire::{Count, Receipt, method};
-use std::time::Duration;
-
-/// How long a hook waits for a script: an agent must never wait for its mail.
-const HOOK: Duration = Duration::from_secs(2);
-/// How short our own ids may be cut: a script's may be as short as it likes.
-const DIGITS: usize = 8;
 
 /// The script that keeps the mail, where one does.
 pub(super) fn script(context: &Context) -> Option<Script> {
@@ -158,7 +157,10 @@ pub(super) fn inbox(
             context.out.line(format!("no unread mail for {name}"))?;
         }
         Inbox::All if messages.is_empty() => context.out.line(format!("no mail for {name}"))?,
-        Inbox::Unread | Inbox::All => letterbox::rows(context, messages.iter().map(row).collect())?,
+        Inbox::Unread | Inbox::All => {
+            let rows: Vec<_> = messages.iter().map(row).collect();
+            letterbox::rows(context, &rows)?;
+        }
     }
     Ok(Code::Ok)
 }
@@ -341,27 +343,41 @@ pub(super) fn order(
         Order::Show | Order::Expire => return Err(cannot(script, "record that")),
     };
     let mut outcomes = Vec::with_capacity(ids.len());
-    let mut failed = None;
-    for said in ids {
+    let failed = ids.iter().try_for_each(|said| {
         let (id, local) = meant(context, said)?;
+        may(context, script, &id, op)?;
         let outcome = match script.order(op, &id) {
             Ok(()) => Outcome::Changed,
             Err(trouble) if trouble.is_already_archived() => Outcome::AlreadyArchived,
-            Err(trouble) => {
-                failed = Some(trouble);
-                break;
-            }
+            Err(trouble) => return Err(trouble.into()),
         };
         if let Some(letter) = local {
             let to = letter.message.to.to_string();
             follow(context, script, &to, &id, Some(letter), order);
         }
         outcomes.push((id, outcome));
-    }
+        Ok(())
+    });
+    // A script cannot do all or none: what was done is told.
     print_outcomes(context, &outcomes, word)?;
-    match failed {
-        None => Ok(Code::Ok),
-        Some(trouble) => Err(trouble.into()),
+    failed.map(|()| Code::Ok)
+}
+
+/// As in the journal: an agent does with its own mail as it likes, and the person with all.
+fn may(context: &Context, script: &Script, id: &str, op: Op) -> Result<()> {
+    let (me, _) = context.me()?;
+    if me.is_human() {
+        return Ok(());
+    }
+    match script.get(id) {
+        Ok(message) if message.to != me.as_str() => Err(Report::refused(format!(
+            "{me} cannot {op} a message that belongs to {}",
+            text::one_line(&message.to, 80)
+        ))),
+        Ok(_) => Ok(()),
+        // One without 'get' has to know by itself.
+        Err(trouble) if trouble.is_unknown_op() => Ok(()),
+        Err(trouble) => Err(trouble.into()),
     }
 }
 
@@ -400,79 +416,6 @@ pub(super) fn check(context: &Context, script: &Script, name: &AgentName) -> Res
         total: unread,
         unread,
     })
-}
-
-/// Takes in what a script has for an agent, for its hook. A live session does that by itself, and
-/// a script that is slow is not waited for: what is in the journal is shown all the same.
-pub(super) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
-    let Some(settings) = context.config.mail.script() else {
-        return Ok(());
-    };
-    if Client::of(&context.home, name).is_some() {
-        return Ok(());
-    }
-    let script = Script::new(settings.path.clone(), settings.timeout.min(HOOK)).awake();
-    let listed = script.check(name.as_str())?;
-    let patience = Patience::HOOK.0.min(context.config.patience.0);
-    let mut journal = Journal::open(context.home.clone(), Patience(patience))?;
-    let sorted = intake::sort(script.path(), name, &listed, |id| journal.letter(id))?;
-    for draft in sorted.new {
-        let job = Job::Post {
-            now: context.now,
-            drafts: vec![draft],
-        };
-        // One that stands there with other words is known.
-        let _ = journal.commit(job)?;
-    }
-    Ok(())
-}
-
-/// The script's id of a message, and our copy of it where ours was said.
-fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<Letter>)> {
-    let SaidId(id) = said;
-    if id.is_empty() || id.contains('\0') {
-        return Err(Report::usage("a message id cannot be empty"));
-    }
-    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
-    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
-    if let Some(prefix) = prefix
-        && let Some(mut journal) = journal(context)?
-        && let Ok(letter) = journal.find(&prefix)
-        && let Some(outside) = intake::outside_id(&letter)
-    {
-        return Ok((outside.to_owned(), Some(letter)));
-    }
-    Ok((id.clone(), None))
-}
-
-fn journal(context: &Context) -> Result<Option<Journal>> {
-    let home = context.home.clone();
-    Ok(Journal::open_existing(home, context.config.patience)?)
-}
-
-/// Our copy of a script's message, if a session has taken it in.
-fn copy(context: &Context, script: &Script, to: &str, id: &str) -> Option<Letter> {
-    let to = AgentName::parse(to).ok()?;
-    let id = intake::id_of(script.path(), &to, id);
-    journal(context).ok()??.letter(id).ok()?
-}
-
-/// Does the same with our copy, so that both agree. The script's word was what counts.
-fn follow(
-    context: &Context,
-    script: &Script,
-    to: &str,
-    id: &str,
-    local: Option<Letter>,
-    order: Order,
-) {
-    let Some(letter) = local.or_else(|| copy(context, script, to, id)) else {
-        return;
-    };
-    if let Ok(Some(mut journal)) = journal(context) {
-        let _ = letterbox::order(context, &mut journal, order, vec![letter.message.id]);
-        letterbox::leave(journal);
-    }
 }
 
 fn head(context: &mut Context, message: &Message) -> Result<()> {
