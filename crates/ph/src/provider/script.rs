@@ -10,7 +10,7 @@ use posthaste_core::text;
 use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
 use serde::de::DeserializeOwned;
-use std::cell::{Cell, OnceCell};
+use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::ErrorKind;
@@ -29,8 +29,7 @@ pub(crate) struct Script {
     place: Option<Place>,
     /// Whether it was asked to see to it that its system runs.
     is_asked: Cell<bool>,
-    /// What ends a call: signals, unless somebody else says when.
-    signals: OnceCell<Signals>,
+    /// What ends a call, where it is not a signal.
     stop: Option<UnixStream>,
 }
 
@@ -78,7 +77,6 @@ impl Script {
             timeout,
             place: None,
             is_asked: Cell::new(false),
-            signals: OnceCell::new(),
             stop: None,
         }
     }
@@ -219,18 +217,13 @@ impl Script {
             let answer = self.run(op, arg, stdin, Some(stop.as_fd()));
             return answer.map_err(|cut| self.cut(op, cut));
         }
-        // Where signals cannot be heard, they do what they always do.
-        if self.signals.get().is_none()
-            && let Ok(signals) = Signals::listen()
-        {
-            let _ = self.signals.set(signals);
-        }
-        let answer = match self.signals.get() {
+        let signals = Signals::ours();
+        let answer = match signals {
             Some(signals) => signals.during(|stop| self.run(op, arg, stdin, Some(stop))),
             None => self.run(op, arg, stdin, None),
         };
         if matches!(answer, Err(Cut::Stopped))
-            && let Some(signals) = self.signals.get()
+            && let Some(signals) = signals
         {
             signals.obey();
         }

@@ -6,8 +6,8 @@
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The signals that end a command.
 #[derive(Debug)]
@@ -20,8 +20,14 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// From now on, for the rest of this process.
-    pub(crate) fn listen() -> std::io::Result<Self> {
+    /// Those of this process, from the first call of a script on. None where they cannot be heard:
+    /// then they do what they always do.
+    pub(crate) fn ours() -> Option<&'static Self> {
+        static OURS: OnceLock<Option<Signals>> = OnceLock::new();
+        OURS.get_or_init(|| Self::listen().ok()).as_ref()
+    }
+
+    fn listen() -> std::io::Result<Self> {
         let (heard, tell) = UnixStream::pair()?;
         heard.set_nonblocking(true)?;
         let is_usual = Arc::new(AtomicBool::new(true));

@@ -25,6 +25,8 @@ use tokio::task::JoinHandle as Task;
 
 /// How many messages are looked up before others have their turn at the journal.
 const PAGE: usize = 100;
+/// The shortest pause between calls.
+const SHORTEST: Duration = Duration::from_millis(50);
 /// The longest pause after calls that failed.
 const REST: Duration = Duration::from_secs(60);
 
@@ -76,7 +78,7 @@ impl Carrier {
         let round = Round {
             shared,
             script: settings.path.clone(),
-            tick: settings.tick,
+            tick: settings.tick.max(SHORTEST),
             errands,
             marked: BTreeSet::new(),
             trouble: None,

@@ -2,7 +2,10 @@
 //! has is delivered once, and it is told what was read.
 
 use super::Provider;
-use super::common::stage::{Stage, until, until_so};
+use super::common::stage::{Stage, kill, until, until_so};
+use posthaste_core::{AgentName, Timestamp};
+use posthaste_store::Job;
+use rustix::process::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -87,6 +90,40 @@ fn what_is_read_here_is_marked_there() {
     let seen = provider.count("check bot");
     until_so("more looks", || provider.count("check bot") > seen + 3);
     assert_eq!(provider.count("mark-read m1"), 1);
+}
+
+#[test]
+fn what_its_agent_has_accepted_is_marked_there() {
+    let stage = Stage::new();
+    let provider = Provider::behind(&stage, "mail.tick = '50ms'");
+    stage.agent("bot", "");
+    stage.run("send bot --from alice hello").ok();
+    let id = until("the offer", || {
+        let offered = facts(&stage, "offered");
+        Some(offered.first()?["data"]["message"].as_str()?.to_owned())
+    });
+    assert_eq!(provider.count("mark-read m1"), 0);
+    // As its harness would say it.
+    let accepted = Job::Accepted {
+        now: Timestamp::now(),
+        agent: AgentName::parse("bot").unwrap(),
+        ids: vec![id.parse().unwrap()],
+        evidence: "its transcript shows it".to_owned(),
+    };
+    stage.journal().commit(accepted).unwrap().unwrap();
+    until_so("word of it", || provider.count("mark-read m1") == 1);
+    assert_eq!(stage.run("inbox bot --json").ok(), "[]\n");
+}
+
+#[test]
+fn a_session_that_is_killed_leaves_no_call_behind() {
+    let stage = Stage::new();
+    let provider = Provider::behind(&stage, "");
+    provider.delay(100_000);
+    stage.agent("bot", "");
+    until_so("a call", || !provider.calls().is_empty());
+    kill(stage.pid("bot"), Signal::KILL);
+    until_so("the end of all of it", || stage.processes().is_empty());
 }
 
 #[test]
