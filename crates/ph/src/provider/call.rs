@@ -315,8 +315,12 @@ impl Running {
         if is_empty {
             return 0;
         }
-        // Some may be dead and unburied, which is nobody's fault.
-        process::count_in_group(self.pid)
+        // Some may be dead and unburied, which is nobody's fault, as far as that can be told.
+        if cfg!(target_os = "linux") {
+            process::count_in_group(self.pid)
+        } else {
+            1
+        }
     }
 }
 

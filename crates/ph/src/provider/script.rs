@@ -119,6 +119,20 @@ impl Script {
         self.list(Op::Check, who)
     }
 
+    /// The same as far as it can be understood, and what is wrong with the rest: one bad message
+    /// must not keep the others from their agent.
+    pub(crate) fn check_each(&self, who: &str) -> Result<(Vec<Message>, Option<String>)> {
+        let listed: Vec<serde_json::Value> = self.list(Op::Check, who)?;
+        let (mut messages, mut odd) = (Vec::with_capacity(listed.len()), None);
+        for value in listed {
+            match serde_json::from_value(value) {
+                Ok(message) => messages.push(message),
+                Err(error) => odd = odd.or(Some(text::one_line(&error.to_string(), SHOWN))),
+            }
+        }
+        Ok((messages, odd))
+    }
+
     pub(crate) fn all(&self, who: &str) -> Result<Vec<Message>> {
         self.list(Op::All, who)
     }
@@ -150,7 +164,7 @@ impl Script {
     }
 
     /// A list; no output at all is an empty one, and so is null.
-    fn list(&self, op: Op, arg: &str) -> Result<Vec<Message>> {
+    fn list<T: DeserializeOwned>(&self, op: Op, arg: &str) -> Result<Vec<T>> {
         let said = self.say(op, arg, None)?;
         if said.stdout.trim_ascii().is_empty() {
             return Ok(Vec::new());

@@ -30,9 +30,12 @@ const SHORTEST: Duration = Duration::from_millis(50);
 /// The longest pause after calls that failed.
 const REST: Duration = Duration::from_secs(60);
 
+/// What a script lists, and what is wrong with what else it lists.
+type Listed = (Vec<Message>, Option<String>);
+
 /// A call, and where its answer goes.
 enum Errand {
-    Check(oneshot::Sender<Result<Vec<Message>, Trouble>>),
+    Check(oneshot::Sender<Result<Listed, Trouble>>),
     MarkRead(String, oneshot::Sender<Result<(), Trouble>>),
 }
 
@@ -107,7 +110,7 @@ fn carry_out(script: &Script, agent: &str, errands: &Receiver<Errand>) {
     while let Ok(errand) = errands.recv() {
         // Who has gone meanwhile does not mind.
         match errand {
-            Errand::Check(answer) => drop(answer.send(script.check(agent))),
+            Errand::Check(answer) => drop(answer.send(script.check_each(agent))),
             Errand::MarkRead(id, answer) => {
                 drop(answer.send(script.order(Op::MarkRead, &id)));
             }
@@ -149,14 +152,14 @@ impl Round {
 
     /// Asks for mail once, and sees to all of it.
     async fn go(&mut self) -> Went {
-        let listed = match self.ask(Errand::Check).await {
-            Some(Ok(listed)) => listed,
+        let (listed, mut odd) = match self.ask(Errand::Check).await {
+            Some(Ok(checked)) => checked,
             Some(Err(trouble)) => return Went::Badly(trouble.to_string()),
             None => return Went::Badly("nobody calls the script any more".to_owned()),
         };
         let still: BTreeSet<&str> = listed.iter().map(|message| message.id.as_str()).collect();
         self.marked.retain(|id| still.contains(id.as_str()));
-        let (mut odd, mut done) = (None, Vec::new());
+        let mut done = Vec::new();
         for page in listed.chunks(PAGE) {
             let sorted = match self.sort(page.to_vec()).await {
                 Ok(sorted) => sorted,

@@ -148,7 +148,6 @@ fn nobody_waits_for_a_script_that_takes_half_a_minute() {
     provider.delay(30_000);
     let agent = stage.agent("bot", "");
     until_so("a call", || provider.count("ensure-running ") == 1);
-    let begun = Instant::now();
     stage.until_activity("bot", "idle");
     stage.run("nudge bot 'still there?'").ok();
     agent.until_heard("still there?");
@@ -159,21 +158,13 @@ fn nobody_waits_for_a_script_that_takes_half_a_minute() {
         &json!({"from": "alice", "body": "by the socket"}),
     );
     agent.until_heard("by the socket");
-    let hook = Instant::now();
     let done = stage.run_as("bot", "check --inject");
     assert_eq!((done.code, done.err().as_str()), (0, ""));
-    assert!(
-        hook.elapsed() < Duration::from_secs(2),
-        "{:?}",
-        hook.elapsed()
-    );
+    // All that was while one call went on.
+    assert_eq!(provider.calls(), ["ensure-running "]);
     stage.run("stop bot").ok();
     until_so("the end of it", || stage.processes().is_empty());
-    assert!(
-        begun.elapsed() < Duration::from_secs(25),
-        "{:?}",
-        begun.elapsed()
-    );
+    assert_eq!(provider.calls(), ["ensure-running "]);
 }
 
 #[test]
@@ -202,6 +193,28 @@ fn a_hook_without_a_session_waits_for_a_moment_alone() {
         "{:?}",
         hook.elapsed()
     );
+}
+
+#[test]
+fn one_bad_message_keeps_no_other_back() {
+    let stage = Stage::new();
+    let good = r#"{"id":"2","from":"The Boss","to":"bot","body":"a good one","created_at":"2026-11-15T12:00:00Z"}"#;
+    let listed = format!(
+        "[{{\"id\":7}},{good},{}]",
+        good.replace("\"2\"", "\"a\\tb\"")
+    );
+    let text = format!("#!/bin/sh\n[ $1 = check ] || exit 2\nprintf '%s' '{listed}'\n");
+    super::script(stage.dir(), "mixed", &text);
+    super::keep_by(&stage, "../mixed", "mail.tick = '50ms'");
+    let agent = stage.agent("bot", "");
+    agent.until_heard("[ph message from: the-boss id:");
+    agent.until_heard("a good one");
+    let log = stage.home().join("sessions/bot/log");
+    until_so("word of the others", || {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        log.contains("lists what cannot be taken")
+    });
+    assert_eq!(facts(&stage, "message").len(), 1);
 }
 
 #[test]

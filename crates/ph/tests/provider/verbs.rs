@@ -119,8 +119,19 @@ fn every_verb_asks_the_script() {
     After reading, call inbox_mark_read(session_name, id) for each message.
     ");
     assert_eq!(provider.calls()[..2], ["ensure-running ", "send bob"]);
-    // Nothing of it is in the journal.
-    assert!(!ph.home().join("journal.db").exists());
+}
+
+#[test]
+fn a_prompt_s_ids_are_known() {
+    let ph = Ph::new();
+    Provider::behind(&ph, "");
+    ph.run("send bob --from alice 'fix it'").ok();
+    assert!(!ph.home().join("journal.db").exists(), "the script has it");
+    let block = ph.run("inbox bob --prompt").ok();
+    let id = block.split(['[', ']']).nth(1).unwrap();
+    assert_eq!(ph.run(&format!("show {id} --json")).json()["id"], "m1");
+    assert_eq!(ph.run_as("bob", &format!("reply {id} done")).ok(), "m2\n");
+    assert_eq!(ph.run("inbox bob --prompt").ok(), block);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::report::{Report, Result};
 use crate::session::client::Client;
 use posthaste_core::{AgentName, IdPrefix, Letter, Order};
 use posthaste_store::{Job, Journal, Patience};
+use posthaste_wire::provider::Message;
 use std::time::Duration;
 
 /// How long a hook waits for a script: an agent must never wait for its mail.
@@ -28,8 +29,22 @@ pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()>
     let script = Script::new(settings.path.clone(), settings.timeout.min(HOOK)).awake();
     let listed = script.check(name.as_str())?;
     let patience = Patience::HOOK.0.min(context.config.patience.0);
-    let mut journal = Journal::open(context.home.clone(), Patience(patience))?;
-    let sorted = intake::sort(script.path(), name, &listed, |id| journal.letter(id))?;
+    keep(context, &script, name, &listed, Patience(patience))
+}
+
+/// Keeps what is not kept yet, so that it is known by our ids.
+pub(super) fn keep(
+    context: &Context,
+    script: &Script,
+    name: &AgentName,
+    listed: &[Message],
+    patience: Patience,
+) -> Result<()> {
+    if listed.is_empty() {
+        return Ok(());
+    }
+    let mut journal = Journal::open(context.home.clone(), patience)?;
+    let sorted = intake::sort(script.path(), name, listed, |id| journal.letter(id))?;
     for draft in sorted.new {
         let job = Job::Post {
             now: context.now,
@@ -38,6 +53,7 @@ pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()>
         // One that stands there with other words is known.
         let _ = journal.commit(job)?;
     }
+    letterbox::leave(journal);
     Ok(())
 }
 

@@ -18,7 +18,7 @@ use crate::provider::intake;
 use crate::provider::script::Script;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
-use copies::{copy, follow, meant};
+use copies::{copy, follow, keep, meant};
 use jiff::tz::TimeZone;
 use posthaste_core::{AgentName, Body, Letter, Order, prompt, text};
 use posthaste_store::Outcome;
@@ -190,6 +190,8 @@ fn print_prompt(
     name: &AgentName,
     messages: &[Message],
 ) -> Result<()> {
+    // Whoever reads the block may ask for a message by the id in it.
+    keep(context, script, name, messages, context.config.patience)?;
     let kept = messages.iter();
     let kept: Vec<_> = kept
         .filter_map(|message| intake::message(script.path(), name, message))
