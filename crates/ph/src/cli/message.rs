@@ -43,6 +43,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
             to: names,
             subject: None,
             body,
+            allow_self,
         };
         return elsewhere::send(context, &script, &sending, Answer::Sentence);
     }

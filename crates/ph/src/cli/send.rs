@@ -130,18 +130,13 @@ fn send_elsewhere(
     }
     let body = args.whom.body(args.body)?;
     let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
-    if to.contains(&from) && !args.allow_self {
-        return Err(
-            Report::refused(format!("{from} would be writing to itself"))
-                .hint("'ph send --allow-self' sends it all the same"),
-        );
-    }
     let answer = if is_list { Answer::Ids } else { Answer::Id };
     let sending = elsewhere::Sending {
         from,
         to,
         subject: args.subject,
         body,
+        allow_self: args.allow_self,
     };
     let code = elsewhere::send(context, script, &sending, answer)?;
     args.whom.notify(context, &sending.from, &sending.to);

@@ -25,6 +25,8 @@ const COMPLAINTS: usize = 4 << 10;
 /// Read at a time, and how often before others have their turn.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 64;
+/// How long any call may take, whatever was said.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// How often it is looked whether it has ended, where the kernel does not tell.
 const LOOK: Duration = Duration::from_millis(10);
 /// For how long a script is tried again that somebody is just writing.
@@ -99,7 +101,7 @@ impl From<Errno> for Cut {
 
 impl Call<'_> {
     pub(crate) fn run(&self) -> Result<Said, Cut> {
-        let deadline = Instant::now() + self.timeout;
+        let deadline = Instant::now() + self.timeout.min(LONGEST);
         let mut running = Running::start(self)?;
         let mut unsent = self.stdin;
         loop {
@@ -109,13 +111,16 @@ impl Call<'_> {
             }
             running.give(&mut unsent);
             running.take()?;
+            let has_ended = running.has_ended()?;
+            if has_ended {
+                // What it has written itself is in the pipes by now.
+                running.take()?;
+            }
             if running.stdout.bytes.len() > MOST {
                 let stderr = std::mem::take(&mut running.stderr.bytes);
                 return Err(Cut::TooMuch { stderr });
             }
-            if running.has_ended()? {
-                // What it has written itself is in the pipes by now.
-                running.take()?;
+            if has_ended {
                 return running.bury(self.children);
             }
             if Instant::now() >= deadline {

@@ -13,7 +13,7 @@ use crate::provider::script::{Script, Trouble};
 use posthaste_core::Draft;
 use posthaste_store::{Done, Error, Job};
 use posthaste_wire::provider::{Message, Op};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -27,6 +27,10 @@ use tokio::task::JoinHandle as Task;
 const PAGE: usize = 100;
 /// The shortest pause between calls.
 const SHORTEST: Duration = Duration::from_millis(50);
+/// The longest, whatever was said.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// How often a message is tried to be marked as read there, once a round.
+const TRIES: u32 = 5;
 /// The longest pause after calls that failed.
 const REST: Duration = Duration::from_secs(60);
 
@@ -53,8 +57,8 @@ struct Round {
     tick: Duration,
     /// One errand waits at most: there is one who sends them, and it waits for the answer.
     errands: SyncSender<Errand>,
-    /// What was marked as read there; some scripts list it all the same.
-    marked: BTreeSet<String>,
+    /// How often it was tried to mark what is listed; [`TRIES`] where it is done, or never will be.
+    marked: BTreeMap<String, u32>,
     /// What was said last of what goes wrong, which is said once.
     trouble: Option<String>,
     failures: u32,
@@ -81,9 +85,9 @@ impl Carrier {
         let round = Round {
             shared,
             script: settings.path.clone(),
-            tick: settings.tick.max(SHORTEST),
+            tick: settings.tick.clamp(SHORTEST, LONGEST),
             errands,
-            marked: BTreeSet::new(),
+            marked: BTreeMap::new(),
             trouble: None,
             failures: 0,
         };
@@ -158,7 +162,7 @@ impl Round {
             None => return Went::Badly("nobody calls the script any more".to_owned()),
         };
         let still: BTreeSet<&str> = listed.iter().map(|message| message.id.as_str()).collect();
-        self.marked.retain(|id| still.contains(id.as_str()));
+        self.marked.retain(|id, _| still.contains(id.as_str()));
         let mut done = Vec::new();
         for page in listed.chunks(PAGE) {
             let sorted = match self.sort(page.to_vec()).await {
@@ -220,26 +224,35 @@ impl Round {
         }
     }
 
-    /// Marks messages as read there. One that cannot be keeps the others for the next round.
+    /// Marks messages as read there, each as often as there is hope. One that takes too long keeps
+    /// the others for the next round.
     async fn mark(&mut self, ids: Vec<String>) -> Result<(), String> {
+        let mut failed = None;
         for id in ids {
-            if self.marked.contains(&id) {
+            let tried = self.marked.get(&id).copied().unwrap_or_default();
+            if tried >= TRIES {
                 continue;
             }
             let errand = id.clone();
-            match self.ask(|answer| Errand::MarkRead(errand, answer)).await {
-                Some(Ok(())) => drop(self.marked.insert(id)),
+            let tries = match self.ask(|answer| Errand::MarkRead(errand, answer)).await {
+                Some(Ok(())) => TRIES,
                 Some(Err(trouble)) => {
-                    if trouble.is_unknown_op() {
-                        // It never will.
-                        self.marked.insert(id);
+                    failed.get_or_insert_with(|| trouble.to_string());
+                    if trouble.is_time_out() {
+                        break;
                     }
-                    return Err(trouble.to_string());
+                    // What it does not know, it never will.
+                    if trouble.is_unknown_op() {
+                        TRIES
+                    } else {
+                        tried + 1
+                    }
                 }
-                None => return Ok(()),
-            }
+                None => break,
+            };
+            self.marked.insert(id, tries);
         }
-        Ok(())
+        failed.map_or(Ok(()), Err)
     }
 }
 

@@ -116,6 +116,39 @@ fn what_its_agent_has_accepted_is_marked_there() {
 }
 
 #[test]
+fn what_cannot_be_marked_is_tried_a_few_times() {
+    let stage = Stage::new();
+    let dir = stage.dir().join("there");
+    let one = |id: &str| {
+        format!(r#"{{"id":"{id}","from":"a","to":"bot","created_at":"2026-11-15T12:00:00Z"}}"#)
+    };
+    let text = format!(
+        "#!/bin/sh\necho \"$1 $2\" >> '{}'\ncase $1 in\n\
+            check) printf '%s' '[{},{}]';;\n\
+            mark-read) echo 'not now' >&2; exit 1;;\nesac\n",
+        dir.display(),
+        one("1"),
+        one("2"),
+    );
+    super::script(stage.dir(), "stubborn", &text);
+    super::keep_by(&stage, "../stubborn", "mail.tick = '50ms'");
+    stage.agent("bot", "");
+    let ids = until("both messages", || {
+        let facts = facts(&stage, "message");
+        (facts.len() == 2).then(|| facts.iter().map(|f| f["id"].clone()).collect::<Vec<_>>())
+    });
+    stage.rpc("bot", "mark_read", &json!({"ids": ids}));
+    let count = |call: &str| {
+        let calls = std::fs::read_to_string(&dir).unwrap();
+        calls.lines().filter(|line| *line == call).count()
+    };
+    until_so("the last try", || count("mark-read 2") == 5);
+    let seen = count("check bot");
+    until_so("more looks", || count("check bot") > seen + 3);
+    assert_eq!((count("mark-read 1"), count("mark-read 2")), (5, 5));
+}
+
+#[test]
 fn a_session_that_is_killed_leaves_no_call_behind() {
     let stage = Stage::new();
     let provider = Provider::behind(&stage, "");

@@ -181,7 +181,12 @@ fn what_a_script_cannot_do_is_refused_before_it_is_asked() {
     ] {
         ph.run(line).fails(4, "which has no way to");
     }
+    ph.run_as("bob", "send bob hi")
+        .fails(4, "bob would be writing to itself");
+    ph.run_as("bob", "message --name bob hi")
+        .fails(4, "bob would be writing to itself");
     assert_eq!(provider.calls(), Vec::<String>::new());
+    ph.run_as("bob", "send bob hi --allow-self").ok();
 }
 
 #[test]

@@ -46,6 +46,7 @@ pub(super) struct Sending {
     pub(super) to: Vec<AgentName>,
     pub(super) subject: Option<String>,
     pub(super) body: String,
+    pub(super) allow_self: bool,
 }
 
 /// Sends one copy to each. A script cannot send all or none: where one fails, what was sent is
@@ -56,6 +57,13 @@ pub(super) fn send(
     sending: &Sending,
     answer: Answer,
 ) -> Result<Code> {
+    if sending.to.contains(&sending.from) && !sending.allow_self {
+        let from = &sending.from;
+        return Err(
+            Report::refused(format!("{from} would be writing to itself"))
+                .hint("'ph send --allow-self' sends it all the same"),
+        );
+    }
     let text = Text {
         from: sending.from.to_string(),
         subject: sending.subject.clone().unwrap_or_default(),
