@@ -22,6 +22,8 @@ pub enum Evidence {
     Flag,
     /// Nothing was said: it is taken to be the person.
     Default,
+    /// The script that keeps the mail said so.
+    Provider,
 }
 
 impl Evidence {
@@ -31,6 +33,7 @@ impl Evidence {
             Self::Env => "env",
             Self::Flag => "flag",
             Self::Default => "default",
+            Self::Provider => "provider",
         }
     }
 }

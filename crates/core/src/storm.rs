@@ -50,7 +50,7 @@ pub fn cause<'a>(
 ) -> Option<&'a Message> {
     let is_in_session = match evidence {
         Evidence::Ancestry | Evidence::Env => !from.is_human(),
-        Evidence::Flag | Evidence::Default => false,
+        Evidence::Flag | Evidence::Default | Evidence::Provider => false,
     };
     let given = given.filter(|given| is_in_session && now.duration_since(given.at) < TURN)?;
     Some(&given.message)

@@ -1,5 +1,5 @@
 //! Test support: temporary homes, letters to put in them, what must hold of a journal, terminals
-//! to run programs in, and a program to run in them.
+//! to run programs in, a program to run in them, and a mail provider.
 //!
 //! For tests only: what goes wrong here panics. Nothing here touches a person's own home.
 
@@ -8,6 +8,7 @@ pub mod bench;
 mod home;
 mod letters;
 mod program;
+mod provider;
 pub mod pty;
 mod skip;
 pub mod tty;
@@ -16,4 +17,5 @@ pub use agree::{assert_intact, assert_views_agree, moments, records};
 pub use home::TempHome;
 pub use letters::{at, denied, draft, id, name, order, post, text_of};
 pub use program::program;
+pub use provider::{Ended, MemoryProvider};
 pub use skip::skip_or_fail;

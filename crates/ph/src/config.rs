@@ -3,13 +3,16 @@
 //! Every setting is one row of [`SETTINGS`]: its name, default, and what makes a value right.
 //! What a value means is decided once, in [`Config::of`].
 
+use crate::book::{self, Book};
 use crate::report::{Report, Result};
 use crate::times::{TimeStyle, parse_duration};
 use anstream::ColorChoice;
 use posthaste_core::{Limits, Priority};
 use posthaste_store::Patience;
+use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 pub(crate) struct Setting {
     pub(crate) key: &'static str,
@@ -18,7 +21,7 @@ pub(crate) struct Setting {
     pub(crate) help: &'static str,
 }
 
-pub(crate) const SETTINGS: [Setting; 6] = [
+pub(crate) const SETTINGS: [Setting; 10] = [
     Setting {
         key: "journal.lock_timeout",
         env: "PH_JOURNAL_LOCK_TIMEOUT",
@@ -36,6 +39,30 @@ pub(crate) const SETTINGS: [Setting; 6] = [
         env: "PH_MAIL_MAX_RATE",
         default: "60",
         help: "how many messages one agent may write to another in a minute, such as 60",
+    },
+    Setting {
+        key: "mail.provider",
+        env: "PH_MAIL_PROVIDER",
+        default: "journal",
+        help: "journal, exec:SCRIPT, or exec with mail.script",
+    },
+    Setting {
+        key: "mail.script",
+        env: "PH_MAIL_SCRIPT",
+        default: "",
+        help: "the path of the script, where mail.provider is exec",
+    },
+    Setting {
+        key: "mail.tick",
+        env: "PH_MAIL_TICK",
+        default: "5s",
+        help: "how often a session asks the script for new mail, such as 5s",
+    },
+    Setting {
+        key: "mail.timeout",
+        env: "PH_MAIL_TIMEOUT",
+        default: "30s",
+        help: "how long a call of the script may take, such as 30s",
     },
     Setting {
         key: "output.color",
@@ -87,6 +114,7 @@ pub(crate) struct Value {
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     values: Vec<Value>,
+    book: Book,
 }
 
 /// What the settings mean.
@@ -97,6 +125,23 @@ pub(crate) struct Config {
     pub(crate) priority: Priority,
     pub(crate) patience: Patience,
     pub(crate) limits: Limits,
+    pub(crate) mail: Mail,
+    pub(crate) book: Book,
+}
+
+/// What keeps the mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Mail {
+    Journal,
+    Script(ScriptSettings),
+}
+
+/// A script, and how it is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ScriptSettings {
+    pub(crate) path: PathBuf,
+    pub(crate) timeout: Duration,
+    pub(crate) tick: Duration,
 }
 
 impl Layers {
@@ -107,6 +152,7 @@ impl Layers {
         });
         Self {
             values: values.collect(),
+            book: Book::default(),
         }
     }
 
@@ -126,6 +172,7 @@ impl Layers {
                 }
             }
         }
+        layers.book.check()?;
         for (index, setting) in SETTINGS.iter().enumerate() {
             if let Some(text) = std::env::var_os(setting.env).filter(|text| !text.is_empty()) {
                 let text = text.to_string_lossy().into_owned();
@@ -152,7 +199,7 @@ impl Layers {
     }
 
     fn add_file(&mut self, path: &Path, text: &str) -> Result<()> {
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let report = Report::usage(format!(
                 "the settings in {} are not TOML: {}",
                 path.display(),
@@ -165,6 +212,12 @@ impl Layers {
                 None => report,
             }
         })?;
+        let sections: Vec<_> = table.keys().cloned().collect();
+        for section in sections.iter().filter(|name| book::is_section(name)) {
+            if let Some(value) = table.remove(section) {
+                self.book.add(path, section, &value)?;
+            }
+        }
         let mut found = Vec::new();
         flatten("", &table, &mut found);
         for (key, value) in found {
@@ -181,8 +234,51 @@ impl Layers {
         Ok(())
     }
 
+    pub(crate) fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// Where a setting came from.
+    pub(crate) fn source(&self, key: &str) -> Option<&Source> {
+        let mut rows = self.rows();
+        rows.find(|(setting, _)| setting.key == key)
+            .map(|(_, value)| &value.source)
+    }
+
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&'static Setting, &Value)> {
         SETTINGS.iter().zip(&self.values)
+    }
+
+    fn length(&self, key: &str) -> Result<Duration> {
+        self.get(key, |text| parse_duration(text).ok()?.try_into().ok())
+    }
+
+    /// Where a script is. A name alone is looked for on PATH; a path that does not begin at the
+    /// root begins beside the file that says it, else here.
+    fn place_of(&self, key: &str, script: &str) -> Result<PathBuf> {
+        if !script.contains('/') {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let found = std::env::split_paths(&path)
+                .map(|dir| dir.join(script))
+                .find(|path| path.is_absolute() && crate::session::start::is_program(path));
+            return found.ok_or_else(|| {
+                Report::usage(format!("{key}: no program '{script}' is on PATH"))
+                    .hint("a script beside the settings is written ./NAME")
+            });
+        }
+        let beside = match self.source(key) {
+            Some(Source::File(file)) => file.parent(),
+            Some(Source::Default | Source::Env(_) | Source::Flag(_)) | None => None,
+        };
+        let path = beside.map_or_else(|| PathBuf::from(script), |dir| dir.join(script));
+        let path = std::path::absolute(&path)
+            .map_err(|error| Report::usage(format!("cannot tell where {script} is: {error}")))?;
+        // Its directory by its true name; its own name stays, because some go by that.
+        let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
+        Ok(match (dir, path.file_name()) {
+            (Some(dir), Some(name)) => dir.join(name),
+            (_, _) => path,
+        })
     }
 
     fn get<T>(&self, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
@@ -216,14 +312,46 @@ impl Config {
                 _ => None,
             })?,
             priority: layers.get("send.priority", |text| text.parse().ok())?,
-            patience: layers.get("journal.lock_timeout", |text| {
-                parse_duration(text).ok()?.try_into().ok().map(Patience)
-            })?,
+            patience: Patience(layers.length("journal.lock_timeout")?),
             limits: Limits {
                 hops: layers.get("mail.max_hops", |text| text.parse().ok())?,
                 rate: layers.get("mail.max_rate", |text| text.parse().ok())?,
             },
+            mail: Mail::of(layers)?,
+            book: layers.book.clone(),
         })
+    }
+}
+
+impl Mail {
+    pub(crate) fn script(&self) -> Option<&ScriptSettings> {
+        match self {
+            Self::Journal => None,
+            Self::Script(settings) => Some(settings),
+        }
+    }
+
+    fn of(layers: &Layers) -> Result<Self> {
+        let said = layers.get("mail.provider", |text| match text {
+            "journal" => Some(None),
+            "exec" => Some(Some("mail.script")),
+            other => other
+                .strip_prefix("exec:")
+                .filter(|script| !script.is_empty())
+                .map(|_| Some("mail.provider")),
+        })?;
+        let Some(key) = said else {
+            return Ok(Self::Journal);
+        };
+        let script = layers.get(key, |text| {
+            let script = text.strip_prefix("exec:").unwrap_or(text);
+            (!script.is_empty() && !script.contains('\0')).then(|| script.to_owned())
+        })?;
+        Ok(Self::Script(ScriptSettings {
+            path: layers.place_of(key, &script)?,
+            timeout: layers.length("mail.timeout")?,
+            tick: layers.length("mail.tick")?,
+        }))
     }
 }
 

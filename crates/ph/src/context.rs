@@ -1,6 +1,6 @@
 //! What every verb starts from: the home, the settings, who is asking, and where to write.
 
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, Source};
 use crate::output::{Output, note};
 use crate::report::{Report, Result};
 use crate::session::place;
@@ -73,6 +73,9 @@ impl Context {
         let read = || -> Result<_> {
             let layers = Layers::load(&config_files, said.color.as_deref())?;
             let config = Config::of(&layers)?;
+            if home_source == HomeSource::Project && config.mail.script().is_some() {
+                refuse_script_of_others(&home, &layers)?;
+            }
             Ok((layers, config))
         };
         let (layers, config, trouble) = match read() {
@@ -150,7 +153,9 @@ impl Context {
                 "this is {me}; it cannot send as {from}"
             ))
             .hint("leave --from out")),
-            (Some(from), Evidence::Flag | Evidence::Default) => Ok((from.clone(), Evidence::Flag)),
+            (Some(from), Evidence::Flag | Evidence::Default | Evidence::Provider) => {
+                Ok((from.clone(), Evidence::Flag))
+            }
         }
     }
 
@@ -195,6 +200,30 @@ fn find_home(flag: Option<PathBuf>) -> Result<(Home, HomeSource)> {
         absolute(&dirs.data_dir().join("posthaste"))?,
         HomeSource::Default,
     ))
+}
+
+/// What came with somebody's files must not start anything: a script that a project's own settings
+/// name is run only where nobody else can have put it there.
+fn refuse_script_of_others(home: &Home, layers: &Layers) -> Result<()> {
+    let file = Source::File(home.config());
+    let is_its = ["mail.provider", "mail.script"]
+        .into_iter()
+        .any(|key| layers.source(key) == Some(&file));
+    let is_open = home
+        .path()
+        .metadata()
+        .map_or(true, |meta| meta.mode() & 0o077 != 0);
+    if !is_its || !is_open {
+        return Ok(());
+    }
+    let shown = home.path().display();
+    Err(Report::refused(format!(
+        "{} names a script, and {shown} is open to others",
+        home.config().display()
+    ))
+    .hint(format!(
+        "if it is yours, make it private: chmod 700 {shown}"
+    )))
 }
 
 fn absolute(path: &Path) -> Result<Home> {

@@ -40,36 +40,71 @@ pub(crate) fn all_as_json(
         .collect()
 }
 
-/// A list, one line a letter: id, who wrote to whom, when, how it stands, and how it begins.
+/// A line of a list: id, who wrote to whom, when, how it stands, and how it begins.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) id: String,
+    pub(crate) from: String,
+    pub(crate) to: String,
+    pub(crate) created_at: Timestamp,
+    pub(crate) standing: String,
+    pub(crate) is_waiting: bool,
+    pub(crate) subject: Option<String>,
+    pub(crate) body: String,
+}
+
+/// A list, one line a letter.
 pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
     let now = context.now;
-    let rows: Vec<[String; 4]> = letters
+    let row = |letter: &Letter| {
+        let message = &letter.message;
+        Row {
+            id: message.id.id8(),
+            from: message.envelope.from.to_string(),
+            to: message.to.to_string(),
+            created_at: message.created_at,
+            standing: standing_word(letter, now),
+            is_waiting: letter.is_waiting(now),
+            subject: message.envelope.subject.clone(),
+            body: match &message.envelope.body {
+                Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
+                Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
+            },
+        }
+    };
+    let letters: Vec<_> = letters.iter().map(row).collect();
+    rows(context, &letters)
+}
+
+pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {
+    let now = context.now;
+    let cells: Vec<[String; 4]> = rows
         .iter()
-        .map(|letter| {
-            let message = &letter.message;
+        .map(|row| {
             [
-                message.id.id8(),
-                format!("{} → {}", message.envelope.from, message.to),
-                context.config.time.show(message.created_at, now),
-                standing_word(letter, now),
+                row.id.clone(),
+                format!("{} → {}", row.from, row.to),
+                context.config.time.show(row.created_at, now),
+                row.standing.clone(),
             ]
         })
         .collect();
     let widths: [usize; 4] = std::array::from_fn(|column| {
-        rows.iter()
+        cells
+            .iter()
             .map(|row| row[column].width())
             .max()
             .unwrap_or(0)
     });
     let used: usize = widths.iter().sum::<usize>() + 2 * widths.len();
     let room = screen_width().map_or(LINE, |width| width.saturating_sub(used).max(16));
-    for (letter, row) in letters.iter().zip(&rows) {
-        let style = if letter.is_waiting(now) {
+    for (row, cells) in rows.iter().zip(&cells) {
+        let style = if row.is_waiting {
             Style::new().bold()
         } else {
             Style::new()
         };
-        let cells: Vec<String> = row
+        let cells: Vec<String> = cells
             .iter()
             .zip(widths)
             .map(|(cell, width)| format!("{cell}{}", " ".repeat(width - cell.width())))
@@ -77,7 +112,7 @@ pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
         context.out.line(format!(
             "{style}{}{style:#}  {}",
             cells.join("  "),
-            summary(letter, room)
+            summary(row, room)
         ))?;
     }
     Ok(())
@@ -97,15 +132,11 @@ fn standing_word(letter: &Letter, now: Timestamp) -> String {
     }
 }
 
-fn summary(letter: &Letter, room: usize) -> String {
-    let envelope = &letter.message.envelope;
-    let body = match &envelope.body {
-        Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
-        Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
-    };
-    let line = match &envelope.subject {
+fn summary(row: &Row, room: usize) -> String {
+    let body = text::head(&row.body, 4 * LINE);
+    let line = match &row.subject {
         Some(subject) => text::one_line(&format!("[{subject}] {body}"), room.saturating_sub(1)),
-        None => text::one_line(&body, room.saturating_sub(1)),
+        None => text::one_line(body, room.saturating_sub(1)),
     };
     narrow(&line, room)
 }
@@ -165,6 +196,28 @@ pub(crate) fn head(context: &mut Context, letter: &Letter) -> Result<()> {
     }
     if let Some(reply) = owed::told(letter, context.now) {
         field(context, "reply", &reply)?;
+    }
+    Ok(())
+}
+
+/// A message's journey, a line a step.
+pub(crate) fn journey(context: &mut Context, receipts: Vec<wire::Receipt>) -> Result<()> {
+    if !receipts.is_empty() {
+        context.out.line("")?;
+    }
+    for receipt in receipts {
+        let when = context.config.time.show(receipt.at, context.now);
+        let said = [
+            receipt.route.map(|route| format!("by way of {route}")),
+            receipt.evidence,
+        ];
+        let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
+        let line = format!(
+            "  {when}  {:<9}  {}",
+            receipt.state,
+            text::one_line(&said, 200)
+        );
+        context.out.line(line.trim_end())?;
     }
     Ok(())
 }

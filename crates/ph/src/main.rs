@@ -4,12 +4,14 @@
 //! code. Starts no runtime: a verb that needs one starts its own.
 
 mod attach;
+mod book;
 mod cli;
 mod config;
 mod context;
 mod harness;
 mod letterbox;
 mod output;
+mod provider;
 mod report;
 mod session;
 mod times;
@@ -20,6 +22,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     // What this program starts itself as, beside itself.
     let words: Vec<_> = std::env::args_os().collect();
+    if words
+        .first()
+        .is_some_and(|name| provider::answer::is_called(name))
+    {
+        return provider::answer::main(&words[1..], &context::Said::default());
+    }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(session::start::HOST) => return session::host::main(),
         Some(attach::GUARDIAN) => return attach::guard(&words),
@@ -33,7 +41,7 @@ fn main() -> ExitCode {
         Err(code) => return code,
     };
     match cli::run(cli) {
-        Ok(code) => code.into(),
+        Ok(code) => code,
         Err(report) => report.show(),
     }
 }

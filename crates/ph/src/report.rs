@@ -25,7 +25,7 @@ pub(crate) const EXIT_CODES: &str = "\
 2  usage: the command line, a setting, or a file named on it is not right
 3  not found: no such message, session or harness, or a prefix that fits more than one
 4  refused: the rules do not allow it
-5  storage: the home could not be read or written
+5  storage: the home, or the script that keeps the mail, could not be read or written
 
 With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take, and 'send' a message that is part of a storm, as failed.
 ";
@@ -97,6 +97,10 @@ impl Report {
     pub(crate) fn after(mut self, said: &str) -> Self {
         self.message = format!("{said} {}", self.message);
         self
+    }
+
+    pub(crate) fn code(&self) -> Code {
+        self.code
     }
 
     pub(crate) fn message(&self) -> &str {

@@ -57,13 +57,13 @@ fn names() {
             2,
             "at most 64 characters; this one has 65",
         ),
-        (&["send", "Bob", "hi"], 2, "tip: 'bob' would do"),
-        (&["send", "my bot", "hi"], 2, "tip: 'my-bot' would do"),
+        (&["send", "Bob", "hi"], 2, "'bob' would do"),
+        (&["send", "my bot", "hi"], 2, "'my-bot' would do"),
         (&["send", "bob,No", "hi"], 2, "starts with a-z or 0-9"),
         (
             &["send", "../../etc/passwd", "hi"],
             2,
-            "tip: 'etc-passwd' would do",
+            "'etc-passwd' would do",
         ),
         (
             &["send", "/etc/passwd", "hi"],

@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 38] = [
+const VERBS: [&str; 39] = [
     "run",
     "attach",
     "ls",
@@ -38,6 +38,7 @@ const VERBS: [&str; 38] = [
     "export",
     "import",
     "harness",
+    "provider",
     "config",
     "doctor",
     "demo",
@@ -87,6 +88,7 @@ fn every_verb_s_help_shows_an_example() {
         let help = ph.run(&format!("harness {verb} --help")).ok();
         insta::assert_snapshot!(format!("ph-harness-{verb}"), help);
     }
+    insta::assert_snapshot!("ph-provider-test", ph.run("provider test --help").ok());
     assert!(!ph.home().exists());
 }
 
@@ -98,7 +100,7 @@ fn exit_codes_are_written_down() {
     2  usage: the command line, a setting, or a file named on it is not right
     3  not found: no such message, session or harness, or a prefix that fits more than one
     4  refused: the rules do not allow it
-    5  storage: the home could not be read or written
+    5  storage: the home, or the script that keeps the mail, could not be read or written
 
     With 2, 3 and 4 nothing was changed; only 'import' keeps the facts that it could take, and 'send' a message that is part of a storm, as failed.
     ");
@@ -151,6 +153,18 @@ fn what_there_is_not() {
     !
     !   [output]
     !   time = "relative"
+    !
+    !   [mail]
+    !   provider = "exec:/path/to/a/script"
+    !
+    !   [aliases]
+    !   lead = "coder-1"
+    !
+    !   [groups]
+    !   reviewers = ["coder-2", "coder-3"]
+    !
+    !   [agents.coder-1]
+    !   nudge = "Check your mail"
     [exit 2]
     $ ph --version
     ph 0.1.0
@@ -231,7 +245,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 39 pages written to [dir]/pages\n"
+        "note: 40 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

@@ -13,6 +13,10 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     journal.lock_timeout = 10s  (default)
     mail.max_hops = 16  (default)
     mail.max_rate = 60  (default)
+    mail.provider = journal  (default)
+    mail.script =   (default)
+    mail.tick = 5s  (default)
+    mail.timeout = 30s  (default)
     output.color = auto  (default)
     output.time = local  (default)
     send.priority = normal  (default)
@@ -32,6 +36,10 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     journal.lock_timeout = 3s  (environment: PH_JOURNAL_LOCK_TIMEOUT)
     mail.max_hops = 16  (default)
     mail.max_rate = 60  (default)
+    mail.provider = journal  (default)
+    mail.script =   (default)
+    mail.tick = 5s  (default)
+    mail.timeout = 30s  (default)
     output.color = never  (flag: --color)
     output.time = utc  ([dir]/user/.config/posthaste/config.toml)
     send.priority = idle-first  ([home]/config.toml)
@@ -41,7 +49,7 @@ fn every_layer_overrides_the_one_before_and_says_so() {
         .env("PH_SEND_PRIORITY", "interrupt")
         .run()
         .json();
-    let priority = &json["settings"][5];
+    let priority = &json["settings"][9];
     assert_eq!(
         (&priority["key"], &priority["value"], &priority["source"]),
         (
@@ -72,9 +80,9 @@ fn what_is_wrong_with_the_settings_is_named() {
         ],
     );
     check(
-        "[provider]\nx = 1\n",
+        "[zebra]\nx = 1\n",
         &[
-            "unknown setting provider.x",
+            "unknown setting zebra.x",
             "'ph config show' lists all settings",
         ],
     );

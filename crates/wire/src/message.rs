@@ -4,9 +4,10 @@ use posthaste_core::why::{self, Hold};
 use posthaste_core::{Letter, MessageId, Timestamp, owed};
 use serde::{Deserialize, Serialize};
 
+/// Its id is one of ours, or where a provider's script has the mail, any string.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
-    pub id: MessageId,
+pub struct Message<Id = MessageId> {
+    pub id: Id,
     pub from: String,
     pub from_evidence: String,
     pub to: String,
@@ -14,8 +15,8 @@ pub struct Message {
     pub body: String,
     pub created_at: Timestamp,
     pub read: bool,
-    pub thread_id: Option<MessageId>,
-    pub reply_to: Option<MessageId>,
+    pub thread_id: Option<Id>,
+    pub reply_to: Option<Id>,
     pub priority: String,
     pub receipt: String,
     /// What holds it, where something does, or why it came to a bad end.

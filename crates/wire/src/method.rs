@@ -191,6 +191,9 @@ methods! {
     /// Text without a message: not stored, not retried.
     "nudge" Nudge { text: Keys, } -> Nudged;
 
+    /// Asks the script that keeps the mail now, where one does.
+    "check_mail" CheckMail {} -> Noted;
+
     /// Holds deliveries back.
     "pause" Pause {} -> Paused;
 

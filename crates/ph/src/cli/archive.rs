@@ -1,7 +1,7 @@
-use super::names::{IdParser, complete_ids};
+use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::report::{Code, Result};
-use posthaste_core::{IdPrefix, Order};
+use posthaste_core::Order;
 use posthaste_store::Outcome;
 
 /// Put messages away, read or not
@@ -14,8 +14,8 @@ Examples:
   ph archive 3fa8c1d2 9b0e77aa")]
 pub(super) struct Args {
     /// The messages' ids or their beginnings
-    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
-    ids: Vec<IdPrefix>,
+    #[arg(value_name = "ID", required = true, add = complete_ids())]
+    ids: Vec<SaidId>,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {

@@ -25,6 +25,16 @@ pub(super) struct BodyArgs {
 }
 
 impl BodyArgs {
+    /// The same with a text that stood elsewhere; only one may be said.
+    pub(super) fn with(mut self, body: &str) -> Result<Self> {
+        if self.body.is_some() || self.text.is_some() || self.file.is_some() {
+            return Err(Report::usage("with --all nobody else is named")
+                .hint("'ph send --all BODY' writes to every agent that runs"));
+        }
+        self.body = Some(body.to_owned());
+        Ok(self)
+    }
+
     pub(super) fn read(self) -> Result<String> {
         let body = match (self.body.or(self.text), self.file) {
             (Some(text), _) => text,

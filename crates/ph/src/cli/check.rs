@@ -1,3 +1,4 @@
+use super::elsewhere;
 use super::names::{NameParser, complete_agents};
 use crate::context::{Context, Said};
 use crate::letterbox;
@@ -32,11 +33,12 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = whose(context, args)?;
-    let count = match context.reader()? {
-        Some(mut journal) => Some(journal.count(&name, context.now)?),
-        None => None,
+    let (total, unread) = if let Some(script) = elsewhere::script(context) {
+        let count = elsewhere::check(context, &script, &name)?;
+        (count.total, count.unread)
+    } else {
+        super::count::in_journal(context, &name)?
     };
-    let (total, unread) = count.map_or((0, 0), |count| (count.total, count.unread));
     if context.json {
         context.out.json(&Count { total, unread })?;
     } else if unread > 0 {
@@ -66,6 +68,9 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
         return Err(Report::refused(format!(
             "{me} cannot be shown the mail of {name}"
         )));
+    }
+    if let Err(report) = elsewhere::take_in(&context, &name) {
+        note(format!("no new mail was asked for: {}", report.message()));
     }
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     // Silent where there is nothing yet: this runs at every prompt.

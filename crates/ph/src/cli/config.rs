@@ -1,3 +1,4 @@
+use crate::config::Source;
 use crate::context::Context;
 use crate::report::{Code, Result};
 use posthaste_core::text;
@@ -13,7 +14,19 @@ Settings are read from, each overriding the one before: the defaults, the user's
 (~/.config/posthaste/config.toml), the home's file (<home>/config.toml), the environment, flags.
 
   [output]
-  time = \"relative\"")]
+  time = \"relative\"
+
+  [mail]
+  provider = \"exec:/path/to/a/script\"
+
+  [aliases]
+  lead = \"coder-1\"
+
+  [groups]
+  reviewers = [\"coder-2\", \"coder-3\"]
+
+  [agents.coder-1]
+  nudge = \"Check your mail\"")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: ConfigVerb,
@@ -43,10 +56,21 @@ fn show(context: &mut Context) -> Result<Code> {
                 })
             })
             .collect();
+        let book: Vec<_> = context
+            .layers
+            .book()
+            .rows()
+            .into_iter()
+            .map(|row| {
+                let source = row.source.to_string();
+                serde_json::json!({ "key": row.key, "value": row.value, "source": source })
+            })
+            .collect();
         let value = serde_json::json!({
             "home": { "value": context.home.path(), "source": context.home_source.to_string() },
             "files": context.config_files,
             "settings": settings,
+            "book": book,
         });
         context.out.json(&value)?;
         return Ok(Code::Ok);
@@ -56,18 +80,22 @@ fn show(context: &mut Context) -> Result<Code> {
         text::visible(&context.home.path().display().to_string()),
         context.home_source
     );
-    let rows: Vec<String> = context
-        .layers
-        .rows()
-        .map(|(setting, value)| {
-            format!(
-                "{} = {}  ({})",
-                setting.key,
-                text::one_line(&value.text, 80),
-                text::visible(&value.source.to_string())
-            )
-        })
+    let shown = |key: &str, value: &str, source: &Source| {
+        format!(
+            "{key} = {}  ({})",
+            text::one_line(value, 80),
+            text::visible(&source.to_string())
+        )
+    };
+    let settings = context.layers.rows();
+    let mut rows: Vec<String> = settings
+        .map(|(setting, value)| shown(setting.key, &value.text, &value.source))
         .collect();
+    let book = context.layers.book().rows();
+    rows.extend(
+        book.iter()
+            .map(|row| shown(&row.key, &row.value, &row.source)),
+    );
     context.out.line(home)?;
     for row in rows {
         context.out.line(row)?;

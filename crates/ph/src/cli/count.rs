@@ -1,3 +1,4 @@
+use super::elsewhere;
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::report::{Code, Result};
@@ -21,12 +22,11 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(name) => name.clone(),
         None => context.me()?.0,
     };
-    let (total, unread) = match context.reader()? {
-        Some(mut journal) => {
-            let count = journal.count(&name, context.now)?;
-            (count.total, count.unread)
-        }
-        None => (0, 0),
+    let (total, unread) = if let Some(script) = elsewhere::script(context) {
+        let count = elsewhere::count(&script, &name)?;
+        (count.total, count.unread)
+    } else {
+        in_journal(context, &name)?
     };
     if context.json {
         context.out.json(&Count { total, unread })?;
@@ -36,4 +36,15 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .line(format!("{total} in all, {unread} unread"))?;
     }
     Ok(Code::Ok)
+}
+
+/// How much the journal has.
+pub(super) fn in_journal(context: &Context, name: &AgentName) -> Result<(u64, u64)> {
+    Ok(match context.reader()? {
+        Some(mut journal) => {
+            let count = journal.count(name, context.now)?;
+            (count.total, count.unread)
+        }
+        None => (0, 0),
+    })
 }

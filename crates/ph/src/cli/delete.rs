@@ -1,7 +1,7 @@
-use super::names::{IdParser, complete_ids};
+use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::report::{Code, Result};
-use posthaste_core::{IdPrefix, Order};
+use posthaste_core::Order;
 
 /// Delete messages
 ///
@@ -12,8 +12,8 @@ Examples:
   ph delete 3fa8c1d2")]
 pub(super) struct Args {
     /// The messages' ids or their beginnings
-    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
-    ids: Vec<IdPrefix>,
+    #[arg(value_name = "ID", required = true, add = complete_ids())]
+    ids: Vec<SaidId>,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {

@@ -80,6 +80,13 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(report) => failed("settings", report),
         None => ok("settings", config_detail(context)),
     });
+    findings.extend(
+        context
+            .config
+            .mail
+            .script()
+            .map(|settings| mail(&settings.path)),
+    );
     findings.extend(OUTSIDE.iter().map(|program| match on_path(program) {
         Some(path) => ok(program, path.display().to_string()),
         None => info(program, "not installed".to_owned()),
@@ -161,6 +168,18 @@ fn permissions(home: &Home) -> Option<Finding> {
         let hint = format!("chmod -R go-rwx {}", home.path().display());
         wrong("permissions", loose.join(", "), Some(hint))
     })
+}
+
+/// Whether the script that keeps the mail can be run.
+fn mail(script: &Path) -> Finding {
+    let shown = text::visible(&script.display().to_string());
+    if is_program(script) {
+        ok("mail", format!("kept by {shown}"))
+    } else {
+        let hint = "the setting mail.provider names it; 'chmod +x' makes a script a command";
+        let detail = format!("kept by {shown}, which is not an executable file");
+        wrong("mail", detail, Some(hint.to_owned()))
+    }
 }
 
 fn journal_findings(journal: &mut Journal) -> Vec<Finding> {

@@ -1,3 +1,4 @@
+use super::elsewhere::{self, Inbox};
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::letterbox;
@@ -36,6 +37,14 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(name) => name.clone(),
         None => context.me()?.0,
     };
+    if let Some(script) = elsewhere::script(context) {
+        let which = match (args.prompt, args.all) {
+            (true, _) => Inbox::Prompt,
+            (false, true) => Inbox::All,
+            (false, false) => Inbox::Unread,
+        };
+        return elsewhere::inbox(context, &script, &name, which);
+    }
     let listing = if args.all {
         Listing::All
     } else {

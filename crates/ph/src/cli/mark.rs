@@ -1,10 +1,11 @@
 //! `mark-read` and `mark-unread`, and the answer that all orders give.
 
-use super::names::{IdParser, complete_ids};
+use super::elsewhere;
+use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
 use crate::report::{Code, Result};
-use posthaste_core::{IdPrefix, Order};
+use posthaste_core::Order;
 use posthaste_store::{Ordered, Outcome};
 use serde::Serialize;
 
@@ -15,8 +16,8 @@ Examples:
   ph mark-read 3fa8c1d2 9b0e77aa")]
 pub(super) struct ReadArgs {
     /// The messages' ids or their beginnings
-    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
-    ids: Vec<IdPrefix>,
+    #[arg(value_name = "ID", required = true, add = complete_ids())]
+    ids: Vec<SaidId>,
 }
 
 /// Mark messages as unread again
@@ -26,8 +27,8 @@ Examples:
   ph mark-unread 3fa8c1d2")]
 pub(super) struct UnreadArgs {
     /// The messages' ids or their beginnings
-    #[arg(value_name = "ID", required = true, value_parser = IdParser, add = complete_ids())]
-    ids: Vec<IdPrefix>,
+    #[arg(value_name = "ID", required = true, add = complete_ids())]
+    ids: Vec<SaidId>,
 }
 
 pub(super) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
@@ -66,12 +67,17 @@ struct Answer {
 pub(super) fn order(
     context: &mut Context,
     order: Order,
-    prefixes: &[IdPrefix],
+    said: &[SaidId],
     word: impl Fn(Outcome) -> &'static str,
 ) -> Result<Code> {
+    if let Some(script) = elsewhere::script(context) {
+        return elsewhere::order(context, &script, order, said, word);
+    }
+    let prefixes = said.iter().map(SaidId::prefix);
+    let prefixes = prefixes.collect::<Result<Vec<_>>>()?;
     let mut journal = context.reader()?;
     let mut ids = Vec::with_capacity(prefixes.len());
-    for prefix in prefixes {
+    for prefix in &prefixes {
         let id = context.find(journal.as_mut(), prefix)?.message.id;
         if !ids.contains(&id) {
             ids.push(id);

@@ -1,5 +1,7 @@
 use super::body::not_empty;
+use super::elsewhere;
 use super::names::complete_agents;
+use super::recipients::{self, Agents};
 use super::send::{Answer, new_id, post};
 use super::wait::WaitArgs;
 use crate::context::{Context, agent_name};
@@ -33,11 +35,27 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
             .hint("for example: ph message --name my-feature 'text'")
     })?;
     let (from, from_evidence) = context.sender(None)?;
-    let draft = Draft {
-        from_evidence,
-        priority: context.config.priority,
-        limits: context.config.limits,
-        ..Draft::new(new_id(), from, to, not_empty(text)?)
-    };
-    post(context, &[draft], Answer::Sentence, &WaitArgs::default())
+    let body = not_empty(text)?;
+    let allow_self = false;
+    let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
+    if let Some(script) = elsewhere::script(context) {
+        let sending = elsewhere::Sending {
+            from,
+            to: names,
+            subject: None,
+            body,
+            allow_self,
+        };
+        return elsewhere::send(context, &script, &sending, Answer::Sentence);
+    }
+    let drafts: Vec<_> = names
+        .into_iter()
+        .map(|to| Draft {
+            from_evidence,
+            priority: context.config.priority,
+            limits: context.config.limits,
+            ..Draft::new(new_id(), from.clone(), to, body.clone())
+        })
+        .collect();
+    post(context, &drafts, Answer::Sentence, &WaitArgs::default())
 }

@@ -15,6 +15,7 @@ mod count;
 mod delete;
 mod demo;
 mod doctor;
+mod elsewhere;
 mod export;
 mod harness;
 mod help;
@@ -30,7 +31,9 @@ mod names;
 mod nudge;
 mod pause;
 mod peek;
+mod provider;
 mod read;
+mod recipients;
 mod replay;
 mod reply;
 mod restart;
@@ -131,6 +134,7 @@ enum Verb {
     Export(export::Args),
     Import(import::Args),
     Harness(harness::Args),
+    Provider(provider::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Demo(demo::Args),
@@ -175,29 +179,35 @@ pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
     Cli::try_parse_from(&words).map_err(|error| misread::tell(&error, &words))
 }
 
-pub(crate) fn run(cli: Cli) -> Result<Code> {
+pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
     let said = Said {
         home: cli.global.home,
         json: cli.global.json,
         color: cli.global.color,
     };
-    let Some(verb) = cli.verb else {
+    match cli.verb {
         // Bare `ph` only says what there is.
-        return help::print(&Cli::command().render_long_help(), &said);
-    };
+        None => help::print(&Cli::command().render_long_help(), &said).map(Into::into),
+        // Its exit codes are those of a protocol.
+        Some(Verb::Provider(args)) => provider::run(args, &said),
+        Some(verb) => run_verb(verb, &said).map(Into::into),
+    }
+}
+
+fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
     // These look at nothing of the user's.
     match &verb {
-        Verb::Completions(args) => return completions::run(args, &said),
-        Verb::Man(args) => return man::run(args, &said),
-        Verb::Help(args) => return help::run(args, &said),
-        Verb::Demo(args) => return demo::run(args, &said),
-        Verb::Check(args) if args.inject => return Ok(check::inject(args, &said)),
+        Verb::Completions(args) => return completions::run(args, said),
+        Verb::Man(args) => return man::run(args, said),
+        Verb::Help(args) => return help::run(args, said),
+        Verb::Demo(args) => return demo::run(args, said),
+        Verb::Check(args) if args.inject => return Ok(check::inject(args, said)),
         _ => {}
     }
     let mut context = match &verb {
         // It tells what is wrong with the settings itself.
-        Verb::Doctor(_) => Context::with_any_settings(&said)?,
-        _ => Context::new(&said)?,
+        Verb::Doctor(_) => Context::with_any_settings(said)?,
+        _ => Context::new(said)?,
     };
     let context = &mut context;
     let code = match verb {
@@ -235,7 +245,9 @@ pub(crate) fn run(cli: Cli) -> Result<Code> {
         Verb::Harness(args) => harness::run(context, args),
         Verb::Config(args) => config::run(context, &args),
         Verb::Doctor(args) => doctor::run(context, &args),
-        Verb::Demo(_) | Verb::Completions(_) | Verb::Man(_) | Verb::Help(_) => Ok(Code::Ok),
+        Verb::Demo(_) | Verb::Completions(_) | Verb::Man(_) | Verb::Help(_) | Verb::Provider(_) => {
+            Ok(Code::Ok)
+        }
     }?;
     context.out.flush()?;
     Ok(code)

@@ -1,5 +1,6 @@
 //! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
 
+use crate::report::{Report, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use posthaste_core::{AgentName, IdPrefix, Priority, text};
@@ -27,34 +28,6 @@ impl TypedValueParser for NameParser {
     }
 }
 
-/// Those a message is for, each once.
-#[derive(Debug, Clone)]
-pub(super) struct Recipients(pub(super) Vec<AgentName>);
-
-/// Reads names that are separated by commas.
-#[derive(Clone)]
-pub(super) struct RecipientsParser;
-
-impl TypedValueParser for RecipientsParser {
-    type Value = Recipients;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        arg: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> std::result::Result<Recipients, clap::Error> {
-        let mut names = Vec::new();
-        for part in value.to_string_lossy().split(',') {
-            let name = NameParser.parse_ref(command, arg, OsStr::new(part))?;
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        Ok(Recipients(names))
-    }
-}
-
 /// Reads an id or its beginning.
 #[derive(Clone)]
 pub(super) struct IdParser;
@@ -78,6 +51,27 @@ impl TypedValueParser for IdParser {
                 Some("'ph inbox' lists ids".to_owned()),
             )
         })
+    }
+}
+
+/// An id as it was said. Where a script keeps the mail, it may be any text.
+#[derive(Debug, Clone)]
+pub(super) struct SaidId(pub(super) String);
+
+impl SaidId {
+    /// One of ours, or its beginning.
+    pub(super) fn prefix(&self) -> Result<IdPrefix> {
+        IdPrefix::parse(&self.0).map_err(|error| {
+            let shown = text::one_line(&self.0, 80);
+            Report::usage(format!("invalid value '{shown}' for '<ID>': {error}"))
+                .hint("'ph inbox' lists ids")
+        })
+    }
+}
+
+impl From<String> for SaidId {
+    fn from(said: String) -> Self {
+        Self(said)
     }
 }
 
@@ -133,6 +127,8 @@ pub(super) fn complete_agents() -> ArgValueCompleter {
             .and_then(|mut journal| journal.agents().ok())
             .unwrap_or_default();
         let human = AgentName::human();
+        let book = book_names();
+        let names: Vec<_> = names.into_iter().chain(book).collect();
         names
             .iter()
             .chain((!names.contains(&human)).then_some(&human))
@@ -170,6 +166,13 @@ pub(super) fn complete_ids() -> ArgValueCompleter {
             })
             .collect()
     })
+}
+
+/// The aliases and groups of the settings.
+fn book_names() -> Vec<AgentName> {
+    let context = crate::context::Context::new(&crate::context::Said::default());
+    let names = context.map(|context| context.config.book.names());
+    names.unwrap_or_default()
 }
 
 /// The journal as the environment finds it; a completion never waits for long.

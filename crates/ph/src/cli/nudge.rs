@@ -13,18 +13,20 @@ use serde::Serialize;
 /// Type a line into an agent's terminal, without a message
 ///
 /// Nothing is stored and nothing is tried again: if the agent does not run, or a person is
-/// typing, the line is lost, and this says so (exit 1).
+/// typing, the line is lost, and this says so (exit 1). Without a text it is the one that the
+/// settings have for the agent: [agents.NAME] nudge = "TEXT".
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  ph nudge coder-1 'Check your mail'")]
+  ph nudge coder-1 'Check your mail'
+  ph nudge coder-1")]
 pub(super) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
-    /// What to type
+    /// What to type [default: the setting agents.NAME.nudge]
     #[arg(value_name = "TEXT")]
-    text: String,
+    text: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -35,33 +37,69 @@ struct Answer<'a> {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let name = &args.name;
-    if args.text.trim().is_empty() {
-        return Err(Report::usage("there is nothing to type"));
-    }
-    let nudge = method::Nudge {
-        text: Keys(args.text.clone()),
-    };
-    let reason = match Client::of(&context.home, name) {
-        None => Some(silence(context, name)),
-        Some(mut client) => match client.call(&nudge, PATIENT) {
-            Ok(Nudged::Nudged) => None,
-            Ok(Nudged::Held { reason }) => Some(reason),
-            Err(NoAnswer::Silence) => Some(silence(context, name)),
-            Err(NoAnswer::Refused(failure)) => return Err(Report::refused(failure.message)),
-        },
-    };
-    let nudged = reason.is_none();
-    if context.json {
-        context.out.json(&Answer {
+    let names = context.config.book.resolve(&[args.name.clone().into()])?;
+    let texts = names.iter().map(|name| text(context, args, name));
+    let texts = texts.collect::<Result<Vec<_>>>()?;
+    let mut answers = Vec::with_capacity(names.len());
+    for (name, text) in names.iter().zip(&texts) {
+        let reason = nudge(context, name, text)?;
+        let nudged = reason.is_none();
+        answers.push(Answer {
             name,
             nudged,
             reason,
-        })?;
-    } else if let Some(reason) = reason {
-        context.out.line(format!("not nudged: {reason}"))?;
+        });
     }
-    Ok(if nudged { Code::Ok } else { Code::No })
+    match answers.as_slice() {
+        [answer] if context.json => context.out.json(answer)?,
+        answers if context.json => context.out.json(&answers)?,
+        answers => {
+            for Answer { name, reason, .. } in answers {
+                let whom = match answers {
+                    [_] => String::new(),
+                    _ => format!(" ({name})"),
+                };
+                if let Some(reason) = reason {
+                    context.out.line(format!("not nudged{whom}: {reason}"))?;
+                }
+            }
+        }
+    }
+    let is_done = answers.iter().all(|answer| answer.nudged);
+    Ok(if is_done { Code::Ok } else { Code::No })
+}
+
+/// What is typed: what was said, else what the settings have for this agent.
+fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
+    let text = args.text.as_deref().or(context.config.book.nudge(name));
+    let text = text.ok_or_else(|| {
+        Report::usage(format!(
+            "no text is given, and the settings have none for {name}"
+        ))
+        .hint(format!(
+            "write it after the name, or set agents.{name}.nudge"
+        ))
+    })?;
+    if text.trim().is_empty() {
+        return Err(Report::usage("there is nothing to type"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Types a line into an agent's terminal; gives back why it did not, where it is lost.
+pub(super) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<Option<String>> {
+    let nudge = method::Nudge {
+        text: Keys(text.to_owned()),
+    };
+    let Some(mut client) = Client::of(&context.home, name) else {
+        return Ok(Some(silence(context, name)));
+    };
+    match client.call(&nudge, PATIENT) {
+        Ok(Nudged::Nudged) => Ok(None),
+        Ok(Nudged::Held { reason }) => Ok(Some(reason)),
+        Err(NoAnswer::Silence) => Ok(Some(silence(context, name))),
+        Err(NoAnswer::Refused(failure)) => Err(Report::refused(failure.message)),
+    }
 }
 
 /// Why nobody answers: one that has ended may still be on its way out.

@@ -1,9 +1,10 @@
-use super::names::{IdParser, complete_ids};
+use super::elsewhere;
+use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
 use crate::report::{Code, Result};
-use posthaste_core::{IdPrefix, Order, text};
+use posthaste_core::{Order, text};
 use posthaste_store::files;
 
 /// Read a message and mark it read
@@ -16,17 +17,20 @@ Examples:
   ph read 3fa8c1d2 --body > review.md")]
 pub(super) struct Args {
     /// The message's id or its beginning
-    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
-    id: IdPrefix,
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
     /// Print the text alone, to the byte where it goes to no terminal
     #[arg(long, conflicts_with = "json")]
     body: bool,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    if let Some(script) = elsewhere::script(context) {
+        return elsewhere::read(context, &script, &args.id, args.body);
+    }
     let (me, _) = context.me()?;
     let mut journal = context.reader()?;
-    let mut letter = context.find(journal.as_mut(), &args.id)?;
+    let mut letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
     let standing = letter.standing.at(&letter.message, context.now);
     // The text comes first: what cannot be shown is not marked as read.
     let body = files::body(&context.home, &letter.message)?;

@@ -1,11 +1,13 @@
 use super::body::{BodyArgs, one_line};
-use super::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
+use super::elsewhere;
+use super::names::{NameParser, SaidId, complete_agents, complete_ids, priority};
 use super::send::{Answer, new_id, post};
 use super::wait::WaitArgs;
 use crate::context::Context;
 use crate::report::{Code, Result};
 use crate::times;
-use posthaste_core::{AgentName, Body, Draft, IdPrefix, Priority};
+use posthaste_core::{AgentName, Body, Draft, Priority};
+use posthaste_wire::provider::Text;
 
 /// Answer a message, in its thread
 ///
@@ -19,8 +21,8 @@ Examples:
   ph reply 3fa8c1d2 'Which branch?' --wait read --timeout 10m")]
 pub(super) struct Args {
     /// The message to answer: its id or its beginning
-    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
-    id: IdPrefix,
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
     #[command(flatten)]
     body: BodyArgs,
     /// What it is about [default: 'Re: ' and the subject of the message answered]
@@ -41,8 +43,19 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    if let Some(script) = elsewhere::script(context) {
+        if args.priority.is_some() {
+            return Err(elsewhere::cannot(&script, "send with --priority"));
+        }
+        let text = Text {
+            from: from.to_string(),
+            subject: args.subject.unwrap_or_default(),
+            body: args.body.read()?,
+        };
+        return elsewhere::reply(context, &script, &args.id, &text);
+    }
     let mut journal = context.reader()?;
-    let parent = context.find(journal.as_mut(), &args.id)?.message;
+    let parent = context.find(journal.as_mut(), &args.id.prefix()?)?.message;
     let body = args.body.read()?;
     context.now = times::now();
     let to = if parent.envelope.from == from {

@@ -1,3 +1,4 @@
+use super::elsewhere;
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::letterbox;
@@ -48,6 +49,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     if !query.words.chars().any(char::is_alphanumeric) {
         return Err(Report::usage("there is no word to look for"));
+    }
+    if let Some(script) = elsewhere::script(context) {
+        return Err(elsewhere::cannot(&script, "search"));
     }
     let letters = match context.reader()? {
         Some(mut journal) => {

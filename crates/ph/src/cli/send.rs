@@ -1,12 +1,13 @@
 use super::answer;
 use super::body::{BodyArgs, one_line};
-use super::names::{
-    IdParser, NameParser, Recipients, RecipientsParser, complete_agents, complete_ids, priority,
-};
-use super::wait::{self, WaitArgs};
+use super::elsewhere;
+use super::names::{IdParser, NameParser, complete_agents, complete_ids, priority};
+use super::recipients::{Agents, Whom};
+use super::wait::{self, Wait, WaitArgs};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
+use crate::provider::script::Script;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
 use crate::times::{self, parse_duration, parse_point};
@@ -28,6 +29,8 @@ use posthaste_wire::{self as wire, method};
 Examples:
   ph send coder-1 'Please review the auth module'
   ph send coder-1,coder-2 --priority interrupt 'Stop: main is broken'
+  ph send @reviewers --notify 'Please have a look at main'
+  ph send --all 'main is green again'
   git diff | ph send reviewer --subject 'today' --file -
   ph send coder-1 --in 10m 'Time to commit'
   ph send coder-1 --key nightly-42 'The nightly build failed'
@@ -35,9 +38,8 @@ Examples:
   ph send coder-1 --expects-reply 'Is the release ready?'
   ph send coder-1 --wait offered --timeout 30s 'Are you there?'")]
 pub(super) struct Args {
-    /// Who it is for; several names are separated by commas
-    #[arg(value_name = "TO", value_parser = RecipientsParser, add = complete_agents())]
-    to: Recipients,
+    #[command(flatten)]
+    whom: Whom,
     #[command(flatten)]
     body: BodyArgs,
     /// What it is about
@@ -87,7 +89,11 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    let body = args.body.read()?;
+    args.whom.check()?;
+    if let Some(script) = elsewhere::script(context) {
+        return send_elsewhere(context, &script, args, from);
+    }
+    let body = args.whom.body(args.body)?;
     // Whoever typed or piped it may have taken a while.
     context.now = times::now();
     let not_before = match (&args.at, args.after) {
@@ -99,7 +105,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     };
     let reply_to = meant(context, args.reply_to.as_ref())?;
     let closes = meant(context, args.closes.as_ref())?;
-    let Recipients(to) = args.to;
+    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
     if args.raw && to.len() > 1 {
         return Err(Report::usage("--raw answers one agent at a time"));
     }
@@ -107,12 +113,8 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         return Err(Report::usage("it would expire before its deadline")
             .hint("make --deadline shorter than --ttl"));
     }
-    let answer = if to.len() > 1 {
-        Answer::Ids
-    } else {
-        Answer::Id
-    };
-    let drafts = to.into_iter().map(|to| Draft {
+    let answer = if is_list { Answer::Ids } else { Answer::Id };
+    let drafts = to.iter().cloned().map(|to| Draft {
         id: new_id(),
         from: from.clone(),
         from_evidence,
@@ -135,7 +137,10 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         limits: context.config.limits,
     });
     let drafts: Vec<_> = drafts.collect();
-    post(context, &drafts, answer, &args.wait)
+    let wait = args.wait.begin();
+    let sent = put(context, &drafts, answer, wait.is_some())?;
+    args.whom.notify(context, &from, &to);
+    await_all(context, wait, sent, answer)
 }
 
 /// The message that an id on the command line means.
@@ -146,6 +151,44 @@ fn meant(context: &Context, prefix: Option<&IdPrefix>) -> Result<Option<MessageI
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), prefix)?;
     Ok(Some(letter.message.id))
+}
+
+/// The same where a script keeps the mail, as far as it can.
+fn send_elsewhere(
+    context: &mut Context,
+    script: &Script,
+    args: Args,
+    from: AgentName,
+) -> Result<Code> {
+    let beyond = [
+        ("--priority", args.priority.is_some()),
+        ("--reply-to", args.reply_to.is_some()),
+        ("--key", args.key.is_some()),
+        ("--ttl", args.ttl.is_some()),
+        ("--at", args.at.is_some()),
+        ("--in", args.after.is_some()),
+        ("--deadline", args.deadline.is_some()),
+        ("--expects-reply", args.expects_reply),
+        ("--closes", args.closes.is_some()),
+        ("--raw", args.raw),
+        ("--wait", args.wait.begin().is_some()),
+    ];
+    if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
+        return Err(elsewhere::cannot(script, &format!("send with {flag}")));
+    }
+    let body = args.whom.body(args.body)?;
+    let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
+    let answer = if is_list { Answer::Ids } else { Answer::Id };
+    let sending = elsewhere::Sending {
+        from,
+        to,
+        subject: args.subject,
+        body,
+        allow_self: args.allow_self,
+    };
+    let code = elsewhere::send(context, script, &sending, answer)?;
+    args.whom.notify(context, &sending.from, &sending.to);
+    Ok(code)
 }
 
 /// How the answer names what was stored.
@@ -159,7 +202,7 @@ pub(super) enum Answer {
     Sentence,
 }
 
-/// Stores messages, all or none, and says so: after the answer, what can wait is done.
+/// Stores messages, all or none, says so, and waits where that is wanted.
 pub(super) fn post(
     context: &mut Context,
     drafts: &[Draft],
@@ -167,16 +210,36 @@ pub(super) fn post(
     wait: &WaitArgs,
 ) -> Result<Code> {
     let wait = wait.begin();
+    let sent = put(context, drafts, answer, wait.is_some())?;
+    await_all(context, wait, sent, answer)
+}
+
+/// Stores messages, all or none, and says so: after the answer, what can wait is done.
+fn put(
+    context: &mut Context,
+    drafts: &[Draft],
+    answer: Answer,
+    is_awaited: bool,
+) -> Result<Vec<Done>> {
     let (sent, journal) = store(context, drafts)?;
     let has_failed = sent.iter().any(|sent| sent.failed.is_some());
     // Who waits for it hears of it in JSON only when that is over.
-    if wait.is_none() || !context.json || has_failed {
+    if !is_awaited || !context.json || has_failed {
         tell(context, &sent, answer)?;
     }
     if let Some(journal) = journal {
         letterbox::leave(journal);
     }
     undelivered(&sent)?;
+    Ok(sent)
+}
+
+fn await_all(
+    context: &mut Context,
+    wait: Option<Wait>,
+    sent: Vec<Done>,
+    answer: Answer,
+) -> Result<Code> {
     let Some(wait) = wait else {
         return Ok(Code::Ok);
     };

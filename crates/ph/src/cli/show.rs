@@ -1,8 +1,8 @@
-use super::names::{IdParser, complete_ids};
+use super::elsewhere;
+use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox::{self, field};
 use crate::report::{Code, Result};
-use posthaste_core::{IdPrefix, text};
 use posthaste_store::files;
 use posthaste_wire::{Detail, Receipt};
 
@@ -16,13 +16,16 @@ Examples:
   ph show 3fa8c1d2 --json | jq .receipts")]
 pub(super) struct Args {
     /// The message's id or its beginning
-    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
-    id: IdPrefix,
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    if let Some(script) = elsewhere::script(context) {
+        return elsewhere::show(context, &script, &args.id);
+    }
     let mut journal = context.reader()?;
-    let letter = context.find(journal.as_mut(), &args.id)?;
+    let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
     let body = letterbox::text_or_loss(&context.home, &letter)?;
     // Where even its file is gone, all else about the message is still there to be shown.
     let file = files::ensure(&context.home, &letter.message)
@@ -62,21 +65,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     for (name, value) in more {
         field(context, name, &value)?;
     }
-    context.out.line("")?;
-    for receipt in letter.receipts.iter().map(Receipt::new) {
-        let when = context.config.time.show(receipt.at, now);
-        let said = [
-            receipt.route.map(|route| format!("by way of {route}")),
-            receipt.evidence,
-        ];
-        let said = said.into_iter().flatten().collect::<Vec<_>>().join("; ");
-        let line = format!(
-            "  {when}  {:<9}  {}",
-            receipt.state,
-            text::one_line(&said, 200)
-        );
-        context.out.line(line.trim_end())?;
-    }
+    let receipts = letter.receipts.iter().map(Receipt::new).collect();
+    letterbox::journey(context, receipts)?;
     letterbox::text(context, &body, "")?;
     Ok(Code::Ok)
 }

@@ -1,8 +1,8 @@
-use super::names::{IdParser, complete_ids};
+use super::elsewhere;
+use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
 use crate::report::{Code, Result};
-use posthaste_core::IdPrefix;
 
 /// Show all messages of a thread, in order
 ///
@@ -14,13 +14,16 @@ Examples:
   ph thread 3fa8c1d2 --json | jq -r '.[].body'")]
 pub(super) struct Args {
     /// The id of a message of the thread, or its beginning
-    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
-    id: IdPrefix,
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
+    if let Some(script) = elsewhere::script(context) {
+        return elsewhere::thread(context, &script, &args.id);
+    }
     let mut journal = context.reader()?;
-    let letter = context.find(journal.as_mut(), &args.id)?;
+    let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
     let letters = match &mut journal {
         Some(journal) => journal.thread(letter.message.envelope.thread_id)?,
         None => Vec::new(),

@@ -1,8 +1,8 @@
-use super::names::{IdParser, complete_ids};
+use super::elsewhere;
+use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox::{self, field};
 use crate::report::{Code, Result};
-use posthaste_core::IdPrefix;
 
 /// Say why a message is where it is
 ///
@@ -13,13 +13,21 @@ Examples:
   ph why 3fa8c1d2")]
 pub(super) struct Args {
     /// The message's id or its beginning
-    #[arg(value_name = "ID", value_parser = IdParser, add = complete_ids())]
-    id: IdPrefix,
+    #[arg(value_name = "ID", add = complete_ids())]
+    id: SaidId,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let mut journal = context.reader()?;
-    let letter = context.find(journal.as_mut(), &args.id)?;
+    let letter = match elsewhere::script(context) {
+        Some(script) => match elsewhere::why(context, &script, &args.id)? {
+            Some(letter) => letter,
+            None => return Ok(Code::Ok),
+        },
+        None => {
+            let mut journal = context.reader()?;
+            context.find(journal.as_mut(), &args.id.prefix()?)?
+        }
+    };
     let why = letterbox::why(context, &letter);
     if context.json {
         context.out.json(&why)?;

@@ -140,6 +140,22 @@ fn not_started(program: &str, launch: &Launch, error: &pty_process::Error) -> Re
     }
 }
 
+/// Has a command end with the thread that starts it, however that ends: a script that hangs must
+/// not outlive whoever waits for it.
+pub(crate) fn end_with_us(command: &mut std::process::Command) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: only prctl(2), which is async-signal-safe.
+    unsafe {
+        std::os::unix::process::CommandExt::pre_exec(command, || {
+            Ok(rustix::process::set_parent_process_death_signal(Some(
+                Signal::KILL,
+            ))?)
+        });
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
+}
+
 /// Closes what was left open to this process beyond its standard streams: a pipe or a lock of the
 /// starter's must not be held for as long as a session lives. To be called before anything else
 /// is opened.

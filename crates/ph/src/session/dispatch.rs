@@ -184,6 +184,10 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
             let text = nudge.text.0;
             shared.wish(Wish::Nudge { text, sink }).await;
         }
+        Call::CheckMail(_) => {
+            shared.round.notify_one();
+            sink.answer::<method::CheckMail>(&method::Noted::Noted);
+        }
         Call::Pause(_) => shared.wish(Wish::Pause { on: true, sink }).await,
         Call::Resume(_) => shared.wish(Wish::Pause { on: false, sink }).await,
         Call::Session(_) => {

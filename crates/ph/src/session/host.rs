@@ -1,6 +1,7 @@
 //! The session's own process: from the orders on its standard input to the last fact about it.
 
 use super::books::Books;
+use super::carrier::Carrier;
 use super::clerk::{Clerk, Outset};
 use super::client::reach;
 use super::hub::Hub;
@@ -12,6 +13,7 @@ use super::sight::Sight;
 use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
 use super::{Shared, child, log, place, process};
+use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
@@ -107,6 +109,8 @@ struct Running {
     harness: Arc<Manifest>,
     limits: Limits,
     books: Books,
+    /// What keeps the mail, where it is not the journal.
+    script: Option<ScriptSettings>,
     sockets: Vec<Listening>,
     /// Held until the very end.
     _name: Claim,
@@ -160,6 +164,7 @@ async fn run(orders: Orders) -> Result<()> {
         harness,
         limits: orders.limits,
         books,
+        script: orders.script.clone(),
         sockets,
         _name: claim,
     };
@@ -335,6 +340,7 @@ impl Running {
             wishes,
             mail,
             ring: Arc::new(Notify::new()),
+            round: Rc::new(Notify::new()),
             room: Rc::new(Cell::new(0)),
             viewers: Cell::new(0),
             taken: taken_by,
@@ -346,6 +352,7 @@ impl Running {
             let accepting = listen::keep(socket, shared.clone());
             doors.push(tokio::task::spawn_local(accepting));
         }
+        let carrier = self.carrier(&shared, &record);
         let clerk = Clerk::new(Outset {
             shared: shared.clone(),
             record,
@@ -357,6 +364,9 @@ impl Running {
             interactive,
         });
         let status = clerk.run(&mut wished, &mut child, drained).await;
+        if let Some(carrier) = carrier {
+            carrier.end().await;
+        }
         let how = ending(&status);
         self.end(&how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.
@@ -382,6 +392,20 @@ impl Running {
             }
         };
         let _ = tokio::time::timeout(FAREWELL, farewell).await;
+    }
+
+    /// Who carries the mail, where a script keeps it.
+    fn carrier(&self, shared: &Rc<Shared>, record: &Record) -> Option<Carrier> {
+        let settings = self.script.as_ref()?;
+        match Carrier::start(shared.clone(), settings, &record.launch.cwd) {
+            Ok(carrier) => Some(carrier),
+            Err(error) => {
+                log::line(format!(
+                    "the script that keeps the mail is not asked: {error}"
+                ));
+                None
+            }
+        }
     }
 
     /// Records the end. Where even that fails, the free lock will tell the next session.

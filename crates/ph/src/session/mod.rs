@@ -8,6 +8,7 @@
 
 mod attached;
 mod books;
+mod carrier;
 pub(crate) mod child;
 mod clerk;
 pub(crate) mod client;
@@ -66,6 +67,8 @@ struct Shared {
     mail: Rc<Notify>,
     /// The same, rung from other processes.
     ring: Arc<Notify>,
+    /// Rings when the script that keeps the mail is to be asked now.
+    round: Rc<Notify>,
     room: Room,
     viewers: Cell<u64>,
     /// Which viewer has the keyboard to itself.

@@ -25,14 +25,16 @@ fn sender(
     let look = match evidence {
         // `ph` itself has looked, and says what it found.
         Some(Evidence::Env | Evidence::Flag | Evidence::Default) => Look::Quick,
-        Some(Evidence::Ancestry) | None => Look::Thorough,
+        Some(Evidence::Ancestry | Evidence::Provider) | None => Look::Thorough,
     };
     match (peer.agent(&shared.home, look), from, evidence) {
         (Some(agent), Some(from), _) if agent != from => Err(Failure::invalid_params(format!(
             "this is {agent}; it cannot send as {from}"
         ))),
         (Some(agent), _, _) => Ok((agent, Evidence::Ancestry)),
-        (None, Some(from), Some(Evidence::Ancestry) | None) => Ok((from, Evidence::Flag)),
+        (None, Some(from), Some(Evidence::Ancestry | Evidence::Provider) | None) => {
+            Ok((from, Evidence::Flag))
+        }
         (None, Some(from), Some(evidence)) => Ok((from, evidence)),
         (None, None, _) => Ok((AgentName::human(), Evidence::Default)),
     }

@@ -13,6 +13,7 @@ struct Stat {
     /// Dead, and waiting for its parent to take note.
     is_dead: bool,
     parent: u32,
+    group: u32,
     session: u32,
     started: u64,
 }
@@ -48,6 +49,7 @@ fn stat(pid: u32) -> Option<Stat> {
     Some(Stat {
         is_dead: matches!(*fields.first()?, "Z" | "X"),
         parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
         session: fields.get(3)?.parse().ok()?,
         started: fields.get(19)?.parse().ok()?,
     })
@@ -92,13 +94,21 @@ pub(crate) fn left_of(child: u32, child_started: u64) -> Vec<u32> {
             stat.session == child && stat.started >= child_started
         }
     };
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+    pids()
         .filter(|pid| stat(*pid).is_some_and(|stat| is_it(*pid, stat)))
         .collect()
+}
+
+/// How many live processes are in a process group, its leader included.
+pub(crate) fn count_in_group(leader: u32) -> usize {
+    pids()
+        .filter(|pid| stat(*pid).is_some_and(|stat| !stat.is_dead && stat.group == leader))
+        .count()
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
 }
 
 /// Sends a signal to one process; one that is gone needs none.

@@ -4,7 +4,7 @@
 //! its standard output, whether it runs; from then on there is only its socket.
 
 use super::place::{Launch, Place, Record};
-use crate::config::Config;
+use crate::config::{Config, ScriptSettings};
 use crate::harness::Catalogue;
 use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
@@ -26,6 +26,9 @@ pub(crate) struct Orders {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
     pub(crate) limits: Limits,
+    /// The script that keeps the mail, where one does.
+    #[serde(default)]
+    pub(crate) script: Option<ScriptSettings>,
     pub(crate) launch: Launch,
     /// What is known of its kind, as of now.
     pub(crate) harness: Manifest,
@@ -140,6 +143,7 @@ pub(crate) fn start(
         home: home.path().to_owned(),
         patience: config.patience.0,
         limits: config.limits,
+        script: config.mail.script().cloned(),
         launch,
         harness,
         audience,

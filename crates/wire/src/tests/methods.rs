@@ -203,6 +203,12 @@ fn our_methods_for_mail() {
 #[test]
 fn our_methods_for_the_session() {
     check(
+        method::CheckMail {},
+        Call::CheckMail,
+        "{}",
+        r#"{"status":"noted"}"#,
+    );
+    check(
         method::Nudge {
             text: Keys("now".to_owned()),
         },

@@ -4,6 +4,7 @@ mod event;
 mod fuzz;
 mod methods;
 mod plain;
+mod provider;
 mod rpc;
 mod server;
 

@@ -98,6 +98,7 @@ impl Server {
                 rows: 24,
                 title: None,
             }),
+            Call::CheckMail(_) => method::CheckMail::answer(&Noted::Noted),
             Call::HookEvent(_) => method::HookEvent::answer(&Noted::Noted),
             Call::Kill(_) => method::Kill::answer(&Killed::Killed),
         }

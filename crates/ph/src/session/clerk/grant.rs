@@ -117,6 +117,8 @@ impl Clerk {
     }
 
     fn nudge(&mut self, text: String, sink: Sink) {
+        // Whoever is nudged is to look: so do we.
+        self.shared.round.notify_one();
         if let Some(reason) = self.desk.bars_a_nudge() {
             return sink.answer::<method::Nudge>(&Nudged::Held { reason });
         }

@@ -1,0 +1,106 @@
+//! Our copies of a script's messages: those that a session or a hook has taken in.
+
+use crate::cli::names::SaidId;
+use crate::context::Context;
+use crate::letterbox;
+use crate::provider::intake;
+use crate::provider::script::Script;
+use crate::report::{Report, Result};
+use crate::session::client::Client;
+use posthaste_core::{AgentName, IdPrefix, Letter, Order};
+use posthaste_store::{Job, Journal, Patience};
+use posthaste_wire::provider::Message;
+use std::time::Duration;
+
+/// How long a hook waits for a script: an agent must never wait for its mail.
+const HOOK: Duration = Duration::from_secs(2);
+/// How short our own ids may be cut: a script's may be as short as it likes.
+const DIGITS: usize = 8;
+
+/// Takes in what a script has for an agent, for its hook. A live session does that by itself, and
+/// a script that is slow is not waited for: what is in the journal is shown all the same.
+pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
+    let Some(settings) = context.config.mail.script() else {
+        return Ok(());
+    };
+    if Client::of(&context.home, name).is_some() {
+        return Ok(());
+    }
+    let script = Script::new(settings.path.clone(), settings.timeout.min(HOOK)).awake();
+    let listed = script.check(name.as_str())?;
+    let patience = Patience::HOOK.0.min(context.config.patience.0);
+    keep(context, &script, name, &listed, Patience(patience))
+}
+
+/// Keeps what is not kept yet, so that it is known by our ids.
+pub(super) fn keep(
+    context: &Context,
+    script: &Script,
+    name: &AgentName,
+    listed: &[Message],
+    patience: Patience,
+) -> Result<()> {
+    if listed.is_empty() {
+        return Ok(());
+    }
+    let mut journal = Journal::open(context.home.clone(), patience)?;
+    let sorted = intake::sort(script.path(), name, listed, |id| journal.letter(id))?;
+    for draft in sorted.new {
+        let job = Job::Post {
+            now: context.now,
+            drafts: vec![draft],
+        };
+        // One that stands there with other words is known.
+        let _ = journal.commit(job)?;
+    }
+    letterbox::leave(journal);
+    Ok(())
+}
+
+/// The script's id of a message, and our copy of it where ours was said.
+pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<Letter>)> {
+    let SaidId(id) = said;
+    if id.is_empty() || id.contains('\0') {
+        return Err(Report::usage("a message id cannot be empty"));
+    }
+    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
+    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
+    if let Some(prefix) = prefix
+        && let Some(mut journal) = journal(context)?
+        && let Ok(letter) = journal.find(&prefix)
+        && let Some(outside) = intake::outside_id(&letter)
+    {
+        return Ok((outside.to_owned(), Some(letter)));
+    }
+    Ok((id.clone(), None))
+}
+
+fn journal(context: &Context) -> Result<Option<Journal>> {
+    let home = context.home.clone();
+    Ok(Journal::open_existing(home, context.config.patience)?)
+}
+
+/// Our copy of a script's message, if a session has taken it in.
+pub(super) fn copy(context: &Context, script: &Script, to: &str, id: &str) -> Option<Letter> {
+    let to = AgentName::parse(to).ok()?;
+    let id = intake::id_of(script.path(), &to, id);
+    journal(context).ok()??.letter(id).ok()?
+}
+
+/// Does the same with our copy, so that both agree. The script's word was what counts.
+pub(super) fn follow(
+    context: &Context,
+    script: &Script,
+    to: &str,
+    id: &str,
+    local: Option<Letter>,
+    order: Order,
+) {
+    let Some(letter) = local.or_else(|| copy(context, script, to, id)) else {
+        return;
+    };
+    if let Ok(Some(mut journal)) = journal(context) {
+        let _ = letterbox::order(context, &mut journal, order, vec![letter.message.id]);
+        letterbox::leave(journal);
+    }
+}

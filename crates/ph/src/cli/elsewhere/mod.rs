@@ -1,0 +1,446 @@
+//! The mail verbs where a script keeps the mail: each asks it, and answers as it would from the
+//! journal. What was said with a verb that the script's protocol has no word for is refused before
+//! anything is asked.
+//!
+//! A message that a session has taken in is known under two ids: the script's, and ours, which is
+//! what its agent was shown. Either will do.
+
+mod copies;
+
+pub(super) use copies::take_in;
+
+use super::names::SaidId;
+use super::send::Answer;
+use crate::context::Context;
+use crate::letterbox::{self, Row, field};
+use crate::output::note;
+use crate::provider::intake;
+use crate::provider::script::Script;
+use crate::report::{Code, Report, Result};
+use crate::session::client::{Client, PROMPT};
+use copies::{copy, follow, keep, meant};
+use jiff::tz::TimeZone;
+use posthaste_core::{AgentName, Body, Letter, Order, prompt, text};
+use posthaste_store::Outcome;
+use posthaste_wire::provider::{Message, Op, Text};
+use posthaste_wire::{Count, Receipt, method};
+
+/// The script that keeps the mail, where one does.
+pub(super) fn script(context: &Context) -> Option<Script> {
+    let settings = context.config.mail.script()?;
+    Some(Script::new(settings.path.clone(), settings.timeout))
+}
+
+/// Refuses what the protocol of scripts has no word for.
+pub(super) fn cannot(script: &Script, what: &str) -> Report {
+    Report::refused(format!(
+        "the mail is kept by {}, which has no way to {what}",
+        script.path().display()
+    ))
+    .hint("'ph config show' says so under mail.provider")
+}
+
+/// What is to be sent, to whom.
+pub(super) struct Sending {
+    pub(super) from: AgentName,
+    pub(super) to: Vec<AgentName>,
+    pub(super) subject: Option<String>,
+    pub(super) body: String,
+    pub(super) allow_self: bool,
+}
+
+/// Sends one copy to each. A script cannot send all or none: where one fails, what was sent is
+/// told, and the rest is not tried.
+pub(super) fn send(
+    context: &mut Context,
+    script: &Script,
+    sending: &Sending,
+    answer: Answer,
+) -> Result<Code> {
+    if sending.to.contains(&sending.from) && !sending.allow_self {
+        let from = &sending.from;
+        return Err(
+            Report::refused(format!("{from} would be writing to itself"))
+                .hint("'ph send --allow-self' sends it all the same"),
+        );
+    }
+    let text = Text {
+        from: sending.from.to_string(),
+        subject: sending.subject.clone().unwrap_or_default(),
+        body: sending.body.clone(),
+    };
+    let mut sent = Vec::with_capacity(sending.to.len());
+    let mut failed = None;
+    for to in &sending.to {
+        match script.send(to.as_str(), &text) {
+            Ok(message) => {
+                wake(context, to);
+                sent.push(message);
+            }
+            Err(trouble) => {
+                failed = Some((to, trouble));
+                break;
+            }
+        }
+    }
+    if failed.is_none() || !sent.is_empty() {
+        print_sent(context, &sent, answer)?;
+    }
+    match failed {
+        None => Ok(Code::Ok),
+        Some((to, trouble)) if sent.is_empty() => {
+            Err(Report::from(trouble).after(&format!("nothing was sent to {to}:")))
+        }
+        Some((to, trouble)) => Err(Report::from(trouble).after(&format!(
+            "{} of {} were sent, not the one to {to}:",
+            sent.len(),
+            sending.to.len()
+        ))),
+    }
+}
+
+/// Has the live session of a recipient ask for its mail now, and not at its next tick.
+fn wake(context: &Context, to: &AgentName) {
+    if let Some(mut session) = Client::of(&context.home, to) {
+        let _ = session.call(&method::CheckMail {}, PROMPT);
+    }
+}
+
+fn print_sent(context: &mut Context, sent: &[Message], answer: Answer) -> Result<()> {
+    if context.json {
+        let shown: Vec<_> = sent.iter().map(Message::shown).collect();
+        match (answer, shown.as_slice()) {
+            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message)?,
+            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several)?,
+        }
+    } else {
+        for message in sent {
+            let id = text::one_line(&message.id, usize::MAX);
+            match answer {
+                Answer::Id | Answer::Ids => context.out.line(id)?,
+                Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
+            }
+        }
+    }
+    context.out.flush()
+}
+
+pub(super) fn reply(
+    context: &mut Context,
+    script: &Script,
+    id: &SaidId,
+    text: &Text,
+) -> Result<Code> {
+    let (id, _) = meant(context, id)?;
+    let sent = script.reply(&id, text)?;
+    if let Ok(to) = AgentName::parse(&sent.to) {
+        wake(context, &to);
+    }
+    print_sent(context, &[sent], Answer::Id)?;
+    Ok(Code::Ok)
+}
+
+/// Which part of the mail, and how it is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Inbox {
+    Unread,
+    All,
+    Prompt,
+}
+
+pub(super) fn inbox(
+    context: &mut Context,
+    script: &Script,
+    name: &AgentName,
+    which: Inbox,
+) -> Result<Code> {
+    let messages = match which {
+        Inbox::Unread | Inbox::Prompt => script.inbox(name.as_str())?,
+        Inbox::All => script.all(name.as_str())?,
+    };
+    match which {
+        Inbox::Prompt => print_prompt(context, script, name, &messages)?,
+        Inbox::Unread | Inbox::All if context.json => print_json(context, &messages)?,
+        Inbox::Unread if messages.is_empty() => {
+            context.out.line(format!("no unread mail for {name}"))?;
+        }
+        Inbox::All if messages.is_empty() => context.out.line(format!("no mail for {name}"))?,
+        Inbox::Unread | Inbox::All => {
+            let rows: Vec<_> = messages.iter().map(row).collect();
+            letterbox::rows(context, &rows)?;
+        }
+    }
+    Ok(Code::Ok)
+}
+
+fn print_json(context: &mut Context, messages: &[Message]) -> Result<()> {
+    let shown: Vec<_> = messages.iter().map(Message::shown).collect();
+    context.out.json(&shown)
+}
+
+fn row(message: &Message) -> Row {
+    Row {
+        id: text::one_line(&message.id, usize::MAX),
+        from: text::one_line(&message.from, 80),
+        to: text::one_line(&message.to, 80),
+        created_at: message.created_at,
+        standing: if message.read { "read" } else { "stored" }.to_owned(),
+        is_waiting: !message.read,
+        subject: Some(message.subject.clone()).filter(|subject| !subject.is_empty()),
+        body: message.body.clone(),
+    }
+}
+
+/// The block for an agent's prompt, under the ids that its session shows it.
+fn print_prompt(
+    context: &mut Context,
+    script: &Script,
+    name: &AgentName,
+    messages: &[Message],
+) -> Result<()> {
+    // Whoever reads the block may ask for a message by the id in it.
+    keep(context, script, name, messages, context.config.patience)?;
+    let kept = messages.iter();
+    let kept: Vec<_> = kept
+        .filter_map(|message| intake::message(script.path(), name, message))
+        .collect();
+    let entries: Vec<_> = kept
+        .iter()
+        .map(|message| prompt::Entry {
+            message,
+            text: match &message.envelope.body {
+                Body::Inline(text) => text,
+                Body::Filed { .. } => "",
+            },
+        })
+        .collect();
+    let block = prompt::inbox_block(&entries, &TimeZone::system());
+    context.out.bytes(block.as_bytes())
+}
+
+pub(super) fn read(
+    context: &mut Context,
+    script: &Script,
+    id: &SaidId,
+    body_alone: bool,
+) -> Result<Code> {
+    let (me, _) = context.me()?;
+    let (id, local) = meant(context, id)?;
+    // As in the journal: who reads another's mail does not mark it.
+    let message = match script.get(&id) {
+        Ok(message) if !me.is_human() && message.to != me.as_str() => {
+            note(format!(
+                "this is {}'s mail; {me} reading it does not mark it read",
+                text::one_line(&message.to, 80)
+            ));
+            message
+        }
+        Ok(_) => mark(context, script, &id, local)?,
+        // One without 'get' can only be read.
+        Err(trouble) if trouble.is_unknown_op() => mark(context, script, &id, local)?,
+        Err(trouble) => return Err(trouble.into()),
+    };
+    if context.json {
+        context.out.json(&message.shown())?;
+    } else if body_alone && context.out.is_terminal() {
+        let shown = text::visible(&message.body);
+        context.out.bytes(shown.as_bytes())?;
+    } else if body_alone {
+        context.out.bytes(message.body.as_bytes())?;
+    } else {
+        head(context, &message)?;
+        letterbox::text(context, &message.body, "")?;
+    }
+    Ok(Code::Ok)
+}
+
+fn mark(context: &Context, script: &Script, id: &str, local: Option<Letter>) -> Result<Message> {
+    let message = script.read(id)?;
+    follow(context, script, &message.to, id, local, Order::MarkRead);
+    Ok(message)
+}
+
+pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+    let (id, local) = meant(context, id)?;
+    let message = script.get(&id)?;
+    let local = local.or_else(|| copy(context, script, &message.to, &id));
+    let receipts: Vec<_> = local.iter().flat_map(|letter| &letter.receipts).collect();
+    let receipts: Vec<_> = receipts.into_iter().map(Receipt::new).collect();
+    if context.json {
+        let mut shown = message.shown();
+        shown.receipts = receipts;
+        context.out.json(&shown)?;
+        return Ok(Code::Ok);
+    }
+    head(context, &message)?;
+    field(context, "thread", &message.thread_id)?;
+    if let Some(letter) = &local {
+        field(context, "here", &letter.message.id.to_string())?;
+    }
+    letterbox::journey(context, receipts)?;
+    letterbox::text(context, &message.body, "")?;
+    Ok(Code::Ok)
+}
+
+pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result<Option<Letter>> {
+    let (id, local) = meant(context, id)?;
+    if local.is_some() {
+        return Ok(local);
+    }
+    let message = script.get(&id)?;
+    if let Some(letter) = copy(context, script, &message.to, &id) {
+        return Ok(Some(letter));
+    }
+    let kept = format!("{} keeps it", script.path().display());
+    if context.json {
+        context.out.json(&serde_json::json!({
+            "id": id, "receipt": message.shown().receipt, "held": !message.read,
+            "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&kept),
+            "since": message.created_at, "evidence": kept,
+            "release": (!message.read).then_some("its agent runs here, or reads it"),
+        }))?;
+    } else if message.read {
+        field(context, "not held", "it is read")?;
+    } else {
+        field(context, "held", &kept)?;
+        field(context, "rule", "script")?;
+        let since = context.config.time.show(message.created_at, context.now);
+        field(context, "since", &since)?;
+        field(context, "release", "its agent runs here, or reads it")?;
+    }
+    Ok(None)
+}
+
+pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+    let (id, _) = meant(context, id)?;
+    // Some know a thread by its own id alone.
+    let thread = match script.get(&id) {
+        Ok(message) if !message.thread_id.is_empty() => message.thread_id,
+        Ok(message) => message.id,
+        Err(trouble) if trouble.is_unknown_op() => id,
+        Err(trouble) => return Err(trouble.into()),
+    };
+    let messages = script.thread(&thread)?;
+    if context.json {
+        print_json(context, &messages)?;
+        return Ok(Code::Ok);
+    }
+    for (index, message) in messages.iter().enumerate() {
+        if index > 0 {
+            context.out.line("")?;
+        }
+        head(context, message)?;
+        // Set off, so that no text can look like the head of another message.
+        letterbox::text(context, &message.body, "    ")?;
+    }
+    Ok(Code::Ok)
+}
+
+/// Carries one order out on each of these messages, and says of each what became of it.
+pub(super) fn order(
+    context: &mut Context,
+    script: &Script,
+    order: Order,
+    ids: &[SaidId],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<Code> {
+    let op = match order {
+        Order::MarkRead => Op::MarkRead,
+        Order::MarkUnread => Op::MarkUnread,
+        Order::Archive => Op::Archive,
+        Order::Delete => Op::Delete,
+        Order::Cancel => return Err(cannot(script, "call a message back")),
+        Order::Show | Order::Expire => return Err(cannot(script, "record that")),
+    };
+    let mut outcomes = Vec::with_capacity(ids.len());
+    let failed = ids.iter().try_for_each(|said| {
+        let (id, local) = meant(context, said)?;
+        may(context, script, &id, op)?;
+        let outcome = match script.order(op, &id) {
+            Ok(()) => Outcome::Changed,
+            Err(trouble) if trouble.is_already_archived() => Outcome::AlreadyArchived,
+            Err(trouble) => return Err(trouble.into()),
+        };
+        if let Some(letter) = local {
+            let to = letter.message.to.to_string();
+            follow(context, script, &to, &id, Some(letter), order);
+        }
+        outcomes.push((id, outcome));
+        Ok(())
+    });
+    // A script cannot do all or none: what was done is told.
+    print_outcomes(context, &outcomes, word)?;
+    failed.map(|()| Code::Ok)
+}
+
+/// As in the journal: an agent does with its own mail as it likes, and the person with all.
+fn may(context: &Context, script: &Script, id: &str, op: Op) -> Result<()> {
+    let (me, _) = context.me()?;
+    if me.is_human() {
+        return Ok(());
+    }
+    match script.get(id) {
+        Ok(message) if message.to != me.as_str() => Err(Report::refused(format!(
+            "{me} cannot {op} a message that belongs to {}",
+            text::one_line(&message.to, 80)
+        ))),
+        Ok(_) => Ok(()),
+        // One without 'get' has to know by itself.
+        Err(trouble) if trouble.is_unknown_op() => Ok(()),
+        Err(trouble) => Err(trouble.into()),
+    }
+}
+
+fn print_outcomes(
+    context: &mut Context,
+    outcomes: &[(String, Outcome)],
+    word: impl Fn(Outcome) -> &'static str,
+) -> Result<()> {
+    if context.json && !outcomes.is_empty() {
+        let answers = outcomes.iter().map(|(id, outcome)| {
+            let changed = *outcome == Outcome::Changed;
+            serde_json::json!({ "id": id, "outcome": word(*outcome), "changed": changed })
+        });
+        let answers: Vec<_> = answers.collect();
+        context.out.json(&answers)?;
+    } else if !context.json {
+        for (id, outcome) in outcomes {
+            let id = text::one_line(id, usize::MAX);
+            context.out.line(format!("{id} {}", word(*outcome)))?;
+        }
+    }
+    context.out.flush()
+}
+
+pub(super) fn count(script: &Script, name: &AgentName) -> Result<Count> {
+    Ok(script.count(name.as_str())?)
+}
+
+/// How much is unread; how much there is in all, where that is asked for.
+pub(super) fn check(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
+    if context.json {
+        return count(script, name);
+    }
+    let unread = script.check(name.as_str())?.len() as u64;
+    Ok(Count {
+        total: unread,
+        unread,
+    })
+}
+
+fn head(context: &mut Context, message: &Message) -> Result<()> {
+    let sent = context.config.time.show(message.created_at, context.now);
+    field(context, "message", &message.id)?;
+    field(context, "from", &message.from)?;
+    field(context, "to", &message.to)?;
+    field(context, "sent", &sent)?;
+    for (name, value) in [
+        ("subject", &message.subject),
+        ("reply to", &message.reply_to),
+    ] {
+        if !value.is_empty() {
+            field(context, name, value)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,396 @@
+//! One call of a script, from its start to its last byte: within its time and its bounds, and
+//! with nothing of it left when this answers.
+//!
+//! One thread waits for all of it: a script that reads nothing, floods its output or closes it and
+//! lives on is no special case. Knows nothing of mail.
+
+use crate::session::{child, process};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How much a script may say; more is a mistake, or malice.
+pub(crate) const MOST: usize = 64 << 20;
+/// How much of its complaints is kept.
+const COMPLAINTS: usize = 4 << 10;
+/// Read at a time, and how often before others have their turn.
+const PIECE: usize = 64 << 10;
+const PIECES: usize = 64;
+/// How long any call may take, whatever was said.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// How often it is looked whether it has ended, where the kernel does not tell.
+const LOOK: Duration = Duration::from_millis(10);
+/// For how long a script is tried again that somebody is just writing.
+const BUSY: Duration = Duration::from_secs(1);
+
+#[derive(Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) script: &'a Path,
+    pub(crate) op: &'a str,
+    pub(crate) arg: Option<&'a OsStr>,
+    pub(crate) stdin: &'a [u8],
+    pub(crate) timeout: Duration,
+    pub(crate) children: Children,
+    pub(crate) place: Option<&'a Place>,
+    /// Readable as soon as nobody wants the answer any more.
+    pub(crate) stop: Option<BorrowedFd<'a>>,
+}
+
+/// What becomes of processes that a script leaves running in its group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Children {
+    End,
+    /// It was called to start something.
+    Leave,
+}
+
+/// Where a script runs, if not here.
+#[derive(Debug)]
+pub(crate) struct Place {
+    pub(crate) dir: PathBuf,
+    pub(crate) env: Vec<(&'static str, OsString)>,
+}
+
+/// What a script said before it ended.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: Vec<u8>,
+    pub(crate) stderr: Vec<u8>,
+    /// How many processes it had left running.
+    pub(crate) left: usize,
+}
+
+/// Why it has no answer.
+#[derive(Debug)]
+pub(crate) enum Cut {
+    NotStarted(std::io::Error),
+    /// It took too long, and was ended.
+    TooLong {
+        stderr: Vec<u8>,
+    },
+    /// It said more than [`MOST`], and was ended.
+    TooMuch {
+        stderr: Vec<u8>,
+    },
+    /// Nobody wants the answer any more.
+    Stopped,
+    Io(std::io::Error),
+}
+
+impl From<std::io::Error> for Cut {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<Errno> for Cut {
+    fn from(error: Errno) -> Self {
+        Self::Io(error.into())
+    }
+}
+
+impl Call<'_> {
+    pub(crate) fn run(&self) -> Result<Said, Cut> {
+        let deadline = Instant::now() + self.timeout.min(LONGEST);
+        let mut running = Running::start(self)?;
+        let mut unsent = self.stdin;
+        loop {
+            let is_stopped = running.wait(deadline, self.stop)?;
+            if is_stopped {
+                return Err(Cut::Stopped);
+            }
+            running.give(&mut unsent);
+            running.take()?;
+            let has_ended = running.has_ended()?;
+            if has_ended {
+                // What it has written itself is in the pipes by now.
+                running.take()?;
+            }
+            if running.stdout.bytes.len() > MOST {
+                let stderr = std::mem::take(&mut running.stderr.bytes);
+                return Err(Cut::TooMuch { stderr });
+            }
+            if has_ended {
+                return running.bury(self.children);
+            }
+            if Instant::now() >= deadline {
+                let stderr = std::mem::take(&mut running.stderr.bytes);
+                return Err(Cut::TooLong { stderr });
+            }
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(self.script);
+        let stdin = if self.stdin.is_empty() {
+            Stdio::null()
+        } else {
+            Stdio::piped()
+        };
+        command
+            .arg(self.op)
+            .args(self.arg)
+            .stdin(stdin)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // Its own, so that all of it can be ended at once.
+            .process_group(0);
+        if let Some(place) = self.place {
+            command.current_dir(&place.dir);
+            command.envs(place.env.iter().map(|(name, value)| (name, value)));
+        }
+        child::end_with_us(&mut command);
+        command
+    }
+}
+
+/// A script that runs. Whatever becomes of us, it and its group are ended.
+struct Running {
+    child: Child,
+    pid: u32,
+    is_buried: bool,
+    ended: Option<OwnedFd>,
+    stdin: Option<ChildStdin>,
+    stdout: Stream,
+    stderr: Stream,
+}
+
+/// One of its outputs, as far as it was read.
+struct Stream {
+    from: Option<OwnedFd>,
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Running {
+    fn start(call: &Call<'_>) -> Result<Self, Cut> {
+        refuse_shell(call.script).map_err(Cut::NotStarted)?;
+        let give_up = Instant::now() + BUSY;
+        let mut child = loop {
+            match call.command().spawn() {
+                Ok(child) => break child,
+                Err(error)
+                    if error.kind() == ErrorKind::ExecutableFileBusy
+                        && Instant::now() < give_up =>
+                {
+                    std::thread::sleep(LOOK);
+                }
+                Err(error) => return Err(Cut::NotStarted(error)),
+            }
+        };
+        let stdin = child.stdin.take();
+        let [stdout, stderr] = [
+            child.stdout.take().map(OwnedFd::from),
+            child.stderr.take().map(OwnedFd::from),
+        ];
+        let pid = child.id();
+        let running = Self {
+            child,
+            pid,
+            is_buried: false,
+            ended: end_of(pid),
+            stdin,
+            stdout: Stream {
+                from: stdout,
+                bytes: Vec::new(),
+                // One more, to tell that it is too much.
+                most: MOST + 1,
+            },
+            stderr: Stream {
+                from: stderr,
+                bytes: Vec::new(),
+                most: COMPLAINTS,
+            },
+        };
+        let fds = [
+            running.stdin.as_ref().map(AsFd::as_fd),
+            running.stdout.from.as_ref().map(AsFd::as_fd),
+            running.stderr.from.as_ref().map(AsFd::as_fd),
+        ];
+        for fd in fds.into_iter().flatten() {
+            let flags = rustix::fs::fcntl_getfl(fd)?;
+            rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?;
+        }
+        Ok(running)
+    }
+
+    /// Waits until there is something to do. True where nobody waits for the answer any more.
+    fn wait(&self, deadline: Instant, stop: Option<BorrowedFd<'_>>) -> Result<bool, Cut> {
+        let mut fds = Vec::with_capacity(5);
+        // First, so that it is found again.
+        fds.extend(stop.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        fds.extend(
+            self.stdin
+                .as_ref()
+                .map(|fd| PollFd::new(fd, PollFlags::OUT)),
+        );
+        for stream in [&self.stdout, &self.stderr] {
+            fds.extend(
+                stream
+                    .from
+                    .as_ref()
+                    .map(|fd| PollFd::new(fd, PollFlags::IN)),
+            );
+        }
+        fds.extend(self.ended.as_ref().map(|fd| PollFd::new(fd, PollFlags::IN)));
+        let mut left = deadline.saturating_duration_since(Instant::now());
+        if self.ended.is_none() {
+            left = left.min(LOOK);
+        }
+        let left = Timespec::try_from(left).unwrap_or(Timespec {
+            tv_sec: 1,
+            tv_nsec: 0,
+        });
+        match poll(&mut fds, Some(&left)) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        Ok(stop.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty()))
+    }
+
+    /// Hands over as much of its input as it takes; one that does not want it may leave it.
+    fn give(&mut self, unsent: &mut &[u8]) {
+        while let Some(stdin) = &mut self.stdin {
+            if unsent.is_empty() {
+                self.stdin = None;
+                break;
+            }
+            match stdin.write(unsent) {
+                Ok(count) => *unsent = &unsent[count..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => self.stdin = None,
+            }
+        }
+    }
+
+    fn take(&mut self) -> Result<(), Cut> {
+        self.stdout.read()?;
+        self.stderr.read()
+    }
+
+    fn has_ended(&self) -> Result<bool, Cut> {
+        let Some(pid) = pid_of(self.pid) else {
+            return Ok(true);
+        };
+        // Left unburied, so that its group's number stays its own.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match rustix::process::waitid(WaitId::Pid(pid), options) {
+            Ok(status) => Ok(status.is_some()),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Takes note of how it ended, and ends what it has left running, unless that is what it was
+    /// called for.
+    fn bury(mut self, children: Children) -> Result<Said, Cut> {
+        let status = self.child.wait()?;
+        self.is_buried = true;
+        let left = match children {
+            Children::Leave => 0,
+            Children::End => self.left(),
+        };
+        if left > 0 {
+            process::signal_group(self.pid, Signal::KILL);
+        }
+        Ok(Said {
+            status,
+            stdout: std::mem::take(&mut self.stdout.bytes),
+            stderr: std::mem::take(&mut self.stderr.bytes),
+            left,
+        })
+    }
+
+    /// How many of its group live on. Its number is not given away while there is one.
+    fn left(&self) -> usize {
+        let group = pid_of(self.pid);
+        let is_empty =
+            group.is_none_or(|group| rustix::process::test_kill_process_group(group).is_err());
+        if is_empty {
+            return 0;
+        }
+        // Some may be dead and unburied, which is nobody's fault, as far as that can be told.
+        if cfg!(target_os = "linux") {
+            process::count_in_group(self.pid)
+        } else {
+            1
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.is_buried {
+            process::signal_group(self.pid, Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Stream {
+    /// Reads what is there; what is too much is read and dropped, so that nobody has to wait.
+    fn read(&mut self) -> Result<(), Cut> {
+        let mut piece = [0; PIECE];
+        for _ in 0..PIECES {
+            let Some(fd) = &self.from else { break };
+            let room = self.most.saturating_sub(self.bytes.len());
+            match rustix::io::read(fd, &mut piece) {
+                Ok(0) => self.from = None,
+                Ok(count) => self.bytes.extend_from_slice(&piece[..count.min(room)]),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => break,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The system runs a text that names no interpreter with a shell. We do not: it is a mistake, and
+/// nobody has asked for a shell.
+fn refuse_shell(script: &Path) -> std::io::Result<()> {
+    let mut head = Vec::new();
+    let read = File::open(script).and_then(|file| file.take(256).read_to_end(&mut head));
+    // What cannot be read may be run all the same; what cannot be run says so itself.
+    let is_text = read.is_ok() && !head.starts_with(b"#!") && !head.contains(&0);
+    if is_text && script.is_file() {
+        return Err(Errno::NOEXEC.into());
+    }
+    Ok(())
+}
+
+fn pid_of(pid: u32) -> Option<Pid> {
+    i32::try_from(pid).ok().and_then(Pid::from_raw)
+}
+
+/// Readable when the process has ended.
+#[cfg(target_os = "linux")]
+fn end_of(pid: u32) -> Option<OwnedFd> {
+    let flags = rustix::process::PidfdFlags::empty();
+    rustix::process::pidfd_open(pid_of(pid)?, flags).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_of(_: u32) -> Option<OwnedFd> {
+    None
+}
+
+/// How a process ended, in words.
+pub(crate) fn how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("exit {code}"),
+        (None, Some(signal)) => format!("ended by signal {signal}"),
+        (None, None) => status.to_string(),
+    }
+}

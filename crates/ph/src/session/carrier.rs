@@ -1,0 +1,265 @@
+//! The mail that a script keeps, carried to this session's journal and back.
+//!
+//! The script is called from a thread of its own, one call at a time: however long that takes,
+//! nobody in the session waits for it. What it lists is stored as facts, and from then on delivered
+//! like any mail; what its agent has accepted or read is marked there. When the session ends, so
+//! does a call that is under way, with everything that it has started.
+
+use super::{Shared, log};
+use crate::config::ScriptSettings;
+use crate::provider::call::Place;
+use crate::provider::intake::{self, Sorted};
+use crate::provider::script::{Script, Trouble};
+use posthaste_core::Draft;
+use posthaste_store::{Done, Error, Job};
+use posthaste_wire::provider::{Message, Op};
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle as Task;
+
+/// How many messages are looked up before others have their turn at the journal.
+const PAGE: usize = 100;
+/// The shortest pause between calls.
+const SHORTEST: Duration = Duration::from_millis(50);
+/// The longest, whatever was said.
+const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+/// How often a message is tried to be marked as read there, once a round.
+const TRIES: u32 = 5;
+/// The longest pause after calls that failed.
+const REST: Duration = Duration::from_secs(60);
+
+/// What a script lists, and what is wrong with what else it lists.
+type Listed = (Vec<Message>, Option<String>);
+
+/// A call, and where its answer goes.
+enum Errand {
+    Check(oneshot::Sender<Result<Listed, Trouble>>),
+    MarkRead(String, oneshot::Sender<Result<(), Trouble>>),
+}
+
+pub(crate) struct Carrier {
+    round: Task<()>,
+    caller: JoinHandle<()>,
+    /// While this is open, calls go on.
+    stop: UnixStream,
+}
+
+/// One who goes round: asks, stores, marks.
+struct Round {
+    shared: Rc<Shared>,
+    script: PathBuf,
+    tick: Duration,
+    /// One errand waits at most: there is one who sends them, and it waits for the answer.
+    errands: SyncSender<Errand>,
+    /// How often it was tried to mark what is listed; [`TRIES`] where it is done, or never will be.
+    marked: BTreeMap<String, u32>,
+    /// What was said last of what goes wrong, which is said once.
+    trouble: Option<String>,
+    failures: u32,
+}
+
+impl Carrier {
+    pub(crate) fn start(
+        shared: Rc<Shared>,
+        settings: &ScriptSettings,
+        dir: &Path,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = UnixStream::pair()?;
+        let script = Script::new(settings.path.clone(), settings.timeout)
+            .until(stopped)
+            .within(Place {
+                dir: dir.to_owned(),
+                env: Vec::new(),
+            });
+        let (errands, sent) = sync_channel(1);
+        let agent = shared.agent.clone();
+        let caller = std::thread::Builder::new()
+            .name("mail-script".to_owned())
+            .spawn(move || carry_out(&script, agent.as_str(), &sent))?;
+        let round = Round {
+            shared,
+            script: settings.path.clone(),
+            tick: settings.tick.clamp(SHORTEST, LONGEST),
+            errands,
+            marked: BTreeMap::new(),
+            trouble: None,
+            failures: 0,
+        };
+        let round = tokio::task::spawn_local(round.run());
+        Ok(Self {
+            round,
+            caller,
+            stop,
+        })
+    }
+
+    /// Ends it, and a call that is under way.
+    pub(crate) async fn end(self) {
+        self.round.abort();
+        // With it goes the way in for errands.
+        let _ = self.round.await;
+        drop(self.stop);
+        let _ = self.caller.join();
+    }
+}
+
+/// Carries out errands until no more can come.
+fn carry_out(script: &Script, agent: &str, errands: &Receiver<Errand>) {
+    while let Ok(errand) = errands.recv() {
+        // Who has gone meanwhile does not mind.
+        match errand {
+            Errand::Check(answer) => drop(answer.send(script.check_each(agent))),
+            Errand::MarkRead(id, answer) => {
+                drop(answer.send(script.order(Op::MarkRead, &id)));
+            }
+        }
+    }
+}
+
+/// How a round went.
+enum Went {
+    Well,
+    /// All mail was seen to, and something is worth a word.
+    Oddly(String),
+    Badly(String),
+}
+
+impl Round {
+    async fn run(mut self) {
+        loop {
+            let went = self.go().await;
+            self.failures = match went {
+                Went::Well | Went::Oddly(_) => 0,
+                Went::Badly(_) => self.failures.saturating_add(1),
+            };
+            let trouble = match went {
+                Went::Well => None,
+                Went::Oddly(what) | Went::Badly(what) => Some(what),
+            };
+            if let Some(trouble) = &trouble
+                && self.trouble.as_ref() != Some(trouble)
+            {
+                log::line(trouble);
+            }
+            self.trouble = trouble;
+            let pause = self.tick * 2u32.saturating_pow(self.failures.min(16));
+            let pause = pause.min(REST.max(self.tick));
+            let _ = tokio::time::timeout(pause, self.shared.round.notified()).await;
+        }
+    }
+
+    /// Asks for mail once, and sees to all of it.
+    async fn go(&mut self) -> Went {
+        let (listed, mut odd) = match self.ask(Errand::Check).await {
+            Some(Ok(checked)) => checked,
+            Some(Err(trouble)) => return Went::Badly(trouble.to_string()),
+            None => return Went::Badly("nobody calls the script any more".to_owned()),
+        };
+        let still: BTreeSet<&str> = listed.iter().map(|message| message.id.as_str()).collect();
+        self.marked.retain(|id, _| still.contains(id.as_str()));
+        let mut done = Vec::new();
+        for page in listed.chunks(PAGE) {
+            let sorted = match self.sort(page.to_vec()).await {
+                Ok(sorted) => sorted,
+                Err(error) => return Went::Badly(error.to_string()),
+            };
+            for draft in sorted.new {
+                if let Err(why) = self.store(draft).await {
+                    return Went::Badly(why);
+                }
+            }
+            odd = odd.or(sorted.odd.into_iter().next());
+            done.extend(sorted.done);
+        }
+        // Last, and no reason to come later: new mail does not wait for it.
+        if let Err(why) = self.mark(done).await {
+            return Went::Oddly(why);
+        }
+        match odd {
+            Some(odd) => {
+                let script = self.script.display();
+                Went::Oddly(format!("{script} lists what cannot be taken: {odd}"))
+            }
+            None => Went::Well,
+        }
+    }
+
+    /// What the caller answers; none where there is no caller any more.
+    async fn ask<T>(
+        &self,
+        errand: impl FnOnce(oneshot::Sender<Result<T, Trouble>>) -> Errand,
+    ) -> Option<Result<T, Trouble>> {
+        let (answer, answered) = oneshot::channel();
+        self.errands.try_send(errand(answer)).ok()?;
+        answered.await.ok()
+    }
+
+    async fn sort(&self, listed: Vec<Message>) -> Result<Sorted, Error> {
+        let (script, agent) = (self.script.clone(), self.shared.agent.clone());
+        self.shared
+            .books
+            .ask(move |journal| intake::sort(&script, &agent, &listed, |id| journal.letter(id)))
+            .await
+    }
+
+    async fn store(&self, draft: Draft) -> Result<(), String> {
+        let job = Job::Post {
+            now: crate::times::now(),
+            drafts: vec![draft],
+        };
+        match self.shared.books.commit(job).await.map_err(text)? {
+            Ok(Done::Posted(_)) => {
+                self.shared.mail.notify_one();
+                Ok(())
+            }
+            Ok(_) => Err("the journal answered another question".to_owned()),
+            // It stands there with other words: the script's own affair.
+            Err(_) => Ok(()),
+        }
+    }
+
+    /// Marks messages as read there, each as often as there is hope. One that takes too long keeps
+    /// the others for the next round.
+    async fn mark(&mut self, ids: Vec<String>) -> Result<(), String> {
+        let mut failed = None;
+        for id in ids {
+            let tried = self.marked.get(&id).copied().unwrap_or_default();
+            if tried >= TRIES {
+                continue;
+            }
+            let errand = id.clone();
+            let tries = match self.ask(|answer| Errand::MarkRead(errand, answer)).await {
+                Some(Ok(())) => TRIES,
+                Some(Err(trouble)) => {
+                    failed.get_or_insert_with(|| trouble.to_string());
+                    if trouble.is_time_out() {
+                        break;
+                    }
+                    // What it does not know, it never will.
+                    if trouble.is_unknown_op() {
+                        TRIES
+                    } else {
+                        tried + 1
+                    }
+                }
+                None => break,
+            };
+            self.marked.insert(id, tries);
+        }
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+#[allow(
+    clippy::needless_pass_by_value,
+    reason = "it is what map_err hands over"
+)]
+fn text(error: Error) -> String {
+    error.to_string()
+}

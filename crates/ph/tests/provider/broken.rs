@@ -1,0 +1,226 @@
+//! Scripts that do wrong: each gets an error that names the script, the operation and what it said,
+//! and nothing is taken for success that was not.
+
+use super::common::session::is_alive;
+use super::common::{Ph, path_text, wait_for};
+use super::{keep_by, script};
+use rustix::process::{Pid, Signal};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What `ph send bob hi` and `ph inbox bob` say where this keeps the mail.
+fn check(text: &str, code: i32, says: &[&str]) {
+    let ph = Ph::new();
+    script(ph.dir(), "bad", text);
+    keep_by(&ph, "../bad", "mail.timeout = '700ms'");
+    for (line, op) in [("send bob hi", "'send'"), ("inbox bob", "'inbox'")] {
+        let done = ph.run(line);
+        for says in ["/bad ", op].iter().chain(says) {
+            done.fails(code, says);
+        }
+    }
+}
+
+#[test]
+fn it_fails() {
+    check(
+        "#!/bin/sh\necho 'the server is gone' >&2\nexit 7\n",
+        5,
+        &["failed at", "(exit 7)", "it said: the server is gone"],
+    );
+    check(
+        "#!/bin/sh\nexit 1\n",
+        5,
+        &["it said nothing on standard error"],
+    );
+}
+
+#[test]
+fn it_is_ended_by_a_signal() {
+    check(
+        "#!/bin/sh\necho dying >&2\nkill -9 $$\n",
+        5,
+        &["ended by signal 9", "it said: dying"],
+    );
+}
+
+#[test]
+fn it_hangs() {
+    let begun = Instant::now();
+    check(
+        "#!/bin/sh\necho 'one moment' >&2\nsleep 1000\n",
+        5,
+        &[
+            "did not answer",
+            "within 700ms",
+            "it said: one moment",
+            "mail.timeout gives it more time",
+        ],
+    );
+    assert!(begun.elapsed() < Duration::from_secs(100));
+    // Closing what is read from it does not help it.
+    check(
+        "#!/bin/sh\nexec >&- 2>&-\nsleep 1000\n",
+        5,
+        &["did not answer"],
+    );
+}
+
+#[test]
+fn it_floods() {
+    check(
+        "#!/bin/sh\necho 'here it comes' >&2\nexec cat /dev/zero\n",
+        5,
+        &["wrote more than 64 MiB", "it said: here it comes"],
+    );
+    // What it complains of is kept in bounds, and no reason to fail.
+    let ph = Ph::new();
+    let text = "#!/bin/sh\nhead -c 3000000 /dev/zero | tr '\\0' x >&2\n";
+    script(ph.dir(), "loud", text);
+    keep_by(&ph, "../loud", "");
+    assert_eq!(ph.run("inbox bob").ok(), "no unread mail for bob\n");
+}
+
+#[test]
+fn it_answers_rubbish() {
+    check(
+        "#!/bin/sh\necho '{\"id\":\"1\",'\n",
+        5,
+        &["'{\"id\":\"1\",'", "not what was asked for"],
+    );
+    check(
+        "#!/bin/sh\necho '\"fine\"'\n",
+        5,
+        &["not what was asked for"],
+    );
+    check(
+        "#!/bin/sh\nprintf '\\377\\376'\n",
+        5,
+        &["not what was asked for"],
+    );
+    let hidden = "#!/bin/sh\nprintf '\\033]0;owned\\007' >&2\nprintf '\\033[2J'\n";
+    let ph = Ph::new();
+    script(ph.dir(), "sly", hidden);
+    keep_by(&ph, "../sly", "");
+    let said = ph.run("inbox bob").err();
+    assert!(
+        !said.contains('\u{1b}') && !said.contains('\u{7}'),
+        "{said:?}"
+    );
+    // Nothing, where a message is due.
+    script(ph.dir(), "mute", "#!/bin/sh\n");
+    keep_by(&ph, "../mute", "");
+    ph.run("send bob hi")
+        .fails(5, "answered 'send' with nothing");
+    ph.run("count bob")
+        .fails(5, "answered 'count' with nothing");
+}
+
+#[test]
+fn it_cannot_be_run() {
+    let ph = Ph::new();
+    let run = |says: &str, hint: &str| {
+        let done = ph.run("inbox bob");
+        done.fails(2, says);
+        assert!(done.err().contains(hint), "{}", done.err());
+    };
+    keep_by(&ph, "../nowhere", "");
+    run(
+        "/nowhere for 'inbox': No such file",
+        "mail.provider names it",
+    );
+    ph.file("plain", "#!/bin/sh\n");
+    keep_by(&ph, "../plain", "");
+    run("/plain for 'inbox': Permission denied", "chmod +x");
+    script(ph.dir(), "lost", "#!/no/such/shell\n");
+    keep_by(&ph, "../lost", "");
+    run(
+        "/lost for 'inbox': No such file",
+        "interpreter that is not there",
+    );
+    // No shell steps in for what names none.
+    script(ph.dir(), "shell", "echo hello\n");
+    keep_by(&ph, "../shell", "");
+    run("/shell for 'inbox'", "such as #!/bin/sh");
+}
+
+/// The number that a script has written there.
+fn pid_in(path: &Path) -> u32 {
+    wait_for("a process", || {
+        let text = std::fs::read_to_string(path).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    })
+}
+
+#[test]
+fn what_it_leaves_running_is_ended() {
+    let ph = Ph::new();
+    let child = ph.dir().join("child");
+    let text = format!(
+        "#!/bin/sh\n[ $1 = inbox ] || exit 0\nsleep 1000 & echo $! > '{}'\n",
+        path_text(&child)
+    );
+    script(ph.dir(), "parent", &text);
+    keep_by(&ph, "../parent", "");
+    let done = ph.run("inbox bob");
+    assert_eq!(
+        (done.code, done.out().as_str()),
+        (0, "no unread mail for bob\n")
+    );
+    assert!(
+        done.err().contains("left processes running at 'inbox' (1)"),
+        "{}",
+        done.err()
+    );
+    let pid = pid_in(&child);
+    wait_for("its end", || (!is_alive(pid)).then_some(()));
+    // A script that hangs goes with all that it has started.
+    let text = format!(
+        "#!/bin/sh\nsleep 1000 & echo $! > '{}'\nwait\n",
+        path_text(&child)
+    );
+    std::fs::remove_file(&child).unwrap();
+    script(ph.dir(), "parent", &text);
+    keep_by(&ph, "../parent", "mail.timeout = '300ms'");
+    ph.run("inbox bob").fails(5, "did not answer 'inbox'");
+    let pid = pid_in(&child);
+    wait_for("its end", || (!is_alive(pid)).then_some(()));
+}
+
+#[test]
+fn what_it_was_asked_to_start_stays() {
+    let ph = Ph::new();
+    let server = ph.dir().join("server");
+    let text = format!(
+        "#!/bin/sh\n[ $1 = ensure-running ] || exit 0\nsleep 1000 & echo $! > '{}'\n",
+        path_text(&server)
+    );
+    script(ph.dir(), "starter", &text);
+    keep_by(&ph, "../starter", "");
+    assert_eq!(ph.run("inbox bob").ok(), "no unread mail for bob\n");
+    let pid = pid_in(&server);
+    assert!(is_alive(pid));
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+}
+
+#[test]
+fn who_is_interrupted_takes_the_script_along() {
+    use std::os::unix::process::ExitStatusExt;
+    for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let ph = Ph::new();
+        let own = ph.dir().join("pid");
+        let text = format!(
+            "#!/bin/sh\necho $$ > '{}'\nexec sleep 1000\n",
+            path_text(&own)
+        );
+        script(ph.dir(), "slow", &text);
+        keep_by(&ph, "../slow", "");
+        let mut child = ph.call(&["inbox", "bob"]).spawn();
+        let pid = pid_in(&own);
+        let ours = Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+        rustix::process::kill_process(ours, signal).unwrap();
+        assert_eq!(child.wait().unwrap().signal(), Some(signal.as_raw()));
+        wait_for("the script's end", || (!is_alive(pid)).then_some(()));
+    }
+}

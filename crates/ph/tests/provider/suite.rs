@@ -1,0 +1,226 @@
+//! `ph provider test`: a right verdict on scripts that keep to the protocol, and on those that do
+//! not.
+
+use super::common::{Done, Ph, path_text};
+use super::{ourselves, script};
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+fn test(ph: &Ph, script: &Path, more: &[&str]) -> Done {
+    let script = path_text(script);
+    let words = [&["provider", "test", "--json", &script], more].concat();
+    ph.call(&words).run()
+}
+
+#[track_caller]
+fn assert_passes(done: &Done) {
+    let failed: Vec<Value> = done.json()["cases"]
+        .as_array()
+        .expect("it is there")
+        .iter()
+        .filter(|case| case["passed"] != true)
+        .cloned()
+        .collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    assert_eq!((done.code, done.err().as_str()), (0, ""));
+    assert_eq!(done.json()["passed"], 43);
+}
+
+#[test]
+fn we_keep_to_the_protocol() {
+    let ph = Ph::new();
+    let me = ourselves(ph.dir());
+    assert_passes(&test(&ph, &me, &[]));
+    assert!(!ph.home().exists(), "it has touched nothing of the user's");
+}
+
+#[test]
+fn so_does_the_provider_in_memory() {
+    let ph = Ph::new();
+    assert_passes(&test(&ph, &posthaste_lab::program("lab-provider"), &[]));
+}
+
+#[test]
+fn each_case_is_printed() {
+    let ph = Ph::new();
+    let me = path_text(&ourselves(ph.dir()));
+    let shown = ph.call(&["provider", "test", &me]).run().ok();
+    let mut lines = shown.lines();
+    assert_eq!(lines.next(), Some("pass  send: the fields match"));
+    assert_eq!(lines.next_back(), Some("43 of 43 passed"));
+    assert!(lines.all(|line| line.starts_with("pass  ")), "{shown}");
+}
+
+/// Python by itself: something that only finds it is slow to start.
+fn python() -> Option<PathBuf> {
+    let path = Command::new("python3")
+        .args(["-c", "import sys; print(sys.executable)"])
+        .output();
+    let path = path.ok().filter(|output| output.status.success());
+    match path {
+        Some(output) => Some(
+            String::from_utf8(output.stdout)
+                .expect("it is there")
+                .trim()
+                .into(),
+        ),
+        None => {
+            super::common::skip("there is no Python");
+            None
+        }
+    }
+}
+
+fn example(name: &str) -> PathBuf {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/providers");
+    root.join(name).canonicalize().expect("an example")
+}
+
+/// The same with Python's own directory before all others.
+fn test_example(ph: &Ph, python: &Path, name: &str, url: &str) -> Done {
+    let path = std::env::var("PATH").unwrap_or_default();
+    let path = format!(
+        "{}:{path}",
+        path_text(python.parent().expect("it is there"))
+    );
+    let script = path_text(&example(name));
+    ph.call(&["provider", "test", "--json", &script])
+        .env("PATH", path)
+        .env("MAIL_URL", url)
+        .run()
+}
+
+#[test]
+fn the_example_over_a_maildir_does_too() {
+    let Some(python) = python() else { return };
+    assert_passes(&test_example(&Ph::new(), &python, "maildir", ""));
+}
+
+/// The service that the other example talks to.
+struct Service(Child);
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn and_the_one_over_http() {
+    let Some(python) = python() else { return };
+    let server = Command::new(&python)
+        .arg(example("http-server"))
+        .arg("0")
+        .stdout(Stdio::piped())
+        .spawn();
+    let mut server = Service(server.expect("Python runs"));
+    let mut url = String::new();
+    BufReader::new(server.0.stdout.take().unwrap())
+        .read_line(&mut url)
+        .unwrap();
+    assert_passes(&test_example(&Ph::new(), &python, "http", url.trim()));
+}
+
+/// The reasons of the cases that failed.
+fn reasons(done: &Done) -> Vec<String> {
+    let json = done.json();
+    let cases = json["cases"].as_array().expect("it is there");
+    let failed = cases.iter().filter(|case| case["passed"] == false);
+    failed
+        .map(|case| case["reason"].as_str().expect("it is there").to_owned())
+        .collect()
+}
+
+#[test]
+fn one_that_hangs_is_not_waited_for_without_end() {
+    let ph = Ph::new();
+    let pid = ph.dir().join("pid");
+    let text = format!("#!/bin/sh\necho $$ > {}\nsleep 1000\n", path_text(&pid));
+    let hangs = script(ph.dir(), "hangs", &text);
+    let done = test(&ph, &hangs, &["--timeout", "200ms"]);
+    assert_eq!(done.code, 1);
+    assert_eq!(done.json()["passed"], 0);
+    let reasons = reasons(&done);
+    assert!(
+        reasons[0].contains("did not answer 'send' within 200ms"),
+        "{}",
+        reasons[0]
+    );
+    assert_eq!(reasons[3], "not tried: it hangs");
+    let pid: u32 = std::fs::read_to_string(pid)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(!super::common::session::is_alive(pid));
+}
+
+#[test]
+fn rubbish_is_told_from_answers() {
+    let ph = Ph::new();
+    let text = "#!/bin/sh\necho '[{\"id\": '\necho \"what is $1?\" >&2\n";
+    let rubbish = script(ph.dir(), "rubbish", text);
+    let done = test(&ph, &rubbish, &[]);
+    assert_eq!(done.code, 1);
+    // Only what asks for an exit code alone can be right.
+    assert_eq!(done.json()["passed"], 1, "{}", done.out());
+    let reasons = reasons(&done);
+    assert!(reasons[0].contains("it said: what is send?"), "{reasons:?}");
+}
+
+#[test]
+fn not_to_know_anything_is_no_success() {
+    let ph = Ph::new();
+    let ignorant = script(ph.dir(), "ignorant", "#!/bin/sh\nexit 2\n");
+    let done = test(&ph, &ignorant, &[]);
+    assert_eq!(done.code, 1);
+    let json = done.json();
+    let passed = json["cases"].as_array().unwrap().iter();
+    let passed: Vec<_> = passed
+        .filter(|case| case["passed"] == true)
+        .map(|case| case["name"].as_str().unwrap())
+        .collect();
+    assert_eq!(
+        passed,
+        [
+            "an unknown operation ends with exit 2",
+            "ensure-running: exit 0, or 2 where it is not known"
+        ]
+    );
+    assert!(reasons(&done)[0].contains("does not know 'send' (exit 2)"));
+}
+
+#[test]
+fn a_list_that_is_empty_says_nothing() {
+    let ph = Ph::new();
+    let me = path_text(&ourselves(ph.dir()));
+    let text = format!(
+        "#!/bin/sh\nout=$('{me}' \"$@\") || exit $?\n[ -n \"$out\" ] || out='[]'\nprintf '%s' \"$out\"\n"
+    );
+    let brackets = script(ph.dir(), "brackets", &text);
+    let done = test(&ph, &brackets, &[]);
+    assert_eq!(done.code, 1);
+    let reasons = reasons(&done);
+    let says = "said '[]'; an empty list is no output";
+    assert!(reasons.iter().all(|why| why.contains(says)), "{reasons:#?}");
+    assert!(!reasons.is_empty());
+}
+
+#[test]
+fn what_is_no_script_is_refused() {
+    let ph = Ph::new();
+    let plain = ph.file("plain", "#!/bin/sh\n");
+    for path in [&plain, &ph.dir().join("nowhere"), &ph.user()] {
+        let done = ph.call(&["provider", "test", &path_text(path)]).run();
+        done.fails(2, "is not an executable file");
+    }
+    ph.run("provider test").fails(2, "<SCRIPT>");
+    let me = path_text(&ourselves(ph.dir()));
+    let done = ph
+        .call(&["provider", "test", &me, "--timeout", "soon"])
+        .run();
+    done.fails(2, "is not a length of time");
+}
