@@ -273,7 +273,7 @@ impl Desk {
                 }
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
-            Event::Draft => self.drafting.typed(now),
+            Event::Draft => self.drafting.typed(now, self.dialog.is_some()),
             Event::DraftGone => self.drafting.gone(),
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
             Event::Unread(false) => self.unread = None,
@@ -422,7 +422,7 @@ impl Desk {
             self.parked = Some(flight.clone());
             self.phase = Phase::Free;
             // Until the keys say otherwise; else it would be asked for again and again.
-            self.drafting.typed(now);
+            self.drafting.typed(now, false);
         }
     }
 

@@ -9,6 +9,8 @@ use std::time::Duration;
 struct Typing {
     since: Moment,
     last: Moment,
+    /// Every key came while a question stood open.
+    to_question: bool,
 }
 
 /// Keys that empty the box, and those that fill it again.
@@ -24,6 +26,8 @@ pub(super) struct Way {
 pub(super) struct Drafting {
     keys: Option<Typing>,
     field: Field,
+    /// Whether the box was ever seen to hold something: then an empty one is empty.
+    has_held: bool,
     changed: Option<Moment>,
     /// Left alone for long enough to be put aside.
     rests: bool,
@@ -36,9 +40,13 @@ pub(super) struct Drafting {
 }
 
 impl Drafting {
-    pub(super) fn typed(&mut self, now: Moment) {
-        let since = self.keys.map_or(now, |typing| typing.since);
-        self.keys = Some(Typing { since, last: now });
+    pub(super) fn typed(&mut self, now: Moment, is_asked: bool) {
+        let before = self.keys;
+        self.keys = Some(Typing {
+            since: before.map_or(now, |typing| typing.since),
+            last: now,
+            to_question: is_asked && before.is_none_or(|typing| typing.to_question),
+        });
         self.rests = false;
         self.stuck = false;
         self.put_back = false;
@@ -59,6 +67,7 @@ impl Drafting {
         if !is_left && field != Field::Unseen {
             self.left = None;
         }
+        self.has_held |= matches!(field, Field::Holds(_));
         self.field = field;
         self.changed = Some(now);
         self.rests = false;
@@ -67,6 +76,12 @@ impl Drafting {
 
     pub(super) fn field(&self) -> &Field {
         &self.field
+    }
+
+    /// Whether an empty box shows that the keys are no draft. A program that never showed what is
+    /// typed may hold it all the same.
+    pub(super) fn shows_keys(&self) -> bool {
+        self.has_held || self.keys.is_some_and(|typing| typing.to_question)
     }
 
     pub(super) fn is_typed(&self) -> bool {

@@ -47,7 +47,7 @@ impl Desk {
     /// or holds what we have written and nothing else.
     pub fn is_field_ours(&self) -> bool {
         match (self.drafting.field(), &self.parked) {
-            (Field::Empty, _) => true,
+            (Field::Empty, _) => self.drafting.shows_keys(),
             (Field::Holds(text), Some(parked)) => {
                 let id8 = parked.ids.first().map(|id| id.id8()).unwrap_or_default();
                 parked.shown.as_ref() == Some(text) || text.contains(&id8)

@@ -314,9 +314,12 @@ impl Desk {
         } else {
             "the screen shows text in the input box"
         };
-        let release = match &self.manner.harness.draft.stash {
-            Some(_) => "it is submitted or cleared, or left alone and put aside",
-            None => "it is submitted or cleared",
+        let (release, set_aside) = match &self.manner.harness.draft.stash {
+            Some(_) => (
+                "it is submitted or cleared, or left alone and put aside",
+                "",
+            ),
+            None => ("it is submitted or cleared", set_aside),
         };
         (
             format!("a person has typed something and not submitted it{set_aside}"),

@@ -290,6 +290,33 @@ fn a_draft_on_the_screen_is_one() {
 }
 
 #[test]
+fn an_empty_box_tells_of_keys_only_where_it_shows_them() {
+    let check = |events: &[Line<'_>], want: bool| {
+        let mut desk = with(|_| ());
+        for (at, doing, _) in events {
+            if let Doing::Hear(event) = doing {
+                desk.on(ms(*at), event.clone());
+            }
+        }
+        assert_eq!(desk.is_field_ours(), want);
+    };
+    let empty = |at| seen(at, shows(Field::Empty), "");
+    let key = |at| hear(at, Event::Draft, "");
+    // Nothing it ever showed: what is typed may be hidden.
+    check(&[key(2_600), empty(2_700)], false);
+    check(
+        &[key(2_600), seen(2_650, holds("a"), ""), empty(2_700)],
+        true,
+    );
+    // A question was answered.
+    let asked = || seen(2_550, asks("Run rm?"), "");
+    check(&[asked(), key(2_600), empty(2_700)], true);
+    check(&[asked(), key(2_600), empty(2_700), key(2_800)], false);
+    check(&[key(2_500), asked(), key(2_600), empty(2_700)], false);
+    check(&[asked(), key(2_600)], false);
+}
+
+#[test]
 fn a_draft_is_put_aside_once_it_is_left_alone() {
     let pending = [letter(1, Normal)];
     let desk = |restore: Option<&str>| {

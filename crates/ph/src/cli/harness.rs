@@ -18,8 +18,8 @@ use unicode_width::UnicodeWidthStr;
 /// What is known of kinds of agents: list it, show it, try it
 ///
 /// A harness says how one kind of agent is started, when it is ready, idle, working or blocked,
-/// and how text is put before it. A file NAME.toml in ~/.config/posthaste/harness/, or in
-/// <home>/harness/, adds one or takes the place of one.
+/// and how text is put before it. A file NAME.toml in ~/.config/posthaste/harness/, or in the
+/// directory harness/ of the home, adds one or takes the place of one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

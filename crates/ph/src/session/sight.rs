@@ -28,6 +28,8 @@ pub(crate) fn glance(harness: &Manifest, screen: &Screen) -> Sighting {
 #[derive(Debug)]
 pub(crate) struct Sight {
     harness: Arc<Manifest>,
+    /// Whether there is anything to recognise.
+    looks: bool,
     seen: watch::Sender<Sighting>,
     /// Who waits for a look; whoever asks has one question at a time.
     wanted: Vec<oneshot::Sender<Sighting>>,
@@ -40,6 +42,7 @@ impl Sight {
     pub(crate) fn new(harness: Arc<Manifest>) -> (Self, watch::Receiver<Sighting>) {
         let (seen, sightings) = watch::channel(Sighting::default());
         let sight = Self {
+            looks: harness.looks(),
             harness,
             seen,
             wanted: Vec::new(),
@@ -50,7 +53,7 @@ impl Sight {
 
     /// The screen has changed.
     pub(crate) fn changed(&mut self, now: Instant) {
-        if self.harness.looks() {
+        if self.looks {
             let first = self.unseen.map_or(now, |(first, _)| first);
             self.unseen = Some((first, now));
         }
