@@ -599,6 +599,9 @@ proptest! {
                         prop_assert_eq!(&ids, &under_way, "each once");
                         under_way.clear();
                     }
+                    Effect::Remind { .. } | Effect::WriteReminder { .. } | Effect::Fail { .. } => {
+                        panic!("nobody owes an answer here, and none is raw: {effect:?}")
+                    }
                 }
             }
             // Every wait has a reason, and whoever waits for somebody's answer lets him type.
