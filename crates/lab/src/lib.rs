@@ -7,6 +7,7 @@ mod agree;
 pub mod bench;
 mod home;
 mod letters;
+pub mod model;
 mod program;
 pub mod pty;
 mod skip;
