@@ -3,6 +3,7 @@
 //!
 //! For tests only: what goes wrong here panics. Nothing here touches a person's own home.
 
+pub mod agents;
 mod agree;
 pub mod bench;
 mod home;

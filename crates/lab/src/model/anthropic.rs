@@ -1,7 +1,7 @@
 //! Anthropic's messages: `POST /v1/messages`, what Claude Code speaks.
 
 use super::answer::{Answer, Events};
-use super::asked::{Asked, Dialect, Malformed, Voice, list, shortened, text};
+use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, shortened, text};
 use super::plan::Plan;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
             .map(|tool| text(tool, "name").map(str::to_owned))
             .collect::<Result<_, _>>()?,
         pieces: Vec::new(),
-        fields: Vec::new(),
+        fields: fields(&body["output_config"]["format"]["schema"]),
     };
     content(&mut asked, Voice::System, &body["system"])?;
     for message in list(body, "messages")? {

@@ -44,11 +44,11 @@ pub struct Asked {
     pub model: String,
     /// Whether the answer is wanted as it comes.
     pub stream: bool,
-    /// The tools on offer. A request without any is the agent's own affair (a title, a summary).
+    /// The tools on offer. A request without any is the agent's own affair (a summary, a title).
     pub tools: Vec<String>,
     /// The whole conversation, oldest first.
     pub pieces: Vec<Piece>,
-    /// The fields of the answer, where it has to be JSON.
+    /// The fields of the answer, where it has to be JSON: also the agent's own affair.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
 }
@@ -59,7 +59,7 @@ pub(super) type Malformed = String;
 impl Asked {
     /// Whether the agent's own conversation is asked on, not something beside it.
     pub fn is_turn(&self) -> bool {
-        !self.tools.is_empty()
+        !self.tools.is_empty() && self.fields.is_empty()
     }
 
     /// What has come since the model last spoke.
@@ -117,6 +117,15 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value], Malf
         Value::Array(items) => Ok(items),
         other => Err(format!("{name:?} is not a list: {}", shortened(other))),
     }
+}
+
+/// The fields of an answer that has to be JSON, from its schema.
+pub(super) fn fields(schema: &Value) -> Vec<String> {
+    let properties = schema["properties"].as_object();
+    properties
+        .into_iter()
+        .flat_map(|all| all.keys().cloned())
+        .collect()
 }
 
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> Result<&'a str, Malformed> {

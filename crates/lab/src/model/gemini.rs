@@ -2,9 +2,10 @@
 //! CLI speaks. The model's name and whether it streams stand in the path.
 
 use super::answer::{Answer, Events};
-use super::asked::{Asked, Dialect, Malformed, Voice, list, text};
+use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
 use super::plan::Plan;
 use serde_json::{Value, json};
+use std::time::Duration;
 
 pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<Asked, Malformed> {
     let mut asked = Asked {
@@ -13,7 +14,10 @@ pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<Asked, Mal
         stream,
         tools: Vec::new(),
         pieces: Vec::new(),
-        fields: fields(&body["generationConfig"]),
+        fields: ["responseJsonSchema", "responseSchema"]
+            .iter()
+            .flat_map(|schema| fields(&body["generationConfig"][schema]))
+            .collect(),
     };
     for group in list(body, "tools")? {
         for tool in list(group, "functionDeclarations")? {
@@ -45,17 +49,6 @@ fn said(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malforme
     Ok(())
 }
 
-/// What an answer in JSON has to have.
-fn fields(config: &Value) -> Vec<String> {
-    let schemas = ["responseJsonSchema", "responseSchema"].map(|name| &config[name]["properties"]);
-    let named = schemas
-        .iter()
-        .filter_map(|properties| properties.as_object());
-    named
-        .flat_map(|properties| properties.keys().cloned())
-        .collect()
-}
-
 pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
     let chunk = |parts: Value, reason: Option<&str>| {
         let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
@@ -77,13 +70,17 @@ pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
         return Answer::json_after(plan.slow, 200, &chunk(parts, Some("STOP")));
     }
     let mut events = Events::default();
-    for (wait, word) in plan.words() {
+    let mut parts = plan.words();
+    parts.extend(call.iter().map(|_| (Duration::ZERO, String::new())));
+    let last = parts.len() - 1;
+    for (at, (wait, word)) in parts.into_iter().enumerate() {
         events.wait(wait);
-        events.plain(&chunk(json!([{"text": word}]), None));
+        let part = match &call {
+            Some(call) if at == last => call.clone(),
+            _ => json!({"text": word}),
+        };
+        events.plain(&chunk(json!([part]), (at == last).then_some("STOP")));
     }
-    // The agent takes a stream that ends in nothing for a broken one.
-    let last = call.unwrap_or_else(|| json!({"text": "."}));
-    events.plain(&chunk(json!([last]), Some("STOP")));
     events.answer()
 }
 

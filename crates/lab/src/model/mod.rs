@@ -10,6 +10,7 @@
 //! - `reply=TEXT`, to the end of its line: the answer
 //! - `lines=N`: an answer of so many lines
 //! - `bash=COMMAND`, to the end of its line: a call of the agent's own shell tool
+//! - `ask=COMMAND`, to the end of its line: the same, so that the agent asks its user first
 //! - `tool=NAME:{json}`, to the end of its line: a call of any tool
 
 mod answer;

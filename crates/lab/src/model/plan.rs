@@ -14,6 +14,9 @@ const MOST_LINES: usize = 10_000;
 /// How much of a tool's result is given back.
 const RESULT: usize = 300;
 
+/// The tool that takes code.
+const CODE: &str = "exec";
+const TITLE: &str = "Lab title";
 const PLAIN: &str = "ACK from the lab's model.";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -31,7 +34,23 @@ pub(super) struct Plan {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) tool: String,
+    /// An object; for a tool that takes code, a text.
     pub(super) arguments: Value,
+}
+
+impl Call {
+    /// Where Codex has its model write code, every other tool is called from it.
+    fn through_code(self, tools: &[String]) -> Self {
+        let has = |name: &str| tools.iter().any(|tool| tool == name);
+        if has(&self.tool) || !has(CODE) {
+            return self;
+        }
+        let code = format!("text(await tools.{}({}))", self.tool, self.arguments);
+        Self {
+            tool: CODE.to_owned(),
+            arguments: json!(code),
+        }
+    }
 }
 
 impl Plan {
@@ -71,7 +90,7 @@ pub(super) fn plan(asked: &Asked) -> Plan {
         return Plan::saying(form(&asked.fields));
     }
     if !asked.is_turn() {
-        return Plan::saying("Lab title");
+        return Plan::saying(TITLE);
     }
     let prompt = asked.prompt().unwrap_or_default();
     let mut plan = obey(&prompt, &asked.tools).unwrap_or_else(|wrong| {
@@ -111,10 +130,14 @@ fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
         text.clone_into(&mut plan.text);
     }
     if let Some(call) = rest_of_line(prompt, "tool=") {
-        plan.call = Some(tool(call).ok_or(format!("tool={call}"))?);
+        let call = tool(call).ok_or(format!("tool={call}"))?;
+        plan.call = Some(call.through_code(tools));
     }
-    if let Some(command) = rest_of_line(prompt, "bash=") {
-        plan.call = Some(shell(command, tools).ok_or("bash=: no shell among the tools")?);
+    for (key, run) in [("bash=", Run::Plainly), ("ask=", Run::Asking)] {
+        if let Some(command) = rest_of_line(prompt, key) {
+            let call = shell(command, run, tools);
+            plan.call = Some(call.ok_or(format!("{key}: no shell among the tools"))?);
+        }
     }
     Ok(plan)
 }
@@ -156,36 +179,53 @@ fn tool(call: &str) -> Option<Call> {
     })
 }
 
+/// How a command is run where there is a sandbox. Without one, the agent asks in any case.
+#[derive(Debug, Clone, Copy)]
+enum Run {
+    /// In the sandbox.
+    Plainly,
+    /// Outside, for which the agent asks its user.
+    Asking,
+}
+
 /// Every agent has a shell under a name of its own, with arguments of its own.
-fn shell(command: &str, tools: &[String]) -> Option<Call> {
+fn shell(command: &str, run: Run, tools: &[String]) -> Option<Call> {
     let described = || json!({"command": command, "description": "lab command"});
+    let sandboxed = match run {
+        Run::Plainly => json!({"cmd": command}),
+        Run::Asking => json!({
+            "cmd": command, "sandbox_permissions": "require_escalated",
+            "justification": "the lab wants it",
+        }),
+    };
     let shells = [
         ("Bash", described()),
-        ("exec_command", json!({"cmd": command})),
+        ("exec_command", sandboxed),
         ("shell_command", json!({"command": command})),
         ("shell", json!({"command": ["bash", "-lc", command]})),
         ("bash", described()),
         ("run_shell_command", described()),
     ];
+    let has = |name: &str| tools.iter().any(|tool| tool == name);
     let known = shells
         .into_iter()
-        .find(|(name, _)| tools.iter().any(|t| t == name));
-    known.map(|(name, arguments)| Call {
-        tool: name.to_owned(),
-        arguments,
+        .find(|(name, _)| has(name) || (*name == "exec_command" && has(CODE)));
+    known.map(|(name, arguments)| {
+        let tool = name.to_owned();
+        Call { tool, arguments }.through_code(tools)
     })
 }
 
 /// An answer that has to be JSON with these fields: enough for an agent to go on.
 fn form(fields: &[String]) -> String {
     let value = |field: &str| match field {
-        "next_speaker" => "user",
-        model if model.contains("model") => "flash",
-        _ => "x",
+        "next_speaker" => json!("user"),
+        "title" => json!(TITLE),
+        model if model.contains("model") => json!("flash"),
+        score if score.contains("score") => json!(1),
+        _ => json!("x"),
     };
-    let filled = fields
-        .iter()
-        .map(|field| (field.clone(), json!(value(field))));
+    let filled = fields.iter().map(|field| (field.clone(), value(field)));
     Value::Object(filled.collect()).to_string()
 }
 
@@ -250,6 +290,34 @@ mod tests {
     }
 
     #[test]
+    fn where_code_is_wanted_tools_are_called_from_it() {
+        let code = |code: &str| {
+            Some(Call {
+                tool: "exec".to_owned(),
+                arguments: json!(code),
+            })
+        };
+        let tools = ["exec", "clock::sleep"];
+        let shell = plan(&asked("bash=ls", &tools)).call;
+        let want = r#"text(await tools.exec_command({"cmd":"ls"}))"#;
+        assert_eq!(shell, code(want));
+        let asking = plan(&asked("ask=ls", &tools))
+            .call
+            .map(|call| call.arguments);
+        assert!(asking.is_some_and(|code| code.to_string().contains("require_escalated")));
+        let other = plan(&asked(r#"tool=mcp__ph__send:{"to":"a"}"#, &tools)).call;
+        assert_eq!(
+            other,
+            code(r#"text(await tools.mcp__ph__send({"to":"a"}))"#)
+        );
+        let direct = plan(&asked("tool=clock::sleep:{}", &tools)).call;
+        assert_eq!(
+            direct.map(|call| call.tool),
+            Some("clock::sleep".to_owned())
+        );
+    }
+
+    #[test]
     fn nonsense_is_said_so() {
         for nonsense in [
             "slow=-1", "slow=1e9", "hang=NaN", "http=200", "lines=x", "tool=x:{", "tool=x",
@@ -266,7 +334,7 @@ mod tests {
 
     #[test]
     fn what_goes_on_beside_the_conversation_is_not_obeyed() {
-        assert_eq!(plan(&asked("hang=60", &[])), Plan::saying("Lab title"));
+        assert_eq!(plan(&asked("hang=60", &[])), Plan::saying(TITLE));
         let mut form = asked("hang=60", &["Bash"]);
         form.fields = vec!["next_speaker".to_owned(), "reasoning".to_owned()];
         assert_eq!(

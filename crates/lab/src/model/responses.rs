@@ -1,9 +1,12 @@
 //! OpenAI's responses: `POST /v1/responses`, what Codex speaks. Always a stream.
 
 use super::answer::{Answer, Events};
-use super::asked::{Asked, Dialect, Malformed, Voice, list, text};
+use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
 use super::plan::{Call, Plan};
 use serde_json::{Value, json};
+
+/// Where the agent's plain tools are, if it sends namespaces alone.
+const FUNCTIONS: &str = "functions";
 
 pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
     let mut asked = Asked {
@@ -12,7 +15,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
         stream: body["stream"] == true,
         tools: Vec::new(),
         pieces: Vec::new(),
-        fields: Vec::new(),
+        fields: fields(&body["text"]["format"]["schema"]),
     };
     for tool in list(body, "tools")? {
         offered(&mut asked.tools, tool)?;
@@ -26,7 +29,8 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
     Ok(asked)
 }
 
-/// A tool of an MCP server is `SERVER::NAME`; one of the model's own has a type and no name.
+/// A tool of a namespace is `NAMESPACE::NAME`, but for those that are the agent's plain ones; one
+/// of the model's own has a type and no name.
 fn offered(tools: &mut Vec<String>, tool: &Value) -> Result<(), Malformed> {
     let name = text(tool, "name").or_else(|_| text(tool, "type"))?;
     if tool["type"] != "namespace" {
@@ -34,7 +38,11 @@ fn offered(tools: &mut Vec<String>, tool: &Value) -> Result<(), Malformed> {
         return Ok(());
     }
     for inner in list(tool, "tools")? {
-        tools.push(format!("{name}::{}", text(inner, "name")?));
+        let inner = text(inner, "name")?;
+        tools.push(match name {
+            FUNCTIONS => inner.to_owned(),
+            _ => format!("{name}::{inner}"),
+        });
     }
     Ok(())
 }
@@ -55,6 +63,12 @@ fn heard(asked: &mut Asked, item: &Value) -> Result<(), Malformed> {
             for part in list(item, "content")? {
                 // A picture has no text.
                 asked.say(voice, part["text"].as_str().unwrap_or_default());
+            }
+        }
+        // With models that write code, the tools come with the conversation.
+        "additional_tools" => {
+            for tool in list(item, "tools")? {
+                offered(&mut asked.tools, tool)?;
             }
         }
         "function_call_output" | "custom_tool_call_output" => {
@@ -105,10 +119,17 @@ pub(super) fn answer(_: &Asked, plan: &Plan, number: u64) -> Answer {
 }
 
 fn called(call: &Call, number: u64) -> Value {
+    let call_id = format!("call_lab{number}");
+    if let Some(code) = call.arguments.as_str() {
+        let id = format!("ctc_lab{number}");
+        return json!({
+            "type": "custom_tool_call", "id": id, "call_id": call_id, "name": call.tool,
+            "namespace": FUNCTIONS, "input": code,
+        });
+    }
     let mut item = json!({
-        "type": "function_call", "id": format!("fc_lab{number}"),
-        "call_id": format!("call_lab{number}"), "name": call.tool,
-        "arguments": call.arguments.to_string(),
+        "type": "function_call", "id": format!("fc_lab{number}"), "call_id": call_id,
+        "name": call.tool, "arguments": call.arguments.to_string(),
     });
     if let Some((namespace, name)) = call.tool.split_once("::") {
         item["namespace"] = json!(namespace);

@@ -1,0 +1,268 @@
+//! One agent, bare, from its start to its end: what each case does and what must hold of it.
+
+use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, State};
+use posthaste_lab::model::Model;
+use posthaste_lab::pty::{Size, Terminal};
+use rustix::process::Signal;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// OpenCode alone takes twenty seconds to start on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// Between a paste and its Enter: one that comes sooner may be taken for a part of the paste.
+const SETTLE: Duration = Duration::from_millis(200);
+const ENTER: &str = "\r";
+const ESCAPE: &str = "\x1b";
+/// Ctrl+U empties a box.
+const CLEAR: &str = "\x15";
+
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) act: fn(&mut Play),
+}
+
+pub(crate) const CASES: [Case; 8] = [
+    Case {
+        name: "start",
+        act: Play::start,
+    },
+    Case {
+        name: "plain",
+        act: Play::plain,
+    },
+    Case {
+        name: "interrupt",
+        act: Play::interrupt,
+    },
+    Case {
+        name: "waiting",
+        act: Play::waiting,
+    },
+    Case {
+        name: "denial",
+        act: Play::denial,
+    },
+    Case {
+        name: "tool",
+        act: Play::tool,
+    },
+    Case {
+        name: "paste",
+        act: Play::paste,
+    },
+    Case {
+        name: "end",
+        act: Play::end,
+    },
+];
+
+pub(crate) struct Play {
+    agent: Agent,
+    size: Size,
+    model: Model,
+    stage: Stage,
+    terminal: Terminal,
+    shots: Vec<(State, Shot)>,
+    /// For the log.
+    _dir: TempDir,
+}
+
+impl Play {
+    pub(crate) fn new(agent: Agent, size: Size) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let model = Model::start(&dir.path().join("log"));
+        let installed = agents::install(agent, &agents::cache()).unwrap();
+        let stage = Stage::new(agent, &installed.program, model.port()).unwrap();
+        let terminal = Terminal::start(stage.command(), size).patient(PATIENCE);
+        Self {
+            agent,
+            size,
+            model,
+            stage,
+            terminal,
+            shots: Vec::new(),
+            _dir: dir,
+        }
+    }
+
+    /// Writes the screens that were seen to the fixtures.
+    pub(crate) fn keep(&self) {
+        for (state, shot) in &self.shots {
+            self.stage
+                .anonymous(shot)
+                .keep(self.agent, self.size, *state)
+                .unwrap();
+        }
+    }
+
+    fn start(&mut self) {
+        self.wait_for(Sign::Free);
+        self.shoot(State::Idle);
+    }
+
+    /// A line goes in, once and as it was; the answer is shown.
+    fn plain(&mut self) {
+        let line = "lab-plain: please reply=Understood.";
+        self.type_in(line);
+        self.shoot(State::Draft);
+        assert_eq!(self.model.log().seen(line), 0, "it was sent without Enter");
+        self.terminal.type_keys(ENTER);
+        self.wait_for_prompt(line);
+        self.terminal.wait_for_text("Understood.");
+        self.wait_for(Sign::Free);
+        self.shoot(State::Answered);
+        assert_eq!(self.model.log().seen("lab-plain"), 1);
+        assert_eq!(self.model.log().prompts(), [line]);
+    }
+
+    /// The key stops an answer and leaves a clean box.
+    fn interrupt(&mut self) {
+        self.submit("lab-busy: slow=120");
+        self.terminal.wait_for_text("word3");
+        self.wait_for(Sign::Working);
+        self.shoot(State::Busy);
+        self.stop();
+        let shown = self.agent.interrupted();
+        self.terminal.wait_for_text(shown);
+        self.wait_for(Sign::Free);
+        self.wait_for_cuts(1);
+        self.shoot(State::Interrupted);
+        assert_eq!(self.model.log().seen("lab-busy"), 1);
+    }
+
+    /// The key stops it before the model has said anything.
+    fn waiting(&mut self) {
+        self.submit("lab-waiting: hang=120");
+        self.wait_for(Sign::Working);
+        self.shoot(State::Waiting);
+        self.stop();
+        self.wait_for_cuts(2);
+        self.wait_for(Sign::Free);
+        if self.agent == Agent::Claude {
+            self.wait_until("the prompt, given back", |agent, shot| {
+                !agent.has_empty_box(shot)
+            });
+            self.terminal.type_keys(CLEAR);
+        }
+        self.wait_until("an empty box", Agent::has_empty_box);
+        assert_eq!(self.model.log().seen("lab-waiting"), 1);
+    }
+
+    /// A command that needs permission opens a dialog, and is not run when that is closed.
+    fn denial(&mut self) {
+        self.submit("lab-denial: ask=touch denied");
+        self.wait_for(Sign::Asking);
+        self.shoot(State::Dialog);
+        self.deny();
+        self.wait_for(Sign::Free);
+        self.shoot(State::Denied);
+        assert!(!self.stage.work().join("denied").exists(), "it was run");
+    }
+
+    /// One that is allowed runs, and the key stops it.
+    fn tool(&mut self) {
+        self.submit("lab-tool: ask=touch allowed; sleep 120");
+        self.wait_for(Sign::Asking);
+        self.terminal.type_keys(ENTER);
+        let allowed = self.stage.work().join("allowed");
+        self.terminal
+            .wait_until("the command", |_| allowed.exists());
+        self.wait_for(Sign::Working);
+        self.shoot(State::Tool);
+        self.stop();
+        self.wait_for(Sign::Free);
+    }
+
+    /// A long paste is not shown whole, and not sent by its own newlines.
+    fn paste(&mut self) {
+        let turns = self.model.log().turns().len();
+        let lines: Vec<String> = (1..=50).map(|line| format!("lab-paste {line}")).collect();
+        self.terminal.type_keys(bracketed(&lines.join("\n")));
+        self.terminal.wait_until("the paste", |terminal| {
+            let shot = Shot::of(terminal);
+            shot.has("asted") || shot.has("lab-paste 50")
+        });
+        self.shoot(State::Pasted);
+        assert_eq!(self.model.log().turns().len(), turns, "it was sent");
+    }
+
+    /// By its pid, and nothing is left.
+    fn end(&mut self) {
+        self.terminal.signal(Signal::TERM);
+        self.terminal.wait_exit();
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let others = agents::others();
+            if others.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "left behind: {others:?}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Puts a line into the empty box and sees it there.
+    fn type_in(&mut self, line: &str) {
+        self.wait_until("an empty box", Agent::has_empty_box);
+        self.terminal.type_keys(bracketed(line));
+        self.wait_until("the line in the box", |agent, shot| {
+            !agent.has_empty_box(shot)
+        });
+        self.terminal.watch(SETTLE);
+        assert_ne!(self.agent.sign(&Shot::of(&self.terminal)), Sign::Asking);
+    }
+
+    fn submit(&mut self, line: &str) {
+        self.type_in(line);
+        self.terminal.type_keys(ENTER);
+        self.wait_for_prompt(line);
+    }
+
+    /// The key by which it stops.
+    fn stop(&mut self) {
+        self.terminal.type_keys(ESCAPE);
+        if self.agent == Agent::OpenCode {
+            self.terminal.wait_for_text("esc again to interrupt");
+            self.terminal.type_keys(ESCAPE);
+        }
+    }
+
+    /// The key by which a dialog is closed.
+    fn deny(&mut self) {
+        self.terminal.type_keys(ESCAPE);
+    }
+
+    fn wait_for_prompt(&mut self, line: &str) {
+        let log = self.model.log().clone();
+        self.terminal.wait_until("the model to be asked", |_| {
+            log.prompts().last().is_some_and(|prompt| prompt == line)
+        });
+    }
+
+    fn wait_for_cuts(&mut self, cuts: usize) {
+        let log = self.model.log().clone();
+        self.terminal
+            .wait_until("the answer to be cut off", |_| log.cuts() == cuts);
+    }
+
+    fn wait_for(&mut self, sign: Sign) {
+        self.wait_until(&format!("{sign:?}"), |agent, shot| agent.sign(shot) == sign);
+    }
+
+    fn wait_until(&mut self, what: &str, holds: impl Fn(Agent, &Shot) -> bool) {
+        let agent = self.agent;
+        self.terminal
+            .wait_until(what, |terminal| holds(agent, &Shot::of(terminal)));
+    }
+
+    /// Keeps what is shown, once that has come to rest.
+    fn shoot(&mut self, state: State) {
+        self.terminal.watch(SETTLE);
+        self.shots.push((state, Shot::of(&self.terminal)));
+    }
+}
+
+fn bracketed(text: &str) -> String {
+    format!("\x1b[200~{text}\x1b[201~")
+}
