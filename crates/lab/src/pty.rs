@@ -289,6 +289,11 @@ impl Terminal {
         rustix::process::kill_process(self.pid(), signal).expect("our own child");
     }
 
+    /// To the program and all that it has started in its group.
+    pub fn signal_group(&self, signal: Signal) {
+        rustix::process::kill_process_group(self.pid(), signal).expect("our own child's group");
+    }
+
     /// Closes the window, as if by its corner; what ran in it is told and has to go by itself.
     pub fn hang_up(mut self) -> ExitStatus {
         self.pty = rustix::fs::open(

@@ -45,7 +45,7 @@ pub fn install(agent: Agent, cache: &Path) -> Result<Installed, String> {
         }
     }
     std::fs::create_dir(&part).map_err(failed)?;
-    npm(&format!("{package}@{version}"), &part, &cache.join("npm"))?;
+    npm(&format!("{package}@{version}"), &part, cache)?;
     std::fs::rename(&part, &whole).map_err(failed)?;
     if !program.exists() {
         return Err(format!(
@@ -57,19 +57,30 @@ pub fn install(agent: Agent, cache: &Path) -> Result<Installed, String> {
     Ok(Installed { program, took })
 }
 
-/// The person's own npm, with its settings, but for where it keeps things.
-fn npm(package: &str, into: &Path, store: &Path) -> Result<(), String> {
+/// The person's own npm with its settings, but all that it and the packages' scripts write goes to
+/// the cache: OpenCode's runs the program, which makes its folders in whatever home it finds.
+fn npm(package: &str, into: &Path, cache: &Path) -> Result<(), String> {
+    let home = cache.join("home");
+    std::fs::create_dir_all(&home).map_err(|error| error.to_string())?;
     let mut npm = Command::new("npm");
-    npm.args([
-        "install",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-        "--prefix",
-    ]);
-    npm.arg(into).arg(package).current_dir(into);
-    npm.env("npm_config_cache", store)
-        .env("npm_config_update_notifier", "false");
+    npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
+    npm.arg("--prefix").arg(into).arg(package).current_dir(into);
+    if let Some(theirs) = std::env::var_os("HOME")
+        && std::env::var_os("npm_config_userconfig").is_none()
+    {
+        npm.env("npm_config_userconfig", Path::new(&theirs).join(".npmrc"));
+    }
+    for name in [
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+    ] {
+        npm.env_remove(name);
+    }
+    npm.env("HOME", home)
+        .env("npm_config_cache", cache.join("npm"));
+    npm.env("npm_config_update_notifier", "false");
     let done = npm
         .output()
         .map_err(|error| format!("npm cannot be started: {error}"))?;

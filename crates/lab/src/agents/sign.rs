@@ -39,7 +39,7 @@ impl Agent {
     fn works(self, shot: &Shot) -> bool {
         let title = &shot.beside.title;
         match self {
-            Self::Claude => shot.has("esc to interrupt") || !title.starts_with('✳'),
+            Self::Claude => shot.has("esc to interrupt") || title.starts_with(is_spinner),
             Self::Codex => title.starts_with(is_spinner),
             Self::OpenCode => shot.has("esc interrupt") || shot.has("esc again to interrupt"),
             Self::Gemini => shot.has("esc to cancel") || title.contains("Working"),
@@ -48,11 +48,12 @@ impl Agent {
 
     fn has_box(self, shot: &Shot) -> bool {
         let begins = |text: &str| shot.screen.iter().any(|line| line.starts_with(text));
+        let title = &shot.beside.title;
         match self {
-            Self::Claude => begins("❯"),
+            Self::Claude => begins("❯") && title.starts_with('✳'),
             Self::Codex => begins("›") && shot.beside.osc_7501.is_some(),
             Self::OpenCode => shot.has("ctrl+p commands"),
-            Self::Gemini => begins(" >") && shot.beside.title.contains("Ready"),
+            Self::Gemini => begins(" >") && title.contains("Ready"),
         }
     }
 
@@ -66,7 +67,9 @@ impl Agent {
         match self {
             Self::Claude => line == "❯",
             Self::Codex => line.starts_with("› ") && column == 2,
-            Self::OpenCode => line.trim_start().starts_with('┃') && column <= 6,
+            Self::OpenCode => {
+                line.chars().position(|c| c == '┃').map(|bar| bar + 3) == Some(column)
+            }
             Self::Gemini => line.starts_with(" >") && column == 3,
         }
     }
@@ -84,4 +87,60 @@ impl Agent {
 
 fn is_spinner(c: char) -> bool {
     ('\u{2800}'..='\u{28ff}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+    use crate::pty::Size;
+
+    fn wanted(state: State) -> Sign {
+        match state {
+            State::Idle
+            | State::Draft
+            | State::Pasted
+            | State::Answered
+            | State::Interrupted
+            | State::Denied => Sign::Free,
+            State::Waiting | State::Busy | State::Tool => Sign::Working,
+            State::Dialog => Sign::Asking,
+        }
+    }
+
+    #[test]
+    fn every_screen_that_was_kept_is_told_for_what_it_is() {
+        for agent in Agent::ALL {
+            for size in [Size::USUAL, Size::LARGE] {
+                for state in State::ALL {
+                    let which = format!("{agent:?} {size:?} {state:?}");
+                    let shot = Shot::load(agent, size, state).unwrap();
+                    assert_eq!(shot.screen.len(), usize::from(size.rows), "{which}");
+                    assert_eq!(agent.sign(&shot), wanted(state), "{which}");
+                    let filled = matches!(state, State::Draft | State::Pasted | State::Dialog);
+                    assert_eq!(agent.has_empty_box(&shot), !filled, "{which}");
+                    let shows = shot.has(agent.interrupted());
+                    assert!(shows || state != State::Interrupted, "{which}");
+                    assert!(shot.beside.bracketed_paste, "{which}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_terminal_says_nothing() {
+        let beside = super::super::Beside {
+            title: String::new(),
+            cursor: (0, 0),
+            cursor_shown: true,
+            bracketed_paste: false,
+            alternate_screen: false,
+            osc_7501: None,
+        };
+        let screen = vec![String::new(); 24];
+        let shot = Shot { screen, beside };
+        for agent in Agent::ALL {
+            assert_eq!(agent.sign(&shot), Sign::Unknown, "{agent:?}");
+        }
+    }
 }

@@ -78,7 +78,10 @@ impl Stage {
             .env("PATH", path)
             .env("HOME", self.home())
             .env("TMPDIR", self.temporary());
-        command.env("TERM", "xterm-256color").env("LANG", "C.UTF-8");
+        command
+            .env("TERM", "xterm-256color")
+            .env("COLORTERM", "truecolor")
+            .env("LANG", "C.UTF-8");
         let server = format!("http://127.0.0.1:{}", self.port);
         match self.agent {
             Agent::Claude => {

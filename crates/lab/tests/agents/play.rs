@@ -11,6 +11,8 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(90);
 /// Between a paste and its Enter: one that comes sooner may be taken for a part of the paste.
 const SETTLE: Duration = Duration::from_millis(200);
+/// What has not changed for so long will not.
+const REST: Duration = Duration::from_secs(1);
 const ENTER: &str = "\r";
 const ESCAPE: &str = "\x1b";
 /// Ctrl+U empties a box.
@@ -60,17 +62,21 @@ pub(crate) const CASES: [Case; 8] = [
 pub(crate) struct Play {
     agent: Agent,
     size: Size,
-    model: Model,
-    stage: Stage,
-    terminal: Terminal,
     shots: Vec<(State, Shot)>,
+    /// These go in this order: first the agent, then its home, then whom it asked.
+    terminal: Terminal,
+    stage: Stage,
+    model: Model,
     /// For the log.
     _dir: TempDir,
 }
 
 impl Play {
     pub(crate) fn new(agent: Agent, size: Size) -> Self {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = tempfile::Builder::new()
+            .prefix("ph-lab-log-")
+            .tempdir()
+            .unwrap();
         let model = Model::start(&dir.path().join("log"));
         let installed = agents::install(agent, &agents::cache()).unwrap();
         let stage = Stage::new(agent, &installed.program, model.port()).unwrap();
@@ -98,6 +104,7 @@ impl Play {
 
     fn start(&mut self) {
         self.wait_for(Sign::Free);
+        self.rest();
         self.shoot(State::Idle);
     }
 
@@ -187,9 +194,9 @@ impl Play {
         assert_eq!(self.model.log().turns().len(), turns, "it was sent");
     }
 
-    /// By its pid, and nothing is left.
+    /// By its pid, and nothing is left. Gemini's first process heeds no signal: it goes to all.
     fn end(&mut self) {
-        self.terminal.signal(Signal::TERM);
+        self.terminal.signal_group(Signal::TERM);
         self.terminal.wait_exit();
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -254,6 +261,19 @@ impl Play {
         let agent = self.agent;
         self.terminal
             .wait_until(what, |terminal| holds(agent, &Shot::of(terminal)));
+    }
+
+    /// Until nothing new is shown for a second: an agent's box may be there before its banner.
+    fn rest(&mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let before = self.terminal.screen();
+            self.terminal.watch(REST);
+            if self.terminal.screen() == before {
+                return;
+            }
+            assert!(Instant::now() < deadline, "it never comes to rest");
+        }
     }
 
     /// Keeps what is shown, once that has come to rest.
