@@ -14,7 +14,7 @@ pub use install::{Installed, cache, install};
 pub use namespace::{enter, is_inside, others};
 pub use shot::{Beside, Shot, State};
 pub use sign::Sign;
-pub use stage::Stage;
+pub use stage::{Stage, Trust};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Agent {

@@ -10,6 +10,8 @@ use std::path::PathBuf;
 /// What an agent can be seen at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
+    /// It asks whether to trust what it finds, before anything else.
+    Trust,
     /// Started, and nothing else.
     Idle,
     /// A line stands in the box.
@@ -33,7 +35,8 @@ pub enum State {
 }
 
 impl State {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
+        Self::Trust,
         Self::Idle,
         Self::Draft,
         Self::Pasted,
@@ -46,8 +49,14 @@ impl State {
         Self::Tool,
     ];
 
+    /// OpenCode trusts every folder.
+    pub fn is_known_of(self, agent: Agent) -> bool {
+        (self, agent) != (Self::Trust, Agent::OpenCode)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
+            Self::Trust => "trust",
             Self::Idle => "idle",
             Self::Draft => "draft",
             Self::Pasted => "pasted",

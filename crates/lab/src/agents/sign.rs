@@ -28,12 +28,19 @@ impl Agent {
     }
 
     fn asks(self, shot: &Shot) -> bool {
-        match self {
-            Self::Claude => shot.has("Do you want to proceed?"),
-            Self::Codex => shot.has("Would you like to run the following command?"),
-            Self::OpenCode => shot.has("Permission required"),
-            Self::Gemini => shot.has("Allow execution of"),
-        }
+        let questions: &[&str] = match self {
+            Self::Claude => &["Do you want to proceed?", "❯ 1. Yes, I trust this folder"],
+            Self::Codex => &[
+                "Would you like to run the following command?",
+                "Hooks need review",
+            ],
+            Self::OpenCode => &["Permission required"],
+            Self::Gemini => &[
+                "Allow execution of",
+                "Do you trust the files in this folder?",
+            ],
+        };
+        questions.iter().any(|question| shot.has(question))
     }
 
     fn works(self, shot: &Shot) -> bool {
@@ -104,7 +111,7 @@ mod tests {
             | State::Interrupted
             | State::Denied => Sign::Free,
             State::Waiting | State::Busy | State::Tool => Sign::Working,
-            State::Dialog => Sign::Asking,
+            State::Trust | State::Dialog => Sign::Asking,
         }
     }
 
@@ -112,12 +119,13 @@ mod tests {
     fn every_screen_that_was_kept_is_told_for_what_it_is() {
         for agent in Agent::ALL {
             for size in [Size::USUAL, Size::LARGE] {
-                for state in State::ALL {
+                for state in State::ALL.into_iter().filter(|s| s.is_known_of(agent)) {
                     let which = format!("{agent:?} {size:?} {state:?}");
                     let shot = Shot::load(agent, size, state).unwrap();
                     assert_eq!(shot.screen.len(), usize::from(size.rows), "{which}");
                     assert_eq!(agent.sign(&shot), wanted(state), "{which}");
-                    let filled = matches!(state, State::Draft | State::Pasted | State::Dialog);
+                    let drafts = matches!(state, State::Draft | State::Pasted);
+                    let filled = drafts || wanted(state) == Sign::Asking;
                     assert_eq!(agent.has_empty_box(&shot), !filled, "{which}");
                     let shows = shot.has(agent.interrupted());
                     assert!(shows || state != State::Interrupted, "{which}");

@@ -2,7 +2,7 @@
 //! that is none, and an environment with nothing else in it. All of it is gone when the stage is.
 
 use super::{Agent, Shot};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -11,9 +11,18 @@ const PREFIX: &str = "ph-lab-";
 /// Long enough to look like one.
 const KEY: &str = "sk-lab-0000000000-this-is-no-key-1111111111";
 
+/// Whether the agent was told beforehand to trust what it finds where it works.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    Given,
+    /// It asks before it starts: Claude Code and Gemini about the folder, Codex about hooks.
+    Withheld,
+}
+
 #[derive(Debug)]
 pub struct Stage {
     agent: Agent,
+    trust: Trust,
     program: PathBuf,
     port: u16,
     dir: TempDir,
@@ -21,10 +30,11 @@ pub struct Stage {
 
 impl Stage {
     /// For an installed program, and a model server on this port.
-    pub fn new(agent: Agent, program: &Path, port: u16) -> std::io::Result<Self> {
+    pub fn new(agent: Agent, program: &Path, port: u16, trust: Trust) -> std::io::Result<Self> {
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         let stage = Self {
             agent,
+            trust,
             program: program.to_owned(),
             port,
             dir,
@@ -104,7 +114,9 @@ impl Stage {
                 command
                     .env("GOOGLE_GEMINI_BASE_URL", server)
                     .env("GEMINI_API_KEY", KEY);
-                command.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+                if self.trust == Trust::Given {
+                    command.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+                }
             }
         }
         command
@@ -113,36 +125,55 @@ impl Stage {
     /// Files in its home, and what is in them.
     fn settings(&self) -> Vec<(&'static str, String)> {
         match self.agent {
-            Agent::Claude => {
-                let approved = &KEY[KEY.len() - 20..];
-                let settings = json!({
-                    "hasCompletedOnboarding": true,
-                    "customApiKeyResponses": {"approved": [approved], "rejected": []},
-                    "projects": {self.work().to_string_lossy(): {"hasTrustDialogAccepted": true}},
-                });
-                vec![(".claude.json", settings.to_string())]
+            Agent::Claude => vec![(".claude.json", self.claude().to_string())],
+            Agent::Codex => {
+                let mut files = vec![(".codex/config.toml", self.codex())];
+                if self.trust == Trust::Withheld {
+                    let hook = json!({"hooks": [{"type": "command", "command": "true"}]});
+                    let hooks = json!({"hooks": {"Stop": [hook]}});
+                    files.push((".codex/hooks.json", hooks.to_string()));
+                }
+                files
             }
-            Agent::Codex => vec![(".codex/config.toml", self.codex())],
-            Agent::OpenCode => {
-                let server = format!("http://127.0.0.1:{}/v1", self.port);
-                let provider = json!({
-                    "npm": "@ai-sdk/openai-compatible", "name": "Lab",
-                    "options": {"baseURL": server, "apiKey": KEY},
-                    "models": {"lab": {"name": "Lab", "tool_call": true}},
-                });
-                let settings = json!({
-                    "model": "lab/lab", "small_model": "lab/lab", "provider": {"lab": provider},
-                    "permission": {"bash": "ask", "edit": "ask"}, "share": "disabled",
-                });
-                vec![(".config/opencode/opencode.json", settings.to_string())]
-            }
+            Agent::OpenCode => vec![(
+                ".config/opencode/opencode.json",
+                self.opencode().to_string(),
+            )],
             Agent::Gemini => {
+                let asks = self.trust == Trust::Withheld;
                 let settings = json!({"security": {
-                    "auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false},
+                    "auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": asks},
                 }});
                 vec![(".gemini/settings.json", settings.to_string())]
             }
         }
+    }
+
+    fn claude(&self) -> Value {
+        let approved = &KEY[KEY.len() - 20..];
+        let projects = match self.trust {
+            Trust::Given => {
+                json!({self.work().to_string_lossy(): {"hasTrustDialogAccepted": true}})
+            }
+            Trust::Withheld => json!({}),
+        };
+        json!({
+            "hasCompletedOnboarding": true, "projects": projects,
+            "customApiKeyResponses": {"approved": [approved], "rejected": []},
+        })
+    }
+
+    fn opencode(&self) -> Value {
+        let server = format!("http://127.0.0.1:{}/v1", self.port);
+        let provider = json!({
+            "npm": "@ai-sdk/openai-compatible", "name": "Lab",
+            "options": {"baseURL": server, "apiKey": KEY},
+            "models": {"lab": {"name": "Lab", "tool_call": true}},
+        });
+        json!({
+            "model": "lab/lab", "small_model": "lab/lab", "provider": {"lab": provider},
+            "permission": {"bash": "ask", "edit": "ask"}, "share": "disabled",
+        })
     }
 
     fn codex(&self) -> String {

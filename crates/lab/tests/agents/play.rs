@@ -1,6 +1,6 @@
 //! One agent, bare, from its start to its end: what each case does and what must hold of it.
 
-use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, State};
+use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, State, Trust};
 use posthaste_lab::model::Model;
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::Signal;
@@ -24,7 +24,11 @@ pub(crate) struct Case {
     pub(crate) act: fn(&mut Play),
 }
 
-pub(crate) const CASES: [Case; 8] = [
+pub(crate) const CASES: [Case; 9] = [
+    Case {
+        name: "trust",
+        act: Play::trust,
+    },
     Case {
         name: "start",
         act: Play::start,
@@ -72,22 +76,23 @@ pub(crate) struct Play {
 }
 
 impl Play {
+    /// Begins where the agent asks whom to trust, if it ever does.
     pub(crate) fn new(agent: Agent, size: Size) -> Self {
         let dir = tempfile::Builder::new()
             .prefix("ph-lab-log-")
             .tempdir()
             .unwrap();
         let model = Model::start(&dir.path().join("log"));
-        let installed = agents::install(agent, &agents::cache()).unwrap();
-        let stage = Stage::new(agent, &installed.program, model.port()).unwrap();
-        let terminal = Terminal::start(stage.command(), size).patient(PATIENCE);
+        let asks = State::Trust.is_known_of(agent);
+        let trust = if asks { Trust::Withheld } else { Trust::Given };
+        let (stage, terminal) = opened(agent, size, model.port(), trust);
         Self {
             agent,
             size,
-            model,
-            stage,
-            terminal,
             shots: Vec::new(),
+            terminal,
+            stage,
+            model,
             _dir: dir,
         }
     }
@@ -95,11 +100,22 @@ impl Play {
     /// Writes the screens that were seen to the fixtures.
     pub(crate) fn keep(&self) {
         for (state, shot) in &self.shots {
-            self.stage
-                .anonymous(shot)
-                .keep(self.agent, self.size, *state)
-                .unwrap();
+            shot.keep(self.agent, self.size, *state).unwrap();
         }
+    }
+
+    /// Where it trusts nothing yet it asks first, and that is not taken for a box.
+    fn trust(&mut self) {
+        if !State::Trust.is_known_of(self.agent) {
+            return;
+        }
+        self.wait_for(Sign::Asking);
+        self.rest();
+        self.shoot(State::Trust);
+        assert_eq!(self.agent.sign(&Shot::of(&self.terminal)), Sign::Asking);
+        self.end();
+        let port = self.model.port();
+        (self.stage, self.terminal) = opened(self.agent, self.size, port, Trust::Given);
     }
 
     fn start(&mut self) {
@@ -279,8 +295,17 @@ impl Play {
     /// Keeps what is shown, once that has come to rest.
     fn shoot(&mut self, state: State) {
         self.terminal.watch(SETTLE);
-        self.shots.push((state, Shot::of(&self.terminal)));
+        let shot = self.stage.anonymous(&Shot::of(&self.terminal));
+        self.shots.push((state, shot));
     }
+}
+
+/// A new stage, with the agent on it.
+fn opened(agent: Agent, size: Size, port: u16, trust: Trust) -> (Stage, Terminal) {
+    let program = agents::install(agent, &agents::cache()).unwrap().program;
+    let stage = Stage::new(agent, &program, port, trust).unwrap();
+    let terminal = Terminal::start(stage.command(), size).patient(PATIENCE);
+    (stage, terminal)
 }
 
 fn bracketed(text: &str) -> String {
