@@ -243,6 +243,32 @@ tool=mcp__ph::send:{"to":"a"}"#;
 }
 
 #[test]
+fn codex_is_answered_with_code_where_it_wants_code() {
+    let stage = Stage::new();
+    let mut body = codex("reply=hi\nbash=ls");
+    body["tools"] = Value::Null;
+    let functions = json!({"type": "namespace", "name": "functions", "tools": [
+        {"type": "custom", "name": "exec"},
+    ]});
+    let clock = json!({"type": "namespace", "name": "clock", "tools": [{"name": "sleep"}]});
+    let tools =
+        json!({"type": "additional_tools", "role": "developer", "tools": [functions, clock]});
+    body["input"].as_array_mut().unwrap().insert(0, tools);
+    let answer = stage.post(RESPONSES, &body);
+    let call = answer
+        .lines()
+        .find(|line| line.contains("custom_tool_call"));
+    assert_snapshot!(call.unwrap(), @r#"data: {"item":{"call_id":"call_lab1","id":"ctc_lab1","input":"text(await tools.exec_command({\"cmd\":\"ls\"}))","name":"exec","namespace":"functions","type":"custom_tool_call"},"output_index":1,"type":"response.output_item.done"}"#);
+    assert_snapshot!(heard(stage.only()), @r#"
+    Codex gpt-lab ["exec", "clock::sleep"]
+    System: be good
+    System: rules
+    User: reply=hi
+    bash=ls
+    "#);
+}
+
+#[test]
 fn opencode_is_answered_in_events() {
     assert_snapshot!(Stage::new().post(CHAT, &opencode("reply=hi", true)), @r#"
     HTTP/1.1 200 OK
@@ -288,9 +314,7 @@ fn gemini_is_answered_in_events() {
     assert_snapshot!(Stage::new().post(STREAM, &gemini("reply=hi")), @r#"
     HTTP/1.1 200 OK
 
-    data: {"candidates":[{"content":{"parts":[{"text":"hi"}],"role":"model"},"index":0}],"modelVersion":"gemini-lab","usageMetadata":{"candidatesTokenCount":5,"promptTokenCount":5,"totalTokenCount":10}}
-
-    data: {"candidates":[{"content":{"parts":[{"text":"."}],"role":"model"},"finishReason":"STOP","index":0}],"modelVersion":"gemini-lab","usageMetadata":{"candidatesTokenCount":5,"promptTokenCount":5,"totalTokenCount":10}}
+    data: {"candidates":[{"content":{"parts":[{"text":"hi"}],"role":"model"},"finishReason":"STOP","index":0}],"modelVersion":"gemini-lab","usageMetadata":{"candidatesTokenCount":5,"promptTokenCount":5,"totalTokenCount":10}}
     "#);
     assert_snapshot!(Stage::new().post(STREAM, &gemini("reply=hi\nbash=ls")), @r#"
     HTTP/1.1 200 OK
@@ -442,6 +466,23 @@ fn an_answer_that_has_to_be_a_form_is_one() {
         answer.contains(r#"{\"next_speaker\":\"user\",\"reasoning\":\"x\"}"#),
         "{answer}"
     );
+}
+
+/// Codex has its tools on offer when it asks for a title, too.
+#[test]
+fn a_title_is_no_turn() {
+    let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}});
+    let stage = Stage::new();
+    let mut body = codex("hang=60");
+    body["text"] = json!({"format": {"type": "json_schema", "schema": schema}});
+    let answer = stage.post(RESPONSES, &body);
+    assert!(answer.contains(r#"{\"title\":\"Lab title\"}"#), "{answer}");
+    let mut body = claude("hang=60", true);
+    body["output_config"] = json!({"format": {"type": "json_schema", "schema": schema}});
+    let answer = stage.post(MESSAGES, &body);
+    assert!(answer.contains(r#"{\"title\":\"Lab title\"}"#), "{answer}");
+    assert_eq!(stage.log().records().len(), 2);
+    assert_eq!(stage.log().seen("hang=60"), 0);
 }
 
 #[track_caller]

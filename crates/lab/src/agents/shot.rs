@@ -1,7 +1,7 @@
 //! What an agent's terminal shows at one moment, and the same as a file: `fixtures/agents` has the
 //! states of each agent as they were on the real screen, for whoever has to tell them apart.
 
-use super::Agent;
+use super::{Agent, Sign};
 use crate::pty::{Size, Terminal};
 use alacritty_terminal::term::TermMode;
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,20 @@ impl State {
     /// OpenCode trusts every folder.
     pub fn is_known_of(self, agent: Agent) -> bool {
         (self, agent) != (Self::Trust, Agent::OpenCode)
+    }
+
+    /// What its screen must be taken for.
+    pub fn sign(self) -> Sign {
+        match self {
+            Self::Idle
+            | Self::Draft
+            | Self::Pasted
+            | Self::Answered
+            | Self::Interrupted
+            | Self::Denied => Sign::Free,
+            Self::Waiting | Self::Busy | Self::Tool => Sign::Working,
+            Self::Trust | Self::Dialog => Sign::Asking,
+        }
     }
 
     pub fn name(self) -> &'static str {

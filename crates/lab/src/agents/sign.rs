@@ -102,19 +102,6 @@ mod tests {
     use super::*;
     use crate::pty::Size;
 
-    fn wanted(state: State) -> Sign {
-        match state {
-            State::Idle
-            | State::Draft
-            | State::Pasted
-            | State::Answered
-            | State::Interrupted
-            | State::Denied => Sign::Free,
-            State::Waiting | State::Busy | State::Tool => Sign::Working,
-            State::Trust | State::Dialog => Sign::Asking,
-        }
-    }
-
     #[test]
     fn every_screen_that_was_kept_is_told_for_what_it_is() {
         for agent in Agent::ALL {
@@ -123,9 +110,9 @@ mod tests {
                     let which = format!("{agent:?} {size:?} {state:?}");
                     let shot = Shot::load(agent, size, state).unwrap();
                     assert_eq!(shot.screen.len(), usize::from(size.rows), "{which}");
-                    assert_eq!(agent.sign(&shot), wanted(state), "{which}");
+                    assert_eq!(agent.sign(&shot), state.sign(), "{which}");
                     let drafts = matches!(state, State::Draft | State::Pasted);
-                    let filled = drafts || wanted(state) == Sign::Asking;
+                    let filled = drafts || state.sign() == Sign::Asking;
                     assert_eq!(agent.has_empty_box(&shot), !filled, "{which}");
                     let shows = shot.has(agent.interrupted());
                     assert!(shows || state != State::Interrupted, "{which}");

@@ -116,6 +116,10 @@ fn row(agent: Agent, args: &Args) -> Row {
     let mut cells = Vec::new();
     let mut play = Play::new(agent, args.size);
     for case in CASES {
+        if let Some(why) = (case.absent)(agent) {
+            cells.push(Cell::Absent(why));
+            continue;
+        }
         let begun = Instant::now();
         let act = std::panic::AssertUnwindSafe(|| (case.act)(&mut play));
         if std::panic::catch_unwind(act).is_err() {
@@ -125,10 +129,11 @@ fn row(agent: Agent, args: &Args) -> Row {
         }
         cells.push(Cell::Passed(begun.elapsed()));
     }
-    if args.keep {
+    let row = Row { name, cells };
+    if args.keep && row.has_passed() {
         play.keep();
     }
-    Row { name, cells }
+    row
 }
 
 fn say(text: &str) {

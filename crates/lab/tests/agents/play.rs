@@ -1,7 +1,7 @@
 //! One agent, bare, from its start to its end: what each case does and what must hold of it.
 
 use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, State, Trust};
-use posthaste_lab::model::Model;
+use posthaste_lab::model::{Model, Record};
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -22,45 +22,35 @@ const CLEAR: &str = "\x15";
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) act: fn(&mut Play),
+    /// Why there is nothing to see of it with this agent, if so.
+    pub(crate) absent: fn(Agent) -> Option<&'static str>,
 }
 
-pub(crate) const CASES: [Case; 9] = [
+/// One that every agent shows.
+const fn case(name: &'static str, act: fn(&mut Play)) -> Case {
+    let absent = |_| None;
+    Case { name, act, absent }
+}
+
+fn trusting(agent: Agent) -> Option<&'static str> {
+    (!State::Trust.is_known_of(agent)).then_some("never asks")
+}
+
+pub(crate) const CASES: [Case; 10] = [
     Case {
         name: "trust",
         act: Play::trust,
+        absent: trusting,
     },
-    Case {
-        name: "start",
-        act: Play::start,
-    },
-    Case {
-        name: "plain",
-        act: Play::plain,
-    },
-    Case {
-        name: "interrupt",
-        act: Play::interrupt,
-    },
-    Case {
-        name: "waiting",
-        act: Play::waiting,
-    },
-    Case {
-        name: "denial",
-        act: Play::denial,
-    },
-    Case {
-        name: "tool",
-        act: Play::tool,
-    },
-    Case {
-        name: "paste",
-        act: Play::paste,
-    },
-    Case {
-        name: "end",
-        act: Play::end,
-    },
+    case("start", Play::start),
+    case("plain", Play::plain),
+    case("interrupt", Play::interrupt),
+    case("waiting", Play::waiting),
+    case("denial", Play::denial),
+    case("tool", Play::tool),
+    case("paste", Play::paste),
+    case("once", Play::once),
+    case("end", Play::end),
 ];
 
 pub(crate) struct Play {
@@ -106,13 +96,9 @@ impl Play {
 
     /// Where it trusts nothing yet it asks first, and that is not taken for a box.
     fn trust(&mut self) {
-        if !State::Trust.is_known_of(self.agent) {
-            return;
-        }
         self.wait_for(Sign::Asking);
         self.rest();
         self.shoot(State::Trust);
-        assert_eq!(self.agent.sign(&Shot::of(&self.terminal)), Sign::Asking);
         self.end();
         let port = self.model.port();
         (self.stage, self.terminal) = opened(self.agent, self.size, port, Trust::Given);
@@ -126,13 +112,14 @@ impl Play {
 
     /// A line goes in, once and as it was; the answer is shown.
     fn plain(&mut self) {
-        let line = "lab-plain: please reply=Understood.";
+        let line = "lab-plain: please answer in lines=2";
         self.type_in(line);
         self.shoot(State::Draft);
         assert_eq!(self.model.log().seen(line), 0, "it was sent without Enter");
         self.terminal.type_keys(ENTER);
         self.wait_for_prompt(line);
-        self.terminal.wait_for_text("Understood.");
+        // Not a word of it stands in the prompt, which is shown too.
+        self.terminal.wait_for_text("line 1 of the reply");
         self.wait_for(Sign::Free);
         self.shoot(State::Answered);
         assert_eq!(self.model.log().seen("lab-plain"), 1);
@@ -208,6 +195,19 @@ impl Play {
         });
         self.shoot(State::Pasted);
         assert_eq!(self.model.log().turns().len(), turns, "it was sent");
+    }
+
+    /// After all that went on, the model has had each prompt once, and nothing that it could not
+    /// read.
+    fn once(&mut self) {
+        let log = self.model.log();
+        for marker in ["plain", "busy", "waiting", "denial", "tool"] {
+            assert_eq!(log.seen(&format!("lab-{marker}:")), 1, "{marker}");
+        }
+        assert_eq!(log.seen("lab-paste"), 0);
+        let malformed = |record: &Record| matches!(record, Record::Malformed { .. });
+        let odd: Vec<Record> = log.records().into_iter().filter(malformed).collect();
+        assert!(odd.is_empty(), "{odd:?}");
     }
 
     /// By its pid, and nothing is left. Gemini's first process heeds no signal: it goes to all.
@@ -292,10 +292,11 @@ impl Play {
         }
     }
 
-    /// Keeps what is shown, once that has come to rest.
+    /// Keeps what is shown, once that has come to rest; it must still be what was waited for.
     fn shoot(&mut self, state: State) {
         self.terminal.watch(SETTLE);
         let shot = self.stage.anonymous(&Shot::of(&self.terminal));
+        assert_eq!(self.agent.sign(&shot), state.sign(), "{state:?}: {shot:#?}");
         self.shots.push((state, shot));
     }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cell {
     Passed(Duration),
+    /// Not with this agent, and why.
+    Absent(&'static str),
     Failed,
 }
 
@@ -17,11 +19,8 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn has_passed(&self) -> bool {
-        !self.cells.is_empty()
-            && self
-                .cells
-                .iter()
-                .all(|cell| matches!(cell, Cell::Passed(_)))
+        let failed = |cell: &Cell| matches!(cell, Cell::Failed);
+        !self.cells.is_empty() && !self.cells.iter().any(failed)
     }
 }
 
@@ -38,6 +37,7 @@ pub(crate) fn drawn(cases: &[&str], rows: &[Row]) -> String {
         for at in 0..cases.len() {
             let cell = match row.cells.get(at) {
                 Some(Cell::Passed(took)) => format!("ok {:.1} s", took.as_secs_f64()),
+                Some(Cell::Absent(why)) => (*why).to_owned(),
                 Some(Cell::Failed) => "FAILED".to_owned(),
                 None => "not reached".to_owned(),
             };
