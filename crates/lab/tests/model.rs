@@ -5,8 +5,9 @@
 use insta::assert_snapshot;
 use posthaste_lab::model::{Log, Model, Record, Voice};
 use serde_json::{Value, json};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
@@ -26,35 +27,12 @@ impl Stage {
         self.model.log()
     }
 
-    /// Sends a request and reads nothing yet.
     fn send(&self, method: &str, path: &str, body: &str) -> TcpStream {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.model.port())).unwrap();
-        stream
-            .set_read_timeout(Some(Duration::from_secs(30)))
-            .unwrap();
-        let length = body.len();
-        let head = format!(
-            "{method} {path} HTTP/1.1\r\nhost: lab\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
-        );
-        stream.write_all(head.as_bytes()).unwrap();
-        stream.write_all(body.as_bytes()).unwrap();
-        stream
+        send(self.model.port(), method, path, body)
     }
 
-    /// The status line, an empty line, and the body.
     fn ask(&self, method: &str, path: &str, body: &str) -> String {
-        let mut answer = String::new();
-        self.send(method, path, body)
-            .read_to_string(&mut answer)
-            .unwrap();
-        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
-        let chunked = head.contains("transfer-encoding: chunked");
-        let body = if chunked {
-            whole(body)
-        } else {
-            body.to_owned()
-        };
-        format!("{}\n\n{}", head.lines().next().unwrap(), body.trim_end())
+        answered(self.send(method, path, body))
     }
 
     fn post(&self, path: &str, body: &Value) -> String {
@@ -68,6 +46,39 @@ impl Stage {
         assert_eq!(records.len(), 1, "{records:?}");
         records.remove(0)
     }
+}
+
+/// Sends a request and reads nothing yet.
+fn send(port: u16, method: &str, path: &str, body: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream
+        .set_read_timeout(Some(Duration::from_secs(30)))
+        .unwrap();
+    let length = body.len();
+    let head = format!(
+        "{method} {path} HTTP/1.1\r\nhost: lab\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    stream
+}
+
+/// The status line, an empty line, and the body.
+fn answered(mut stream: TcpStream) -> String {
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let chunked = head.contains("transfer-encoding: chunked");
+    let body = if chunked {
+        whole(body)
+    } else {
+        body.to_owned()
+    };
+    format!("{}\n\n{}", head.lines().next().unwrap(), body.trim_end())
+}
+
+fn post_to(port: u16, path: &str, body: &Value) -> String {
+    answered(send(port, "POST", path, &body.to_string()))
 }
 
 /// The chunks of a body, put together.
@@ -606,6 +617,48 @@ fn one_who_hangs_up_is_noted() {
     stage.post(MESSAGES, &claude("slow=0.3", true));
     assert_eq!(stage.log().prompts(), ["slow=0.3"]);
     assert_eq!(stage.log().cuts(), 0);
+}
+
+/// Ended however the test ends.
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.0.kill().and_then(|()| self.0.wait());
+    }
+}
+
+#[test]
+fn it_runs_on_its_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_lab-model"));
+    command.arg("0").arg(&log).stdout(Stdio::piped());
+    let mut server = Server(command.spawn().unwrap());
+    let mut port = String::new();
+    let mut said = BufReader::new(server.0.stdout.take().unwrap());
+    said.read_line(&mut port).unwrap();
+    let body = claude("reply=hi", false);
+    let answer = post_to(port.trim().parse().unwrap(), MESSAGES, &body);
+    assert!(answer.contains(r#""text":"hi""#), "{answer}");
+    assert_eq!(Log::at(log).prompts(), ["reply=hi"]);
+}
+
+#[track_caller]
+fn not_started(args: &[&str], reason: &str) {
+    let done = Command::new(env!("CARGO_BIN_EXE_lab-model"))
+        .args(args)
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(!done.status.success() && said.contains(reason), "{said}");
+}
+
+#[test]
+fn it_says_what_it_wants() {
+    not_started(&[], "usage: lab-model PORT LOGFILE");
+    not_started(&["70000", "log"], "is no port");
+    not_started(&["0", "/nowhere/log"], "No such file or directory");
 }
 
 /// The log is a file that another thread writes: it is looked at until it is as wanted.

@@ -56,6 +56,13 @@ fn again() -> Result<ExitCode, String> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
+/// The network's interfaces that can be seen from here, up or not.
+pub fn interfaces() -> Vec<String> {
+    let devices = std::fs::read_to_string("/proc/net/dev").expect("/proc can be read");
+    let names = devices.lines().filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
 /// What else runs in here, as `PID COMMAND`; what has ended and was not yet reaped does not count.
 pub fn others() -> Vec<String> {
     let ours = std::process::id().to_string();
