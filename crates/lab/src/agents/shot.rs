@@ -24,6 +24,8 @@ pub enum State {
     Waiting,
     /// The model speaks.
     Busy,
+    /// It speaks, and a line that was submitted meanwhile waits for its end.
+    Queued,
     /// It spoke, and was interrupted.
     Interrupted,
     /// It asks whether it may run a command.
@@ -35,7 +37,7 @@ pub enum State {
 }
 
 impl State {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Trust,
         Self::Idle,
         Self::Draft,
@@ -43,15 +45,17 @@ impl State {
         Self::Answered,
         Self::Waiting,
         Self::Busy,
+        Self::Queued,
         Self::Interrupted,
         Self::Dialog,
         Self::Denied,
         Self::Tool,
     ];
 
-    /// OpenCode trusts every folder.
+    /// OpenCode trusts every folder; Codex starts its turn anew with what is submitted meanwhile.
     pub fn is_known_of(self, agent: Agent) -> bool {
-        (self, agent) != (Self::Trust, Agent::OpenCode)
+        let unknown = [(Self::Trust, Agent::OpenCode), (Self::Queued, Agent::Codex)];
+        !unknown.contains(&(self, agent))
     }
 
     /// What its screen must be taken for.
@@ -63,7 +67,7 @@ impl State {
             | Self::Answered
             | Self::Interrupted
             | Self::Denied => Sign::Free,
-            Self::Waiting | Self::Busy | Self::Tool => Sign::Working,
+            Self::Waiting | Self::Busy | Self::Queued | Self::Tool => Sign::Working,
             Self::Trust | Self::Dialog => Sign::Asking,
         }
     }
@@ -77,6 +81,7 @@ impl State {
             Self::Answered => "answered",
             Self::Waiting => "waiting",
             Self::Busy => "busy",
+            Self::Queued => "queued",
             Self::Interrupted => "interrupted",
             Self::Dialog => "dialog",
             Self::Denied => "denied",

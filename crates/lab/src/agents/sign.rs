@@ -72,7 +72,7 @@ impl Agent {
             return false;
         };
         match self {
-            Self::Claude => line == "❯",
+            Self::Claude => line.starts_with('❯') && column == 2,
             Self::Codex => line.starts_with("› ") && column == 2,
             Self::OpenCode => {
                 line.chars().position(|c| c == '┃').map(|bar| bar + 3) == Some(column)

@@ -36,7 +36,7 @@ fn trusting(agent: Agent) -> Option<&'static str> {
     (!State::Trust.is_known_of(agent)).then_some("never asks")
 }
 
-pub(crate) const CASES: [Case; 10] = [
+pub(crate) const CASES: [Case; 11] = [
     Case {
         name: "trust",
         act: Play::trust,
@@ -46,6 +46,7 @@ pub(crate) const CASES: [Case; 10] = [
     case("plain", Play::plain),
     case("interrupt", Play::interrupt),
     case("waiting", Play::waiting),
+    case("queue", Play::queue),
     case("denial", Play::denial),
     case("tool", Play::tool),
     case("paste", Play::paste),
@@ -159,6 +160,23 @@ impl Play {
         assert_eq!(self.model.log().seen("lab-waiting"), 1);
     }
 
+    /// What is submitted while the model speaks reaches it too, once.
+    fn queue(&mut self) {
+        self.submit("lab-before: slow=10");
+        self.wait_for(Sign::Working);
+        let line = "lab-queued: lines=3";
+        self.type_in(line);
+        self.terminal.type_keys(ENTER);
+        self.wait_until("an empty box", Agent::has_empty_box);
+        if State::Queued.is_known_of(self.agent) {
+            self.shoot(State::Queued);
+            assert_eq!(self.model.log().seen("lab-queued"), 0, "it did not wait");
+        }
+        self.wait_for_prompt(line);
+        self.terminal.wait_for_text("line 2 of the reply");
+        self.wait_for(Sign::Free);
+    }
+
     /// A command that needs permission opens a dialog, and is not run when that is closed.
     fn denial(&mut self) {
         self.submit("lab-denial: ask=touch denied");
@@ -201,7 +219,9 @@ impl Play {
     /// read.
     fn once(&mut self) {
         let log = self.model.log();
-        for marker in ["plain", "busy", "waiting", "denial", "tool"] {
+        for marker in [
+            "plain", "busy", "waiting", "before", "queued", "denial", "tool",
+        ] {
             assert_eq!(log.seen(&format!("lab-{marker}:")), 1, "{marker}");
         }
         assert_eq!(log.seen("lab-paste"), 0);
