@@ -6,6 +6,10 @@ default:
 test:
     cargo test --workspace
 
+# Run the real agents on a fake model (installs them from npm once; see docs/agents.md)
+lab *ARGS:
+    PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test agents --locked -- {{ARGS}}
+
 # Check formatting and lints
 lint:
     cargo fmt --all --check

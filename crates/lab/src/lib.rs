@@ -3,10 +3,12 @@
 //!
 //! For tests only: what goes wrong here panics. Nothing here touches a person's own home.
 
+pub mod agents;
 mod agree;
 pub mod bench;
 mod home;
 mod letters;
+pub mod model;
 mod program;
 mod provider;
 pub mod pty;

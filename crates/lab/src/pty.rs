@@ -21,7 +21,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to show something before a test gives up on it.
+/// How long a program may take to show something before a test gives up on it; see
+/// [`Terminal::patient`].
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +33,10 @@ pub struct Size {
 
 impl Size {
     pub const USUAL: Self = Self { cols: 80, rows: 24 };
+    pub const LARGE: Self = Self {
+        cols: 120,
+        rows: 40,
+    };
 }
 
 impl Dimensions for Size {
@@ -48,15 +53,24 @@ impl Dimensions for Size {
     }
 }
 
-/// What a program is told in answer to its questions.
-struct Answers(Sender<String>);
+/// What the screen's model has to say: an answer for the program, or its new title.
+enum Said {
+    Answer(String),
+    Title(String),
+}
+
+struct Answers(Sender<Said>);
 
 impl EventListener for Answers {
     fn send_event(&self, event: Event) {
-        if let Event::PtyWrite(text) = event {
-            // Nobody is left to answer where the terminal is gone.
-            let _ = self.0.send(text);
-        }
+        let said = match event {
+            Event::PtyWrite(text) => Said::Answer(text),
+            Event::Title(title) => Said::Title(title),
+            Event::ResetTitle => Said::Title(String::new()),
+            _ => return,
+        };
+        // Nobody is left to answer where the terminal is gone.
+        let _ = self.0.send(said);
     }
 }
 
@@ -78,8 +92,10 @@ pub struct Terminal {
     watcher: Option<JoinHandle<()>>,
     term: Term<Answers>,
     parser: Processor,
-    answers: Receiver<String>,
+    said: Receiver<Said>,
+    title: String,
     output: Vec<u8>,
+    patience: Duration,
 }
 
 impl std::fmt::Debug for Terminal {
@@ -110,7 +126,7 @@ impl Terminal {
         let flags = rustix::fs::fcntl_getfl(&pty).expect("flags");
         rustix::fs::fcntl_setfl(&pty, flags | rustix::fs::OFlags::NONBLOCK).expect("flags");
         let (ended, watcher) = watch(pid_of(&child));
-        let (sender, answers) = channel();
+        let (sender, said) = channel();
         let config = Config {
             kitty_keyboard: true,
             ..Config::default()
@@ -123,9 +139,17 @@ impl Terminal {
             watcher: Some(watcher),
             term: Term::new(config, &size, Answers(sender)),
             parser: Processor::new(),
-            answers,
+            said,
+            title: String::new(),
             output: Vec::new(),
+            patience: PATIENCE,
         }
+    }
+
+    /// For a program that takes its time.
+    pub fn patient(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
     }
 
     pub fn pid(&self) -> Pid {
@@ -166,6 +190,11 @@ impl Terminal {
         *self.term.mode()
     }
 
+    /// What the program last called its window.
+    pub fn title(&self) -> &str {
+        &self.title
+    }
+
     /// Every byte that was read so far.
     pub fn output(&self) -> &[u8] {
         &self.output
@@ -196,7 +225,7 @@ impl Terminal {
     /// Until something holds of the terminal as a whole. It is asked again after all output, and
     /// now and then beside it, because modes change without any.
     pub fn wait_until(&mut self, what: &str, wanted: impl Fn(&Self) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         loop {
             self.draw();
             if wanted(self) {
@@ -207,6 +236,17 @@ impl Terminal {
                 panic!("waited in vain for {what}; the screen:\n{}", self.shown());
             }
             self.wait(left.min(Duration::from_millis(20)), Reading::Yes);
+        }
+    }
+
+    /// Draws for as long as said, whatever comes: for a program that itself goes by time.
+    pub fn watch(&mut self, time: Duration) {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() || self.wait(left, Reading::Yes) {
+                return;
+            }
         }
     }
 
@@ -249,6 +289,11 @@ impl Terminal {
         rustix::process::kill_process(self.pid(), signal).expect("our own child");
     }
 
+    /// To the program and all that it has started in its group.
+    pub fn signal_group(&self, signal: Signal) {
+        rustix::process::kill_process_group(self.pid(), signal).expect("our own child's group");
+    }
+
     /// Closes the window, as if by its corner; what ran in it is told and has to go by itself.
     pub fn hang_up(mut self) -> ExitStatus {
         self.pty = rustix::fs::open(
@@ -271,7 +316,7 @@ impl Terminal {
     }
 
     fn wait_end(&mut self, reading: Reading) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + self.patience;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
@@ -315,7 +360,13 @@ impl Terminal {
             self.output.extend_from_slice(&buffer[..read]);
             self.parser.advance(&mut self.term, &buffer[..read]);
         }
-        let answers: String = self.answers.try_iter().collect();
+        let mut answers = String::new();
+        for said in self.said.try_iter() {
+            match said {
+                Said::Answer(answer) => answers.push_str(&answer),
+                Said::Title(title) => self.title = title,
+            }
+        }
         // One that is not taken at once is lost, as on a terminal whose program does not read.
         let _ = rustix::io::write(&self.pty, answers.as_bytes());
     }
@@ -379,8 +430,11 @@ mod tests {
 
     #[test]
     fn a_program_draws_reads_keys_and_ends() {
-        let mut terminal = sh("printf 'wide 漢 e\u{301}\\r\\n'; read x; echo \"got $x\"; exit 3");
+        let mut terminal = sh(
+            "printf '\\033]0;a title\\007wide 漢 e\u{301}\\r\\n'; read x; echo \"got $x\"; exit 3",
+        );
         terminal.wait_for_text("wide 漢 e\u{301}");
+        assert_eq!(terminal.title(), "a title");
         terminal.type_keys("hello\n");
         terminal.wait_for("the answer", |screen| screen[2] == "got hello");
         assert_eq!(terminal.cursor(), (3, 0));

@@ -1,0 +1,92 @@
+//! Installing an agent from npm, once, into a folder that is kept.
+
+use super::Agent;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// Where the folder is, if not in the build's.
+const CACHE: &str = "PH_LAB_CACHE";
+
+#[derive(Debug, Clone)]
+pub struct Installed {
+    pub program: PathBuf,
+    /// How long it took, if it was not there already.
+    pub took: Option<Duration>,
+}
+
+/// What outlives a run of the lab.
+pub fn cache() -> PathBuf {
+    let usual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/lab/agents");
+    std::env::var_os(CACHE).map_or_else(|| usual.into(), PathBuf::from)
+}
+
+/// The agent's program, installed if it is not there. A half installed one is never seen: it has
+/// its name only when it is whole.
+pub fn install(agent: Agent, cache: &Path) -> Result<Installed, String> {
+    let (package, version) = agent.package();
+    let failed = |error: std::io::Error| format!("{} cannot be written: {error}", cache.display());
+    std::fs::create_dir_all(cache).map_err(failed)?;
+    let cache = &cache.canonicalize().map_err(failed)?;
+    let lock = File::create(cache.join("lock")).map_err(failed)?;
+    lock.lock().map_err(failed)?;
+    let whole = cache.join(format!("{}-{version}", agent.name()));
+    let program = whole.join("node_modules/.bin").join(agent.name());
+    if program.exists() {
+        let took = None;
+        return Ok(Installed { program, took });
+    }
+    let begun = Instant::now();
+    let part = cache.join(format!("{}-{version}.part", agent.name()));
+    for left in [&whole, &part] {
+        if left.exists() {
+            std::fs::remove_dir_all(left).map_err(failed)?;
+        }
+    }
+    std::fs::create_dir(&part).map_err(failed)?;
+    npm(&format!("{package}@{version}"), &part, cache)?;
+    std::fs::rename(&part, &whole).map_err(failed)?;
+    if !program.exists() {
+        return Err(format!(
+            "{package} {version} has no program {:?}",
+            agent.name()
+        ));
+    }
+    let took = Some(begun.elapsed());
+    Ok(Installed { program, took })
+}
+
+/// The person's own npm with its settings, but all that it and the packages' scripts write goes to
+/// the cache: OpenCode's runs the program, which makes its folders in whatever home it finds.
+fn npm(package: &str, into: &Path, cache: &Path) -> Result<(), String> {
+    let home = cache.join("home");
+    std::fs::create_dir_all(&home).map_err(|error| error.to_string())?;
+    let mut npm = Command::new("npm");
+    npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
+    npm.arg("--prefix").arg(into).arg(package).current_dir(into);
+    if let Some(theirs) = std::env::var_os("HOME")
+        && std::env::var_os("npm_config_userconfig").is_none()
+    {
+        npm.env("npm_config_userconfig", Path::new(&theirs).join(".npmrc"));
+    }
+    for name in [
+        "XDG_CACHE_HOME",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
+    ] {
+        npm.env_remove(name);
+    }
+    npm.env("HOME", home)
+        .env("npm_config_cache", cache.join("npm"));
+    npm.env("npm_config_update_notifier", "false");
+    let done = npm
+        .output()
+        .map_err(|error| format!("npm cannot be started: {error}"))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    Err(format!("npm cannot install {package}: {}", said.trim()))
+}

@@ -1,0 +1,90 @@
+//! A namespace of our own: loopback is all the network there is, and whatever runs in it ends with
+//! us.
+
+use std::path::Path;
+use std::process::{Command, ExitCode};
+
+/// Set where we are inside.
+const INSIDE: &str = "PH_LAB_INSIDE";
+/// The mount namespace is there for `/proc`, which must show what runs in ours.
+const UNSHARE: [&str; 7] = [
+    "--map-root-user",
+    "--net",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount",
+    "--mount-proc",
+];
+const SETUP: &str = "ip link set lo up";
+
+/// Starts this program again inside, and says how that ended; `None` where we are inside already.
+pub fn enter() -> Option<Result<ExitCode, String>> {
+    (!is_inside()).then(again)
+}
+
+pub fn is_inside() -> bool {
+    std::env::var_os(INSIDE).is_some()
+}
+
+fn again() -> Result<ExitCode, String> {
+    let shell = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(UNSHARE).args(["sh", "-c", script, "sh"]);
+        command
+    };
+    let tried = shell(SETUP)
+        .output()
+        .map_err(|error| format!("unshare cannot be started: {error}"))?;
+    if !tried.status.success() {
+        let said = String::from_utf8_lossy(&tried.stderr);
+        return Err(format!(
+            "no network namespace to be had with unshare and ip: {}",
+            said.trim()
+        ));
+    }
+    let this = std::env::current_exe().map_err(|error| error.to_string())?;
+    // A shell stays as the first process: it reaps what agents leave behind.
+    let script = format!("{SETUP} && {{ \"$@\"; exit $?; }}");
+    let mut inside = shell(&script);
+    inside
+        .arg(this)
+        .args(std::env::args_os().skip(1))
+        .env(INSIDE, "1");
+    let ended = inside.status().map_err(|error| error.to_string())?;
+    let code = ended.code().and_then(|code| u8::try_from(code).ok());
+    Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// The network's interfaces that can be seen from here, up or not.
+pub fn interfaces() -> Vec<String> {
+    let devices = std::fs::read_to_string("/proc/net/dev").expect("/proc can be read");
+    let names = devices.lines().filter_map(|line| line.split_once(':'));
+    names.map(|(name, _)| name.trim().to_owned()).collect()
+}
+
+/// What else runs in here, as `PID COMMAND`; what has ended and was not yet reaped does not count.
+pub fn others() -> Vec<String> {
+    let ours = std::process::id().to_string();
+    let entries = std::fs::read_dir("/proc").expect("/proc can be read");
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    names
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|pid| *pid != ours && pid != "1")
+        .filter_map(|pid| running(&pid).map(|command| format!("{pid} {command}")))
+        .collect()
+}
+
+fn running(pid: &str) -> Option<String> {
+    let dir = Path::new("/proc").join(pid);
+    let stat = std::fs::read_to_string(dir.join("stat")).ok()?;
+    let (_, after) = stat.rsplit_once(") ")?;
+    if after.starts_with(['Z', 'X']) {
+        return None;
+    }
+    let command = std::fs::read(dir.join("cmdline")).ok()?;
+    let words = command
+        .split(|byte| *byte == 0)
+        .map(String::from_utf8_lossy);
+    Some(words.collect::<Vec<_>>().join(" ").trim_end().to_owned())
+}

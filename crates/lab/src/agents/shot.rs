@@ -1,0 +1,179 @@
+//! What an agent's terminal shows at one moment, and the same as a file: `fixtures/agents` has the
+//! states of each agent as they were on the real screen, for whoever has to tell them apart.
+
+use super::{Agent, Sign};
+use crate::pty::{Size, Terminal};
+use alacritty_terminal::term::TermMode;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What an agent can be seen at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// It asks whether to trust what it finds, before anything else.
+    Trust,
+    /// Started, and nothing else.
+    Idle,
+    /// A line stands in the box.
+    Draft,
+    /// Fifty lines do, after a paste.
+    Pasted,
+    /// A turn is over.
+    Answered,
+    /// The model was asked and has said nothing yet.
+    Waiting,
+    /// The model speaks.
+    Busy,
+    /// It speaks, and a line that was submitted meanwhile waits for its end.
+    Queued,
+    /// It spoke, and was interrupted.
+    Interrupted,
+    /// It asks whether it may run a command.
+    Dialog,
+    /// It may not.
+    Denied,
+    /// It may, and the command runs.
+    Tool,
+}
+
+impl State {
+    pub const ALL: [Self; 12] = [
+        Self::Trust,
+        Self::Idle,
+        Self::Draft,
+        Self::Pasted,
+        Self::Answered,
+        Self::Waiting,
+        Self::Busy,
+        Self::Queued,
+        Self::Interrupted,
+        Self::Dialog,
+        Self::Denied,
+        Self::Tool,
+    ];
+
+    /// OpenCode trusts every folder; Codex starts its turn anew with what is submitted meanwhile.
+    pub fn is_known_of(self, agent: Agent) -> bool {
+        let unknown = [(Self::Trust, Agent::OpenCode), (Self::Queued, Agent::Codex)];
+        !unknown.contains(&(self, agent))
+    }
+
+    /// What its screen must be taken for.
+    pub fn sign(self) -> Sign {
+        match self {
+            Self::Idle
+            | Self::Draft
+            | Self::Pasted
+            | Self::Answered
+            | Self::Interrupted
+            | Self::Denied => Sign::Free,
+            Self::Waiting | Self::Busy | Self::Queued | Self::Tool => Sign::Working,
+            Self::Trust | Self::Dialog => Sign::Asking,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Trust => "trust",
+            Self::Idle => "idle",
+            Self::Draft => "draft",
+            Self::Pasted => "pasted",
+            Self::Answered => "answered",
+            Self::Waiting => "waiting",
+            Self::Busy => "busy",
+            Self::Queued => "queued",
+            Self::Interrupted => "interrupted",
+            Self::Dialog => "dialog",
+            Self::Denied => "denied",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+/// The screen, and what is not on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shot {
+    pub screen: Vec<String>,
+    pub beside: Beside,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beside {
+    pub title: String,
+    /// Row and column, from 0.
+    pub cursor: (usize, usize),
+    pub cursor_shown: bool,
+    pub bracketed_paste: bool,
+    pub alternate_screen: bool,
+    /// What the program last said of itself in OSC 7501, if it ever did.
+    pub osc_7501: Option<String>,
+}
+
+impl Shot {
+    pub fn of(terminal: &Terminal) -> Self {
+        let mode = terminal.mode();
+        let beside = Beside {
+            title: terminal.title().to_owned(),
+            cursor: terminal.cursor(),
+            cursor_shown: mode.contains(TermMode::SHOW_CURSOR),
+            bracketed_paste: mode.contains(TermMode::BRACKETED_PASTE),
+            alternate_screen: mode.contains(TermMode::ALT_SCREEN),
+            osc_7501: last_osc(terminal.output(), "7501"),
+        };
+        Self {
+            screen: terminal.screen(),
+            beside,
+        }
+    }
+
+    /// Whether a text stands on one of its lines.
+    pub fn has(&self, text: &str) -> bool {
+        self.screen.iter().any(|line| line.contains(text))
+    }
+
+    /// As it was kept.
+    pub fn load(agent: Agent, size: Size, state: State) -> std::io::Result<Self> {
+        let (screen, beside) = files(agent, size, state);
+        let screen = std::fs::read_to_string(screen)?;
+        let beside = serde_json::from_str(&std::fs::read_to_string(beside)?)?;
+        Ok(Self {
+            screen: screen.lines().map(str::to_owned).collect(),
+            beside,
+        })
+    }
+
+    pub fn keep(&self, agent: Agent, size: Size, state: State) -> std::io::Result<()> {
+        let (screen, beside) = files(agent, size, state);
+        std::fs::create_dir_all(screen.parent().unwrap_or(&screen))?;
+        std::fs::write(screen, self.screen.join("\n") + "\n")?;
+        std::fs::write(beside, serde_json::to_string_pretty(&self.beside)? + "\n")
+    }
+}
+
+fn files(agent: Agent, size: Size, state: State) -> (PathBuf, PathBuf) {
+    let fixtures = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/agents"));
+    let folder = format!("{}x{}", size.cols, size.rows);
+    let file = fixtures.join(agent.name()).join(folder).join(state.name());
+    (file.with_extension("txt"), file.with_extension("json"))
+}
+
+fn last_osc(output: &[u8], number: &str) -> Option<String> {
+    let output = String::from_utf8_lossy(output);
+    let begin = format!("\x1b]{number};");
+    let (_, said) = output.rsplit_once(&begin)?;
+    let end = said.find(['\x07', '\x1b'])?;
+    Some(said[..end].to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_word_counts() {
+        let output = b"\x1b]7501;state=idle\x07x\x1b]7501;state=working\x1b\\\x1b]0;title\x07";
+        assert_eq!(last_osc(output, "7501").as_deref(), Some("state=working"));
+        assert_eq!(last_osc(b"\x1b]7501;cut", "7501"), None);
+        assert_eq!(last_osc(b"plain", "7501"), None);
+    }
+}

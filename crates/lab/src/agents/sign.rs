@@ -1,0 +1,141 @@
+//! What can be told from an agent's terminal, as far as the lab needs it: whether it waits for a
+//! prompt, works, or asks something. Pure, and tried on every fixture.
+
+use super::{Agent, Shot};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sign {
+    /// Its box takes a prompt.
+    Free,
+    Working,
+    /// A dialog is open: Enter would be an answer.
+    Asking,
+    /// Nothing that we know; it may be starting.
+    Unknown,
+}
+
+impl Agent {
+    pub fn sign(self, shot: &Shot) -> Sign {
+        if self.asks(shot) {
+            Sign::Asking
+        } else if self.works(shot) {
+            Sign::Working
+        } else if self.has_box(shot) {
+            Sign::Free
+        } else {
+            Sign::Unknown
+        }
+    }
+
+    fn asks(self, shot: &Shot) -> bool {
+        let questions: &[&str] = match self {
+            Self::Claude => &["Do you want to proceed?", "❯ 1. Yes, I trust this folder"],
+            Self::Codex => &[
+                "Would you like to run the following command?",
+                "Hooks need review",
+            ],
+            Self::OpenCode => &["Permission required"],
+            Self::Gemini => &[
+                "Allow execution of",
+                "Do you trust the files in this folder?",
+            ],
+        };
+        questions.iter().any(|question| shot.has(question))
+    }
+
+    fn works(self, shot: &Shot) -> bool {
+        let title = &shot.beside.title;
+        match self {
+            Self::Claude => shot.has("esc to interrupt") || title.starts_with(is_spinner),
+            Self::Codex => title.starts_with(is_spinner),
+            Self::OpenCode => shot.has("esc interrupt") || shot.has("esc again to interrupt"),
+            Self::Gemini => shot.has("esc to cancel") || title.contains("Working"),
+        }
+    }
+
+    fn has_box(self, shot: &Shot) -> bool {
+        let begins = |text: &str| shot.screen.iter().any(|line| line.starts_with(text));
+        let title = &shot.beside.title;
+        match self {
+            Self::Claude => begins("❯") && title.starts_with('✳'),
+            Self::Codex => begins("›") && shot.beside.osc_7501.is_some(),
+            Self::OpenCode => shot.has("ctrl+p commands"),
+            Self::Gemini => begins(" >") && title.contains("Ready"),
+        }
+    }
+
+    /// Whether nothing stands in its box: the cursor is at its beginning. What is shown there may
+    /// be a hint.
+    pub fn has_empty_box(self, shot: &Shot) -> bool {
+        let (row, column) = shot.beside.cursor;
+        let Some(line) = shot.screen.get(row) else {
+            return false;
+        };
+        match self {
+            Self::Claude => line.starts_with('❯') && column == 2,
+            Self::Codex => line.starts_with("› ") && column == 2,
+            Self::OpenCode => {
+                line.chars().position(|c| c == '┃').map(|bar| bar + 3) == Some(column)
+            }
+            Self::Gemini => line.starts_with(" >") && column == 3,
+        }
+    }
+
+    /// What it shows when it was interrupted in the middle of an answer.
+    pub fn interrupted(self) -> &'static str {
+        match self {
+            Self::Claude => "Interrupted · What should Claude do instead?",
+            Self::Codex => "Conversation interrupted",
+            Self::OpenCode => "interrupted",
+            Self::Gemini => "Request cancelled.",
+        }
+    }
+}
+
+fn is_spinner(c: char) -> bool {
+    ('\u{2800}'..='\u{28ff}').contains(&c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+    use super::*;
+    use crate::pty::Size;
+
+    #[test]
+    fn every_screen_that_was_kept_is_told_for_what_it_is() {
+        for agent in Agent::ALL {
+            for size in [Size::USUAL, Size::LARGE] {
+                for state in State::ALL.into_iter().filter(|s| s.is_known_of(agent)) {
+                    let which = format!("{agent:?} {size:?} {state:?}");
+                    let shot = Shot::load(agent, size, state).unwrap();
+                    assert_eq!(shot.screen.len(), usize::from(size.rows), "{which}");
+                    assert_eq!(agent.sign(&shot), state.sign(), "{which}");
+                    let drafts = matches!(state, State::Draft | State::Pasted);
+                    let filled = drafts || state.sign() == Sign::Asking;
+                    assert_eq!(agent.has_empty_box(&shot), !filled, "{which}");
+                    let shows = shot.has(agent.interrupted());
+                    assert!(shows || state != State::Interrupted, "{which}");
+                    assert!(shot.beside.bracketed_paste, "{which}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_terminal_says_nothing() {
+        let beside = super::super::Beside {
+            title: String::new(),
+            cursor: (0, 0),
+            cursor_shown: true,
+            bracketed_paste: false,
+            alternate_screen: false,
+            osc_7501: None,
+        };
+        let screen = vec![String::new(); 24];
+        let shot = Shot { screen, beside };
+        for agent in Agent::ALL {
+            assert_eq!(agent.sign(&shot), Sign::Unknown, "{agent:?}");
+        }
+    }
+}

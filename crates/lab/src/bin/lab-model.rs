@@ -1,0 +1,23 @@
+//! The lab's model server on its own: `lab-model PORT LOGFILE`. It prints the port it listens on
+//! (0 takes a free one) and runs until it is killed.
+
+use posthaste_lab::model;
+use std::error::Error;
+use std::io::Write;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [port, log] = args.as_slice() else {
+        return Err("usage: lab-model PORT LOGFILE".into());
+    };
+    let port = port
+        .parse()
+        .map_err(|_| format!("{port:?} is no port; 0 takes a free one"))?;
+    let listener = model::listen(port)?;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{}", listener.local_addr()?.port())?;
+    out.flush()?;
+    drop(out);
+    model::serve(listener, Path::new(log), std::future::pending())
+}

@@ -1,0 +1,90 @@
+//! Google's `POST /v1beta/models/NAME:generateContent` and `:streamGenerateContent`, what Gemini
+//! CLI speaks. The model's name and whether it streams stand in the path.
+
+use super::answer::{Answer, Events};
+use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
+use super::plan::Plan;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<Asked, Malformed> {
+    let mut asked = Asked {
+        dialect: Dialect::Gemini,
+        model: model.to_owned(),
+        stream,
+        tools: Vec::new(),
+        pieces: Vec::new(),
+        fields: ["responseJsonSchema", "responseSchema"]
+            .iter()
+            .flat_map(|schema| fields(&body["generationConfig"][schema]))
+            .collect(),
+    };
+    for group in list(body, "tools")? {
+        for tool in list(group, "functionDeclarations")? {
+            asked.tools.push(text(tool, "name")?.to_owned());
+        }
+    }
+    said(&mut asked, Voice::System, &body["systemInstruction"])?;
+    for content in list(body, "contents")? {
+        let voice = match text(content, "role")? {
+            "user" | "function" => Voice::User,
+            "model" => Voice::Model,
+            other => return Err(format!("nobody is called {other:?}")),
+        };
+        said(&mut asked, voice, content)?;
+    }
+    Ok(asked)
+}
+
+fn said(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malformed> {
+    for part in list(content, "parts")? {
+        let given = &part["functionResponse"]["response"];
+        match part["text"].as_str() {
+            Some(said) => asked.say(voice, said),
+            None if !given.is_null() => asked.say(Voice::Tool, given.to_string()),
+            // A call.
+            None => asked.say(voice, ""),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
+    let chunk = |parts: Value, reason: Option<&str>| {
+        let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
+        if let Some(reason) = reason {
+            candidate["finishReason"] = json!(reason);
+        }
+        let usage = json!({
+            "promptTokenCount": 5, "candidatesTokenCount": 5, "totalTokenCount": 10,
+        });
+        json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": asked.model})
+    };
+    let call = plan.call.as_ref().map(|call| {
+        let id = format!("lab{number}");
+        json!({"functionCall": {"name": call.tool, "args": call.arguments, "id": id}})
+    });
+    if !asked.stream {
+        let spoken = json!({"text": plan.whole()});
+        let parts = [Some(spoken), call].into_iter().flatten().collect();
+        return Answer::json_after(plan.slow, 200, &chunk(parts, Some("STOP")));
+    }
+    let mut events = Events::default();
+    let mut parts = plan.words();
+    parts.extend(call.iter().map(|_| (Duration::ZERO, String::new())));
+    let last = parts.len() - 1;
+    for (at, (wait, word)) in parts.into_iter().enumerate() {
+        events.wait(wait);
+        let part = match &call {
+            Some(call) if at == last => call.clone(),
+            _ => json!({"text": word}),
+        };
+        events.plain(&chunk(json!([part]), (at == last).then_some("STOP")));
+    }
+    events.answer()
+}
+
+pub(super) fn refusal(status: u16, reason: &str) -> Answer {
+    let error = json!({"code": status, "message": reason, "status": "LAB_ERROR"});
+    Answer::json(status, &json!({"error": error}))
+}

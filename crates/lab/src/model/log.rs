@@ -1,0 +1,161 @@
+//! What the model server has seen: a file with a line for each request, written by the server and
+//! read by whoever wants to know. A line goes in whole.
+
+use super::asked::Asked;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "kind")]
+pub enum Record {
+    /// A model was asked.
+    Asked {
+        at: Timestamp,
+        number: u64,
+        #[serde(flatten)]
+        asked: Asked,
+    },
+    /// Whoever asked was gone before the answer was.
+    Cut { at: Timestamp, number: u64 },
+    /// Something else was wanted: a list of models, a count of tokens, or what we do not have.
+    Other {
+        at: Timestamp,
+        number: u64,
+        request: String,
+        status: u16,
+    },
+    /// Nothing that could be read.
+    Malformed {
+        at: Timestamp,
+        number: u64,
+        request: String,
+        reason: String,
+    },
+}
+
+/// The end at which the server writes.
+#[derive(Debug, Clone)]
+pub(super) struct Pen(Arc<File>);
+
+impl Pen {
+    pub(super) fn open(path: &Path) -> std::io::Result<Self> {
+        let file = File::options().append(true).create(true).open(path)?;
+        Ok(Self(Arc::new(file)))
+    }
+
+    pub(super) fn write(&self, record: &Record) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        (&*self.0).write_all(&line)
+    }
+}
+
+/// The end at which it is read.
+#[derive(Debug, Clone)]
+pub struct Log(PathBuf);
+
+impl Log {
+    pub fn at(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    /// Everything so far; a line that is still being written is left out.
+    pub fn records(&self) -> Vec<Record> {
+        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
+        let lines = text
+            .split_inclusive('\n')
+            .filter(|line| line.ends_with('\n'));
+        lines
+            .map(|line| serde_json::from_str(line).expect("the server writes records"))
+            .collect()
+    }
+
+    /// The requests of the conversation itself: with tools, without titles and the like.
+    pub fn turns(&self) -> Vec<Asked> {
+        let turn = |record| match record {
+            Record::Asked { asked, .. } => asked.is_turn().then_some(asked),
+            Record::Cut { .. } | Record::Other { .. } | Record::Malformed { .. } => None,
+        };
+        self.records().into_iter().filter_map(turn).collect()
+    }
+
+    /// How often a text has newly come before the model. Every request repeats the conversation,
+    /// and a failed one is sent again: only where there is more of it than before does it count.
+    pub fn seen(&self, text: &str) -> usize {
+        let counts = self.turns().into_iter().map(|turn| turn.count(text));
+        let mut before = 0;
+        let newly = counts.map(|count| count.saturating_sub(std::mem::replace(&mut before, count)));
+        newly.sum()
+    }
+
+    /// The user's words of each turn, in order.
+    pub fn prompts(&self) -> Vec<String> {
+        self.turns().iter().filter_map(Asked::prompt).collect()
+    }
+
+    /// How many answers were not waited for.
+    pub fn cuts(&self) -> usize {
+        let cut = |record: &Record| matches!(record, Record::Cut { .. });
+        self.records().iter().filter(|record| cut(record)).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{Dialect, Piece, Voice};
+    use super::*;
+
+    fn turn(number: u64, tools: &[&str], pieces: &[(Voice, &str)]) -> Record {
+        let piece = |(voice, text): &(Voice, &str)| Piece {
+            voice: *voice,
+            text: (*text).to_owned(),
+        };
+        let asked = Asked {
+            dialect: Dialect::Claude,
+            model: "m".to_owned(),
+            stream: true,
+            tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
+            pieces: pieces.iter().map(piece).collect(),
+            fields: Vec::new(),
+        };
+        let at = Timestamp::UNIX_EPOCH;
+        Record::Asked { at, number, asked }
+    }
+
+    #[test]
+    fn what_comes_again_with_the_conversation_is_counted_once() {
+        use Voice::{Model, User};
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::at(dir.path().join("log"));
+        assert_eq!(log.seen("id1"), 0);
+        let pen = Pen::open(&log.0).unwrap();
+        let tools = ["Bash"];
+        let title = turn(1, &[], &[(User, "id1")]);
+        let first = turn(2, &tools, &[(User, "id1")]);
+        let again = turn(3, &tools, &[(User, "id1")]);
+        let next = turn(4, &tools, &[(User, "id1"), (Model, "ok"), (User, "id2")]);
+        for record in [&title, &first, &again, &next] {
+            pen.write(record).unwrap();
+        }
+        assert_eq!((log.seen("id1"), log.seen("id2")), (1, 1));
+        assert_eq!(log.prompts(), ["id1", "id1", "id2"]);
+        // Twice in one turn, and once more after the conversation began anew.
+        let twice = turn(5, &tools, &[(User, "id1"), (User, "id2"), (User, "id2")]);
+        let cleared = turn(6, &tools, &[(User, "hello")]);
+        let anew = turn(7, &tools, &[(User, "hello"), (User, "id1")]);
+        let cut = Record::Cut {
+            at: Timestamp::UNIX_EPOCH,
+            number: 7,
+        };
+        for record in [&twice, &cleared, &anew, &cut] {
+            pen.write(record).unwrap();
+        }
+        assert_eq!((log.seen("id1"), log.seen("id2")), (2, 2));
+        assert_eq!(log.cuts(), 1);
+        assert_eq!(log.records().len(), 8);
+    }
+}

@@ -1,0 +1,371 @@
+//! What the model answers: keywords in the user's newest words decide.
+//!
+//! Pure: a plan says what to wait for and what to send, and does neither.
+
+use super::asked::Asked;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// How far apart the words of a slow answer are.
+pub(super) const BEAT: Duration = Duration::from_millis(250);
+/// Nothing takes longer than this, whatever a message says.
+const LONGEST: f64 = 600.0;
+const MOST_LINES: usize = 10_000;
+/// How much of a tool's result is given back.
+const RESULT: usize = 300;
+
+/// The tool that takes code.
+const CODE: &str = "exec";
+const TITLE: &str = "Lab title";
+const PLAIN: &str = "ACK from the lab's model.";
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plan {
+    /// Before the first byte.
+    pub(super) hang: Duration,
+    /// For how long words come before the text.
+    pub(super) slow: Duration,
+    /// An error instead of an answer.
+    pub(super) http: Option<u16>,
+    pub(super) text: String,
+    pub(super) call: Option<Call>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Call {
+    pub(super) tool: String,
+    /// An object; for a tool that takes code, a text.
+    pub(super) arguments: Value,
+}
+
+impl Call {
+    /// Where Codex has its model write code, every other tool is called from it.
+    fn through_code(self, tools: &[String]) -> Self {
+        let has = |name: &str| tools.iter().any(|tool| tool == name);
+        if has(&self.tool) || !has(CODE) {
+            return self;
+        }
+        let code = format!("text(await tools.{}({}))", self.tool, self.arguments);
+        Self {
+            tool: CODE.to_owned(),
+            arguments: json!(code),
+        }
+    }
+}
+
+impl Plan {
+    fn saying(text: impl Into<String>) -> Self {
+        Self {
+            hang: Duration::ZERO,
+            slow: Duration::ZERO,
+            http: None,
+            text: text.into(),
+            call: None,
+        }
+    }
+
+    /// The pieces of the answer's text, each with the wait before it.
+    pub(super) fn words(&self) -> Vec<(Duration, String)> {
+        let mut words = Vec::new();
+        let mut spent = Duration::ZERO;
+        while spent < self.slow {
+            words.push((BEAT, format!("word{} ", words.len())));
+            spent += BEAT;
+        }
+        words.push((BEAT, self.text.clone()));
+        words[0].0 = Duration::ZERO;
+        words
+    }
+
+    /// All of it at once.
+    pub(super) fn whole(&self) -> String {
+        self.words().into_iter().map(|(_, word)| word).collect()
+    }
+}
+
+/// What is to be done about a request. A keyword that makes no sense is said so in the answer,
+/// where a test sees it.
+pub(super) fn plan(asked: &Asked) -> Plan {
+    if !asked.fields.is_empty() {
+        return Plan::saying(form(&asked.fields));
+    }
+    if !asked.is_turn() {
+        return Plan::saying(TITLE);
+    }
+    let prompt = asked.prompt().unwrap_or_default();
+    let mut plan = obey(&prompt, &asked.tools).unwrap_or_else(|wrong| {
+        Plan::saying(format!("The lab's model does not understand {wrong}"))
+    });
+    if let Some(result) = asked.result()
+        && plan.text == PLAIN
+        && plan.call.is_none()
+    {
+        let result: String = result.chars().take(RESULT).collect();
+        plan.text = format!("TOOL RESULT: {result}");
+    }
+    plan
+}
+
+fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
+    let mut plan = Plan::saying(PLAIN);
+    if let Some(seconds) = keyword(prompt, "hang=") {
+        plan.hang = time(seconds).ok_or(format!("hang={seconds}"))?;
+    }
+    if let Some(seconds) = keyword(prompt, "slow=") {
+        plan.slow = time(seconds).ok_or(format!("slow={seconds}"))?;
+    }
+    if let Some(code) = keyword(prompt, "http=") {
+        let status = code.parse().ok().filter(|code| (400..600).contains(code));
+        plan.http = Some(status.ok_or(format!("http={code}"))?);
+    }
+    if let Some(count) = keyword(prompt, "lines=") {
+        let lines = count.parse().ok().filter(|lines| *lines <= MOST_LINES);
+        let lines = lines.ok_or(format!("lines={count}"))?;
+        let lines: Vec<String> = (0..lines)
+            .map(|i| format!("line {i} of the reply"))
+            .collect();
+        plan.text = lines.join("\n");
+    }
+    if let Some(text) = rest_of_line(prompt, "reply=") {
+        text.clone_into(&mut plan.text);
+    }
+    if let Some(call) = rest_of_line(prompt, "tool=") {
+        let call = tool(call).ok_or(format!("tool={call}"))?;
+        plan.call = Some(call.through_code(tools));
+    }
+    for (key, run) in [("bash=", Run::Plainly), ("ask=", Run::Asking)] {
+        if let Some(command) = rest_of_line(prompt, key) {
+            let call = shell(command, run, tools);
+            plan.call = Some(call.ok_or(format!("{key}: no shell among the tools"))?);
+        }
+    }
+    Ok(plan)
+}
+
+/// The word after a key that itself begins a word.
+fn keyword<'a>(prompt: &'a str, key: &str) -> Option<&'a str> {
+    rest_of_line(prompt, key).map(|rest| rest.split_whitespace().next().unwrap_or_default())
+}
+
+fn rest_of_line<'a>(prompt: &'a str, key: &str) -> Option<&'a str> {
+    let begins = |at: &usize| {
+        prompt[..*at]
+            .chars()
+            .next_back()
+            .is_none_or(char::is_whitespace)
+    };
+    let at = prompt.match_indices(key).map(|(at, _)| at).find(begins)?;
+    prompt[at + key.len()..]
+        .lines()
+        .next()
+        .map(str::trim)
+        .or(Some(""))
+}
+
+fn time(seconds: &str) -> Option<Duration> {
+    let seconds: f64 = seconds.parse().ok()?;
+    (0.0..=LONGEST)
+        .contains(&seconds)
+        .then(|| Duration::from_secs_f64(seconds))
+}
+
+/// `NAME:{json}`; the name may itself have colons.
+fn tool(call: &str) -> Option<Call> {
+    let (tool, arguments) = call.split_once(":{")?;
+    let arguments = serde_json::from_str(&format!("{{{arguments}")).ok()?;
+    Some(Call {
+        tool: tool.to_owned(),
+        arguments,
+    })
+}
+
+/// How a command is run where there is a sandbox. Without one, the agent asks in any case.
+#[derive(Debug, Clone, Copy)]
+enum Run {
+    /// In the sandbox.
+    Plainly,
+    /// Outside, for which the agent asks its user.
+    Asking,
+}
+
+/// Every agent has a shell under a name of its own, with arguments of its own.
+fn shell(command: &str, run: Run, tools: &[String]) -> Option<Call> {
+    let described = || json!({"command": command, "description": "lab command"});
+    let sandboxed = match run {
+        Run::Plainly => json!({"cmd": command}),
+        Run::Asking => json!({
+            "cmd": command, "sandbox_permissions": "require_escalated",
+            "justification": "the lab wants it",
+        }),
+    };
+    let shells = [
+        ("Bash", described()),
+        ("exec_command", sandboxed),
+        ("shell_command", json!({"command": command})),
+        ("shell", json!({"command": ["bash", "-lc", command]})),
+        ("bash", described()),
+        ("run_shell_command", described()),
+    ];
+    let has = |name: &str| tools.iter().any(|tool| tool == name);
+    let known = shells
+        .into_iter()
+        .find(|(name, _)| has(name) || (*name == "exec_command" && has(CODE)));
+    known.map(|(name, arguments)| {
+        let tool = name.to_owned();
+        Call { tool, arguments }.through_code(tools)
+    })
+}
+
+/// An answer that has to be JSON with these fields: enough for an agent to go on.
+fn form(fields: &[String]) -> String {
+    let value = |field: &str| match field {
+        "next_speaker" => json!("user"),
+        "title" => json!(TITLE),
+        model if model.contains("model") => json!("flash"),
+        score if score.contains("score") => json!(1),
+        _ => json!("x"),
+    };
+    let filled = fields.iter().map(|field| (field.clone(), value(field)));
+    Value::Object(filled.collect()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{Dialect, Voice};
+    use super::*;
+
+    fn asked(prompt: &str, tools: &[&str]) -> Asked {
+        let mut asked = Asked {
+            dialect: Dialect::Codex,
+            model: "m".to_owned(),
+            stream: true,
+            tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
+            pieces: Vec::new(),
+            fields: Vec::new(),
+        };
+        asked.say(Voice::User, prompt);
+        asked
+    }
+
+    #[track_caller]
+    fn check(prompt: &str, want: &Plan) {
+        assert_eq!(&plan(&asked(prompt, &["Read", "Bash"])), want, "{prompt}");
+    }
+
+    #[test]
+    fn keywords_choose_the_answer() {
+        let plain = || Plan::saying(PLAIN);
+        check("hello", &plain());
+        check("unslow=3 is no keyword", &plain());
+        let hang = Duration::from_millis(1500);
+        check("please hang=1.5 now", &Plan { hang, ..plain() });
+        let slow = Duration::from_secs(2);
+        check("slow=2", &Plan { slow, ..plain() });
+        check(
+            "x http=529",
+            &Plan {
+                http: Some(529),
+                ..plain()
+            },
+        );
+        check(
+            "lines=2",
+            &Plan::saying("line 0 of the reply\nline 1 of the reply"),
+        );
+        check("x reply=two words \nand more", &Plan::saying("two words"));
+        check("reply=", &Plan::saying(""));
+        let call = Some(Call {
+            tool: "Bash".to_owned(),
+            arguments: json!({"command": "touch a b", "description": "lab command"}),
+        });
+        check("run bash=touch a b\nthen stop", &Plan { call, ..plain() });
+        let call = Some(Call {
+            tool: "mcp__ph::send".to_owned(),
+            arguments: json!({"to": {"a": "b"}}),
+        });
+        check(
+            r#"tool=mcp__ph::send:{"to":{"a":"b"}}"#,
+            &Plan { call, ..plain() },
+        );
+    }
+
+    #[test]
+    fn where_code_is_wanted_tools_are_called_from_it() {
+        let code = |code: &str| {
+            Some(Call {
+                tool: "exec".to_owned(),
+                arguments: json!(code),
+            })
+        };
+        let tools = ["exec", "clock::sleep"];
+        let shell = plan(&asked("bash=ls", &tools)).call;
+        let want = r#"text(await tools.exec_command({"cmd":"ls"}))"#;
+        assert_eq!(shell, code(want));
+        let asking = plan(&asked("ask=ls", &tools))
+            .call
+            .map(|call| call.arguments);
+        assert!(asking.is_some_and(|code| code.to_string().contains("require_escalated")));
+        let other = plan(&asked(r#"tool=mcp__ph__send:{"to":"a"}"#, &tools)).call;
+        assert_eq!(
+            other,
+            code(r#"text(await tools.mcp__ph__send({"to":"a"}))"#)
+        );
+        let direct = plan(&asked("tool=clock::sleep:{}", &tools)).call;
+        assert_eq!(
+            direct.map(|call| call.tool),
+            Some("clock::sleep".to_owned())
+        );
+    }
+
+    #[test]
+    fn nonsense_is_said_so() {
+        for nonsense in [
+            "slow=-1", "slow=1e9", "hang=NaN", "http=200", "lines=x", "tool=x:{", "tool=x",
+        ] {
+            let text = format!("The lab's model does not understand {nonsense}");
+            check(nonsense, &Plan::saying(text));
+        }
+        let without = plan(&asked("bash=ls", &["Read"]));
+        assert!(
+            without.text.ends_with("no shell among the tools"),
+            "{without:?}"
+        );
+    }
+
+    #[test]
+    fn what_goes_on_beside_the_conversation_is_not_obeyed() {
+        assert_eq!(plan(&asked("hang=60", &[])), Plan::saying(TITLE));
+        let mut form = asked("hang=60", &["Bash"]);
+        form.fields = vec!["next_speaker".to_owned(), "reasoning".to_owned()];
+        assert_eq!(
+            plan(&form),
+            Plan::saying(r#"{"next_speaker":"user","reasoning":"x"}"#)
+        );
+    }
+
+    #[test]
+    fn a_tools_result_is_given_back() {
+        let mut asked = asked("bash=ls", &["Bash"]);
+        asked.say(Voice::Model, "");
+        asked.say(Voice::Tool, "a.txt");
+        assert_eq!(plan(&asked), Plan::saying("TOOL RESULT: a.txt"));
+        asked.say(Voice::User, "reply=later");
+        assert_eq!(plan(&asked), Plan::saying("later"));
+    }
+
+    #[test]
+    fn a_slow_answer_comes_in_words() {
+        let mut slow = Plan::saying("end");
+        slow.slow = BEAT * 2;
+        let words = [(Duration::ZERO, "word0 "), (BEAT, "word1 "), (BEAT, "end")];
+        assert_eq!(
+            slow.words(),
+            words.map(|(after, word)| (after, word.to_owned()))
+        );
+        assert_eq!(slow.whole(), "word0 word1 end");
+        assert_eq!(
+            Plan::saying("x").words(),
+            [(Duration::ZERO, "x".to_owned())]
+        );
+    }
+}

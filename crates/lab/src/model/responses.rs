@@ -1,0 +1,145 @@
+//! OpenAI's responses: `POST /v1/responses`, what Codex speaks. Always a stream.
+
+use super::answer::{Answer, Events};
+use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
+use super::plan::{Call, Plan};
+use serde_json::{Value, json};
+
+/// Where the agent's plain tools are, if it sends namespaces alone.
+const FUNCTIONS: &str = "functions";
+
+pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
+    let mut asked = Asked {
+        dialect: Dialect::Codex,
+        model: text(body, "model")?.to_owned(),
+        stream: body["stream"] == true,
+        tools: Vec::new(),
+        pieces: Vec::new(),
+        fields: fields(&body["text"]["format"]["schema"]),
+    };
+    for tool in list(body, "tools")? {
+        offered(&mut asked.tools, tool)?;
+    }
+    if let Some(instructions) = body["instructions"].as_str() {
+        asked.say(Voice::System, instructions);
+    }
+    for item in list(body, "input")? {
+        heard(&mut asked, item)?;
+    }
+    Ok(asked)
+}
+
+/// A tool of a namespace is `NAMESPACE::NAME`, but for those that are the agent's plain ones; one
+/// of the model's own has a type and no name.
+fn offered(tools: &mut Vec<String>, tool: &Value) -> Result<(), Malformed> {
+    let name = text(tool, "name").or_else(|_| text(tool, "type"))?;
+    if tool["type"] != "namespace" {
+        tools.push(name.to_owned());
+        return Ok(());
+    }
+    for inner in list(tool, "tools")? {
+        let inner = text(inner, "name")?;
+        tools.push(match name {
+            FUNCTIONS => inner.to_owned(),
+            _ => format!("{name}::{inner}"),
+        });
+    }
+    Ok(())
+}
+
+fn heard(asked: &mut Asked, item: &Value) -> Result<(), Malformed> {
+    match text(item, "type")? {
+        "message" => {
+            let voice = match text(item, "role")? {
+                "user" => Voice::User,
+                "assistant" => Voice::Model,
+                "system" | "developer" => Voice::System,
+                other => return Err(format!("nobody is called {other:?}")),
+            };
+            if let Some(said) = item["content"].as_str() {
+                asked.say(voice, said);
+                return Ok(());
+            }
+            for part in list(item, "content")? {
+                // A picture has no text.
+                asked.say(voice, part["text"].as_str().unwrap_or_default());
+            }
+        }
+        // With models that write code, the tools come with the conversation.
+        "additional_tools" => {
+            for tool in list(item, "tools")? {
+                offered(&mut asked.tools, tool)?;
+            }
+        }
+        "function_call_output" | "custom_tool_call_output" => {
+            let output = &item["output"];
+            let given = output
+                .as_str()
+                .map_or_else(|| output.to_string(), str::to_owned);
+            asked.say(Voice::Tool, given);
+        }
+        // A call or a thought.
+        _ => asked.say(Voice::Model, ""),
+    }
+    Ok(())
+}
+
+pub(super) fn answer(_: &Asked, plan: &Plan, number: u64) -> Answer {
+    let id = format!("resp_lab{number}");
+    let item = format!("msg_lab{number}");
+    let message = |content: Value| json!({"type": "message", "role": "assistant", "id": item, "content": content});
+    let mut events = Events::default();
+    events.named(&json!({"type": "response.created", "response": {"id": id}}));
+    events.named(&json!({
+        "type": "response.output_item.added", "output_index": 0, "item": message(json!([])),
+    }));
+    for (wait, word) in plan.words() {
+        events.wait(wait);
+        events.named(&json!({
+            "type": "response.output_text.delta", "item_id": item, "output_index": 0,
+            "content_index": 0, "delta": word,
+        }));
+    }
+    let spoken = message(json!([{"type": "output_text", "text": plan.whole()}]));
+    events.named(&json!({
+        "type": "response.output_item.done", "output_index": 0, "item": spoken,
+    }));
+    if let Some(call) = &plan.call {
+        events.named(&json!({
+            "type": "response.output_item.done", "output_index": 1, "item": called(call, number),
+        }));
+    }
+    let usage = json!({
+        "input_tokens": 5, "input_tokens_details": null,
+        "output_tokens": 5, "output_tokens_details": null, "total_tokens": 10,
+    });
+    let response = json!({"id": id, "usage": usage});
+    events.named(&json!({"type": "response.completed", "response": response}));
+    events.answer()
+}
+
+fn called(call: &Call, number: u64) -> Value {
+    let call_id = format!("call_lab{number}");
+    if let Some(code) = call.arguments.as_str() {
+        let id = format!("ctc_lab{number}");
+        return json!({
+            "type": "custom_tool_call", "id": id, "call_id": call_id, "name": call.tool,
+            "namespace": FUNCTIONS, "input": code,
+        });
+    }
+    let mut item = json!({
+        "type": "function_call", "id": format!("fc_lab{number}"), "call_id": call_id,
+        "name": call.tool, "arguments": call.arguments.to_string(),
+    });
+    if let Some((namespace, name)) = call.tool.split_once("::") {
+        item["namespace"] = json!(namespace);
+        item["name"] = json!(name);
+    }
+    item
+}
+
+/// Both of OpenAI's dialects refuse alike.
+pub(super) fn refusal(status: u16, reason: &str) -> Answer {
+    let error = json!({"message": reason, "type": "lab_error", "code": null, "param": null});
+    Answer::json(status, &json!({"error": error}))
+}

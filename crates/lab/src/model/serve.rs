@@ -1,0 +1,325 @@
+//! The server's edge: connections, paths, the log, and answers sent beat by beat.
+//!
+//! What is answered is decided elsewhere; here is only when.
+
+use super::answer::{Answer, Beat, Kind};
+use super::asked::{Asked, Dialect, Malformed};
+use super::log::{Pen, Record};
+use super::plan::plan;
+use super::{anthropic, chat, gemini, responses};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
+use hyper::header::CONTENT_TYPE;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::error::Error;
+use std::net::TcpListener;
+use std::path::Path;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::Sleep;
+
+/// Longer requests are refused.
+const LONGEST: usize = 64 << 20;
+/// More connections have to wait until one has ended.
+const MOST: usize = 256;
+
+/// Serves until told to stop; then nothing of it is left.
+pub fn serve(
+    listener: TcpListener,
+    log: &Path,
+    stop: impl Future<Output = ()>,
+) -> Result<(), Box<dyn Error>> {
+    let desk = Arc::new(Desk {
+        pen: Pen::open(log)?,
+        requests: AtomicU64::new(0),
+    });
+    listener.set_nonblocking(true)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let mut stop = pin!(stop);
+        let mut connections = JoinSet::new();
+        loop {
+            tokio::select! {
+                () = &mut stop => return Ok(()),
+                Some(_) = connections.join_next() => {}
+                accepted = listener.accept(), if connections.len() < MOST => {
+                    let (stream, _) = accepted?;
+                    connections.spawn(connection(stream, Arc::clone(&desk)));
+                }
+            }
+        }
+    })
+}
+
+async fn connection(stream: tokio::net::TcpStream, desk: Arc<Desk>) {
+    let service = hyper::service::service_fn(move |request| {
+        let desk = Arc::clone(&desk);
+        async move { Ok::<_, Infallible>(desk.respond(request).await) }
+    });
+    let served =
+        hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
+    // Whoever hangs up in the middle is noted by what it leaves unanswered.
+    let _ = served.await;
+}
+
+struct Desk {
+    pen: Pen,
+    requests: AtomicU64,
+}
+
+/// What a path asks for.
+enum Door {
+    Turn(Dialect),
+    /// Gemini says the model and whether to stream in the path.
+    Generate {
+        model: String,
+        stream: bool,
+    },
+    Aside(Value),
+    Unknown,
+}
+
+impl Door {
+    fn at(method: &str, path: &str) -> Self {
+        let last = path.rsplit('/').next().unwrap_or_default();
+        let generate = last.split_once(':');
+        match (method, generate, last) {
+            ("POST", Some((_, "countTokens")), _) => Self::Aside(json!({"totalTokens": 10})),
+            ("POST", _, "count_tokens") => Self::Aside(json!({"input_tokens": 10})),
+            ("POST", Some((model, "generateContent")), _) => Self::generate(model, false),
+            ("POST", Some((model, "streamGenerateContent")), _) => Self::generate(model, true),
+            ("POST", _, "messages") => Self::Turn(Dialect::Claude),
+            ("POST", _, "responses") => Self::Turn(Dialect::Codex),
+            ("POST", _, "completions") => Self::Turn(Dialect::OpenCode),
+            ("GET", _, "models") => Self::Aside(models()),
+            // Agents try whether anybody is there.
+            ("GET" | "HEAD", _, "") => Self::Aside(json!({})),
+            _ => Self::Unknown,
+        }
+    }
+
+    fn generate(model: &str, stream: bool) -> Self {
+        let model = model.to_owned();
+        Self::Generate { model, stream }
+    }
+}
+
+fn models() -> Value {
+    let model = json!({"id": "lab", "object": "model", "created": 0, "owned_by": "lab"});
+    json!({"object": "list", "data": [model], "models": []})
+}
+
+impl Desk {
+    async fn respond(&self, request: Request<Incoming>) -> Response<Beats> {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
+        let said = format!("{} {}", request.method(), request.uri());
+        let door = Door::at(request.method().as_str(), request.uri().path());
+        let at = Timestamp::now();
+        match door {
+            Door::Aside(value) => self.aside(at, number, said, &Answer::json(200, &value)),
+            Door::Unknown => {
+                let answer = Answer::json(404, &json!({"error": {"message": "not in the lab"}}));
+                self.aside(at, number, said, &answer)
+            }
+            Door::Turn(dialect) => {
+                let asked = body(request).await.and_then(|body| match dialect {
+                    Dialect::Claude => anthropic::read(&body),
+                    Dialect::Codex => responses::read(&body),
+                    Dialect::OpenCode => chat::read(&body),
+                    Dialect::Gemini => gemini::read(&body, "", false),
+                });
+                self.turn(at, number, dialect, said, asked).await
+            }
+            Door::Generate { model, stream } => {
+                let asked = body(request).await;
+                let asked = asked.and_then(|body| gemini::read(&body, &model, stream));
+                self.turn(at, number, Dialect::Gemini, said, asked).await
+            }
+        }
+    }
+
+    fn aside(
+        &self,
+        at: Timestamp,
+        number: u64,
+        request: String,
+        answer: &Answer,
+    ) -> Response<Beats> {
+        let status = answer.status;
+        let record = Record::Other {
+            at,
+            number,
+            request,
+            status,
+        };
+        self.noted(&record, answer.clone(), None)
+    }
+
+    async fn turn(
+        &self,
+        at: Timestamp,
+        number: u64,
+        dialect: Dialect,
+        request: String,
+        asked: Result<Asked, Malformed>,
+    ) -> Response<Beats> {
+        let asked = match asked {
+            Ok(asked) => asked,
+            Err(reason) => {
+                let answer = refusal(dialect, 400, &reason);
+                let record = Record::Malformed {
+                    at,
+                    number,
+                    request,
+                    reason,
+                };
+                return self.noted(&record, answer, None);
+            }
+        };
+        let plan = plan(&asked);
+        let answer = match plan.http {
+            Some(status) => refusal(dialect, status, &format!("lab error {status}")),
+            None => match dialect {
+                Dialect::Claude => anthropic::answer(&asked, &plan, number),
+                Dialect::Codex => responses::answer(&asked, &plan, number),
+                Dialect::OpenCode => chat::answer(&asked, &plan, number),
+                Dialect::Gemini => gemini::answer(&asked, &plan, number),
+            },
+        };
+        let open = Unanswered {
+            pen: self.pen.clone(),
+            number,
+            answered: false,
+        };
+        let record = Record::Asked { at, number, asked };
+        let response = self.noted(&record, answer, Some(open));
+        // If the asker hangs up meanwhile, the response is dropped and its body notes that.
+        tokio::time::sleep(plan.hang).await;
+        response
+    }
+
+    /// The answer, once its request is noted.
+    fn noted(&self, record: &Record, answer: Answer, open: Option<Unanswered>) -> Response<Beats> {
+        let answer = match self.pen.write(record) {
+            Ok(()) => answer,
+            Err(error) => refusal(Dialect::Claude, 500, &format!("cannot be noted: {error}")),
+        };
+        let mut response = Response::new(Beats::new(answer.beats, open));
+        *response.status_mut() =
+            StatusCode::from_u16(answer.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let kind = match answer.kind {
+            Kind::Json => "application/json",
+            Kind::Events => "text/event-stream",
+        };
+        let kind = hyper::header::HeaderValue::from_static(kind);
+        response.headers_mut().insert(CONTENT_TYPE, kind);
+        response
+    }
+}
+
+fn refusal(dialect: Dialect, status: u16, reason: &str) -> Answer {
+    match dialect {
+        Dialect::Claude => anthropic::refusal(status, reason),
+        Dialect::Codex | Dialect::OpenCode => responses::refusal(status, reason),
+        Dialect::Gemini => gemini::refusal(status, reason),
+    }
+}
+
+async fn body(request: Request<Incoming>) -> Result<Value, Malformed> {
+    let body = Limited::new(request.into_body(), LONGEST).collect().await;
+    let body = body.map_err(|error| format!("the body cannot be read: {error}"))?;
+    serde_json::from_slice(&body.to_bytes()).map_err(|error| format!("no JSON: {error}"))
+}
+
+/// Notes a request that goes without its whole answer.
+struct Unanswered {
+    pen: Pen,
+    number: u64,
+    /// The last byte is on its way.
+    answered: bool,
+}
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        if self.answered {
+            return;
+        }
+        let record = Record::Cut {
+            at: Timestamp::now(),
+            number: self.number,
+        };
+        // Nobody is left to tell.
+        let _ = self.pen.write(&record);
+    }
+}
+
+/// An answer on its way.
+struct Beats {
+    left: VecDeque<Beat>,
+    wait: Option<Pin<Box<Sleep>>>,
+    open: Option<Unanswered>,
+}
+
+impl Beats {
+    fn new(beats: Vec<Beat>, open: Option<Unanswered>) -> Self {
+        Self {
+            left: beats.into(),
+            wait: None,
+            open,
+        }
+    }
+}
+
+impl Body for Beats {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let Some(next) = self.left.front() else {
+            return Poll::Ready(None);
+        };
+        let after = next.after;
+        if after > Duration::ZERO {
+            let wait = self
+                .wait
+                .get_or_insert_with(|| Box::pin(tokio::time::sleep(after)));
+            ready!(wait.as_mut().poll(context));
+            self.wait = None;
+        }
+        let beat = self.left.pop_front();
+        if self.left.is_empty()
+            && let Some(open) = &mut self.open
+        {
+            open.answered = true;
+        }
+        Poll::Ready(beat.map(|beat| Ok(Frame::data(Bytes::from(beat.bytes)))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.left.len() {
+            0 => SizeHint::with_exact(0),
+            1 => SizeHint::with_exact(self.left[0].bytes.len() as u64),
+            // As a real one does it: nobody knows yet how long it will be.
+            _ => SizeHint::default(),
+        }
+    }
+}
