@@ -346,7 +346,8 @@ impl Desk {
             return Vec::new();
         }
         match (self.activity().activity, &mut self.dialog) {
-            (Activity::Idle, _) => self.record(flight),
+            // One that leaves its input unread has not stopped, however silent it is.
+            (Activity::Idle, _) if self.unread.is_none() => self.record(flight),
             (_, _) if now.mono < until => Vec::new(),
             (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
             // Nothing is typed into an open question.
@@ -356,7 +357,11 @@ impl Desk {
                 Vec::new()
             }
             (
-                Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited,
+                Activity::Starting
+                | Activity::Idle
+                | Activity::Working
+                | Activity::Blocked(_)
+                | Activity::Exited,
                 _,
             ) => self.record(flight),
         }

@@ -8,6 +8,16 @@
 //! a refusal, changing nothing; the journal commits the events as facts; `apply` folds a fact
 //! into the state and cannot fail.
 
+/// In tests, a bug that the simulation must find (see `sim::planted`); else nothing.
+macro_rules! planted {
+    ($bug:ident => $wrong:expr) => {
+        #[cfg(test)]
+        if $crate::sim::planted::is($crate::sim::planted::Bug::$bug) {
+            $wrong
+        }
+    };
+}
+
 pub mod activity;
 pub mod delivery;
 pub mod fact;
@@ -23,6 +33,8 @@ pub mod priority;
 pub mod prompt;
 pub mod receipt;
 pub mod session;
+#[cfg(test)]
+mod sim;
 pub mod text;
 pub mod turn;
 pub mod why;

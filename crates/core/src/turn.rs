@@ -16,6 +16,9 @@ pub const TURN: usize = 8 << 10;
 /// What submits a turn, in a write of its own.
 pub const ENTER: &[u8] = b"\r";
 
+/// How a message is marked that may have been shown before.
+pub(crate) const REPEAT: &str = " (repeat: may have been shown before)";
+
 /// A terminal in its usual mode takes no line of 4,096 bytes or more.
 const LONGEST_PATH: usize = 3_000;
 const SUBJECT: usize = 80;
@@ -93,11 +96,7 @@ fn head(letter: &Letter) -> String {
         Priority::Interrupt => "URGENT ",
         Priority::Normal | Priority::IdleFirst | Priority::Idle => "",
     };
-    let repeat = if letter.is_repeat() {
-        " (repeat: may have been shown before)"
-    } else {
-        ""
-    };
+    let repeat = if letter.is_repeat() { REPEAT } else { "" };
     let subject = envelope.subject.as_deref().unwrap_or_default();
     let subject = match text::one_line(subject, SUBJECT) {
         none if none.is_empty() => none,

@@ -79,7 +79,9 @@ impl Desk {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
-            (Activity::Starting | Activity::Idle | Activity::Working, _) => None,
+            // The question that a raw message was to answer has gone meanwhile.
+            (Activity::Starting, _) => Some(Rule::Starting),
+            (Activity::Idle | Activity::Working, _) => None,
         }
     }
 
