@@ -199,6 +199,7 @@ impl Desk {
             | Phase::Writing(_)
             | Phase::Entering(_) => None,
         };
+        planted!(SleepsThrough => return phase);
         phase.into_iter().chain(self.judge.next_wakeup()).min()
     }
 
@@ -261,6 +262,10 @@ impl Desk {
 
     /// Something happened.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+        planted!(TypedAgain => if let (Event::WriteFailed(_), Phase::Writing(flight)) = (&event, &self.phase) {
+            let ids = flight.ids.clone();
+            return vec![Effect::Write { ids }];
+        });
         self.judge.tick(now);
         match event {
             Event::Tick => {}
@@ -378,6 +383,7 @@ impl Desk {
 
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
         let ids = flight.ids.clone();
+        planted!(WrittenFirst => { self.phase = Phase::Writing(flight); return vec![Effect::Write { ids }] });
         self.phase = Phase::Recording(flight);
         vec![Effect::Offer { ids }]
     }
@@ -408,17 +414,23 @@ impl Desk {
             ids: ids.clone(),
             ..flight
         });
+        planted!(OfferedTooEarly => {
+            let offered = Effect::Offered { ids: ids.clone(), evidence: "sent".to_owned() };
+            return vec![offered, Effect::Write { ids }];
+        });
         rest.into_iter().chain([Effect::Write { ids }]).collect()
     }
 
     /// An offer that has not begun. What barred it is told by an event of its own.
     fn let_go(&mut self) {
+        planted!(NeverLetsGo => return);
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Free;
         }
     }
 
     fn rest(&mut self, now: Moment, why: String) {
+        planted!(GivesUpOnDisk => return self.phase = Phase::Resting { since: now, until: now.mono * 1_000, why });
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Resting {
                 since: now,
@@ -471,6 +483,7 @@ impl Desk {
     /// Why Enter is not pressed after a text that is written. A pause is no reason: what is under
     /// way is brought to its end.
     fn withheld(&self, flight: &Flight) -> Option<Rule> {
+        planted!(EnterIntoQuestion => return None);
         match (self.activity().activity, flight.lane) {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)

@@ -38,6 +38,7 @@ impl Letter {
 
     /// Whether it may have been shown before, so that it must be marked when it is shown again.
     pub fn is_repeat(&self) -> bool {
+        planted!(RepeatUnmarked => return false);
         self.standing.proven == Proven::Uncertain
     }
 }
@@ -129,6 +130,7 @@ impl Mail {
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
         pending.sort_by_key(|(came, letter)| {
             let came = *came as i64;
+            planted!(IdleFirstInOrder => return (letter.message.envelope.priority, came));
             match letter.message.envelope.priority {
                 p @ Priority::IdleFirst => (p, -came),
                 p @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => (p, came),

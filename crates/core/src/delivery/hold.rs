@@ -40,6 +40,9 @@ impl Rule {
 impl Desk {
     /// The rule that holds messages of a lane, if one does.
     pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        planted!(TypedWhileStarting => if self.activity().activity == Activity::Starting {
+            return None;
+        });
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.unread.is_some();
@@ -70,6 +73,12 @@ impl Desk {
     /// What must never be written into, however far an offer has come. That holds for interrupts
     /// too: nothing is known of a way to set a person's input aside and bring it back.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
+        planted!(DraftIgnored => if self.draft.is_some() {
+            return Self { draft: None, ..self.clone() }.barrier(lane);
+        });
+        planted!(PauseIgnored => if lane == Lane::Normal && self.is_paused() {
+            return Self { pauses: Vec::new(), ..self.clone() }.barrier(lane);
+        });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
             (_, _) if !self.pauses.is_empty() => Some(Rule::Paused),
@@ -88,6 +97,9 @@ impl Desk {
     /// What holds a message now, of those that are `pending`; nothing where it is in the turn
     /// that goes next, or beyond being held.
     pub fn hold(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
+        planted!(NoReason => if self.activity().activity == Activity::Working {
+            return None;
+        });
         if let Some(hold) = why::not_before(letter, now.wall) {
             return Some(hold);
         }

@@ -27,6 +27,10 @@ struct Input {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Saw {
     Nothing,
+    /// It is lost: the program is not ready.
+    Lost,
+    /// Enter, that has no effect.
+    Swallowed,
     /// A prompt was submitted, with these turns in it.
     Prompt {
         turns: Vec<TurnNo>,
@@ -138,7 +142,7 @@ impl Agent {
     /// Reads one piece of its input.
     pub(super) fn read(&mut self, now: Duration, piece: Piece) -> Saw {
         if let State::Booting { .. } = self.state {
-            return Saw::Nothing;
+            return Saw::Lost;
         }
         self.has_written = true;
         if self.question.is_some() {
@@ -169,9 +173,10 @@ impl Agent {
             Piece::Clear => self.input = Input::default(),
             Piece::Enter => {
                 self.enters = self.enters.wrapping_add(1);
-                if !is_nth(self.enters, self.nature.swallows) {
-                    return self.submit(now);
+                if is_nth(self.enters, self.nature.swallows) {
+                    return Saw::Swallowed;
                 }
+                return self.submit(now);
             }
             Piece::Submit => return self.submit(now),
             Piece::Break => {

@@ -20,8 +20,8 @@ const INSIST: Duration = Duration::from_secs(180);
 impl Session {
     /// One of the things under way comes a step further.
     pub(super) fn step(&mut self, going: Going, world: &mut World<'_>) -> Checked {
-        let now = clock(world.now.mono);
-        world.trace.note(|| format!("  {now} {going:?}"));
+        let now = world.now.mono;
+        world.trace.note(|| format!("  {} {going:?}", clock(now)));
         match going {
             Going::Keyboard => self.type_next(world)?,
             Going::Offer => self.go_on_offering(world)?,
@@ -65,6 +65,9 @@ impl Session {
         let now = world.now;
         if self.agent.takes_pastes != (self.desk.input() == Input::Pasted) {
             self.tell(Event::Paste(self.agent.takes_pastes), world)?;
+        }
+        if self.desk.is_writing() && self.stroke.is_none() && self.desk.next_wakeup().is_none() {
+            world.trace.note(|| "  Enter is withheld".to_owned());
         }
         if self.desk.next_wakeup().is_some_and(|at| at <= now.mono) {
             self.tell(Event::Tick, world)?;
@@ -221,6 +224,9 @@ impl Session {
             Some(Stroke::First) => {
                 let input = self.turn.input.unwrap_or(Input::Typed);
                 world.oracle.writes(&self.turn.letters, input)?;
+                if self.turn.letters.iter().any(crate::mail::Letter::is_repeat) {
+                    world.trace.note(|| "  marked as a repeat".to_owned());
+                }
                 self.terminal.write(Piece::First(no));
                 let is_broken = std::mem::take(&mut self.terminal.is_breaking);
                 self.stroke = Some(if is_broken {
@@ -273,6 +279,7 @@ impl Session {
             Ok(_) => drop(self.receipts.remove(n)),
             Err(_) if world.now.mono >= receipt.give_up => {
                 let receipt = self.receipts.remove(n);
+                world.trace.note(|| format!("  given up: {receipt:?}"));
                 self.given_up.extend(receipt.ids);
             }
             Err(_) => receipt.again = world.now.mono + REST,

@@ -29,8 +29,9 @@ pub(super) struct DiskFailed;
 /// What became of a message that somebody wants stored.
 #[derive(Debug)]
 pub(super) enum Posted {
-    /// It stands in the journal, from now on or already.
     Stands(MessageId),
+    /// It stands in the journal already.
+    Stood(MessageId),
     Refused,
 }
 
@@ -71,7 +72,7 @@ impl Journal {
 
     /// Whether a message would outlive a power cut.
     pub(super) fn is_synced(&self, id: MessageId) -> bool {
-        let is_it = |fact: &Fact| fact.message().is_some_and(|message| message.id == id);
+        let is_it = |fact: &Fact| fact.id == id.0;
         self.facts[..self.synced].iter().any(is_it)
     }
 
@@ -141,7 +142,7 @@ impl Journal {
         };
         let event = match post::decide(now.wall, draft, &known) {
             Ok(Posting::New(event)) => event,
-            Ok(Posting::Already(id)) => return Ok(Posted::Stands(id)),
+            Ok(Posting::Already(id)) => return Ok(Posted::Stood(id)),
             Err(_) => return Ok(Posted::Refused),
         };
         let fact = Fact {
@@ -244,16 +245,21 @@ impl Journal {
     }
 
     /// All processes die at once. What was not synced survives in part, and what could not be
-    /// synced may turn out to be there.
-    pub(super) fn lose_power(&mut self, luck: u8) {
+    /// synced may turn out to be there. Gives back what that changed.
+    pub(super) fn lose_power(&mut self, luck: u8) -> &'static str {
         let unsynced = self.facts.len() - self.synced;
         let kept = self.synced + usize::from(luck) % (unsynced + 1);
         let is_whole = kept == self.facts.len();
         self.facts.truncate(kept);
         let ghost = std::mem::take(&mut self.ghost);
-        if is_whole && luck >= 128 {
-            self.facts.extend(ghost);
-        }
+        let change = match (is_whole, ghost.is_empty()) {
+            (false, _) => "something was lost with the power",
+            (true, false) if luck >= 128 => {
+                self.facts.extend(ghost);
+                "something came back after the crash"
+            }
+            (true, _) => "all of the journal is there",
+        };
         self.synced = self.facts.len();
         self.mail = Mail::default();
         self.sessions = Sessions::default();
@@ -261,5 +267,6 @@ impl Journal {
             self.mail.apply(fact);
             self.sessions.apply(fact);
         }
+        change
     }
 }

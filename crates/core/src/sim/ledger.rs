@@ -124,6 +124,11 @@ impl Ledger {
         self.known.iter().map(|(id, known)| (*id, known))
     }
 
+    /// How many facts it has heard.
+    pub(super) fn heard(&self) -> usize {
+        self.heard
+    }
+
     /// Hears the facts that are new, and whether each can be true.
     pub(super) fn hear(&mut self, facts: &[Fact]) -> Checked {
         for fact in &facts[self.heard..] {
@@ -266,12 +271,17 @@ impl Ledger {
     pub(super) fn expose(&mut self, id: MessageId, is_marked: bool) -> Checked {
         let cut = self.known.get(&id).is_some_and(|known| known.cut);
         let exposed = self.exposed.entry(id).or_default();
-        let id8 = id.id8();
         Law::NothingDoubled.holds(exposed.times == 0 || is_marked, || {
-            format!("{id8} may have been seen, and is shown again unmarked")
+            format!(
+                "{} may have been seen, and is shown again unmarked",
+                id.id8()
+            )
         })?;
         Law::NoClaimBeyondProof.holds(cut || !is_marked, || {
-            format!("{id8} is marked as a repeat, and no offer of it was cut off")
+            format!(
+                "{} is marked as a repeat, and no offer of it was cut off",
+                id.id8()
+            )
         })?;
         exposed.times += 1;
         exposed.is_begun = true;

@@ -91,9 +91,9 @@ impl Oracle {
         let Some(known) = self.ledger.get(id) else {
             return Law::TheRightMoment.broken("a message that nobody has stored");
         };
-        let (id8, priority) = (id.id8(), known.priority);
+        let priority = known.priority;
         Law::CannotAct.holds(self.told.draft.is_none(), || {
-            format!("{id8} would be typed into a draft")
+            format!("{} would be typed into a draft", id.id8())
         })?;
         let activity = desk.activity().activity;
         let is_its_moment = match (&activity, priority) {
@@ -109,7 +109,8 @@ impl Oracle {
         let pauses = self.told.pauses.len();
         Law::TheRightMoment.holds(is_its_moment && is_read, || {
             format!(
-                "{id8} ({priority}) goes while {activity}, {pauses} pauses, read: {}",
+                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}",
+                id.id8(),
                 self.told.unread.is_none()
             )
         })

@@ -31,6 +31,8 @@ pub(crate) enum Bug {
     SleepsThrough,
     /// An offer that a person was faster than is never given up.
     NeverLetsGo,
+    /// A journal that has failed is left alone for hours.
+    GivesUpOnDisk,
     /// What waits for an idle agent waits for no reason.
     NoReason,
 }

@@ -6,7 +6,7 @@ use super::journal::{Journal, Posted};
 use super::law::{Checked, Law};
 use super::oracle::Oracle;
 use super::reasons;
-use super::script::{Act, Deed, Disk, Line, Nature, Post, Script, Way, releases};
+use super::script::{Act, Crash, Deed, Disk, Line, Nature, Post, Script, Way, releases};
 use super::session::{Going, Session, World};
 use super::terminal::{Piece, Waiting};
 use super::trace::Trace;
@@ -55,6 +55,8 @@ enum Next {
 pub(super) struct Play {
     now: Moment,
     nature: Nature,
+    crash: Option<Crash>,
+    steps: u32,
     agent: AgentName,
     journal: Journal,
     oracle: Oracle,
@@ -67,23 +69,25 @@ pub(super) struct Play {
     pub(super) trace: Trace,
 }
 
-/// Plays a whole script.
-pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace) {
-    let mut play = Play::new(script.nature, trace);
+/// Plays a whole script; gives back what became of it, and how many steps there were.
+pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
+    let mut play = Play::new(script, trace);
     let played = script
         .lines
         .iter()
         .try_for_each(|line| play.line(*line))
         .and_then(|()| play.end_well());
-    (played, play.trace)
+    (played, play.trace, play.steps)
 }
 
 impl Play {
-    fn new(nature: Nature, trace: Trace) -> Self {
+    fn new(script: &Script, trace: Trace) -> Self {
         let agent = name("coder");
         Self {
             now: ms(0),
-            nature,
+            nature: script.nature,
+            crash: script.crash,
+            steps: 0,
             journal: Journal::new(agent.clone()),
             agent,
             oracle: Oracle::default(),
@@ -111,8 +115,8 @@ impl Play {
     }
 
     fn line(&mut self, line: Line) -> Checked {
-        let now = clock(self.now.mono);
-        self.trace.note(|| format!("{now} {line:?}"));
+        let now = self.now.mono;
+        self.trace.note(|| format!("{} {line:?}", clock(now)));
         match line {
             Line::Step(n) => {
                 let all = self.next();
@@ -167,7 +171,8 @@ impl Play {
                 self.session = None;
                 self.senders.clear();
                 self.words.clear();
-                self.journal.lose_power(luck);
+                let change = self.journal.lose_power(luck);
+                self.trace.note(|| format!("  {change}"));
                 self.oracle.ledger.read_again(self.journal.facts());
             }
             Line::Start => self.start()?,
@@ -191,6 +196,11 @@ impl Play {
     }
 
     fn step(&mut self, next: Next) -> Checked {
+        self.steps += 1;
+        if let Some(crash) = self.crash.filter(|crash| crash.at == self.steps) {
+            self.line(crash.line)?;
+            return self.line(Line::Start);
+        }
         match next {
             Next::Session(going) => {
                 if let Some((session, mut world)) = self.session() {
@@ -217,7 +227,12 @@ impl Play {
 
     /// What must hold after every step.
     fn check(&mut self) -> Checked {
-        self.oracle.ledger.hear(self.journal.facts())?;
+        let facts = self.journal.facts();
+        for fact in &facts[self.oracle.ledger.heard()..] {
+            let what = || format!("  fact: {} {:?}", fact.event.kind(), fact.event);
+            self.trace.note(what);
+        }
+        self.oracle.ledger.hear(facts)?;
         for id in self.oracle.acknowledged() {
             let is_there = self.journal.mail().get(id).is_some();
             Law::NothingLost.holds(is_there, || format!("{} is gone", id.id8()))?;
@@ -306,12 +321,18 @@ impl Play {
             return Ok(());
         }
         let posted = self.journal.post(self.now, &self.senders[n].draft);
+        self.trace.note(|| match &posted {
+            Ok(Posted::Stands(id)) => format!("  {} is stored", id.id8()),
+            Ok(Posted::Stood(id)) => format!("  {} stands already", id.id8()),
+            Ok(Posted::Refused) => "  a message is refused".to_owned(),
+            Err(_) => "  a message cannot be stored".to_owned(),
+        });
         match (posted, self.senders[n].way) {
-            (Ok(Posted::Stands(id)), Way::Socket | Way::Direct) => {
+            (Ok(Posted::Stands(id) | Posted::Stood(id)), Way::Socket | Way::Direct) => {
                 self.senders[n].stored = Some(id);
                 self.ring();
             }
-            (Ok(Posted::Stands(_) | Posted::Refused) | Err(_), _) => {
+            (Ok(Posted::Stands(_) | Posted::Stood(_) | Posted::Refused) | Err(_), _) => {
                 self.senders.remove(n);
             }
         }
@@ -389,7 +410,7 @@ impl Play {
         self.trace.note(|| "from here on all goes well".to_owned());
         self.journal.disk = Disk::Works;
         let until = self.now.mono + LONGEST;
-        let mut steps: u32 = 0;
+        let begun = self.steps;
         // Once for what is left; once more for what a session has left to the next.
         for _ in 0..2 {
             self.start()?;
@@ -397,16 +418,19 @@ impl Play {
             while self.now.mono < until {
                 self.be_kind()?;
                 // In turn, so that nobody waits for good.
-                while let Some(next) = nth(&self.next(), steps as u8).copied() {
-                    steps += 1;
-                    Law::NothingStarved
-                        .holds(steps < ENOUGH, || "it goes on and on, in circles")?;
+                while let Some(next) = nth(&self.next(), self.steps as u8).copied() {
+                    Law::NothingStarved.holds(
+                        self.steps - begun < ENOUGH,
+                        || "it goes on and on, in circles",
+                    )?;
                     self.step(next)?;
                     if self.session.is_none() {
                         self.start()?;
                     }
                 }
-                let Some(at) = self.wakeup() else { break };
+                let Some(at) = self.wakeup().filter(|at| *at < until) else {
+                    break;
+                };
                 self.pass(at.saturating_sub(self.now.mono));
                 self.wake()?;
             }

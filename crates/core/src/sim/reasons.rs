@@ -31,15 +31,16 @@ pub(super) fn check(
         }
         None => why::why(letter, now.wall),
     };
-    let id8 = letter.message.id.id8();
+    let id8 = || letter.message.id.id8();
     let known = oracle.ledger.get(letter.message.id);
     let is_settled = known.is_some_and(|known| known.is_settled(now.wall));
     match why {
         Why::Held(hold) => {
             let words = [hold.rule, &hold.reason, &hold.evidence, &hold.release];
             let is_told = words.iter().all(|word| !word.is_empty());
-            Law::EveryWaitHasAReason
-                .holds(is_told, || format!("{id8}: a reason in no words: {hold:?}"))?;
+            Law::EveryWaitHasAReason.holds(is_told, || {
+                format!("{}: a reason in no words: {hold:?}", id8())
+            })?;
             match session {
                 Some(session) => is_true(now, &oracle.told, letter, &hold, session),
                 None => Ok(()),
@@ -51,11 +52,11 @@ pub(super) fn check(
         } => {
             let is_busy = session.is_some_and(|session| session.is_busy_with(letter.message.id));
             Law::EveryWaitHasAReason.holds(is_busy, || {
-                format!("{id8} is said to be on its way, and nobody has it")
+                format!("{} is said to be on its way, and nobody has it", id8())
             })
         }
         Why::Arrived { state, .. } => Law::EveryWaitHasAReason.holds(is_settled, || {
-            format!("{id8} is said to have arrived ({state}), and has not")
+            format!("{} is said to have arrived ({state}), and has not", id8())
         }),
     }
 }

@@ -12,6 +12,14 @@ use crate::receipt::Order;
 pub(super) struct Script {
     pub(super) nature: Nature,
     pub(super) lines: Vec<Line>,
+    pub(super) crash: Option<Crash>,
+}
+
+/// A crash in the place of one step of a run, whichever line it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Crash {
+    pub(super) at: u32,
+    pub(super) line: Line,
 }
 
 /// What kind of program the agent is.
@@ -142,7 +150,11 @@ impl Script {
         }
         let many = 20 + chance.below(50);
         lines.extend((0..many).map(|_| line(&mut chance)));
-        Self { nature, lines }
+        Self {
+            nature,
+            lines,
+            crash: None,
+        }
     }
 }
 
