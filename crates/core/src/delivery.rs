@@ -5,6 +5,8 @@
 //! journal has the last word on every offer.
 
 mod hold;
+#[cfg(test)]
+mod planted;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -262,10 +264,7 @@ impl Desk {
 
     /// Something happened.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
-        planted!(TypedAgain => if let (Event::WriteFailed(_), Phase::Writing(flight)) = (&event, &self.phase) {
-            let ids = flight.ids.clone();
-            return vec![Effect::Write { ids }];
-        });
+        planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
         self.judge.tick(now);
         match event {
             Event::Tick => {}
@@ -382,8 +381,8 @@ impl Desk {
     }
 
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
+        planted!(WrittenFirst => return self.writes_first(flight));
         let ids = flight.ids.clone();
-        planted!(WrittenFirst => { self.phase = Phase::Writing(flight); return vec![Effect::Write { ids }] });
         self.phase = Phase::Recording(flight);
         vec![Effect::Offer { ids }]
     }
@@ -414,10 +413,7 @@ impl Desk {
             ids: ids.clone(),
             ..flight
         });
-        planted!(OfferedTooEarly => {
-            let offered = Effect::Offered { ids: ids.clone(), evidence: "sent".to_owned() };
-            return vec![offered, Effect::Write { ids }];
-        });
+        planted!(OfferedTooEarly => return planted::offers_too_early(ids));
         rest.into_iter().chain([Effect::Write { ids }]).collect()
     }
 
@@ -430,7 +426,7 @@ impl Desk {
     }
 
     fn rest(&mut self, now: Moment, why: String) {
-        planted!(GivesUpOnDisk => return self.phase = Phase::Resting { since: now, until: now.mono * 1_000, why });
+        planted!(GivesUpOnDisk => return self.rests_for_long(now, why));
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Resting {
                 since: now,

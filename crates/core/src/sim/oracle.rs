@@ -35,6 +35,8 @@ pub(super) struct Oracle {
     acknowledged: BTreeSet<MessageId>,
     /// The text of a turn is in the terminal, and its Enter is not.
     is_half_typed: bool,
+    /// The wall clock was set back: what it says of the past proves nothing.
+    pub(super) was_set_back: bool,
 }
 
 impl Oracle {

@@ -21,7 +21,7 @@ pub(crate) enum Bug {
     EnterIntoQuestion,
     /// A person's half-typed line holds nothing back.
     DraftIgnored,
-    /// A pause holds no normal message back.
+    /// A pause holds nothing back.
     PauseIgnored,
     /// Text is typed into a program that is starting.
     TypedWhileStarting,

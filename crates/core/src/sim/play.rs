@@ -140,6 +140,7 @@ impl Play {
             Line::Tick => self.ring(),
             Line::Clock(seconds) => {
                 self.now.wall += SignedDuration::from_secs(seconds.into());
+                self.oracle.was_set_back |= seconds < 0;
                 self.wake()?;
             }
             Line::Post(post) => self.post(post),

@@ -38,6 +38,10 @@ pub(super) fn check(
         Why::Held(hold) => {
             let words = [hold.rule, &hold.reason, &hold.evidence, &hold.release];
             let is_told = words.iter().all(|word| !word.is_empty());
+            let is_past = hold.since <= now.wall || oracle.was_set_back;
+            Law::EveryWaitHasAReason.holds(is_past, || {
+                format!("{} waits since tomorrow: {hold:?}", id8())
+            })?;
             Law::EveryWaitHasAReason.holds(is_told, || {
                 format!("{}: a reason in no words: {hold:?}", id8())
             })?;

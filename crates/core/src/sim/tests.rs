@@ -11,7 +11,7 @@ const SEEDS: u64 = 10_000;
 const PARTS: u64 = 4;
 
 /// How many scripts are crashed at every step.
-const CRASHED: u64 = 10;
+const CRASHED: u64 = 6;
 /// Within how many seeds a planted bug must be found.
 const WITHIN: u64 = 1_000;
 
@@ -138,8 +138,11 @@ fn runs_meet_what_they_must_survive() {
         let (_, trace, _) = play(&Script::from_seed(seed), Trace::kept());
         let text = trace.text();
         left.retain(|what| !text.contains(what));
+        if left.is_empty() {
+            return;
+        }
     }
-    assert!(left.is_empty(), "never met: {left:?}");
+    panic!("never met: {left:?}");
 }
 
 #[test]
