@@ -7,6 +7,7 @@
 
 mod agent;
 mod chance;
+mod ending;
 mod errands;
 mod journal;
 mod law;
@@ -16,6 +17,7 @@ pub(crate) mod planted;
 mod play;
 mod reasons;
 mod script;
+mod sending;
 mod session;
 mod shrink;
 mod terminal;

@@ -11,11 +11,12 @@ use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::turn::{self, Input};
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// How often an interrupt may press its key.
 const KEYS: u8 = 3;
-/// As in the model's [`crate::delivery::Manner`].
-pub(super) const PATH: &str = "/home/messages/coder/20261115-120000-00000000.md";
+/// Where every message's file is: long, so that a few of them fill a turn.
+pub(super) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
 
 /// What the desk was told, by those who saw it.
 #[derive(Debug, Default)]
@@ -218,7 +219,10 @@ impl Oracle {
     pub(super) fn writes(&mut self, letters: &[Letter], input: Input) -> Checked {
         let entries: Vec<_> = letters
             .iter()
-            .map(|letter| turn::Entry { letter, path: PATH })
+            .map(|letter| turn::Entry {
+                letter,
+                path: &PATH,
+            })
             .collect();
         let text = turn::render(&entries, input);
         let text = String::from_utf8_lossy(&text);
