@@ -76,6 +76,7 @@ impl Agent {
     /// From now on it is as good an agent as there is.
     pub(super) fn behave(&mut self) {
         self.nature = Nature {
+            works: self.nature.works.min(1_000),
             swallows: 0,
             asks: 0,
             ..self.nature

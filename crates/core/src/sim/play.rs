@@ -13,6 +13,7 @@ use super::terminal::{Piece, Waiting};
 use super::trace::Trace;
 use crate::activity::tests::ms;
 use crate::delivery::Event;
+use crate::fact::{self, Fact};
 use crate::id::MessageId;
 use crate::mail::tests::name;
 use crate::message::Body;
@@ -191,8 +192,7 @@ impl Play {
     fn check(&mut self) -> Checked {
         let facts = self.journal.facts();
         for fact in &facts[self.oracle.ledger.heard()..] {
-            let what = || format!("  fact: {} {:?}", fact.event.kind(), fact.event);
-            self.trace.note(what);
+            self.trace.note(|| format!("  fact: {}", told(fact)));
         }
         self.oracle.ledger.hear(facts)?;
         for id in self.oracle.acknowledged() {
@@ -314,6 +314,17 @@ impl Play {
     }
 }
 
+/// A fact in a few words.
+fn told(fact: &Fact) -> String {
+    let kind = fact.event.kind();
+    match &fact.event {
+        fact::Event::Message(_) => format!("{kind} {}", MessageId(fact.id).id8()),
+        fact::Event::Progress(progress) => format!("{kind} {}", progress.message.id8()),
+        fact::Event::Started(_) | fact::Event::Ended(_) => kind.to_owned(),
+    }
+}
+
+/// The one that a script means by a number.
 pub(super) fn nth<T>(all: &[T], n: u8) -> Option<&T> {
     all.get(usize::from(n) % all.len().max(1))
 }

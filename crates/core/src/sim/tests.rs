@@ -51,15 +51,30 @@ fn expect_good(seed: u64) {
     let script = Script::from_seed(seed);
     if let Some(broken) = fails(&script) {
         panic!(
-            "{}\nreplay: PH_SIM_SEED={seed} cargo test -p posthaste-core sim::",
+            "{}\nreplay: PH_SIM_SEED={seed} cargo test -p posthaste-core every_seed -- --nocapture",
             report(&format!("seed {seed}"), &script, &broken)
         );
     }
 }
 
+/// Plays one seed again, and tells all of it.
+fn replay(seed: u64) {
+    let script = Script::from_seed(seed);
+    let (_, trace, steps) = play(&script, Trace::kept());
+    println!(
+        "seed {seed}, {steps} steps\n{:?}\n{}",
+        script.nature,
+        trace.text()
+    );
+    expect_good(seed);
+}
+
 fn part(part: u64) {
     if let Some(seed) = asked("PH_SIM_SEED") {
-        return expect_good(seed);
+        if part == 0 {
+            replay(seed);
+        }
+        return;
     }
     let seeds = asked("PH_SIM_SEEDS").unwrap_or(SEEDS);
     (part..seeds).step_by(PARTS as usize).for_each(expect_good);
