@@ -5,11 +5,12 @@
 //! journal has the last word on every offer.
 
 mod hold;
-#[cfg(test)]
-mod planted;
 mod terms;
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod planted;
 
 pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
@@ -190,6 +191,7 @@ impl Desk {
 
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
+        planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
         let phase = match &self.phase {
             Phase::Breaking { until, .. } | Phase::Resting { until, .. } => Some(*until),
             Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
@@ -201,7 +203,6 @@ impl Desk {
             | Phase::Writing(_)
             | Phase::Entering(_) => None,
         };
-        planted!(SleepsThrough => return phase);
         phase.into_iter().chain(self.judge.next_wakeup()).min()
     }
 
@@ -404,6 +405,7 @@ impl Desk {
         if let Some(rule) = self.barrier(flight.lane) {
             return vec![take_back(ids, rule.name())];
         }
+        planted!(OfferedTooEarly => return self.offers_too_early(flight, ids));
         let rest = match self.input {
             Input::Typed => ids.split_off(1),
             Input::Pasted => Vec::new(),
@@ -413,7 +415,6 @@ impl Desk {
             ids: ids.clone(),
             ..flight
         });
-        planted!(OfferedTooEarly => return planted::offers_too_early(ids));
         rest.into_iter().chain([Effect::Write { ids }]).collect()
     }
 

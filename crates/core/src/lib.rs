@@ -18,6 +18,9 @@ macro_rules! planted {
     };
 }
 
+#[cfg(test)]
+mod sim;
+
 pub mod activity;
 pub mod delivery;
 pub mod fact;
@@ -33,8 +36,6 @@ pub mod priority;
 pub mod prompt;
 pub mod receipt;
 pub mod session;
-#[cfg(test)]
-mod sim;
 pub mod text;
 pub mod turn;
 pub mod why;

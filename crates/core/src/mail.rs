@@ -129,8 +129,8 @@ impl Mail {
         let is_pending = |l: &&Letter| l.message.to == *agent && l.is_pending(now);
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
         pending.sort_by_key(|(came, letter)| {
+            planted!(IdleFirstInOrder => return (letter.message.envelope.priority, *came as i64));
             let came = *came as i64;
-            planted!(IdleFirstInOrder => return (letter.message.envelope.priority, came));
             match letter.message.envelope.priority {
                 p @ Priority::IdleFirst => (p, -came),
                 p @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => (p, came),

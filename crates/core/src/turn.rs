@@ -16,12 +16,11 @@ pub const TURN: usize = 8 << 10;
 /// What submits a turn, in a write of its own.
 pub const ENTER: &[u8] = b"\r";
 
-/// How a message is marked that may have been shown before.
-pub(crate) const REPEAT: &str = " (repeat: may have been shown before)";
-
 /// A terminal in its usual mode takes no line of 4,096 bytes or more.
 const LONGEST_PATH: usize = 3_000;
 const SUBJECT: usize = 80;
+/// How a message is marked that may have been shown before.
+pub(crate) const REPEAT: &str = " (repeat: may have been shown before)";
 const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
 /// How a program takes text.

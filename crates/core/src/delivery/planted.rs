@@ -30,6 +30,16 @@ impl Desk {
         vec![Effect::Write { ids }]
     }
 
+    /// The receipt, before the text.
+    pub(super) fn offers_too_early(&mut self, flight: Flight, ids: Vec<MessageId>) -> Vec<Effect> {
+        self.phase = Phase::Writing(flight);
+        let offered = Effect::Offered {
+            ids: ids.clone(),
+            evidence: "sent".to_owned(),
+        };
+        vec![offered, Effect::Write { ids }]
+    }
+
     /// A rest of hours.
     pub(super) fn rests_for_long(&mut self, now: Moment, why: String) {
         self.phase = Phase::Resting {
@@ -53,13 +63,4 @@ impl Desk {
             ..self.clone()
         }
     }
-}
-
-/// The receipt, before the text.
-pub(super) fn offers_too_early(ids: Vec<MessageId>) -> Vec<Effect> {
-    let offered = Effect::Offered {
-        ids: ids.clone(),
-        evidence: "sent".to_owned(),
-    };
-    vec![offered, Effect::Write { ids }]
 }

@@ -13,39 +13,32 @@ const ENOUGH: u32 = 5_000;
 /// Everything that a script puts off is due within this.
 const LONGEST: Duration = Duration::from_secs(1_800);
 
+struct Limits {
+    time: Duration,
+    steps: u32,
+}
+
 impl Play {
     /// From here on all goes well: the disk works, the agent reads and asks nothing, the person
     /// submits what was typed and lets go. Everything must come to its end.
     pub(super) fn end_well(&mut self) -> Checked {
         self.trace.note(|| "from here on all goes well".to_owned());
         self.journal.disk = Disk::Works;
-        let until = self.now.mono + LONGEST;
-        let begun = self.steps;
-        // Once for what is left; once more for what a session has left to the next.
-        for _ in 0..2 {
+        let limits = Limits {
+            time: self.now.mono + LONGEST,
+            steps: self.steps + ENOUGH,
+        };
+        loop {
             self.start()?;
-            self.ring()?;
-            while self.now.mono < until {
-                self.be_kind()?;
-                // In turn, so that nobody waits for good.
-                while let Some(next) = nth(&self.next(), self.steps as u8).copied() {
-                    Law::NothingStarved.holds(
-                        self.steps - begun < ENOUGH,
-                        || "it goes on and on, in circles",
-                    )?;
-                    self.step(next)?;
-                    if self.session.is_none() {
-                        self.start()?;
-                    }
-                }
-                let Some(at) = self.wakeup().filter(|at| *at < until) else {
-                    break;
-                };
-                self.pass(at.saturating_sub(self.now.mono));
-                self.wake()?;
-            }
+            self.run_down(&limits)?;
+            // The slow tick is there for bells that never rang, and for nothing else; the next
+            // session for receipts that this one could not record.
             if self.session.as_ref().is_some_and(Session::has_given_up) {
                 self.kill();
+            } else if std::mem::take(&mut self.has_missed_bell) {
+                self.ring()?;
+            } else {
+                break;
             }
         }
         for (id, known) in self.oracle.ledger.all() {
@@ -54,6 +47,27 @@ impl Play {
             })?;
         }
         Ok(())
+    }
+
+    /// Goes on until nothing is left to do, and nobody wants to be woken.
+    fn run_down(&mut self, limits: &Limits) -> Checked {
+        loop {
+            self.be_kind()?;
+            // In turn, so that nobody waits for good.
+            while let Some(next) = nth(&self.next(), self.steps as u8).copied() {
+                Law::NothingStarved.holds(
+                    self.steps < limits.steps,
+                    || "it goes on and on, in circles",
+                )?;
+                self.step(next)?;
+                self.start()?;
+            }
+            match self.wakeup().filter(|at| *at < limits.time) {
+                Some(at) => self.pass(at.saturating_sub(self.now.mono)),
+                None => return Ok(()),
+            }
+            self.wake()?;
+        }
     }
 
     fn be_kind(&mut self) -> Checked {

@@ -63,6 +63,10 @@ impl Known {
         }
     }
 
+    pub(super) fn goes_alone(&self) -> bool {
+        self.raw || self.priority == Priority::Interrupt
+    }
+
     pub(super) fn has_ended(&self, now: Timestamp) -> bool {
         let runs_out = self.expires_at.is_some_and(|gone| gone <= now);
         self.ended.is_some() || (runs_out && !self.seen && !self.offering)

@@ -2,7 +2,7 @@
 //! and judges by rules of its own, written down once more and as plainly as the design has them.
 
 use super::law::{Checked, Law};
-use super::ledger::Ledger;
+use super::ledger::{Known, Ledger};
 use crate::activity::Activity;
 use crate::delivery::{Decision, Desk, Effect, Event, PausedBy};
 use crate::id::MessageId;
@@ -162,14 +162,12 @@ impl Oracle {
         open.sort_by_key(|(_, known)| known.place());
         let input = desk.input();
         let mut bytes = 0;
-        let fits = |(at, (letter, known)): &(usize, &(&Letter, &super::ledger::Known))| {
+        let fits = |(at, (letter, known)): &(usize, &(&Letter, &Known))| {
             bytes += turn::size(letter, input, PATH.len());
-            let is_alone = known.raw || known.priority == Priority::Interrupt;
-            *at == 0 || (input == Input::Pasted && !is_alone && bytes <= turn::TURN)
+            let joins = input == Input::Pasted && !known.goes_alone() && bytes <= turn::TURN;
+            *at == 0 || joins
         };
-        let goes_alone = open
-            .first()
-            .is_some_and(|(_, known)| known.raw || known.priority == Priority::Interrupt);
+        let goes_alone = open.first().is_some_and(|(_, known)| known.goes_alone());
         let most = if goes_alone { 1 } else { open.len() };
         let turn = open.iter().take(most).enumerate().take_while(fits);
         turn.map(|(_, (letter, _))| letter.message.id).collect()
@@ -193,7 +191,9 @@ impl Oracle {
                 let is_starting = desk.activity().activity == Activity::Starting;
                 Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")
             }
+            // Whoever presses it knows for which messages: see [`Oracle::may_type`].
             Effect::Enter => Ok(()),
+            // Judged as facts.
             Effect::Offered { .. } | Effect::Withdraw { .. } | Effect::Uncertain { .. } => Ok(()),
         }
     }

@@ -50,6 +50,8 @@ pub(super) struct Play {
     words: Vec<MessageId>,
     turns: Vec<Vec<MessageId>>,
     pub(super) drafts: Vec<Draft>,
+    /// Something was stored, and the session was not told.
+    pub(super) has_missed_bell: bool,
     runs: u128,
     pub(super) trace: Trace,
 }
@@ -81,6 +83,7 @@ impl Play {
             words: Vec::new(),
             turns: Vec::new(),
             drafts: Vec::new(),
+            has_missed_bell: false,
             runs: 0,
             trace,
         }
@@ -300,6 +303,7 @@ impl Play {
         if self.journal.start(self.now, &begun).is_ok() {
             self.oracle.begin();
             self.session = Some(Session::new(self.nature, self.now, begun.run));
+            self.has_missed_bell = false;
         }
         self.ring()
     }

@@ -72,9 +72,11 @@ impl Play {
                 self.senders[n].stored = Some(id);
                 self.ring()?;
             }
-            (Ok(Posted::Stands(_) | Posted::Stood(_) | Posted::Refused) | Err(_), _) => {
+            (Ok(Posted::Stands(_) | Posted::Stood(_)), Way::Killed) => {
                 self.senders.remove(n);
+                self.has_missed_bell = true;
             }
+            (Ok(Posted::Refused) | Err(_), _) => drop(self.senders.remove(n)),
         }
         Ok(())
     }

@@ -105,9 +105,6 @@ pub(crate) struct Clerk {
     /// Whether there is a reason to look.
     is_stale: bool,
     lease: Option<Lease>,
-    /// The letters of the turn that is under way, as they stood when it was begun. Once its offer is
-    /// recorded, nobody finds them among what is pending.
-    turn: Vec<Letter>,
     /// How many errands are under way.
     errands: usize,
     reports: mpsc::Sender<Report>,
@@ -147,7 +144,6 @@ impl Clerk {
             trouble: None,
             is_stale: true,
             lease: None,
-            turn: Vec::new(),
             errands: 0,
             reports,
             reported,
@@ -335,13 +331,12 @@ impl Clerk {
             match effect {
                 Effect::Key(key) => self.shared.keyboard.try_type_in(Typed::Bytes(key)),
                 Effect::Offer { ids } => {
-                    self.turn = letters(&self.view.pending.due, &ids);
                     // What is known of the mail is old as soon as this is recorded.
                     self.outdate();
                     self.send(errands::offer(shared, ids));
                 }
                 Effect::Write { ids } => {
-                    let letters = letters(&self.turn, &ids);
+                    let letters = self.letters(&ids);
                     let input = self.desk.input();
                     if let Some(lease) = self.lease.clone() {
                         self.send(errands::write(shared, lease, letters, input));
@@ -371,6 +366,15 @@ impl Clerk {
         });
     }
 
+    /// The letters of a turn, in its order.
+    fn letters(&self, ids: &[MessageId]) -> Vec<Letter> {
+        let due = &self.view.pending.due;
+        ids.iter()
+            .filter_map(|id| due.iter().find(|letter| letter.message.id == *id))
+            .cloned()
+            .collect()
+    }
+
     fn hear(&mut self, report: Report) {
         self.errands -= 1;
         match report {
@@ -387,14 +391,6 @@ impl Clerk {
         self.outdate();
         self.is_stale = true;
     }
-}
-
-/// The letters of a turn, in its order.
-fn letters(among: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
-    ids.iter()
-        .filter_map(|id| among.iter().find(|letter| letter.message.id == *id))
-        .cloned()
-        .collect()
 }
 
 fn far() -> Instant {
