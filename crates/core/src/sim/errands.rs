@@ -3,6 +3,7 @@
 
 use super::agent::Saw;
 use super::law::{Checked, Law};
+use super::planted::{self, Bug};
 use super::reasons;
 use super::session::{Going, Look, Offering, Receipt, Session, Stroke, World};
 use super::terminal::{Done, Piece, Waiting};
@@ -142,10 +143,14 @@ impl Session {
                     self.terminal.queue.push_back(Waiting::Turn);
                 }
                 Effect::Write { ids } => {
+                    if planted::is(Bug::TurnLookedUpLate) {
+                        self.turn.letters = self.letters(&ids);
+                    }
                     let is_in = |id: &MessageId| ids.contains(id);
                     self.turn.letters.retain(|l| is_in(&l.message.id));
                     self.turn.no = world.turns.len();
                     self.turn.input = Some(self.desk.input());
+                    self.turn.ids.clone_from(&ids);
                     world.turns.push(ids);
                     self.stroke = Some(Stroke::First);
                 }
@@ -223,7 +228,8 @@ impl Session {
         match self.stroke.take() {
             Some(Stroke::First) => {
                 let input = self.turn.input.unwrap_or(Input::Typed);
-                world.oracle.writes(&self.turn.letters, input)?;
+                let ids = &world.turns[no];
+                world.oracle.writes(ids, &self.turn.letters, input)?;
                 if self.turn.letters.iter().any(crate::mail::Letter::is_repeat) {
                     world.trace.note(|| "  marked as a repeat".to_owned());
                 }

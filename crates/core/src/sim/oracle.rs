@@ -216,7 +216,12 @@ impl Oracle {
     }
 
     /// The text of a turn goes in: its first bytes, for these messages.
-    pub(super) fn writes(&mut self, letters: &[Letter], input: Input) -> Checked {
+    pub(super) fn writes(
+        &mut self,
+        ids: &[MessageId],
+        letters: &[Letter],
+        input: Input,
+    ) -> Checked {
         let entries: Vec<_> = letters
             .iter()
             .map(|letter| turn::Entry {
@@ -226,15 +231,15 @@ impl Oracle {
             .collect();
         let text = turn::render(&entries, input);
         let text = String::from_utf8_lossy(&text);
-        for letter in letters {
-            let id = letter.message.id;
+        for id in ids.iter().copied() {
             Law::NothingDoubled.holds(self.ledger.is_open(id), || {
                 format!("{} is written, and no offer of it is on record", id.id8())
             })?;
             let is_raw = self.is_raw(id);
+            let is_in = letters.iter().any(|letter| letter.message.id == id);
             let header = format!("id: {}", id.id8());
             let rest = text.split_once(&header).map(|(_, rest)| rest);
-            Law::NothingLost.holds(is_raw || rest.is_some(), || {
+            Law::NothingLost.holds(is_in && (is_raw || rest.is_some()), || {
                 format!("{} is not in its turn", id.id8())
             })?;
             let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));

@@ -7,6 +7,8 @@ use std::cell::Cell;
 pub(crate) enum Bug {
     /// A sender hears "ok" before its message is synced.
     AnsweredUnsynced,
+    /// What a turn holds is looked up when it is written: by then it is pending no more.
+    TurnLookedUpLate,
     /// The text is typed before the journal knows of the offer.
     WrittenFirst,
     /// "Offered" is recorded when the write begins.

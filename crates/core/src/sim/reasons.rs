@@ -123,8 +123,11 @@ pub(super) fn wakeups(now: Moment, desk: &Desk, view: &[Letter]) -> Checked {
     };
     let mut later = desk.clone();
     let effects = later.on(then, Event::Tick);
-    let is_same = later.next(then, view) == desk.next(now, view);
-    Law::WakeupsAreTrue.holds(effects.is_empty() && is_same, || {
-        format!("before {next:?} something changes by the clock: {effects:?}")
+    let (now_due, then_due) = (desk.next(now, view), later.next(then, view));
+    Law::WakeupsAreTrue.holds(effects.is_empty() && now_due == then_due, || {
+        format!(
+            "it is to be woken at {next:?}; before, by the clock alone, {now_due:?} becomes \
+             {then_due:?}, and it wants {effects:?}"
+        )
     })
 }

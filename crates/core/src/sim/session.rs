@@ -161,8 +161,8 @@ impl Session {
 
     /// Whether a message is in somebody's hands, or was left in the journal for the next session.
     pub(super) fn is_busy_with(&self, id: MessageId) -> bool {
-        let in_turn = (self.offering.is_some() || self.desk.is_writing())
-            && self.turn.letters.iter().any(|l| l.message.id == id);
+        let in_turn =
+            (self.offering.is_some() || self.desk.is_writing()) && self.turn.ids.contains(&id);
         let in_receipt = self.receipts.iter().any(|r| r.ids.contains(&id));
         in_turn || in_receipt || self.given_up.contains(&id)
     }

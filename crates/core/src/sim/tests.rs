@@ -47,13 +47,21 @@ fn report(what: &str, script: &Script, broken: &Broken) -> String {
     )
 }
 
-fn expect_good(seed: u64) {
+/// What is wrong with a seed, in full.
+fn verdict(seed: u64) -> Result<(), String> {
     let script = Script::from_seed(seed);
-    if let Some(broken) = fails(&script) {
-        panic!(
-            "{}\nreplay: PH_SIM_SEED={seed} cargo test -p posthaste-core every_seed -- --nocapture",
-            report(&format!("seed {seed}"), &script, &broken)
-        );
+    let Some(broken) = fails(&script) else {
+        return Ok(());
+    };
+    let report = report(&format!("seed {seed}"), &script, &broken);
+    Err(format!(
+        "{report}\nreplay: PH_SIM_SEED={seed} cargo test -p posthaste-core every_seed -- --nocapture"
+    ))
+}
+
+fn expect_good(seed: u64) {
+    if let Err(report) = verdict(seed) {
+        panic!("{report}");
     }
 }
 
@@ -161,6 +169,36 @@ fn runs_meet_what_they_must_survive() {
 }
 
 #[test]
+fn a_seed_is_the_same_run_every_time() {
+    let run = |seed| {
+        let (_, trace, steps) = play(&Script::from_seed(seed), Trace::kept());
+        (trace.text(), steps)
+    };
+    for seed in 0..20 {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+    assert_ne!(run(0), run(1));
+}
+
+#[test]
+fn a_failure_names_its_seed_its_law_and_its_replay() {
+    let report = planted::with(Bug::OfferedTooEarly, || {
+        (0..WITHIN).find_map(|s| verdict(s).err())
+    });
+    let report = report.expect("a bug that is planted");
+    for part in [
+        "seed ",
+        "NoClaimBeyondProof: ",
+        "the desk wants Offered",
+        "fact: offered",
+        "lines are left",
+        "replay: PH_SIM_SEED=",
+    ] {
+        assert!(report.contains(part), "no '{part}' in:\n{report}");
+    }
+}
+
+#[test]
 fn planted_bugs_are_found() {
     let check = |bug: Bug, laws: &[Law]| {
         planted::with(bug, || {
@@ -185,6 +223,7 @@ fn planted_bugs_are_found() {
         });
     };
     check(Bug::AnsweredUnsynced, &[Law::OnDiskFirst]);
+    check(Bug::TurnLookedUpLate, &[Law::NothingLost]);
     check(Bug::WrittenFirst, &[Law::NothingDoubled]);
     check(Bug::OfferedTooEarly, &[Law::NoClaimBeyondProof]);
     check(Bug::TypedAgain, &[Law::NothingDoubled]);
