@@ -17,6 +17,9 @@ mod tests;
 #[cfg(test)]
 mod tests_screen;
 
+#[cfg(test)]
+mod planted;
+
 pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
 use crate::activity::{Activity, Judgement};
@@ -165,6 +168,7 @@ impl Desk {
 
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
+        planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
         let phase = match &self.phase {
             Phase::Breaking { until, .. }
             | Phase::Confirming { until, .. }
@@ -258,6 +262,7 @@ impl Desk {
 
     /// Something happened.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+        planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
         self.judge.tick(now);
         self.drafting.tick(now, &self.manner.harness.draft);
         match event {
@@ -360,7 +365,8 @@ impl Desk {
             return Vec::new();
         }
         match (self.activity().activity, &mut self.dialog) {
-            (Activity::Idle, _) => self.record(flight),
+            // One that leaves its input unread has not stopped, however silent it is.
+            (Activity::Idle, _) if self.unread.is_none() => self.record(flight),
             (_, _) if now.mono < until => Vec::new(),
             (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
             // Nothing is typed into an open question.
@@ -370,13 +376,18 @@ impl Desk {
                 Vec::new()
             }
             (
-                Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited,
+                Activity::Starting
+                | Activity::Idle
+                | Activity::Working
+                | Activity::Blocked(_)
+                | Activity::Exited,
                 _,
             ) => self.record(flight),
         }
     }
 
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
+        planted!(WrittenFirst => return self.writes_first(flight));
         let effect = flight.offer();
         self.phase = Phase::Recording(flight);
         vec![effect]
@@ -405,6 +416,7 @@ impl Desk {
         if flight.lane == Lane::Raw && self.has_no_question() {
             return vec![take_back(ids, answer::GONE)];
         }
+        planted!(OfferedTooEarly => return self.offers_too_early(flight, ids));
         let rest = match self.input {
             Input::Typed => ids.split_off(1),
             Input::Pasted => Vec::new(),
@@ -416,6 +428,7 @@ impl Desk {
 
     /// An offer that has not begun. What barred it is told by an event of its own.
     fn let_go(&mut self, now: Moment) {
+        planted!(NeverLetsGo => return);
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Free;
         } else if let Phase::Resuming(flight) = &self.phase {
@@ -427,6 +440,7 @@ impl Desk {
     }
 
     fn rest(&mut self, now: Moment, why: String) {
+        planted!(GivesUpOnDisk => return self.rests_for_long(now, why));
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Resting {
                 since: now,
@@ -448,6 +462,7 @@ impl Desk {
     /// Why Enter is not pressed after a text that is written. A pause is no reason: what is under
     /// way is brought to its end.
     fn withheld(&self, flight: &Flight) -> Option<Rule> {
+        planted!(EnterIntoQuestion => return None);
         match (self.activity().activity, flight.lane) {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)

@@ -44,6 +44,7 @@ impl Rule {
 impl Desk {
     /// The rule that holds messages of a lane, if one does.
     pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        planted!(TypedWhileStarting => if self.is_starting() { return None; });
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.unread.is_some();
@@ -77,6 +78,8 @@ impl Desk {
     /// What must never be written into, however far an offer has come. That holds for interrupts
     /// too, unless the harness knows a way to put a person's input aside and bring it back.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
+        planted!(DraftIgnored => if self.draft.is_some() { return self.without_draft().barrier(lane); });
+        planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
             (_, _) if !self.pauses.is_empty() => Some(Rule::Paused),
@@ -88,13 +91,16 @@ impl Desk {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
-            (Activity::Starting | Activity::Idle | Activity::Working, _) => None,
+            // The question that a raw message was to answer has gone meanwhile.
+            (Activity::Starting, _) => Some(Rule::Starting),
+            (Activity::Idle | Activity::Working, _) => None,
         }
     }
 
     /// What holds a message now, of those that are `pending`; nothing where it is in the turn
     /// that goes next, or beyond being held.
     pub fn hold(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
+        planted!(NoReason => if self.is_working() { return None; });
         if let Some(hold) = why::not_before(letter, now.wall) {
             return Some(hold);
         }
