@@ -29,6 +29,8 @@ pub(super) struct Drafting {
     rests: bool,
     /// The keys that should have emptied the box did not.
     stuck: bool,
+    /// When the box was last in sight it was empty, and nobody has typed since.
+    was_empty: bool,
     /// An interrupt key was pressed on an empty box: what fills it is put back by the program.
     put_back: bool,
     /// What we wrote and no Enter has submitted.
@@ -41,6 +43,7 @@ impl Drafting {
         self.keys = Some(Typing { since, last: now });
         self.rests = false;
         self.stuck = false;
+        self.was_empty = false;
         self.put_back = false;
     }
 
@@ -59,6 +62,11 @@ impl Drafting {
         if !is_left && field != Field::Unseen {
             self.left = None;
         }
+        self.was_empty = match field {
+            Field::Empty => true,
+            Field::Holds(_) => false,
+            Field::Unseen => self.was_empty,
+        };
         self.field = field;
         self.changed = Some(now);
         self.rests = false;
@@ -84,7 +92,7 @@ impl Drafting {
     }
 
     pub(super) fn interrupted(&mut self) {
-        self.put_back = self.keys.is_none() && !self.is_shown();
+        self.put_back = self.keys.is_none() && self.was_empty;
     }
 
     pub(super) fn stays(&mut self) {

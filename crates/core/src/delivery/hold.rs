@@ -1,6 +1,6 @@
 //! The rules that hold a message back, and what is said of them.
 
-use super::{Desk, Lane, PausedBy, Phase};
+use super::{Before, Desk, Lane, PausedBy, Phase};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -78,7 +78,7 @@ impl Desk {
     /// What must never be written into, however far an offer has come. That holds for interrupts
     /// too, unless the harness knows a way to put a person's input aside and bring it back.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
-        planted!(DraftIgnored => if self.draft.is_some() { return self.without_draft().barrier(lane); });
+        planted!(DraftIgnored => if self.has_draft() { return self.without_draft().barrier(lane); });
         planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
@@ -190,14 +190,14 @@ impl Desk {
             }));
         }
         match &self.phase {
-            Phase::Breaking { flight, keys, .. } if is_in(flight) => Some(Some(Hold {
-                rule: "interrupting",
-                since: flight.since.wall,
-                reason: "it interrupts what the agent is doing, and waits for that to stop"
-                    .to_owned(),
-                evidence: format!("the interrupt key was pressed {keys} time(s)"),
-                release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
-            })),
+            Phase::Breaking { flight, keys, .. } if is_in(flight) => {
+                Some(Some(interrupting(flight, *keys)))
+            }
+            // Nothing of it is typed yet.
+            Phase::Looking {
+                flight,
+                before: Before::Key(keys),
+            } if is_in(flight) => Some(Some(interrupting(flight, keys.saturating_sub(1)))),
             Phase::Written { flight, .. } if is_in(flight) => {
                 let withheld = self.withheld(flight);
                 Some(withheld.map(|rule| self.describe(rule, letter)))
@@ -352,6 +352,16 @@ impl Desk {
             Lane::Raw | Lane::Normal | Lane::Idle => "",
         };
         format!("the program waits for an answer ({what}){stays}")
+    }
+}
+
+fn interrupting(flight: &super::Flight, keys: u8) -> Hold {
+    Hold {
+        rule: "interrupting",
+        since: flight.since.wall,
+        reason: "it interrupts what the agent is doing, and waits for that to stop".to_owned(),
+        evidence: format!("the interrupt key was pressed {keys} time(s)"),
+        release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
     }
 }
 

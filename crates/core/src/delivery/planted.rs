@@ -1,13 +1,9 @@
 //! What a desk does wrong where a bug is planted in it; see `sim::planted`. In tests alone.
 
-use super::{Desk, Effect, Event, Flight, MessageId, Moment, Pause, Phase};
+use super::{Desk, Drafting, Effect, Event, Flight, MessageId, Moment, Pause, Phase};
 use crate::activity::Activity;
 
 impl Desk {
-    pub(super) fn is_starting(&self) -> bool {
-        self.activity().activity == Activity::Starting
-    }
-
     pub(super) fn is_working(&self) -> bool {
         self.activity().activity == Activity::Working
     }
@@ -51,7 +47,7 @@ impl Desk {
 
     pub(super) fn without_draft(&self) -> Self {
         Self {
-            draft: None,
+            drafting: Drafting::default(),
             ..self.clone()
         }
     }

@@ -265,7 +265,8 @@ impl Desk {
             flight,
             until: now.mono + self.manner.harness.submit.retry_after.get(),
         };
-        Vec::new()
+        // The screen may have shown it before the terminal told that it has the key.
+        self.confirm(now)
     }
 
     /// Whether the box still holds what was written.
@@ -276,6 +277,32 @@ impl Desk {
                 flight.shown.as_ref() == Some(text) && aside != Some(text)
             }
             Field::Empty | Field::Unseen => false,
+        }
+    }
+
+    /// Whether it matters that the program has read all that was typed: if not, Enter may have no
+    /// effect yet.
+    pub fn awaits_reading(&self) -> bool {
+        match self.phase {
+            Phase::Confirming { .. }
+            | Phase::Looking {
+                before: Before::Retry,
+                ..
+            } => true,
+            Phase::Free
+            | Phase::Breaking { .. }
+            | Phase::Recording(_)
+            | Phase::Preparing { .. }
+            | Phase::Writing(_)
+            | Phase::Written { .. }
+            | Phase::Looking {
+                before: Before::Key(_) | Before::Text | Before::Enter,
+                ..
+            }
+            | Phase::Resuming(_)
+            | Phase::Entering(_)
+            | Phase::Restoring { .. }
+            | Phase::Resting { .. } => false,
         }
     }
 
@@ -311,6 +338,10 @@ impl Desk {
                 flight,
                 "; a question opened, and the text may not be submitted",
             );
+        }
+        // The first may still be read, and another would go to whatever comes after it.
+        if self.unread.is_some() {
+            return self.leave(now, flight, "; the program has not read its Enter yet");
         }
         if flight.enters > self.manner.harness.submit.retries {
             return self.leave(now, flight, "; the input box still holds it");

@@ -1,8 +1,9 @@
 //! How every run ends: from some point on all goes well, and everything must come to its end.
 
 use super::law::{Checked, Law};
+use super::ledger::Known;
 use super::play::{Play, nth};
-use super::script::{Act, Deed, Disk, releases};
+use super::script::{Deed, Disk, releases};
 use super::session::Session;
 use super::terminal::{Piece, Waiting};
 use crate::delivery::Event;
@@ -41,7 +42,12 @@ impl Play {
                 break;
             }
         }
-        for (id, known) in self.oracle.ledger.all() {
+        if let Some(session) = &self.session {
+            let (_, aside) = session.agent.draft();
+            Law::CannotAct.holds(aside == 0, || "a draft is put aside for good")?;
+        }
+        let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
+        for (id, known) in self.oracle.ledger.all().filter(is_ours) {
             Law::NothingStarved.holds(known.is_settled(self.now.wall), || {
                 format!("{} never reaches its agent: {known:?}", id.id8())
             })?;
@@ -64,7 +70,12 @@ impl Play {
             }
             match self.wakeup().filter(|at| *at < limits.time) {
                 Some(at) => self.pass(at.saturating_sub(self.now.mono)),
-                None => return Ok(()),
+                None => {
+                    self.be_kind()?;
+                    if self.next().is_empty() {
+                        return Ok(());
+                    }
+                }
             }
             self.wake()?;
         }
@@ -76,13 +87,12 @@ impl Play {
         };
         session.agent.behave();
         session.terminal.is_breaking = false;
-        // A text that waits for its Enter keeps the keyboard: no key can answer then.
-        if session.terminal.is_leased {
-            session.agent.act(Act::Unask);
-        }
         let is_asked = session.agent.question.is_some();
         let has_typed = !session.terminal.queue.is_empty();
-        if (session.terminal.has_draft || is_asked) && !has_typed {
+        // What nobody else will submit: a draft, or a text that Enter did not.
+        let told = &world.oracle.told;
+        let is_left = told.is_shown() && !told.is_parked && !session.desk.is_writing();
+        if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
             let answer = Waiting::Piece(Piece::Submit);
             session.terminal.queue.push_back(answer);
         }

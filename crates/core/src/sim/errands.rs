@@ -5,10 +5,14 @@ use super::agent::Saw;
 use super::law::{Checked, Law};
 use super::planted::{self, Bug};
 use super::reasons;
-use super::session::{Going, Look, Offering, Receipt, Session, Stroke, World};
+use super::harness::Stroked;
+use super::session::{
+    Begin, Cargo, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
+};
 use super::terminal::{Done, Piece, Waiting};
 use crate::delivery::{Decision, Effect, Event, REST};
 use crate::id::MessageId;
+use crate::mail::Letter;
 use crate::offer::Said;
 use crate::session::Ending;
 use crate::turn::Input;
@@ -30,8 +34,8 @@ impl Session {
             Going::Receipt(n) => self.record(n, world),
             Going::Look => self.go_on_looking(world),
             Going::Draft => {
-                self.told_draft = self.terminal.has_draft;
-                let event = if self.told_draft {
+                self.terminal.is_draft_news = false;
+                let event = if self.terminal.has_draft {
                     Event::Draft
                 } else {
                     Event::DraftGone
@@ -42,9 +46,19 @@ impl Session {
                 self.agent.has_written = false;
                 self.tell(Event::Output, world)?;
             }
-            Going::Screen => {
+            Going::Question => {
                 self.told_question.clone_from(&self.agent.question);
                 self.tell(Event::Dialog(self.told_question.clone()), world)?;
+            }
+            Going::Screen => self.glance(world),
+            Going::Seen => {
+                self.is_news = false;
+                self.tell(Event::Seen(self.sighted.clone()), world)?;
+            }
+            Going::Peek => self.go_on_peeking(world)?,
+            Going::Forget => {
+                let forget = Waiting::Forget(self.terminal.keys);
+                self.terminal.queue.push_back(forget);
             }
             Going::Read => self.read(world)?,
             Going::Exit => self.notice_exit(world)?,
@@ -88,7 +102,8 @@ impl Session {
         }
         let is_unread = self.terminal.is_unread();
         let is_told = self.desk.unread_for(now).is_some();
-        if !self.view.is_empty() && !self.desk.is_writing() && is_unread != is_told {
+        let has_more = self.has_more_to_type() && !self.desk.is_writing();
+        if (has_more || self.desk.awaits_reading()) && is_unread != is_told {
             self.tell(Event::Unread(is_unread), world)?;
         }
         self.act(world)?;
@@ -97,18 +112,20 @@ impl Session {
 
     /// Begins with what is due.
     fn act(&mut self, world: &mut World<'_>) -> Checked {
+        if self.is_fresh {
+            let lapsed = self.desk.lapsed(world.now, &self.view);
+            self.perform(lapsed, world)?;
+        }
         if self.is_about_to_look() {
             return Ok(());
         }
         let chosen = self.desk.next(world.now, &self.view);
-        world
-            .oracle
-            .begins(world.now, &self.desk, &self.view, &chosen)?;
-        let Decision::Offer { ids, .. } = &chosen else {
-            return Ok(());
+        let (desk, view) = (&self.desk, &self.view);
+        world.oracle.begins(world.now, desk, view, &chosen)?;
+        let effects = match chosen {
+            Decision::Offer { .. } => self.desk.act(world.now, &self.view),
+            Decision::Wait { .. } => self.desk.remind(world.now, &self.owed),
         };
-        self.turn.letters = self.letters(ids);
-        let effects = self.desk.act(world.now, &self.view);
         self.perform(effects, world)
     }
 
@@ -116,9 +133,17 @@ impl Session {
         world
             .trace
             .note(|| format!("  {} the desk hears {event:?}", clock(world.now.mono)));
-        world.oracle.tell(world.now, &event);
+        world.oracle.told.tell(world.now, &event);
         let effects = self.desk.on(world.now, event);
-        self.perform(effects, world)
+        self.perform(effects, world)?;
+        world.oracle.told.looked = None;
+        // Also where a turn has to wait: whoever is to answer a question needs the keyboard.
+        let is_held = self.offering.is_some() || self.stroke.is_some();
+        if !self.desk.is_writing() && !is_held {
+            self.terminal.is_leased = false;
+            return world.oracle.gives_back(&self.turn);
+        }
+        Ok(())
     }
 
     fn perform(&mut self, effects: Vec<Effect>, world: &mut World<'_>) -> Checked {
@@ -126,40 +151,30 @@ impl Session {
             world
                 .trace
                 .note(|| format!("  {} the desk wants {effect:?}", clock(world.now.mono)));
-            world.oracle.does(&self.desk, &effect)?;
+            world.oracle.does(&self.desk, &effect, &self.turn)?;
             match effect {
                 Effect::Key(_) => {
                     let key = Waiting::Piece(Piece::Break);
                     self.terminal.queue.push_back(key);
                 }
                 Effect::Offer { ids } => {
-                    // What is known of the mail is old as soon as this is recorded.
-                    self.is_fresh = false;
-                    if let Some(look) = &mut self.look {
-                        look.is_fresh = false;
+                    let letters = letters(&self.view, &ids);
+                    self.begin(Begin::Offer, ids, letters);
+                }
+                Effect::Remind { ids } => {
+                    let letters = letters(&self.owed, &ids);
+                    self.begin(Begin::Reminder, ids, letters);
+                }
+                Effect::Resume => {
+                    if let Some(parked) = self.parked.take() {
+                        self.turn = parked;
                     }
-                    self.turn.ids = ids;
-                    self.offering = Some(Offering::Asked);
-                    self.terminal.queue.push_back(Waiting::Turn);
+                    self.take_keyboard(Begin::Resume, false);
                 }
-                Effect::Write { ids } => {
-                    if planted::is(Bug::TurnLookedUpLate) {
-                        self.turn.letters = self.letters(&ids);
-                    }
-                    let is_in = |id: &MessageId| ids.contains(id);
-                    self.turn.letters.retain(|l| is_in(&l.message.id));
-                    self.turn.no = world.turns.len();
-                    self.turn.input = Some(self.desk.input());
-                    self.turn.ids.clone_from(&ids);
-                    world.turns.push(ids);
-                    self.stroke = Some(Stroke::First);
-                }
-                Effect::Enter => {
-                    let is_raw = |l: &crate::mail::Letter| l.message.envelope.raw;
-                    let is_raw = self.turn.letters.iter().all(is_raw);
-                    world.oracle.may_type(&self.desk, is_raw, "Enter")?;
-                    self.stroke = Some(Stroke::Enter);
-                }
+                Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),
+                Effect::Enter => self.stroke = Some(Stroke::Enter),
+                Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
+                Effect::Look => self.peek = Some(Peek::Asked),
                 Effect::Offered { ids, evidence } => {
                     let route = ROUTE.to_owned();
                     self.owe(ids, Said::Offered { route, evidence }, world);
@@ -170,12 +185,65 @@ impl Session {
                 Effect::Uncertain { ids, reason } => {
                     self.owe(ids, Said::Uncertain { reason }, world);
                 }
+                Effect::Fail { ids, reason } => {
+                    self.outdate();
+                    self.owe(ids, Said::Failed { reason }, world);
+                }
             }
         }
         Ok(())
     }
 
+    fn begin(&mut self, what: Begin, ids: Vec<MessageId>, letters: Vec<Letter>) {
+        // What is known of the mail is old as soon as this is recorded.
+        self.is_fresh = false;
+        if let Some(look) = &mut self.look {
+            look.is_fresh = false;
+        }
+        let turn = Turn {
+            cargo: match what {
+                Begin::Offer | Begin::Resume => Cargo::Messages,
+                Begin::Reminder => Cargo::Reminder,
+            },
+            no: 0,
+            ids,
+            letters,
+            input: None,
+            is_open: false,
+            is_whole: false,
+            enters: 0,
+        };
+        let last = std::mem::replace(&mut self.turn, turn);
+        if last.is_open {
+            self.parked = Some(last);
+        }
+        self.take_keyboard(what, self.desk.puts_aside());
+    }
+
+    fn take_keyboard(&mut self, what: Begin, puts_aside: bool) {
+        self.offering = Some(Offering::Asked(what));
+        let turn = Waiting::Turn { puts_aside };
+        self.terminal.queue.push_back(turn);
+    }
+
+    fn write(&mut self, ids: Vec<MessageId>, world: &mut World<'_>) {
+        if planted::is(Bug::TurnLookedUpLate) {
+            self.turn.letters = letters(&self.view, &ids);
+        }
+        let is_in = |id: &MessageId| ids.contains(id);
+        self.turn.letters.retain(|l| is_in(&l.message.id));
+        self.turn.is_open = true;
+        self.turn.no = world.turns.len();
+        self.turn.input = Some(self.desk.input());
+        self.turn.ids.clone_from(&ids);
+        world.turns.push(ids);
+        self.stroke = Some(Stroke::First);
+    }
+
     fn owe(&mut self, ids: Vec<MessageId>, said: Said, world: &World<'_>) {
+        if ids.iter().any(|id| self.turn.ids.contains(id)) {
+            self.turn.is_open = false;
+        }
         self.receipts.push(Receipt {
             ids,
             said,
@@ -184,78 +252,107 @@ impl Session {
         });
     }
 
-    /// The letters of a turn, in its order.
-    fn letters(&self, ids: &[MessageId]) -> Vec<crate::mail::Letter> {
-        ids.iter()
-            .filter_map(|id| self.view.iter().find(|letter| letter.message.id == *id))
-            .cloned()
-            .collect()
-    }
-
     fn type_next(&mut self, world: &mut World<'_>) -> Checked {
-        match self.terminal.type_next() {
-            Some(Done::Wrote(_)) => world.oracle.types()?,
-            Some(Done::Granted) => self.offering = Some(Offering::Granted),
-            Some(Done::HasDraft) => self.offering = Some(Offering::Said(Event::Barred)),
-            None => {}
+        match (self.terminal.type_next(), &self.offering) {
+            (Some(Done::Wrote(piece)), _) => {
+                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
+                    self.typed_at = world.now.mono;
+                }
+                world.oracle.types()?;
+            }
+            (Some(Done::Granted), Some(Offering::Asked(what))) => {
+                self.offering = Some(Offering::Granted(*what));
+            }
+            (Some(Done::HasDraft), _) => self.offering = Some(Offering::Said(Event::Barred)),
+            (Some(Done::Granted) | None, _) => {}
         }
         Ok(())
     }
 
     fn go_on_offering(&mut self, world: &mut World<'_>) -> Checked {
-        let event = match self.offering.take() {
-            Some(Offering::Granted) => {
-                let route = ROUTE.to_owned();
-                let said = Said::Offering { route };
-                let recorded = world.journal.say(world.now, &self.turn.ids, &said);
-                self.offering = Some(Offering::Said(match recorded {
-                    Ok(moved) => Event::Recorded(moved),
-                    Err(_) => Event::NotRecorded("the disk fails".to_owned()),
-                }));
+        let route = ROUTE.to_owned();
+        let said = match self.offering.take() {
+            Some(Offering::Granted(Begin::Offer)) => Said::Offering { route },
+            Some(Offering::Granted(Begin::Reminder)) => Said::Reminded { route },
+            Some(Offering::Granted(Begin::Resume)) => {
+                self.offering = Some(Offering::Said(Event::Resumed));
                 return Ok(());
             }
-            Some(Offering::Said(event)) => event,
-            other @ (Some(Offering::Asked) | None) => {
+            Some(Offering::Said(event)) => return self.hear(event, world),
+            other @ (Some(Offering::Asked(_)) | None) => {
                 self.offering = other;
                 return Ok(());
             }
         };
-        self.hear(event, world)
+        let recorded = world.journal.say(world.now, &self.turn.ids, &said);
+        self.offering = Some(Offering::Said(match recorded {
+            Ok(moved) => Event::Recorded(moved),
+            Err(_) => Event::NotRecorded("the disk fails".to_owned()),
+        }));
+        Ok(())
     }
 
     fn go_on_typing(&mut self, world: &mut World<'_>) -> Checked {
-        let no = self.turn.no;
         match self.stroke.take() {
-            Some(Stroke::First) => {
-                let input = self.turn.input.unwrap_or(Input::Typed);
-                let ids = &world.turns[no];
-                world.oracle.writes(ids, &self.turn.letters, input)?;
-                if self.turn.letters.iter().any(crate::mail::Letter::is_repeat) {
-                    world.trace.note(|| "  marked as a repeat".to_owned());
-                }
-                self.terminal.write(Piece::First(no));
-                let is_broken = std::mem::take(&mut self.terminal.is_breaking);
-                self.stroke = Some(if is_broken {
-                    world.oracle.is_cut_off();
-                    Stroke::Said(Event::WriteFailed("input/output error".to_owned()))
-                } else {
-                    Stroke::Rest
-                });
-            }
+            Some(Stroke::First) => self.type_text(world)?,
             Some(Stroke::Rest) => {
-                self.terminal.write(Piece::Rest(no));
+                self.terminal.write(Piece::Rest(self.turn.no));
+                self.turn.is_whole = true;
                 self.stroke = Some(Stroke::Said(Event::Wrote));
             }
             Some(Stroke::Enter) => {
-                let ids = &world.turns[no];
-                world.oracle.enters(ids, self.agent.is_alive);
+                world.oracle.enters(&self.turn, self.agent.is_alive);
+                self.turn.enters += 1;
+                // Of a reminder nothing more is said.
+                self.turn.is_open &= self.turn.cargo == Cargo::Messages;
                 self.terminal.write(Piece::Enter);
                 self.stroke = Some(Stroke::Said(Event::Entered));
+            }
+            Some(Stroke::Key(key)) => {
+                self.terminal.write(Piece::Stroke(key));
+                self.stroke = Some(Stroke::Said(Event::Stroked));
             }
             Some(Stroke::Said(event)) => return self.hear(event, world),
             None => {}
         }
         Ok(())
+    }
+
+    /// The first half of a text, or all that goes in before the write breaks off.
+    fn type_text(&mut self, world: &mut World<'_>) -> Checked {
+        world.oracle.writes(&self.turn)?;
+        let is_repeat = self.turn.letters.iter().any(Letter::is_repeat);
+        if is_repeat && self.turn.cargo == Cargo::Messages {
+            world.trace.note(|| "  marked as a repeat".to_owned());
+        }
+        self.terminal.write(Piece::First(self.turn.no));
+        let is_broken = std::mem::take(&mut self.terminal.is_breaking);
+        self.stroke = Some(if is_broken {
+            world.oracle.is_cut_off();
+            Stroke::Said(Event::WriteFailed("input/output error".to_owned()))
+        } else {
+            Stroke::Rest
+        });
+        Ok(())
+    }
+
+    /// The terminal looks at the screen, once all that was written is on it.
+    fn glance(&mut self, world: &World<'_>) {
+        let seen = self.agent.look(world.turns);
+        self.is_news |= seen != self.sighted;
+        self.sighted = seen;
+    }
+
+    fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
+        match self.peek.take() {
+            Some(Peek::Asked) => {
+                self.glance(world);
+                self.peek = Some(Peek::Said(self.sighted.clone()));
+                Ok(())
+            }
+            Some(Peek::Said(sighting)) => self.hear(Event::Looked(sighting), world),
+            None => Ok(()),
+        }
     }
 
     /// An errand reports. That the program has ended is always heard first.
@@ -264,9 +361,6 @@ impl Session {
             self.notice_exit(world)?;
         }
         self.tell(event, world)?;
-        if !self.desk.is_writing() {
-            self.terminal.is_leased = false;
-        }
         self.outdate();
         Ok(())
     }
@@ -299,14 +393,15 @@ impl Session {
                 is_fresh,
                 found: None,
             }) => {
-                let found = Some(world.journal.pending(world.now.wall));
+                let found = Some(world.journal.look(world.now.wall));
                 self.look = Some(Look { is_fresh, found });
             }
             Some(Look {
                 is_fresh,
-                found: Some((view, next)),
+                found: Some(found),
             }) => {
-                (self.view, self.next) = (view, next);
+                (self.view, self.owed) = (found.pending, found.owed);
+                self.next = found.next;
                 self.is_fresh = is_fresh;
             }
             None => {}
@@ -318,11 +413,18 @@ impl Session {
         let Some(piece) = self.terminal.read() else {
             return Ok(());
         };
+        let (box_before, aside_before) = self.agent.draft();
         let saw = self.agent.read(world.now.mono, piece);
         world.trace.note(|| {
             let now = clock(world.now.mono);
             format!("  {now} the program reads {piece:?}: {saw:?}")
         });
+        let is_persons = matches!(piece, Piece::Key | Piece::Submit | Piece::Clear);
+        let (in_box, aside) = self.agent.draft();
+        Law::CannotAct.holds(
+            is_persons || in_box + aside >= box_before + aside_before,
+            || format!("a person's draft is lost or submitted by {piece:?}"),
+        )?;
         let Saw::Prompt { turns, is_typed } = saw else {
             return Ok(());
         };
@@ -340,10 +442,18 @@ impl Session {
 
     fn notice_exit(&mut self, world: &mut World<'_>) -> Checked {
         self.ended = Some(world.now.mono);
-        self.stroke = None;
+        (self.stroke, self.peek) = (None, None);
         world.oracle.is_cut_off();
         self.tell(Event::Exited(Ending::Exit(0)), world)
     }
+}
+
+/// The letters of a turn, in its order.
+fn letters(view: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+    ids.iter()
+        .filter_map(|id| view.iter().find(|letter| letter.message.id == *id))
+        .cloned()
+        .collect()
 }
 
 /// A time of the run, in seconds.

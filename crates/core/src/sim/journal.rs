@@ -3,15 +3,19 @@
 
 use super::planted::{self, Bug};
 use super::script::Disk;
+use super::session::Found;
 use crate::fact::{Event, Fact};
 use crate::id::MessageId;
 use crate::mail::{Letter, Mail};
 use crate::moment::Moment;
 use crate::name::AgentName;
+use crate::message::Message;
 use crate::offer::{self, Said};
 use crate::post::{self, Correspondence, Draft, Posting};
+use crate::promotion;
 use crate::receipt::{self, End, Order};
 use crate::session::{self, Ended, Ending, Sessions, Started};
+use crate::storm::MINUTE;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -76,19 +80,25 @@ impl Journal {
         self.facts[..self.synced].iter().any(is_it)
     }
 
-    /// What waits for the agent, and when the next comes due or runs out of time.
-    pub(super) fn pending(&self, now: Timestamp) -> (Vec<Letter>, Option<Timestamp>) {
+    /// What waits for the agent, what it owes, and when the next changes by the clock.
+    pub(super) fn look(&self, now: Timestamp) -> Found {
         let due = self.mail.pending(&self.agent, now);
-        let next = self.mail.all().flat_map(|letter| {
+        let ours = self.mail.all().filter(|l| l.message.to == self.agent);
+        let next = ours.flat_map(|letter| {
             let envelope = &letter.message.envelope;
             let standing = letter.standing;
             let waits = standing.is_unread() && !standing.is_handed();
             let runs = standing.end.is_none() && !standing.is_reached();
-            let due = envelope.not_before.filter(|due| waits && *due > now);
-            let gone = envelope.expires_at.filter(|gone| runs && *gone > now);
-            due.into_iter().chain(gone)
+            let due = [envelope.not_before, promotion::promotes_at(envelope)];
+            let due = due.into_iter().flatten().filter(move |_| waits);
+            due.chain(envelope.expires_at.filter(|_| runs))
+                .filter(|time| *time > now)
         });
-        (due.into_iter().cloned().collect(), next.min())
+        Found {
+            next: next.min(),
+            pending: due.into_iter().cloned().collect(),
+            owed: self.mail.owed(&self.agent, now).cloned().collect(),
+        }
     }
 
     fn commit(&mut self, facts: Vec<Fact>, durability: Durability) -> Result<(), DiskFailed> {
@@ -116,47 +126,67 @@ impl Journal {
         Ok(())
     }
 
+    fn fact(&mut self, at: Timestamp, agent: &AgentName, event: Event) -> Fact {
+        self.ids += 1;
+        Fact {
+            id: Uuid::from_u128(self.ids),
+            at,
+            agent: agent.clone(),
+            event,
+        }
+    }
+
     fn facts_of(&mut self, at: Timestamp, events: Vec<Event>) -> Vec<Fact> {
         let agent = self.agent.clone();
-        let events = events.into_iter().map(|event| {
-            self.ids += 1;
-            Fact {
-                id: Uuid::from_u128(self.ids),
-                at,
-                agent: agent.clone(),
-                event,
-            }
-        });
-        events.collect()
+        let events = events.into_iter();
+        events.map(|event| self.fact(at, &agent, event)).collect()
+    }
+
+    /// What a posting is decided on; as the store looks it up.
+    fn known(&self, now: Timestamp, draft: &Draft) -> Correspondence {
+        let pair = |message: &Message| (message.envelope.from.clone(), message.to.clone());
+        let is_pair = |l: &&Letter| pair(&l.message) == (draft.from.clone(), draft.to.clone());
+        let is_same = |l: &&Letter| draft.key.is_some() && l.message.envelope.key == draft.key;
+        let is_recent = |l: &&Letter| l.message.created_at > now - MINUTE && !l.has_failed();
+        let all = || self.mail.all().filter(is_pair);
+        let letter = |id: Option<MessageId>| self.mail.get(id?).cloned();
+        Correspondence {
+            parent: letter(draft.reply_to),
+            closed: letter(draft.closes),
+            given: self.mail.given(&draft.from).cloned(),
+            recent: all().filter(is_recent).count() as u32,
+            same_key: all().filter(is_same).last().cloned(),
+            same_id: letter(Some(draft.id)).map(|letter| letter.message),
+        }
     }
 
     pub(super) fn post(&mut self, now: Moment, draft: &Draft) -> Result<Posted, DiskFailed> {
-        let is_same = |letter: &&Letter| {
-            let envelope = &letter.message.envelope;
-            envelope.key.is_some() && (&envelope.from, &envelope.key) == (&draft.from, &draft.key)
-        };
-        let known = Correspondence {
-            parent: None,
-            same_key: self.mail.all().filter(is_same).last().cloned(),
-            same_id: self.mail.get(draft.id).map(|letter| letter.message.clone()),
-        };
-        let event = match post::decide(now.wall, draft, &known) {
-            Ok(Posting::New(event)) => event,
+        let known = self.known(now.wall, draft);
+        let is_there = |id: &MessageId| self.mail.get(*id).is_some();
+        if !draft.reply_to.iter().chain(&draft.closes).all(is_there) {
+            return Ok(Posted::Refused);
+        }
+        let (envelope, also) = match post::decide(now.wall, draft, &known) {
+            Ok(Posting::New { envelope, also }) => (envelope, also),
             Ok(Posting::Already(id)) => return Ok(Posted::Stood(id)),
             Err(_) => return Ok(Posted::Refused),
         };
-        let fact = Fact {
+        let message = Fact {
             id: draft.id.0,
             at: now.wall,
-            agent: self.agent.clone(),
-            event,
+            agent: draft.to.clone(),
+            event: Event::Message(*envelope),
         };
+        let mut facts = vec![message];
+        for (agent, event) in also {
+            facts.push(self.fact(now.wall, &agent, event));
+        }
         let durability = if planted::is(Bug::AnsweredUnsynced) {
             Durability::Unsynced
         } else {
             Durability::Synced
         };
-        self.commit(vec![fact], durability)?;
+        self.commit(facts, durability)?;
         Ok(Posted::Stands(draft.id))
     }
 
@@ -177,11 +207,12 @@ impl Journal {
             }
         }
         let durability = match said {
-            Said::Offering { .. } => Durability::Unsynced,
+            Said::Offering { .. } | Said::Reminded { .. } => Durability::Unsynced,
             Said::Offered { .. }
             | Said::Accepted { .. }
             | Said::Uncertain { .. }
-            | Said::Withdrawn { .. } => Durability::Synced,
+            | Said::Withdrawn { .. }
+            | Said::Failed { .. } => Durability::Synced,
         };
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, durability)?;
@@ -216,7 +247,8 @@ impl Journal {
     pub(super) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
         let has_run_out = |letter: &&Letter| {
             let end = letter.standing.at(&letter.message, now.wall).end;
-            letter.standing.end.is_none() && end == Some(End::Expired)
+            let is_new = letter.standing.end.is_none() && end == Some(End::Expired);
+            is_new && letter.message.to == self.agent
         };
         let gone: Vec<_> = self.mail.all().filter(has_run_out).collect();
         let gone: Vec<_> = gone.iter().map(|letter| letter.message.id).collect();

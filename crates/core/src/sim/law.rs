@@ -23,6 +23,10 @@ pub(super) enum Law {
     TheRightMoment,
     /// Interrupt, normal, idle-first (the newest first), idle; whole turns.
     DeliveryOrder,
+    /// What agents cause each other to write ends, visibly; an answer is noted as one.
+    StormsAreCut,
+    /// Reminders: of what is owed and known, ten at most, one turn each time it falls idle.
+    RemindersAreFew,
     /// Nothing changes by the clock before the desk wants to be asked.
     WakeupsAreTrue,
 }

@@ -3,11 +3,16 @@
 
 use super::law::{Checked, Law};
 use super::ledger::{Known, Ledger};
+use super::script::Nature;
+use super::session::{Cargo, Turn};
+use super::told::Told;
 use crate::activity::Activity;
-use crate::delivery::{Decision, Desk, Effect, Event, PausedBy};
+use crate::delivery::{Decision, Desk, Effect};
+use crate::harness::{Field, Sighting};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
+use crate::owed;
 use crate::priority::Priority;
 use crate::turn::{self, Input};
 use std::collections::BTreeSet;
@@ -15,19 +20,10 @@ use std::sync::LazyLock;
 
 /// How often an interrupt may press its key.
 const KEYS: u8 = 3;
+/// How often Enter may be pressed for one text.
+const ENTERS: u8 = 2;
 /// Where every message's file is: long, so that a few of them fill a turn.
 pub(super) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
-
-/// What the desk was told, by those who saw it.
-#[derive(Debug, Default)]
-pub(super) struct Told {
-    pub(super) draft: Option<Moment>,
-    pub(super) question: Option<(String, Moment)>,
-    pub(super) pauses: Vec<(PausedBy, Moment)>,
-    pub(super) unread: Option<Moment>,
-    takes_pastes: bool,
-    keys: u8,
-}
 
 #[derive(Debug, Default)]
 pub(super) struct Oracle {
@@ -42,8 +38,8 @@ pub(super) struct Oracle {
 
 impl Oracle {
     /// A session begins, with nothing known.
-    pub(super) fn begin(&mut self) {
-        self.told = Told::default();
+    pub(super) fn begin(&mut self, nature: Nature, now: Moment) {
+        self.told = Told::new(nature, now);
         self.is_half_typed = false;
     }
 
@@ -55,53 +51,22 @@ impl Oracle {
         self.acknowledged.iter().copied()
     }
 
-    /// The desk is about to be told this.
-    pub(super) fn tell(&mut self, now: Moment, event: &Event) {
-        let told = &mut self.told;
-        match event {
-            Event::Draft => told.draft = told.draft.or(Some(now)),
-            Event::DraftGone => told.draft = None,
-            Event::Dialog(what) => {
-                let known = told.question.as_ref().map(|(what, _)| what);
-                if known != what.as_ref() {
-                    told.question = what.clone().map(|what| (what, now));
-                }
-            }
-            Event::Paused(by) => {
-                if told.pauses.iter().all(|(other, _)| other != by) {
-                    told.pauses.push((*by, now));
-                }
-            }
-            Event::Released(by) => told.pauses.retain(|(other, _)| other != by),
-            Event::Unread(true) => told.unread = told.unread.or(Some(now)),
-            Event::Unread(false) => told.unread = None,
-            Event::Paste(on) => told.takes_pastes = *on,
-            Event::Tick
-            | Event::Output
-            | Event::Exited(_)
-            | Event::Recorded(_)
-            | Event::Barred
-            | Event::NotRecorded(_)
-            | Event::Wrote
-            | Event::Entered
-            | Event::WriteFailed(_) => {}
-        }
-    }
-
     /// Whether a message may be begun with now. Of an interrupt and an open question: it may try
     /// its key.
-    fn may_go(&self, desk: &Desk, id: MessageId) -> Checked {
+    fn may_go(&self, now: Moment, desk: &Desk, id: MessageId) -> Checked {
         let Some(known) = self.ledger.get(id) else {
             return Law::TheRightMoment.broken("a message that nobody has stored");
         };
-        let priority = known.priority;
-        Law::CannotAct.holds(self.told.draft.is_none(), || {
-            format!("{} would be typed into a draft", id.id8())
-        })?;
+        let priority = known.priority(now.wall);
+        self.is_clear(known.raw, "it would be typed")?;
+        if known.raw {
+            self.is_an_answer(known)?;
+        }
         let activity = desk.activity().activity;
         let is_its_moment = match (&activity, priority) {
             _ if !self.told.pauses.is_empty() => false,
             (Activity::Starting | Activity::Exited, _) => false,
+            (_, _) if self.told.is_parked && !known.raw => false,
             (Activity::Blocked(_), _) if known.raw => true,
             (Activity::Blocked(_), priority) => priority == Priority::Interrupt,
             (Activity::Working, Priority::IdleFirst | Priority::Idle) => known.raw,
@@ -112,10 +77,32 @@ impl Oracle {
         let pauses = self.told.pauses.len();
         Law::TheRightMoment.holds(is_its_moment && is_read, || {
             format!(
-                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}",
+                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}, parked: {}",
                 id.id8(),
-                self.told.unread.is_none()
+                self.told.unread.is_none(),
+                self.told.is_parked
             )
+        })
+    }
+
+    /// Nobody's draft is in the way, or there is a way to put it aside.
+    fn is_clear(&self, is_raw: bool, what: &str) -> Checked {
+        let told = &self.told;
+        let is_ours = told.is_parked || is_raw;
+        let has_draft = told.draft.is_some() || (told.is_shown() && !is_ours);
+        let is_clear = !has_draft || (!is_raw && told.has_way());
+        Law::CannotAct.holds(is_clear, || format!("{what} into a draft"))
+    }
+
+    /// An answer is for the question that stood open when it was sent, in this session, and is
+    /// given once.
+    fn is_an_answer(&self, known: &Known) -> Checked {
+        let told = &self.told;
+        let is_ours = told.begun.is_none_or(|begun| begun.wall <= known.sent);
+        let is_older = |(_, since): &(String, Moment)| since.wall <= known.sent;
+        let is_its = told.question.as_ref().map_or(!told.is_seen(), is_older);
+        Law::CannotAct.holds(is_ours && is_its && !known.cut, || {
+            format!("an answer goes into another question: {known:?}")
         })
     }
 
@@ -132,7 +119,7 @@ impl Oracle {
         };
         self.told.keys = 0;
         for id in ids {
-            self.may_go(desk, *id)?;
+            self.may_go(now, desk, *id)?;
         }
         let is_free = desk.activity().activity == Activity::Idle && self.told.unread.is_none();
         Law::TheRightMoment.holds(!interrupt || !is_free, || {
@@ -156,10 +143,10 @@ impl Oracle {
                 let id = letter.message.id;
                 let is_skipped = is_asked && !known.raw && id != first;
                 let is_there = known.is_due(now.wall) && letter.is_pending(now.wall);
-                is_there && !is_skipped && self.may_go(desk, id).is_ok()
+                is_there && !is_skipped && self.may_go(now, desk, id).is_ok()
             })
             .collect();
-        open.sort_by_key(|(_, known)| known.place());
+        open.sort_by_key(|(_, known)| known.place(now.wall));
         let input = desk.input();
         let mut bytes = 0;
         let fits = |(at, (letter, known)): &(usize, &(&Letter, &Known))| {
@@ -173,55 +160,170 @@ impl Oracle {
         turn.map(|(_, (letter, _))| letter.message.id).collect()
     }
 
-    /// What the desk wants done.
-    pub(super) fn does(&mut self, desk: &Desk, effect: &Effect) -> Checked {
-        let told = &mut self.told;
+    /// What the desk wants done; `turn` is the one that is under way.
+    pub(super) fn does(&mut self, desk: &Desk, effect: &Effect, turn: &Turn) -> Checked {
         match effect {
-            Effect::Key(_) => {
-                told.keys += 1;
-                let is_free = told.draft.is_none() && told.pauses.is_empty();
-                Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
-                Law::TheRightMoment.holds(told.keys <= KEYS, || "a fourth interrupt key")
-            }
-            Effect::Offer { ids } | Effect::Write { ids } => {
+            Effect::Key(_) => self.presses(),
+            Effect::Offer { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                self.may_type(desk, is_raw, "text")?;
-                let is_open = self.told.pauses.is_empty();
-                Law::TheRightMoment.holds(is_open, || "it is typed while paused")?;
-                let is_starting = desk.activity().activity == Activity::Starting;
-                Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")
+                self.told.is_aside = false;
+                if is_raw {
+                    self.told.answers = self.told.asks().cloned();
+                }
+                self.is_clear(is_raw, "it is offered")?;
+                self.may_write(desk, is_raw)
             }
-            // Whoever presses it knows for which messages: see [`Oracle::may_type`].
-            Effect::Enter => Ok(()),
+            Effect::Write { ids } => {
+                let is_raw = ids.iter().all(|id| self.is_raw(*id));
+                self.is_out_of_the_way(is_raw, "text")?;
+                self.may_write(desk, is_raw)?;
+                self.meets_its_question(is_raw)
+            }
+            Effect::Remind { .. } => self.reminds(desk),
+            Effect::WriteReminder { .. } => {
+                self.told.reminders += 1;
+                let many = self.told.reminders;
+                Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
+                self.is_out_of_the_way(false, "a reminder")?;
+                self.may_write(desk, false)
+            }
+            Effect::Strokes(_) => {
+                self.told.is_aside = true;
+                Law::CannotAct.holds(self.told.question.is_none(), || "keys go into a question")
+            }
+            Effect::Enter => self.may_enter(desk, turn),
+            Effect::Resume => {
+                self.told.resume();
+                Ok(())
+            }
+            Effect::Offered { ids, .. } => {
+                // A key may have been enough of an answer.
+                let is_raw = ids.iter().all(|id| self.is_raw(*id));
+                let is_answered = self.told.asks() != self.told.answers.as_ref();
+                if is_raw && turn.is_whole && is_answered {
+                    ids.iter().for_each(|id| self.ledger.complete(*id));
+                }
+                Ok(())
+            }
             // Judged as facts.
-            Effect::Offered { .. } | Effect::Withdraw { .. } | Effect::Uncertain { .. } => Ok(()),
+            Effect::Look
+            | Effect::Withdraw { .. }
+            | Effect::Uncertain { .. }
+            | Effect::Fail { .. } => Ok(()),
         }
+    }
+
+    /// The interrupt key. It goes where nobody types, and never ends the program.
+    fn presses(&mut self) -> Checked {
+        self.told.keys += 1;
+        let told = &self.told;
+        let is_free = told.pauses.is_empty() && (told.draft_since().is_none() || told.has_way());
+        Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
+        let is_careful = told.is_seen() && told.nature.is_some_and(|nature| nature.quits);
+        let works = |seen: &Sighting| seen.dialog.is_some() || !seen.claims.is_empty();
+        let is_sure = told.question.is_some() || told.looked.as_ref().is_some_and(works);
+        Law::CannotAct.holds(!is_careful || is_sure, || {
+            "the interrupt key may end the program"
+        })?;
+        Law::TheRightMoment.holds(told.keys <= KEYS, || "a fourth interrupt key")
+    }
+
+    fn reminds(&mut self, desk: &Desk) -> Checked {
+        let judged = desk.activity();
+        let is_idle = judged.activity == Activity::Idle;
+        let is_read = self.told.unread.is_none() && !self.told.is_parked;
+        Law::RemindersAreFew.holds(is_idle && is_read, || "it is not idle")?;
+        let since = Some(judged.since.mono);
+        Law::RemindersAreFew.holds(self.told.reminded != since, || {
+            "it is reminded twice in one rest"
+        })?;
+        (self.told.reminded, self.told.reminders) = (since, 0);
+        self.told.is_aside = false;
+        self.is_clear(false, "a reminder goes")?;
+        self.may_write(desk, false)
     }
 
     fn is_raw(&self, id: MessageId) -> bool {
         self.ledger.get(id).is_some_and(|known| known.raw)
     }
 
-    /// Whether a text, or its Enter, may go into the terminal, by what the desk was told.
-    pub(super) fn may_type(&self, desk: &Desk, is_raw: bool, what: &str) -> Checked {
-        Law::CannotAct.holds(self.told.draft.is_none(), || {
-            format!("{what} goes into a draft")
-        })?;
+    /// Whether the agent can be written to, by what the desk was told.
+    fn may_write(&self, desk: &Desk, is_raw: bool) -> Checked {
+        let activity = desk.activity().activity;
+        let is_starting = activity == Activity::Starting;
         let is_asked = self.told.question.is_some();
-        Law::CannotAct.holds(is_raw || !is_asked, || {
-            format!("{what} goes into a question")
-        })?;
-        let is_over = desk.activity().activity == Activity::Exited;
-        Law::TheRightMoment.holds(!is_over, || format!("{what} goes to nobody"))
+        // Once a draft is put aside for it, a turn is brought to its end.
+        let is_open = self.told.pauses.is_empty() || self.told.is_aside;
+        Law::CannotAct.holds(is_raw || !is_asked, || "text goes into a question")?;
+        Law::TheRightMoment.holds(is_open, || "it is typed while paused")?;
+        Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")?;
+        Law::TheRightMoment.holds(activity != Activity::Exited, || "it is typed to nobody")
     }
 
-    /// The text of a turn goes in: its first bytes, for these messages.
-    pub(super) fn writes(
-        &mut self,
-        ids: &[MessageId],
-        letters: &[Letter],
-        input: Input,
-    ) -> Checked {
+    /// A draft is not there, or was put aside and is seen to be gone.
+    fn is_out_of_the_way(&self, is_raw: bool, what: &str) -> Checked {
+        let told = &self.told;
+        let is_gone = |seen: &Sighting| seen.field == Field::Empty;
+        let is_seen_gone = told.is_aside && told.looked.as_ref().is_some_and(is_gone);
+        let is_ours = told.is_parked || is_raw;
+        let is_free = told.draft.is_none() && (is_ours || !told.is_shown());
+        Law::CannotAct.holds(is_free || is_seen_gone, || format!("{what} goes into a draft"))
+    }
+
+    /// An answer goes into the question that it was begun for.
+    fn meets_its_question(&self, is_raw: bool) -> Checked {
+        let told = &self.told;
+        let is_same = told.asks() == told.answers.as_ref();
+        let is_unknown = !told.is_seen() && (told.asks().is_none() || told.answers.is_none());
+        Law::CannotAct.holds(!is_raw || is_same || is_unknown, || {
+            format!("an answer to {:?} goes into {:?}", told.answers, told.asks())
+        })
+    }
+
+    /// Enter, only after a look at the screen where that tells something: no question, no draft,
+    /// and once more only where the text still stands there.
+    fn may_enter(&self, desk: &Desk, turn: &Turn) -> Checked {
+        let told = &self.told;
+        let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.cargo == Cargo::Messages;
+        let is_free = told.draft.is_none() || told.is_aside;
+        Law::CannotAct.holds(is_free, || "Enter goes into a draft")?;
+        let is_asked = told.question.is_some();
+        Law::CannotAct.holds(is_raw || !is_asked, || "Enter goes into a question")?;
+        let has_looked = !told.is_seen() || told.looked.is_some();
+        Law::CannotAct.holds(has_looked, || "Enter is pressed without a look")?;
+        if is_raw && told.is_seen() {
+            self.meets_its_question(true)?;
+        }
+        let stands = |seen: &Sighting| matches!(seen.field, Field::Holds(_));
+        let is_there = turn.enters == 0 || told.looked.as_ref().is_some_and(stands);
+        Law::CannotAct.holds(is_there && turn.enters < ENTERS, || {
+            format!("Enter is pressed again, after {} times", turn.enters)
+        })?;
+        let is_over = desk.activity().activity == Activity::Exited;
+        Law::TheRightMoment.holds(!is_over, || "Enter goes to nobody")
+    }
+
+    /// The text of a turn goes in: its first bytes.
+    pub(super) fn writes(&mut self, turn: &Turn) -> Checked {
+        Law::CannotAct.holds(!self.is_half_typed, || "a text falls into another")?;
+        self.is_half_typed = true;
+        let input = turn.input.unwrap_or(Input::Typed);
+        match turn.cargo {
+            Cargo::Messages => self.tells(turn, input),
+            Cargo::Reminder => {
+                let text = turn::enclose(&owed::reminder(&turn.letters), input);
+                let text = String::from_utf8_lossy(&text);
+                let is_in = |id: &MessageId| text.contains(&id.id8());
+                Law::NothingLost.holds(turn.ids.iter().all(is_in), || {
+                    "a reminder does not say of what"
+                })?;
+                is_plain(&text, input)
+            }
+        }
+    }
+
+    fn tells(&mut self, turn: &Turn, input: Input) -> Checked {
+        let letters = &turn.letters;
         let entries: Vec<_> = letters
             .iter()
             .map(|letter| turn::Entry {
@@ -231,7 +333,7 @@ impl Oracle {
             .collect();
         let text = turn::render(&entries, input);
         let text = String::from_utf8_lossy(&text);
-        for id in ids.iter().copied() {
+        for id in turn.ids.iter().copied() {
             Law::NothingDoubled.holds(self.ledger.is_open(id), || {
                 format!("{} is written, and no offer of it is on record", id.id8())
             })?;
@@ -242,14 +344,11 @@ impl Oracle {
             Law::NothingLost.holds(is_in && (is_raw || rest.is_some()), || {
                 format!("{} is not in its turn", id.id8())
             })?;
+            // A raw text has no room for a mark, and goes once.
             let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));
-            // A raw text has no room for a mark: it is its sender's own act.
-            let cut = self.ledger.get(id).is_some_and(|known| known.cut);
-            self.ledger
-                .expose(id, if is_raw { cut } else { is_marked })?;
+            self.ledger.expose(id, is_marked && !is_raw)?;
         }
-        self.is_half_typed = true;
-        if let [only] = letters
+        if let [only] = &letters[..]
             && self.is_raw(only.message.id)
         {
             return Ok(());
@@ -258,11 +357,24 @@ impl Oracle {
     }
 
     /// Enter goes in, with which a turn is whole.
-    pub(super) fn enters(&mut self, ids: &[MessageId], is_alive: bool) {
+    pub(super) fn enters(&mut self, turn: &Turn, is_alive: bool) {
         self.is_half_typed = false;
-        if is_alive {
-            ids.iter().for_each(|id| self.ledger.complete(*id));
+        if is_alive && turn.cargo == Cargo::Messages {
+            turn.ids.iter().for_each(|id| self.ledger.complete(*id));
         }
+    }
+
+    /// Nobody of ours has the keyboard any more.
+    pub(super) fn gives_back(&mut self, turn: &Turn) -> Checked {
+        let is_half_typed = std::mem::take(&mut self.is_half_typed);
+        if is_half_typed && turn.is_open {
+            self.told.is_parked = true;
+            let is_out_of_sight = self.told.question.is_some() || !self.told.is_shown();
+            return Law::CannotAct.holds(is_out_of_sight, || {
+                "the keyboard is given back between a text and its Enter"
+            });
+        }
+        Ok(())
     }
 
     /// Nobody writes on what is half typed.

@@ -15,6 +15,7 @@ use crate::activity::tests::ms;
 use crate::delivery::Event;
 use crate::fact::{self, Fact};
 use crate::id::MessageId;
+use crate::mail::Letter;
 use crate::mail::tests::name;
 use crate::message::Body;
 use crate::moment::Moment;
@@ -206,7 +207,8 @@ impl Play {
                 format!("{} was acknowledged, and is not synced", id.id8())
             })?;
         }
-        for letter in self.journal.mail().all() {
+        let is_ours = |l: &&Letter| l.message.to == self.agent;
+        for letter in self.journal.mail().all().filter(is_ours) {
             reasons::check(self.now, &self.oracle, letter, self.session.as_ref())?;
         }
         Ok(())
@@ -301,7 +303,7 @@ impl Play {
         self.runs += 1;
         let begun = started(self.runs);
         if self.journal.start(self.now, &begun).is_ok() {
-            self.oracle.begin();
+            self.oracle.begin(self.nature, self.now);
             self.session = Some(Session::new(self.nature, self.now, begun.run));
             self.has_missed_bell = false;
         }

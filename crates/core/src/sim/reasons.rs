@@ -2,12 +2,15 @@
 //! change nothing before the desk wants to be asked.
 
 use super::law::{Checked, Law};
-use super::oracle::{Oracle, Told};
+use super::oracle::Oracle;
+use super::told::Told;
 use super::session::Session;
 use crate::activity::Activity;
 use crate::delivery::{Decision, Desk, Event};
 use crate::mail::Letter;
 use crate::moment::Moment;
+use crate::priority::Priority;
+use crate::promotion;
 use crate::receipt::ReceiptState;
 use crate::why::{self, Hold, Why};
 use jiff::Timestamp;
@@ -69,8 +72,12 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
     let activity = session.desk.activity().activity;
     let id = letter.message.id;
     let is_asked = told.question.is_some();
+    let waits_for_idle = match promotion::priority(&letter.message, now.wall) {
+        Priority::IdleFirst | Priority::Idle => true,
+        Priority::Interrupt | Priority::Normal => false,
+    };
     let (is_so, since) = match hold.rule {
-        "draft" => (told.draft.is_some(), told.draft),
+        "draft" => (told.draft_since().is_some(), told.draft_since()),
         "paused" => (
             !told.pauses.is_empty(),
             told.pauses.first().map(|(_, since)| *since),
@@ -79,7 +86,7 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
         "not-reading" => (told.unread.is_some() || session.is_busy_with(id), None),
         "exited" => (activity == Activity::Exited, None),
         "starting" => (activity == Activity::Starting || is_asked, None),
-        "working" => (activity == Activity::Working, None),
+        "working" => (activity == Activity::Working && waits_for_idle, None),
         "not-before" => (!letter.message.is_due(now.wall), None),
         "next" => (is_next(now, letter, session), None),
         // What these say stands in the desk alone, or in the journal.
@@ -123,7 +130,11 @@ pub(super) fn wakeups(now: Moment, desk: &Desk, view: &[Letter]) -> Checked {
     };
     let mut later = desk.clone();
     let effects = later.on(then, Event::Tick);
-    let (now_due, then_due) = (desk.next(now, view), later.next(then, view));
+    let due = |desk: &Desk, at: Moment| match desk.next(at, view) {
+        Decision::Offer { ids, interrupt } => Some((ids, interrupt)),
+        Decision::Wait { .. } => None,
+    };
+    let (now_due, then_due) = (due(desk, now), due(&later, then));
     Law::WakeupsAreTrue.holds(effects.is_empty() && now_due == then_due, || {
         format!(
             "it is to be woken at {next:?}; before, by the clock alone, {now_due:?} becomes \

@@ -42,6 +42,40 @@ pub(super) struct Nature {
     pub(super) is_stopped: bool,
     /// It tells twice what it has accepted.
     pub(super) repeats: bool,
+    pub(super) sight: Sight,
+    pub(super) stash: Stash,
+    /// Interrupted, it puts what it was given back into its box.
+    pub(super) puts_back: bool,
+    /// Its title says whether it works.
+    pub(super) has_title: bool,
+    /// The interrupt key ends it where it does nothing.
+    pub(super) quits: bool,
+    /// The first key answers its questions, without Enter.
+    pub(super) is_hasty: bool,
+}
+
+/// What is known of the program's screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Nothing. That it asks is told by others.
+    Nothing,
+    /// When it asks.
+    Questions,
+    /// When it asks, and what stands in its input box.
+    Box,
+}
+
+/// What becomes of a draft when the keys are pressed that put it aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stash {
+    /// There are no such keys.
+    Unknown,
+    /// Nothing.
+    Fails,
+    /// It comes back by another key.
+    ByKey,
+    /// It comes back by itself, once something else is submitted.
+    ByItself,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +123,27 @@ pub(super) struct Post {
     /// Seconds.
     pub(super) ttl: Option<u8>,
     pub(super) delay: Option<u8>,
+    pub(super) deadline: Option<u8>,
+    pub(super) expects_reply: bool,
+    pub(super) from: Writer,
+    pub(super) link: Option<(Link, u8)>,
     pub(super) way: Way,
+}
+
+/// Who writes; agents to each other, the person to the one that runs here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    Peer,
+    Human,
+    /// The agent that runs here.
+    Agent,
+}
+
+/// What a message has to do with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Link {
+    Answers,
+    Closes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,6 +164,8 @@ pub(super) enum Act {
     StopReading,
     Read,
     Paste(bool),
+    /// Its input box goes out of sight, or comes back.
+    Hide(bool),
     /// The next write to its terminal breaks off half-way.
     BreakWrite,
     Exit,
@@ -169,6 +225,12 @@ fn nature(chance: &mut Chance) -> Nature {
         is_dismissed: chance.one_in(2),
         is_stopped: !chance.one_in(3),
         repeats: chance.one_in(2),
+        sight: chance.pick(&[Sight::Nothing, Sight::Questions, Sight::Box, Sight::Box]),
+        stash: chance.pick(&[Stash::Unknown, Stash::Fails, Stash::ByKey, Stash::ByItself]),
+        puts_back: chance.one_in(2),
+        has_title: chance.one_in(2),
+        quits: chance.one_in(3),
+        is_hasty: chance.one_in(3),
     }
 }
 
@@ -204,6 +266,10 @@ fn post(chance: &mut Chance) -> Post {
         key: some(chance, 4).map(|key| key % 3),
         ttl: some(chance, 5).map(|ttl| ttl % 60),
         delay: some(chance, 6).map(|delay| delay % 60),
+        deadline: some(chance, 4).map(|deadline| deadline % 20),
+        expects_reply: chance.one_in(3),
+        from: chance.pick(&[Writer::Peer, Writer::Peer, Writer::Human, Writer::Agent]),
+        link: some(chance, 3).map(|n| (chance.pick(&[Link::Answers, Link::Closes]), n)),
         way: chance.pick(&[Way::Socket, Way::Socket, Way::Direct, Way::Killed]),
     }
 }
@@ -230,6 +296,8 @@ fn act(chance: &mut Chance) -> Act {
         Act::Read,
         Act::Paste(true),
         Act::Paste(false),
+        Act::Hide(true),
+        Act::Hide(false),
         Act::BreakWrite,
         Act::Exit,
     ])

@@ -3,15 +3,20 @@
 use super::journal::Posted;
 use super::law::Checked;
 use super::play::{Play, nth};
-use super::script::{Post, Way};
+use super::script::{Link, Post, Way, Writer};
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::Letter;
 use crate::mail::tests::name;
+use crate::message::Evidence;
 use crate::post::Draft;
 use crate::receipt::Order;
+use crate::storm::Limits;
 use jiff::SignedDuration;
 use uuid::Uuid;
+
+/// Little, so that it is met.
+pub(super) const LIMITS: Limits = Limits { hops: 2, rate: 5 };
 
 /// Somebody who wants a message stored.
 #[derive(Debug)]
@@ -29,7 +34,24 @@ impl Play {
         let id = MessageId(Uuid::from_u128(id));
         let now = self.now.wall;
         let seconds = |n: u8| SignedDuration::from_secs(n.into());
-        let mut draft = Draft::new(id, name("alice"), self.agent.clone(), body(post.body));
+        let agent = self.agent.clone();
+        let (from, from_evidence, to) = match post.from {
+            Writer::Peer => (name("alice"), Evidence::Env, agent),
+            Writer::Human => (name("human"), Evidence::Default, agent),
+            Writer::Agent => (agent, Evidence::Ancestry, name("alice")),
+        };
+        let mut draft = Draft::new(id, from, to, body(post.body));
+        draft.from_evidence = from_evidence;
+        draft.limits = LIMITS;
+        draft.deadline = post.deadline.map(seconds);
+        draft.expects_reply = post.expects_reply;
+        if let Some((link, n)) = post.link {
+            let other = nth(&self.drafts, n).map(|draft| draft.id);
+            match link {
+                Link::Answers => draft.reply_to = other,
+                Link::Closes => draft.closes = other,
+            }
+        }
         draft.priority = post.priority;
         draft.raw = post.raw;
         draft.key = post.key.map(|key| format!("key-{key}"));
@@ -82,7 +104,7 @@ impl Play {
     }
 
     pub(super) fn inject(&mut self) -> Checked {
-        let (mut letters, _) = self.journal.pending(self.now.wall);
+        let mut letters = self.journal.look(self.now.wall).pending;
         letters.truncate(inject::MAX_MESSAGES);
         let agent = self.agent.clone();
         let show = |letter: &Letter| {

@@ -7,9 +7,11 @@ use super::agent::Agent;
 use super::journal::Journal;
 use super::oracle::{Oracle, PATH};
 use super::script::Nature;
-use super::terminal::{Terminal, TurnNo};
+use super::terminal::{Terminal, TurnNo, Waiting};
 use super::trace::Trace;
+use super::harness::{self, Stroked};
 use crate::delivery::{Desk, Event, Manner};
+use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -23,6 +25,8 @@ use uuid::Uuid;
 const LAST_RECEIPTS: Duration = Duration::from_secs(2);
 /// How often it is looked whether the program reads.
 const POLL: Duration = Duration::from_millis(250);
+/// How long keys may take to show in the input box.
+const SOON: Duration = Duration::from_secs(1);
 
 /// What a session works with.
 pub(super) struct World<'a> {
@@ -36,14 +40,30 @@ pub(super) struct World<'a> {
     pub(super) words: &'a mut Vec<MessageId>,
 }
 
-/// An offer that is being recorded.
+/// What the keyboard is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Begin {
+    Offer,
+    Reminder,
+    /// The Enter of a text that is there.
+    Resume,
+}
+
+/// The keyboard is being taken, and what it is for recorded.
 #[derive(Debug)]
 pub(super) enum Offering {
-    /// The keyboard is asked for.
-    Asked,
-    Granted,
+    Asked(Begin),
+    Granted(Begin),
     /// To be told to the desk.
     Said(Event),
+}
+
+/// A look at the screen that the desk wants.
+#[derive(Debug)]
+pub(super) enum Peek {
+    Asked,
+    /// To be told to the desk.
+    Said(Sighting),
 }
 
 /// Something that is being typed.
@@ -52,6 +72,7 @@ pub(super) enum Stroke {
     First,
     Rest,
     Enter,
+    Key(Stroked),
     /// To be told to the desk.
     Said(Event),
 }
@@ -69,16 +90,40 @@ pub(super) struct Receipt {
 #[derive(Debug)]
 pub(super) struct Look {
     pub(super) is_fresh: bool,
-    pub(super) found: Option<(Vec<Letter>, Option<Timestamp>)>,
+    pub(super) found: Option<Found>,
+}
+
+/// What the journal says of the agent's mail.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    pub(super) pending: Vec<Letter>,
+    /// What it may be reminded of.
+    pub(super) owed: Vec<Letter>,
+    /// When the next comes due, is promoted or runs out of time.
+    pub(super) next: Option<Timestamp>,
+}
+
+/// What a turn tells the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cargo {
+    Messages,
+    /// That their answers are owed.
+    Reminder,
 }
 
 /// The turn that is under way.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Turn {
+    pub(super) cargo: Cargo,
     pub(super) no: TurnNo,
     pub(super) ids: Vec<MessageId>,
     pub(super) letters: Vec<Letter>,
     pub(super) input: Option<Input>,
+    /// Its text is written, and how it ended not said.
+    pub(super) is_open: bool,
+    /// All of its text is.
+    pub(super) is_whole: bool,
+    pub(super) enters: u8,
 }
 
 #[derive(Debug)]
@@ -88,18 +133,26 @@ pub(super) struct Session {
     pub(super) agent: Agent,
     pub(super) terminal: Terminal,
     pub(super) view: Vec<Letter>,
+    pub(super) owed: Vec<Letter>,
     pub(super) next: Option<Timestamp>,
     pub(super) is_fresh: bool,
     pub(super) is_stale: bool,
     pub(super) look: Option<Look>,
     pub(super) offering: Option<Offering>,
     pub(super) stroke: Option<Stroke>,
+    pub(super) peek: Option<Peek>,
+    /// What the terminal has seen last, and whether the desk was told.
+    pub(super) sighted: Sighting,
+    pub(super) is_news: bool,
     pub(super) turn: Turn,
+    /// One that waits for its Enter, while another goes before it.
+    pub(super) parked: Option<Turn>,
     pub(super) receipts: Vec<Receipt>,
     /// Receipts that nobody will record any more.
     pub(super) given_up: Vec<MessageId>,
     pub(super) is_expiring: bool,
-    pub(super) told_draft: bool,
+    /// When a person last pressed a key.
+    pub(super) typed_at: Duration,
     pub(super) told_question: Option<String>,
     /// Since when the program is known to have ended.
     pub(super) ended: Option<Duration>,
@@ -115,7 +168,14 @@ pub(super) enum Going {
     Look,
     Draft,
     Pulse,
+    /// A question is told of by others.
+    Question,
+    /// The screen is looked at.
     Screen,
+    /// The desk is told what was seen there.
+    Seen,
+    Peek,
+    Forget,
     /// The program reads.
     Read,
     Exit,
@@ -124,23 +184,41 @@ pub(super) enum Going {
 
 impl Session {
     pub(super) fn new(nature: Nature, now: Moment, run: Uuid) -> Self {
+        let manner = Manner {
+            harness: harness::manifest(nature),
+            path_bytes: PATH.len(),
+        };
         Self {
             run,
-            desk: Desk::new(Manner::generic(PATH.len()), now),
+            desk: Desk::new(manner, now),
             agent: Agent::new(nature, now.mono),
             terminal: Terminal::default(),
             view: Vec::new(),
+            owed: Vec::new(),
             next: None,
             is_fresh: false,
             is_stale: true,
             look: None,
             offering: None,
             stroke: None,
-            turn: Turn::default(),
+            peek: None,
+            sighted: Sighting::default(),
+            is_news: false,
+            turn: Turn {
+                cargo: Cargo::Messages,
+                no: 0,
+                ids: Vec::new(),
+                letters: Vec::new(),
+                input: None,
+                is_open: false,
+                is_whole: false,
+                enters: 0,
+            },
+            parked: None,
             receipts: Vec::new(),
             given_up: Vec::new(),
-            is_expiring: false,
-            told_draft: false,
+            is_expiring: true,
+            typed_at: Duration::ZERO,
             told_question: None,
             ended: None,
         }
@@ -161,8 +239,8 @@ impl Session {
 
     /// Whether a message is in somebody's hands, or was left in the journal for the next session.
     pub(super) fn is_busy_with(&self, id: MessageId) -> bool {
-        let in_turn =
-            (self.offering.is_some() || self.desk.is_writing()) && self.turn.ids.contains(&id);
+        let is_on = self.offering.is_some() || self.desk.is_writing() || self.peek.is_some();
+        let in_turn = is_on && self.turn.ids.contains(&id);
         let in_receipt = self.receipts.iter().any(|r| r.ids.contains(&id));
         in_turn || in_receipt || self.given_up.contains(&id)
     }
@@ -192,7 +270,7 @@ impl Session {
             now.mono + wait
         });
         let input = self.desk.unread_for(now).map(|_| now.mono + POLL);
-        let input = input.filter(|_| !self.view.is_empty());
+        let input = input.filter(|_| self.has_more_to_type());
         let again = self.receipts.iter().map(|receipt| receipt.again);
         let again = again.filter(|at| *at > now.mono).min();
         let all = [
@@ -200,9 +278,21 @@ impl Session {
             due,
             input,
             again,
+            self.forgets_at().filter(|at| *at > now.mono),
             self.agent.next(),
         ];
         all.into_iter().flatten().min()
+    }
+
+    /// Whether mail waits, or the agent owes answers of which it may be reminded.
+    pub(super) fn has_more_to_type(&self) -> bool {
+        !self.view.is_empty() || !self.owed.is_empty()
+    }
+
+    /// When keys that left no trace in the input box are no draft any more.
+    fn forgets_at(&self) -> Option<Duration> {
+        let is_void = self.terminal.has_draft && self.desk.is_field_ours();
+        is_void.then_some(self.typed_at + SOON)
     }
 
     /// What can come a step further now.
@@ -212,20 +302,33 @@ impl Session {
         for (n, receipt) in self.receipts.iter().enumerate() {
             add(receipt.again <= now.mono, Going::Receipt(n));
         }
-        let is_asked = matches!(self.offering, Some(Offering::Asked));
+        let is_asked = matches!(self.offering, Some(Offering::Asked(_)));
         add(self.offering.is_some() && !is_asked, Going::Offer);
         if self.ended.is_some() {
             return going;
         }
-        let draft = self.terminal.has_draft != self.told_draft;
+        let draft = self.terminal.is_draft_news;
         add(self.terminal.can_type(), Going::Keyboard);
         let is_said = matches!(self.stroke, Some(Stroke::Said(_)));
         let can_write = self.terminal.has_room() || is_said;
         add(self.stroke.is_some() && can_write, Going::Stroke);
         add(self.look.is_some(), Going::Look);
-        add(draft, Going::Draft);
+        // Reports come before what is seen, and that before keys.
+        let is_told = matches!(self.peek, Some(Peek::Said(_)));
+        add(self.peek.is_some(), Going::Peek);
+        if self.desk.looks() {
+            add(self.agent.has_drawn, Going::Screen);
+            add(self.is_news && !is_told, Going::Seen);
+        } else {
+            let is_new = self.agent.question != self.told_question;
+            add(is_new, Going::Question);
+        }
+        add(draft && !self.is_news, Going::Draft);
         add(self.agent.has_written, Going::Pulse);
-        add(self.agent.question != self.told_question, Going::Screen);
+        let is_quiet = !self.terminal.is_unread() && !self.agent.has_drawn && !self.is_news;
+        let is_void = self.forgets_at().is_some_and(|at| at <= now.mono);
+        let is_asked = self.terminal.queue.iter().any(|w| matches!(w, Waiting::Forget(_)));
+        add(is_void && is_quiet && !is_asked, Going::Forget);
         let can_read = self.agent.is_alive && self.agent.is_reading;
         add(can_read && self.terminal.is_unread(), Going::Read);
         add(!self.agent.is_alive, Going::Exit);

@@ -1,6 +1,7 @@
 //! The model of a terminal's way in: what waits to be typed, who has the keyboard, and what the
 //! program has not read yet.
 
+use super::harness::Stroked;
 use std::collections::VecDeque;
 
 /// Which turn of a whole run a text belongs to.
@@ -16,6 +17,8 @@ pub(super) enum Piece {
     Enter,
     /// The interrupt key.
     Break,
+    /// A key within a turn.
+    Stroke(Stroked),
     /// A character that a person types.
     Key,
     /// Enter, by a person.
@@ -28,8 +31,10 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
     Piece(Piece),
-    /// Somebody wants the keyboard for a whole turn.
-    Turn,
+    /// Somebody wants the keyboard for a whole turn; with a draft in it, or not.
+    Turn { puts_aside: bool },
+    /// So many keys have left no trace: they are no draft.
+    Forget(u32),
 }
 
 /// What the keyboard has done.
@@ -50,6 +55,10 @@ pub(super) struct Terminal {
     unread: VecDeque<Piece>,
     pub(super) is_leased: bool,
     pub(super) has_draft: bool,
+    /// Whether that is to be told.
+    pub(super) is_draft_news: bool,
+    /// How many keys there were.
+    pub(super) keys: u32,
     /// The next write of a turn breaks off.
     pub(super) is_breaking: bool,
 }
@@ -68,23 +77,37 @@ impl Terminal {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
                 Waiting::Piece(_) => self.has_room(),
-                Waiting::Turn => true,
+                Waiting::Turn { .. } | Waiting::Forget(_) => true,
             })
     }
 
     /// What waits first is typed, or has the keyboard.
     pub(super) fn type_next(&mut self) -> Option<Done> {
         match self.queue.pop_front()? {
-            Waiting::Turn if self.has_draft => Some(Done::HasDraft),
-            Waiting::Turn => {
+            Waiting::Turn { puts_aside: false } if self.has_draft => Some(Done::HasDraft),
+            Waiting::Turn { .. } => {
                 self.is_leased = true;
                 Some(Done::Granted)
             }
+            Waiting::Forget(keys) => {
+                self.is_draft_news |= self.has_draft && keys == self.keys;
+                self.has_draft &= keys != self.keys;
+                None
+            }
             Waiting::Piece(piece) => {
+                let had_draft = self.has_draft;
                 match piece {
                     Piece::Key => self.has_draft = true,
                     Piece::Submit | Piece::Clear => self.has_draft = false,
-                    Piece::First(_) | Piece::Rest(_) | Piece::Enter | Piece::Break => {}
+                    Piece::First(_)
+                    | Piece::Rest(_)
+                    | Piece::Enter
+                    | Piece::Break
+                    | Piece::Stroke(_) => {}
+                }
+                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
+                    self.keys += 1;
+                    self.is_draft_news |= had_draft || self.has_draft;
                 }
                 self.write(piece);
                 Some(Done::Wrote(piece))
