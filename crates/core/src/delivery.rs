@@ -413,7 +413,7 @@ impl Desk {
         if let Some(rule) = self.barrier(flight.lane) {
             return vec![take_back(ids, rule.name())];
         }
-        if flight.lane == Lane::Raw && self.has_no_question() {
+        if flight.lane == Lane::Raw && self.asks_another(&flight) {
             return vec![take_back(ids, answer::GONE)];
         }
         planted!(OfferedTooEarly => return self.offers_too_early(flight, ids));

@@ -88,6 +88,13 @@ impl Flight {
         }
     }
 
+    /// Whether a text in the input box is this one, as far as can be seen.
+    pub(super) fn is_shown_as(&self, text: &str) -> bool {
+        let id8 = self.ids.first().map(|id| id.id8());
+        let is_named = id8.is_some_and(|id8| text.contains(&id8));
+        is_named || self.shown.as_deref() == Some(text)
+    }
+
     /// Records that it is about to be typed.
     pub(super) fn offer(&self) -> Effect {
         let ids = self.ids.clone();

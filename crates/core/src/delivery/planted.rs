@@ -36,6 +36,19 @@ impl Desk {
         vec![offered, Effect::Write { ids }]
     }
 
+    /// Enter, on what was seen before.
+    pub(super) fn enters_blindly(&mut self, flight: Flight) -> Vec<Effect> {
+        self.phase = Phase::Entering(flight);
+        vec![Effect::Enter]
+    }
+
+    /// The text once more, where it still stands in the box.
+    pub(super) fn types_once_more(&mut self, flight: Flight) -> Vec<Effect> {
+        let write = flight.write();
+        self.phase = Phase::Writing(flight);
+        vec![write]
+    }
+
     /// A rest of hours.
     pub(super) fn rests_for_long(&mut self, now: Moment, why: String) {
         self.phase = Phase::Resting {

@@ -174,6 +174,7 @@ impl Desk {
             Lane::Raw => self.knows_dialogs(),
             Lane::Interrupt | Lane::Normal | Lane::Idle => self.looks(),
         };
+        planted!(EnterUnlooked => return self.enters_blindly(flight));
         if is_seen {
             return self.look(flight, Before::Enter);
         }
@@ -192,6 +193,11 @@ impl Desk {
             (Field::Empty, true) => {
                 self.phase = Phase::Writing(flight);
                 return self.lose("a question opened before Enter, and the text is gone since");
+            }
+            // Enter would submit what a person has typed since.
+            (Field::Holds(text), true) if !flight.is_shown_as(text) => {
+                self.phase = Phase::Writing(flight);
+                return self.lose("a question opened before Enter, and another text stands there");
             }
             // Not on a screen that nobody knows.
             (Field::Unseen, true) if self.sees_drafts() => return self.park(flight),
@@ -346,6 +352,7 @@ impl Desk {
         if flight.enters > self.manner.harness.submit.retries {
             return self.leave(now, flight, "; the input box still holds it");
         }
+        planted!(RetypedOnRetry => return self.types_once_more(flight));
         self.phase = Phase::Entering(flight);
         vec![Effect::Enter]
     }

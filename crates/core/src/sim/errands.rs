@@ -2,10 +2,10 @@
 //! binary's clerk and errands do.
 
 use super::agent::Saw;
+use super::harness::Stroked;
 use super::law::{Checked, Law};
 use super::planted::{self, Bug};
 use super::reasons;
-use super::harness::Stroked;
 use super::session::{
     Begin, Cargo, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
 };
@@ -422,7 +422,9 @@ impl Session {
         let is_persons = matches!(piece, Piece::Key | Piece::Submit | Piece::Clear);
         let (in_box, aside) = self.agent.draft();
         Law::CannotAct.holds(
-            is_persons || in_box + aside >= box_before + aside_before,
+            is_persons
+                || matches!(piece, Piece::Stroke(Stroked::Stash))
+                || in_box + aside >= box_before + aside_before,
             || format!("a person's draft is lost or submitted by {piece:?}"),
         )?;
         let Saw::Prompt { turns, is_typed } = saw else {

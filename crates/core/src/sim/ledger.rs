@@ -384,6 +384,12 @@ impl Ledger {
         self.exposed.get(&id).is_some_and(|exposed| exposed.is_open)
     }
 
+    /// Whether something of a message was written in the offer under way.
+    pub(super) fn is_begun(&self, id: MessageId) -> bool {
+        let exposed = self.exposed.get(&id);
+        exposed.is_some_and(|exposed| exposed.is_open && exposed.is_begun)
+    }
+
     /// Something of a message is put before the agent.
     pub(super) fn expose(&mut self, id: MessageId, is_marked: bool) -> Checked {
         let cut = self.known.get(&id).is_some_and(|known| known.cut);
@@ -415,5 +421,7 @@ impl Ledger {
 
 /// The first of these that is so.
 fn first(reasons: &[(bool, &'static str)]) -> Option<&'static str> {
-    reasons.iter().find_map(|(is_so, why)| is_so.then_some(*why))
+    reasons
+        .iter()
+        .find_map(|(is_so, why)| is_so.then_some(*why))
 }

@@ -17,6 +17,7 @@ mod oracle;
 pub(crate) mod planted;
 mod play;
 mod reasons;
+mod scene;
 mod script;
 mod sending;
 mod session;

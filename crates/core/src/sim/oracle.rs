@@ -175,6 +175,8 @@ impl Oracle {
             }
             Effect::Write { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
+                let is_new = !ids.iter().any(|id| self.ledger.is_begun(*id));
+                Law::NothingDoubled.holds(is_new, || "a text is typed again")?;
                 self.is_out_of_the_way(is_raw, "text")?;
                 self.may_write(desk, is_raw)?;
                 self.meets_its_question(is_raw)
@@ -222,9 +224,10 @@ impl Oracle {
         let is_careful = told.is_seen() && told.nature.is_some_and(|nature| nature.quits);
         let works = |seen: &Sighting| seen.dialog.is_some() || !seen.claims.is_empty();
         let is_sure = told.question.is_some() || told.looked.as_ref().is_some_and(works);
-        Law::CannotAct.holds(!is_careful || is_sure, || {
-            "the interrupt key may end the program"
-        })?;
+        Law::CannotAct.holds(
+            !is_careful || is_sure,
+            || "the interrupt key may end the program",
+        )?;
         Law::TheRightMoment.holds(told.keys <= KEYS, || "a fourth interrupt key")
     }
 
@@ -234,9 +237,10 @@ impl Oracle {
         let is_read = self.told.unread.is_none() && !self.told.is_parked;
         Law::RemindersAreFew.holds(is_idle && is_read, || "it is not idle")?;
         let since = Some(judged.since.mono);
-        Law::RemindersAreFew.holds(self.told.reminded != since, || {
-            "it is reminded twice in one rest"
-        })?;
+        Law::RemindersAreFew.holds(
+            self.told.reminded != since,
+            || "it is reminded twice in one rest",
+        )?;
         (self.told.reminded, self.told.reminders) = (since, 0);
         self.told.is_aside = false;
         self.is_clear(false, "a reminder goes")?;
@@ -267,16 +271,22 @@ impl Oracle {
         let is_seen_gone = told.is_aside && told.looked.as_ref().is_some_and(is_gone);
         let is_ours = told.is_parked || is_raw;
         let is_free = told.draft.is_none() && (is_ours || !told.is_shown());
-        Law::CannotAct.holds(is_free || is_seen_gone, || format!("{what} goes into a draft"))
+        Law::CannotAct.holds(is_free || is_seen_gone, || {
+            format!("{what} goes into a draft")
+        })
     }
 
     /// An answer goes into the question that it was begun for.
     fn meets_its_question(&self, is_raw: bool) -> Checked {
         let told = &self.told;
         let is_same = told.asks() == told.answers.as_ref();
-        let is_unknown = !told.is_seen() && (told.asks().is_none() || told.answers.is_none());
+        let is_unknown = !told.is_seen() && told.asks().is_none();
         Law::CannotAct.holds(!is_raw || is_same || is_unknown, || {
-            format!("an answer to {:?} goes into {:?}", told.answers, told.asks())
+            format!(
+                "an answer to {:?} goes into {:?}",
+                told.answers,
+                told.asks()
+            )
         })
     }
 
@@ -314,9 +324,10 @@ impl Oracle {
                 let text = turn::enclose(&owed::reminder(&turn.letters), input);
                 let text = String::from_utf8_lossy(&text);
                 let is_in = |id: &MessageId| text.contains(&id.id8());
-                Law::NothingLost.holds(turn.ids.iter().all(is_in), || {
-                    "a reminder does not say of what"
-                })?;
+                Law::NothingLost.holds(
+                    turn.ids.iter().all(is_in),
+                    || "a reminder does not say of what",
+                )?;
                 is_plain(&text, input)
             }
         }
@@ -370,9 +381,10 @@ impl Oracle {
         if is_half_typed && turn.is_open {
             self.told.is_parked = true;
             let is_out_of_sight = self.told.question.is_some() || !self.told.is_shown();
-            return Law::CannotAct.holds(is_out_of_sight, || {
-                "the keyboard is given back between a text and its Enter"
-            });
+            return Law::CannotAct.holds(
+                is_out_of_sight,
+                || "the keyboard is given back between a text and its Enter",
+            );
         }
         Ok(())
     }

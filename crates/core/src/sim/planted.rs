@@ -37,6 +37,14 @@ pub(crate) enum Bug {
     GivesUpOnDisk,
     /// What waits for an idle agent waits for no reason.
     NoReason,
+    /// Enter follows the text without another look at the screen.
+    EnterUnlooked,
+    /// Where Enter was swallowed, the text is typed again.
+    RetypedOnRetry,
+    /// The agent is reminded of what it has answered.
+    RemindsAnswered,
+    /// What an answer is typed into is not compared with what it is for.
+    AnswersAnother,
 }
 
 thread_local! {

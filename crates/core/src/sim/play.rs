@@ -40,7 +40,7 @@ pub(super) enum Next {
 #[derive(Debug)]
 pub(super) struct Play {
     pub(super) now: Moment,
-    nature: Nature,
+    pub(super) nature: Nature,
     crash: Option<Crash>,
     pub(super) steps: u32,
     pub(super) agent: AgentName,
@@ -325,7 +325,10 @@ fn told(fact: &Fact) -> String {
     let kind = fact.event.kind();
     match &fact.event {
         fact::Event::Message(_) => format!("{kind} {}", MessageId(fact.id).id8()),
-        fact::Event::Progress(progress) => format!("{kind} {}", progress.message.id8()),
+        fact::Event::Progress(progress) => {
+            let reason = progress.reason.as_deref().unwrap_or_default();
+            format!("{kind} {} {reason}", progress.message.id8())
+        }
         fact::Event::Started(_) | fact::Event::Ended(_) => kind.to_owned(),
     }
 }

@@ -3,8 +3,8 @@
 
 use super::law::{Checked, Law};
 use super::oracle::Oracle;
-use super::told::Told;
 use super::session::Session;
+use super::told::Told;
 use crate::activity::Activity;
 use crate::delivery::{Decision, Desk, Event};
 use crate::mail::Letter;

@@ -4,6 +4,7 @@
 //! that every part of a script is a script.
 
 use super::chance::Chance;
+use super::scene::scene;
 use crate::delivery::PausedBy;
 use crate::priority::Priority;
 use crate::receipt::Order;
@@ -52,6 +53,8 @@ pub(super) struct Nature {
     pub(super) quits: bool,
     /// The first key answers its questions, without Enter.
     pub(super) is_hasty: bool,
+    /// Nobody minds that it owes answers, not even in the end.
+    pub(super) never_answers: bool,
 }
 
 /// What is known of the program's screen.
@@ -205,7 +208,12 @@ impl Script {
             lines.push(Line::Wait(nature.boots + 2_500));
         }
         let many = 20 + chance.below(50);
-        lines.extend((0..many).map(|_| line(&mut chance)));
+        for _ in 0..many {
+            if chance.one_in(50) {
+                lines.extend(scene(&mut chance));
+            }
+            lines.push(line(&mut chance));
+        }
         Self {
             nature,
             lines,
@@ -231,6 +239,7 @@ fn nature(chance: &mut Chance) -> Nature {
         has_title: chance.one_in(2),
         quits: chance.one_in(3),
         is_hasty: chance.one_in(3),
+        never_answers: chance.one_in(8),
     }
 }
 
@@ -239,7 +248,7 @@ fn line(chance: &mut Chance) -> Line {
         0..34 => Line::Step(chance.byte()),
         34..44 => Line::Run(4 + chance.byte() % 16),
         44..58 => Line::Wait(chance.pick(&[1, 10, 49, 51, 400, 1_000, 2_000, 5_000])),
-        58 => Line::Stall(chance.pick(&[30, 700, 2_500, 200_000])),
+        58 => Line::Stall(chance.pick(&[30, 700, 2_500, 200_000, 200_000])),
         59 => Line::Tick,
         60 => Line::Clock(chance.pick(&[-40, -3, 3, 40])),
         61..74 => Line::Post(post(chance)),
@@ -253,6 +262,7 @@ fn line(chance: &mut Chance) -> Line {
         94 => Line::Disk(chance.pick(&[Disk::Works, Disk::Full, Disk::FailsToSync])),
         95 => Line::Kill,
         96 => Line::Blackout(chance.byte()),
+        97 => Line::Disk(Disk::FailsToSync),
         _ => Line::Start,
     }
 }

@@ -4,12 +4,12 @@
 //! It follows the binary's session (its clerk, errands and keyboard) and decides nothing itself.
 
 use super::agent::Agent;
+use super::harness::{self, Stroked};
 use super::journal::Journal;
 use super::oracle::{Oracle, PATH};
 use super::script::Nature;
 use super::terminal::{Terminal, TurnNo, Waiting};
 use super::trace::Trace;
-use super::harness::{self, Stroked};
 use crate::delivery::{Desk, Event, Manner};
 use crate::harness::Sighting;
 use crate::id::MessageId;
@@ -327,7 +327,11 @@ impl Session {
         add(self.agent.has_written, Going::Pulse);
         let is_quiet = !self.terminal.is_unread() && !self.agent.has_drawn && !self.is_news;
         let is_void = self.forgets_at().is_some_and(|at| at <= now.mono);
-        let is_asked = self.terminal.queue.iter().any(|w| matches!(w, Waiting::Forget(_)));
+        let is_asked = self
+            .terminal
+            .queue
+            .iter()
+            .any(|w| matches!(w, Waiting::Forget(_)));
         add(is_void && is_quiet && !is_asked, Going::Forget);
         let can_read = self.agent.is_alive && self.agent.is_reading;
         add(can_read && self.terminal.is_unread(), Going::Read);

@@ -32,7 +32,9 @@ pub(super) enum Piece {
 pub(super) enum Waiting {
     Piece(Piece),
     /// Somebody wants the keyboard for a whole turn; with a draft in it, or not.
-    Turn { puts_aside: bool },
+    Turn {
+        puts_aside: bool,
+    },
     /// So many keys have left no trace: they are no draft.
     Forget(u32),
 }

@@ -156,6 +156,26 @@ fn runs_meet_what_they_must_survive() {
         "came back after the crash",
         "Enter: Swallowed",
         "Key: Lost",
+        "fact: failed",
+        "fact: reminded",
+        "fact: answered",
+        "wants Resume",
+        "wants WriteReminder",
+        "wants Strokes([19])",
+        "wants Strokes([18])",
+        "wants Strokes([21])",
+        "the input box let go of it",
+        "Enter pressed 2 times",
+        "the input box still holds it",
+        "has not read its Enter yet",
+        "answered before Enter",
+        "in answer to: Run command",
+        "a question opened while a draft was put aside",
+        "the draft could not be put aside",
+        "the text is gone since",
+        "it might have ended the program",
+        "a storm between agents",
+        "Forget",
     ];
     for seed in 0..WITHIN {
         let (_, trace, _) = play(&Script::from_seed(seed), Trace::kept());
@@ -239,4 +259,8 @@ fn planted_bugs_are_found() {
     // Held for a reason that is none, and for good: the first is seen sooner.
     check(Bug::NeverLetsGo, &[Law::EveryWaitHasAReason]);
     check(Bug::NoReason, &[Law::EveryWaitHasAReason]);
+    check(Bug::EnterUnlooked, &[Law::CannotAct]);
+    check(Bug::RetypedOnRetry, &[Law::NothingDoubled]);
+    check(Bug::RemindsAnswered, &[Law::RemindersAreFew]);
+    check(Bug::AnswersAnother, &[Law::CannotAct]);
 }
