@@ -132,7 +132,8 @@ impl Desk {
             }
             | Phase::Entering(_)
             | Phase::Confirming { .. }
-            | Phase::Restoring { .. } => true,
+            | Phase::Restoring { .. }
+            | Phase::Returning(_) => true,
             Phase::Free
             | Phase::Breaking { .. }
             | Phase::Recording(_)
@@ -141,6 +142,7 @@ impl Desk {
                 ..
             }
             | Phase::Resuming(_)
+            | Phase::Fetching(_)
             | Phase::Resting { .. } => false,
         }
     }
@@ -179,6 +181,7 @@ impl Desk {
             }
             // At once: there is nothing to wait for.
             Phase::Free if self.can_resume() => self.parked.as_ref().map(|f| f.since.mono),
+            Phase::Free if self.can_fetch() => Some(self.begun.mono),
             Phase::Written { .. }
             | Phase::Free
             | Phase::Recording(_)
@@ -186,7 +189,9 @@ impl Desk {
             | Phase::Looking { .. }
             | Phase::Resuming(_)
             | Phase::Entering(_)
-            | Phase::Restoring { .. } => None,
+            | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_) => None,
         };
         let draft = self.drafting.next_wakeup(&self.manner.harness.draft);
         phase
@@ -290,7 +295,7 @@ impl Desk {
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
             Event::Stroked => return self.stroked(now),
-            Event::Resumed => self.resumed(now),
+            Event::Resumed => return self.resumed(now),
             Event::WriteFailed(why) => return self.cut_off(now, &why),
         }
         self.proceed(now)
@@ -324,6 +329,7 @@ impl Desk {
                 self.cut_off(now, "the program exited before Enter was pressed")
             }
             Phase::Free if self.can_resume() => self.resume(),
+            Phase::Free if self.can_fetch() => self.fetch(now),
             _ if is_over => self.cut_off(now, "the program exited before it was complete"),
             Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
                 let flight = flight.clone();
@@ -339,7 +345,7 @@ impl Desk {
             Phase::Confirming { .. } => self.confirm(now),
             Phase::Resting { until, .. } if *until <= now.mono => {
                 self.phase = Phase::Free;
-                Vec::new()
+                self.proceed(now)
             }
             Phase::Free
             | Phase::Recording(_)
@@ -349,6 +355,8 @@ impl Desk {
             | Phase::Resuming(_)
             | Phase::Entering(_)
             | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_)
             | Phase::Resting { .. } => Vec::new(),
         }
     }
@@ -436,6 +444,9 @@ impl Desk {
             self.phase = Phase::Free;
             // Until the keys say otherwise; else it would be asked for again and again.
             self.drafting.typed(now);
+        } else if let Phase::Fetching(_) = self.phase {
+            self.phase = Phase::Free;
+            self.drafting.typed(now);
         }
     }
 
@@ -468,7 +479,7 @@ impl Desk {
                 Some(Rule::Blocked)
             }
             // One that was put aside is out of the way.
-            (_, _) if self.aside.is_some() => None,
+            (_, _) if flight.clears_way => None,
             (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }
     }

@@ -95,6 +95,11 @@ impl Drafting {
         self.put_back = self.keys.is_none() && self.was_empty;
     }
 
+    /// A text of ours goes in: what fills the box after that is not put back.
+    pub(super) fn begun(&mut self) {
+        self.put_back = false;
+    }
+
     pub(super) fn stays(&mut self) {
         self.stuck = true;
     }

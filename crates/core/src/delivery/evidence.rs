@@ -89,7 +89,10 @@ impl Desk {
     }
 
     pub(super) fn way(&self) -> Option<super::drafting::Way> {
-        self.drafting.way(&self.manner.harness.draft)
+        // One at a time: another would take the place of the first.
+        let is_free = |way: &super::drafting::Way| !way.is_kept || self.aside.is_none();
+        let way = self.drafting.way(&self.manner.harness.draft);
+        way.filter(is_free)
     }
 
     pub(super) fn is_free(&self) -> bool {

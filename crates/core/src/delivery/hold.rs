@@ -141,6 +141,13 @@ impl Desk {
                     "that one is written",
                 )
             }
+            Phase::Fetching(since) | Phase::Returning(since) => (
+                "in-flight",
+                *since,
+                "what a person has typed is brought back into the input box",
+                "it was put aside for a message".to_owned(),
+                "it is back",
+            ),
             Phase::Resting { since, why, .. } => (
                 "storage",
                 *since,
@@ -232,6 +239,8 @@ impl Desk {
             | Phase::Entering(_)
             | Phase::Confirming { .. }
             | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_)
             | Phase::Resting { .. } => None,
         }
     }

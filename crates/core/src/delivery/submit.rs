@@ -14,6 +14,19 @@ use std::time::Duration;
 const EMPTIES: Duration = Duration::from_secs(2);
 const WRITTEN: &str = "written whole to the terminal of the running program";
 
+const LET_GO: &str = "; the input box let go of it";
+const ASKED: &str = "; a question opened, and the text may not be submitted";
+
+/// What has become of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The box holds it.
+    Stands,
+    Gone,
+    /// The box is out of sight.
+    Hidden,
+}
+
 /// What a look comes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Before {
@@ -35,8 +48,9 @@ pub(super) struct Aside {
 
 impl Desk {
     /// Begins to write what is recorded; first a draft is put aside, where there is one.
-    pub(super) fn begin(&mut self, flight: Flight) -> Effect {
+    pub(super) fn begin(&mut self, mut flight: Flight) -> Effect {
         let way = self.way().filter(|_| self.has_draft());
+        self.drafting.begun();
         let Some(way) = way else {
             let write = flight.write();
             self.phase = Phase::Writing(flight);
@@ -46,6 +60,7 @@ impl Desk {
             Field::Holds(text) => Some(text.clone()),
             Field::Empty | Field::Unseen => None,
         };
+        flight.clears_way = way.is_kept;
         if way.is_kept {
             self.aside = Some(Aside {
                 text,
@@ -66,7 +81,12 @@ impl Desk {
         }
         if let Phase::Restoring { flight, evidence } = &self.phase {
             let (flight, evidence) = (flight.clone(), evidence.clone());
+            self.aside = None;
             return self.complete(now, &flight, evidence);
+        }
+        if let Phase::Returning(_) = self.phase {
+            self.aside = None;
+            self.phase = Phase::Free;
         }
         Vec::new()
     }
@@ -161,7 +181,10 @@ impl Desk {
         let why = if self.dialog.is_some() {
             "a question opened while a draft was put aside"
         } else {
-            self.aside = None;
+            // Keys that were not read yet will put it aside all the same.
+            if self.unread.is_none() {
+                self.aside = None;
+            }
             self.drafting.stays();
             "the draft could not be put aside"
         };
@@ -249,13 +272,44 @@ impl Desk {
         vec![Effect::Resume]
     }
 
-    pub(super) fn resumed(&mut self, now: Moment) {
+    pub(super) fn resumed(&mut self, now: Moment) -> Vec<Effect> {
         if let Phase::Resuming(flight) = &self.phase {
             self.phase = Phase::Written {
                 flight: flight.clone(),
                 enter_at: now.mono + self.enter_after(),
             };
+        } else if let Phase::Fetching(_) = self.phase {
+            self.phase = Phase::Free;
+            if self.can_fetch() {
+                self.phase = Phase::Returning(now);
+                return self.restores().map(Effect::Strokes).into_iter().collect();
+            }
         }
+        self.proceed(now)
+    }
+
+    /// The keys that bring back what was put aside.
+    fn restores(&self) -> Option<Vec<u8>> {
+        planted!(DraftKeptAside => return None);
+        self.aside.as_ref()?.restore.clone()
+    }
+
+    /// Whether a draft can be brought back that stayed aside when its turn was over: where a
+    /// question stood in the way, or the text did not leave the box.
+    pub(super) fn can_fetch(&self) -> bool {
+        let is_clear = self.dialog.is_none() && !self.drafting.is_typed() && self.unread.is_none();
+        let is_empty = *self.drafting.field() == Field::Empty;
+        let is_running = match self.activity().activity {
+            Activity::Idle | Activity::Working => true,
+            Activity::Starting | Activity::Blocked(_) | Activity::Exited => false,
+        };
+        let is_ours = self.is_free() && self.parked.is_none();
+        is_ours && is_running && is_clear && is_empty && self.restores().is_some()
+    }
+
+    pub(super) fn fetch(&mut self, now: Moment) -> Vec<Effect> {
+        self.phase = Phase::Fetching(now);
+        vec![Effect::Resume]
     }
 
     pub(super) fn entered(&mut self, now: Moment) -> Vec<Effect> {
@@ -275,39 +329,43 @@ impl Desk {
         self.confirm(now)
     }
 
-    /// Whether the box still holds what was written.
-    fn stands(&self, flight: &Flight) -> bool {
+    /// What the box shows of a text after its Enter.
+    fn fate(&self, flight: &Flight) -> Fate {
         match self.drafting.field() {
             Field::Holds(text) => {
                 let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
-                flight.shown.as_ref() == Some(text) && aside != Some(text)
+                let is_it = flight.shown.as_ref() == Some(text) && aside != Some(text);
+                if is_it { Fate::Stands } else { Fate::Gone }
             }
-            Field::Empty | Field::Unseen => false,
+            Field::Empty => Fate::Gone,
+            Field::Unseen => Fate::Hidden,
         }
     }
 
-    /// Whether it matters that the program has read all that was typed: if not, Enter may have no
-    /// effect yet.
+    /// Whether it matters that the program has read all that was typed: if not, keys that seem to
+    /// have no effect may have it yet.
     pub fn awaits_reading(&self) -> bool {
         match self.phase {
-            Phase::Confirming { .. }
+            Phase::Preparing { .. }
+            | Phase::Confirming { .. }
             | Phase::Looking {
-                before: Before::Retry,
+                before: Before::Text | Before::Retry,
                 ..
             } => true,
             Phase::Free
             | Phase::Breaking { .. }
             | Phase::Recording(_)
-            | Phase::Preparing { .. }
             | Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking {
-                before: Before::Key(_) | Before::Text | Before::Enter,
+                before: Before::Key(_) | Before::Enter,
                 ..
             }
             | Phase::Resuming(_)
             | Phase::Entering(_)
             | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_)
             | Phase::Resting { .. } => false,
         }
     }
@@ -318,32 +376,25 @@ impl Desk {
             return Vec::new();
         };
         let (flight, until) = (flight.clone(), *until);
-        if !self.stands(&flight) {
-            self.finish(now, flight, "; the input box let go of it")
-        } else if self.dialog.is_some() {
+        match (self.fate(&flight), &self.dialog) {
+            (Fate::Gone, _) => self.finish(now, flight, LET_GO),
             // A person must be able to answer; Enter is not pressed again.
-            self.leave(
-                now,
-                flight,
-                "; a question opened, and the text may not be submitted",
-            )
-        } else if until <= now.mono {
-            self.look(flight, Before::Retry)
-        } else {
-            Vec::new()
+            (Fate::Stands | Fate::Hidden, Some(_)) => self.leave(now, flight, ASKED),
+            (Fate::Stands | Fate::Hidden, None) if until <= now.mono => {
+                self.look(flight, Before::Retry)
+            }
+            (Fate::Stands | Fate::Hidden, None) => Vec::new(),
         }
     }
 
     fn retry(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        if !self.stands(&flight) {
-            return self.finish(now, flight, "; the input box let go of it");
-        }
-        if self.dialog.is_some() {
-            return self.leave(
-                now,
-                flight,
-                "; a question opened, and the text may not be submitted",
-            );
+        match (self.fate(&flight), &self.dialog) {
+            (Fate::Gone, _) => return self.finish(now, flight, LET_GO),
+            (Fate::Stands | Fate::Hidden, Some(_)) => return self.leave(now, flight, ASKED),
+            (Fate::Hidden, None) => {
+                return self.leave(now, flight, "; the input box is out of sight since");
+            }
+            (Fate::Stands, None) => {}
         }
         // The first may still be read, and another would go to whatever comes after it.
         if self.unread.is_some() {
@@ -367,13 +418,21 @@ impl Desk {
     fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
         let evidence = self.evidence(&flight, how);
         // An answer goes before others, and what was put aside for those stays so.
-        let aside = self.aside.as_ref().filter(|_| flight.lane != Lane::Raw);
-        match aside.and_then(|aside| aside.restore.clone()) {
+        if flight.lane == Lane::Raw {
+            return self.complete(now, &flight, evidence);
+        }
+        match self.restores() {
             Some(keys) if self.dialog.is_none() => {
                 self.phase = Phase::Restoring { flight, evidence };
                 vec![Effect::Strokes(keys)]
             }
-            Some(_) | None => self.complete(now, &flight, evidence),
+            // Later; see `can_fetch`.
+            Some(_) => self.complete(now, &flight, evidence),
+            // Now that this is submitted, the program brings it back by itself.
+            None => {
+                self.aside = None;
+                self.complete(now, &flight, evidence)
+            }
         }
     }
 
@@ -384,9 +443,6 @@ impl Desk {
         evidence: String,
     ) -> Vec<Effect> {
         self.phase = Phase::Free;
-        if flight.lane != Lane::Raw {
-            self.aside = None;
-        }
         self.judge.given(now);
         flight.offered(evidence)
     }
@@ -447,6 +503,11 @@ impl Desk {
                 before: Before::Enter,
                 ..
             } => self.lose(reason),
+            Phase::Fetching(_) | Phase::Returning(_) => {
+                self.aside = None;
+                self.phase = Phase::Free;
+                Vec::new()
+            }
             Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
                 Vec::new()
             }

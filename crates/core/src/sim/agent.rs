@@ -279,6 +279,11 @@ impl Agent {
 
     /// A key that meets its question.
     fn answer(&mut self, piece: Piece) {
+        // It came up in the moment between: nobody can know that the key had no effect. What was
+        // put aside stays there, for the person's own keys.
+        if piece == Piece::Stroke(Stroked::Restore) {
+            self.aside = Input::default();
+        }
         let is_answer = match piece {
             Piece::Enter | Piece::Submit => true,
             Piece::Break => self.nature.is_dismissed,

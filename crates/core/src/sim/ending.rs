@@ -47,7 +47,7 @@ impl Play {
         if let Some(session) = &self.session {
             let (_, aside) = session.agent.draft();
             let is_ours = aside > 0 && self.nature.stash == Stash::ByKey;
-            let _ = is_ours;
+            Law::CannotAct.holds(!is_ours, || "a draft is put aside for good")?;
         }
         let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {

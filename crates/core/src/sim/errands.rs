@@ -419,12 +419,17 @@ impl Session {
             let now = clock(world.now.mono);
             format!("  {now} the program reads {piece:?}: {saw:?}")
         });
-        let is_persons = matches!(piece, Piece::Key | Piece::Submit | Piece::Clear);
+        let is_persons = match piece {
+            Piece::Key | Piece::Submit | Piece::Clear => true,
+            // Judged in the end: see [`super::ending`].
+            Piece::Stroke(Stroked::Restore) => true,
+            Piece::First(_) | Piece::Rest(_) | Piece::Enter | Piece::Break | Piece::Stroke(_) => {
+                false
+            }
+        };
         let (in_box, aside) = self.agent.draft();
         Law::CannotAct.holds(
-            is_persons
-                || matches!(piece, Piece::Stroke(Stroked::Stash))
-                || in_box + aside >= box_before + aside_before,
+            is_persons || in_box + aside >= box_before + aside_before,
             || format!("a person's draft is lost or submitted by {piece:?}"),
         )?;
         let Saw::Prompt { turns, is_typed } = saw else {

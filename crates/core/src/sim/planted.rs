@@ -45,6 +45,8 @@ pub(crate) enum Bug {
     RemindsAnswered,
     /// What an answer is typed into is not compared with what it is for.
     AnswersAnother,
+    /// A draft that was put aside is not brought back.
+    DraftKeptAside,
 }
 
 thread_local! {

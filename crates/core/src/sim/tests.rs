@@ -263,4 +263,5 @@ fn planted_bugs_are_found() {
     check(Bug::RetypedOnRetry, &[Law::NothingDoubled]);
     check(Bug::RemindsAnswered, &[Law::RemindersAreFew]);
     check(Bug::AnswersAnother, &[Law::CannotAct]);
+    check(Bug::DraftKeptAside, &[Law::CannotAct]);
 }

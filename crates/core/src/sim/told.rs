@@ -27,8 +27,8 @@ pub(super) struct Told {
     pub(super) is_aside: bool,
     /// A text waits for its Enter, with the keyboard given back.
     pub(super) is_parked: bool,
-    /// The keyboard is asked for again.
-    is_resuming: bool,
+    /// The keyboard is asked for again; with a text that waits for its Enter, or not.
+    resumes: Option<bool>,
     /// The question that stood open when an answer was begun with.
     pub(super) answers: Option<String>,
     /// The beginning of the rest in which the agent was reminded last.
@@ -67,17 +67,18 @@ impl Told {
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
             Event::Unread(false) => self.unread = None,
             // Somebody typed; the keys tell of it later.
-            Event::Barred if std::mem::take(&mut self.is_resuming) => {
-                self.draft = self.draft.or(Some(now));
-                self.is_parked = true;
+            Event::Barred => {
+                if let Some(is_parked) = self.resumes.take() {
+                    self.draft = self.draft.or(Some(now));
+                    self.is_parked = is_parked;
+                }
             }
-            Event::Resumed => self.is_resuming = false,
+            Event::Resumed => self.resumes = None,
             Event::Tick
             | Event::Output
             | Event::Exited(_)
             | Event::Paste(_)
             | Event::Recorded(_)
-            | Event::Barred
             | Event::NotRecorded(_)
             | Event::Wrote
             | Event::Entered
@@ -101,10 +102,9 @@ impl Told {
         }
     }
 
-    /// The desk goes on with a text that waited for its Enter.
+    /// The desk goes on with a text that waited for its Enter, or brings back a draft.
     pub(super) fn resume(&mut self) {
-        self.is_parked = false;
-        self.is_resuming = true;
+        self.resumes = Some(std::mem::take(&mut self.is_parked));
     }
 
     pub(super) fn asks(&self) -> Option<&String> {
