@@ -5,6 +5,7 @@
 //! journal has the last word on every offer.
 
 mod answer;
+mod aside;
 mod drafting;
 mod evidence;
 mod hold;
@@ -14,6 +15,8 @@ mod submit;
 mod terms;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_aside;
 #[cfg(test)]
 mod tests_screen;
 
@@ -29,11 +32,12 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, Input};
+use aside::Aside;
 use drafting::Drafting;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
 use std::time::Duration;
-use submit::{Aside, Before};
+use submit::Before;
 
 /// How long an interrupt waits for the agent to be idle, each time.
 const BREAK: Duration = Duration::from_secs(5);

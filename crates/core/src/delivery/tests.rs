@@ -259,7 +259,7 @@ fn an_offer_is_recorded_written_entered_and_proven() {
     assert!(!desk.is_writing());
 }
 
-fn owed(n: u128, reminded: usize) -> Letter {
+pub(super) fn owed(n: u128, reminded: usize) -> Letter {
     let mut message = message(n, "alice", "bob");
     message.envelope.expects_reply = true;
     let steps = [&[Step::Offered][..], &vec![Step::Reminded; reminded]].concat();

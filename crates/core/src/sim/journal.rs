@@ -17,6 +17,7 @@ use crate::receipt::{self, End, Order};
 use crate::session::{self, Ended, Ending, Sessions, Started};
 use crate::storm::MINUTE;
 use jiff::Timestamp;
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 /// Whether a commit outlives a power cut; as the store has it for each kind of work.
@@ -44,6 +45,8 @@ pub(super) struct Journal {
     agent: AgentName,
     facts: Vec<Fact>,
     synced: usize,
+    /// The ids of what is synced.
+    safe: BTreeSet<Uuid>,
     mail: Mail,
     sessions: Sessions,
     pub(super) disk: Disk,
@@ -58,6 +61,7 @@ impl Journal {
             agent,
             facts: Vec::new(),
             synced: 0,
+            safe: BTreeSet::new(),
             mail: Mail::default(),
             sessions: Sessions::default(),
             disk: Disk::Works,
@@ -76,8 +80,7 @@ impl Journal {
 
     /// Whether a message would outlive a power cut.
     pub(super) fn is_synced(&self, id: MessageId) -> bool {
-        let is_it = |fact: &Fact| fact.id == id.0;
-        self.facts[..self.synced].iter().any(is_it)
+        self.safe.contains(&id.0)
     }
 
     /// What waits for the agent, what it owes, and when the next changes by the clock.
@@ -121,9 +124,15 @@ impl Journal {
             self.facts.push(fact);
         }
         if durability == Durability::Synced {
-            self.synced = self.facts.len();
+            self.sync();
         }
         Ok(())
+    }
+
+    fn sync(&mut self) {
+        let new = self.facts[self.synced..].iter().map(|fact| fact.id);
+        self.safe.extend(new);
+        self.synced = self.facts.len();
     }
 
     fn fact(&mut self, at: Timestamp, agent: &AgentName, event: Event) -> Fact {
@@ -292,7 +301,9 @@ impl Journal {
             }
             (true, _) => "all of the journal is there",
         };
-        self.synced = self.facts.len();
+        // What was synced is there.
+        self.synced = self.synced.min(kept);
+        self.sync();
         self.mail = Mail::default();
         self.sessions = Sessions::default();
         for fact in &self.facts {
