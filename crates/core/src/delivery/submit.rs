@@ -235,7 +235,7 @@ impl Desk {
         match (self.fate(&flight), &self.dialog) {
             (Fate::Gone, _) => self.finish(now, flight, LET_GO),
             // A person must be able to answer; Enter is not pressed again.
-            (Fate::Stands | Fate::Hidden, Some(_)) => self.leave(now, flight, ASKED),
+            (Fate::Stands | Fate::Hidden, Some(_)) => self.leave(now, &flight, ASKED),
             (Fate::Stands | Fate::Hidden, None) if until <= now.mono => {
                 self.look(flight, Before::Retry)
             }
@@ -246,18 +246,18 @@ impl Desk {
     fn retry(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         match (self.fate(&flight), &self.dialog) {
             (Fate::Gone, _) => return self.finish(now, flight, LET_GO),
-            (Fate::Stands | Fate::Hidden, Some(_)) => return self.leave(now, flight, ASKED),
+            (Fate::Stands | Fate::Hidden, Some(_)) => return self.leave(now, &flight, ASKED),
             (Fate::Hidden, None) => {
-                return self.leave(now, flight, "; the input box is out of sight since");
+                return self.leave(now, &flight, "; the input box is out of sight since");
             }
             (Fate::Stands, None) => {}
         }
         // The first may still be read, and another would go to whatever comes after it.
         if self.unread.is_some() {
-            return self.leave(now, flight, "; the program has not read its Enter yet");
+            return self.leave(now, &flight, "; the program has not read its Enter yet");
         }
         if flight.enters > self.manner.harness.submit.retries {
-            return self.leave(now, flight, "; the input box still holds it");
+            return self.leave(now, &flight, "; the input box still holds it");
         }
         planted!(RetypedOnRetry => return self.types_once_more(flight));
         self.phase = Phase::Entering(flight);
@@ -265,10 +265,10 @@ impl Desk {
     }
 
     /// The text stands in the box, and is left there: what comes after it waits.
-    fn leave(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
+    fn leave(&mut self, now: Moment, flight: &Flight, how: &str) -> Vec<Effect> {
         self.drafting.left.clone_from(&flight.shown);
-        let evidence = self.evidence(&flight, how);
-        self.complete(now, &flight, evidence)
+        let evidence = self.evidence(flight, how);
+        self.complete(now, flight, evidence)
     }
 
     fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {

@@ -145,7 +145,7 @@ fn a_question_in_the_last_moment_parks_the_text() {
         let hold = desk.hold(ms(3_060), &pending[0], &pending);
         assert_eq!(rule(hold), "blocked");
         let other = letter(3, Interrupt);
-        let hold = desk.hold(ms(3_060), &other, &[other.clone()]);
+        let hold = desk.hold(ms(3_060), &other, std::slice::from_ref(&other));
         assert_eq!(rule(hold), "in-flight");
         desk
     };

@@ -53,6 +53,7 @@ pub(super) struct Journal {
     /// Facts that could not be synced: in nobody's view, but a crash may bring them back.
     ghost: Vec<Fact>,
     ids: u128,
+    writes: usize,
 }
 
 impl Journal {
@@ -67,11 +68,17 @@ impl Journal {
             disk: Disk::Works,
             ghost: Vec::new(),
             ids: 1 << 64,
+            writes: 0,
         }
     }
 
     pub(super) fn facts(&self) -> &[Fact] {
         &self.facts
+    }
+
+    /// How often anything was written or lost.
+    pub(super) fn written(&self) -> usize {
+        self.writes
     }
 
     pub(super) fn mail(&self) -> &Mail {
@@ -117,6 +124,7 @@ impl Journal {
                 return Err(DiskFailed);
             }
         }
+        self.writes += 1;
         self.ghost.clear();
         for fact in facts {
             self.mail.apply(&fact);
@@ -288,6 +296,7 @@ impl Journal {
     /// All processes die at once. What was not synced survives in part, and what could not be
     /// synced may turn out to be there. Gives back what that changed.
     pub(super) fn lose_power(&mut self, luck: u8) -> &'static str {
+        self.writes += 1;
         let unsynced = self.facts.len() - self.synced;
         let kept = self.synced + usize::from(luck) % (unsynced + 1);
         let is_whole = kept == self.facts.len();

@@ -54,6 +54,8 @@ pub(super) struct Play {
     /// Something was stored, and the session was not told.
     pub(super) has_missed_bell: bool,
     runs: u128,
+    /// As of the last check: how often the journal was written, and how much acknowledged.
+    written: (usize, usize),
     pub(super) trace: Trace,
 }
 
@@ -86,6 +88,7 @@ impl Play {
             drafts: Vec::new(),
             has_missed_bell: false,
             runs: 0,
+            written: (0, 0),
             trace,
         }
     }
@@ -199,6 +202,21 @@ impl Play {
             self.trace.note(|| format!("  fact: {}", told(fact)));
         }
         self.oracle.ledger.hear(facts)?;
+        self.is_kept()?;
+        let is_ours = |l: &&Letter| l.message.to == self.agent;
+        for letter in self.journal.mail().all().filter(is_ours) {
+            reasons::check(self.now, &self.oracle, letter, self.session.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// What was acknowledged is there and synced; asked where something was written since.
+    fn is_kept(&mut self) -> Checked {
+        let written = (self.journal.written(), self.oracle.acknowledged().count());
+        if self.written == written {
+            return Ok(());
+        }
+        self.written = written;
         for id in self.oracle.acknowledged() {
             let is_there = self.journal.mail().get(id).is_some();
             Law::NothingLost.holds(is_there, || format!("{} is gone", id.id8()))?;
@@ -206,10 +224,6 @@ impl Play {
             Law::OnDiskFirst.holds(is_synced, || {
                 format!("{} was acknowledged, and is not synced", id.id8())
             })?;
-        }
-        let is_ours = |l: &&Letter| l.message.to == self.agent;
-        for letter in self.journal.mail().all().filter(is_ours) {
-            reasons::check(self.now, &self.oracle, letter, self.session.as_ref())?;
         }
         Ok(())
     }
