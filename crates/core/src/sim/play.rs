@@ -340,8 +340,10 @@ fn told(fact: &Fact) -> String {
     match &fact.event {
         fact::Event::Message(_) => format!("{kind} {}", MessageId(fact.id).id8()),
         fact::Event::Progress(progress) => {
-            let reason = progress.reason.as_deref().unwrap_or_default();
-            format!("{kind} {} {reason}", progress.message.id8())
+            let time = progress.attempt.map(|attempt| format!("time {attempt}"));
+            let said = [&progress.reason, &progress.evidence, &time];
+            let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
+            format!("{kind} {} {}", progress.message.id8(), said.join(", "))
         }
         fact::Event::Started(_) | fact::Event::Ended(_) => kind.to_owned(),
     }

@@ -11,7 +11,7 @@ const SEEDS: u64 = 10_000;
 const PARTS: u64 = 4;
 
 /// How many scripts are crashed at every step.
-const CRASHED: u64 = 6;
+const CRASHED: u64 = 12;
 /// Within how many seeds a planted bug must be found.
 const WITHIN: u64 = 1_000;
 
@@ -159,6 +159,9 @@ fn runs_meet_what_they_must_survive() {
         "fact: failed",
         "fact: reminded",
         "fact: answered",
+        "promoted from idle",
+        ", time 2",
+        " time 10",
         "wants Resume",
         "wants WriteReminder",
         "wants Strokes([19])",
