@@ -5,6 +5,7 @@
 //! journal has the last word on every offer.
 
 mod answer;
+mod aside;
 mod drafting;
 mod evidence;
 mod hold;
@@ -15,7 +16,12 @@ mod terms;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_aside;
+#[cfg(test)]
 mod tests_screen;
+
+#[cfg(test)]
+mod planted;
 
 pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
@@ -26,11 +32,12 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, Input};
+use aside::Aside;
 use drafting::Drafting;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
 use std::time::Duration;
-use submit::{Aside, Before};
+use submit::Before;
 
 /// How long an interrupt waits for the agent to be idle, each time.
 const BREAK: Duration = Duration::from_secs(5);
@@ -129,7 +136,8 @@ impl Desk {
             }
             | Phase::Entering(_)
             | Phase::Confirming { .. }
-            | Phase::Restoring { .. } => true,
+            | Phase::Restoring { .. }
+            | Phase::Returning(_) => true,
             Phase::Free
             | Phase::Breaking { .. }
             | Phase::Recording(_)
@@ -138,6 +146,7 @@ impl Desk {
                 ..
             }
             | Phase::Resuming(_)
+            | Phase::Fetching(_)
             | Phase::Resting { .. } => false,
         }
     }
@@ -165,6 +174,7 @@ impl Desk {
 
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
+        planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
         let phase = match &self.phase {
             Phase::Breaking { until, .. }
             | Phase::Confirming { until, .. }
@@ -175,6 +185,7 @@ impl Desk {
             }
             // At once: there is nothing to wait for.
             Phase::Free if self.can_resume() => self.parked.as_ref().map(|f| f.since.mono),
+            Phase::Free if self.can_fetch() => Some(self.begun.mono),
             Phase::Written { .. }
             | Phase::Free
             | Phase::Recording(_)
@@ -182,7 +193,9 @@ impl Desk {
             | Phase::Looking { .. }
             | Phase::Resuming(_)
             | Phase::Entering(_)
-            | Phase::Restoring { .. } => None,
+            | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_) => None,
         };
         let draft = self.drafting.next_wakeup(&self.manner.harness.draft);
         phase
@@ -258,6 +271,7 @@ impl Desk {
 
     /// Something happened.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
+        planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
         self.judge.tick(now);
         self.drafting.tick(now, &self.manner.harness.draft);
         match event {
@@ -285,7 +299,7 @@ impl Desk {
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
             Event::Stroked => return self.stroked(now),
-            Event::Resumed => self.resumed(now),
+            Event::Resumed => return self.resumed(now),
             Event::WriteFailed(why) => return self.cut_off(now, &why),
         }
         self.proceed(now)
@@ -319,6 +333,7 @@ impl Desk {
                 self.cut_off(now, "the program exited before Enter was pressed")
             }
             Phase::Free if self.can_resume() => self.resume(),
+            Phase::Free if self.can_fetch() => self.fetch(now),
             _ if is_over => self.cut_off(now, "the program exited before it was complete"),
             Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
                 let flight = flight.clone();
@@ -334,7 +349,7 @@ impl Desk {
             Phase::Confirming { .. } => self.confirm(now),
             Phase::Resting { until, .. } if *until <= now.mono => {
                 self.phase = Phase::Free;
-                Vec::new()
+                self.proceed(now)
             }
             Phase::Free
             | Phase::Recording(_)
@@ -344,6 +359,8 @@ impl Desk {
             | Phase::Resuming(_)
             | Phase::Entering(_)
             | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_)
             | Phase::Resting { .. } => Vec::new(),
         }
     }
@@ -360,7 +377,8 @@ impl Desk {
             return Vec::new();
         }
         match (self.activity().activity, &mut self.dialog) {
-            (Activity::Idle, _) => self.record(flight),
+            // One that leaves its input unread has not stopped, however silent it is.
+            (Activity::Idle, _) if self.unread.is_none() => self.record(flight),
             (_, _) if now.mono < until => Vec::new(),
             (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
             // Nothing is typed into an open question.
@@ -370,13 +388,18 @@ impl Desk {
                 Vec::new()
             }
             (
-                Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited,
+                Activity::Starting
+                | Activity::Idle
+                | Activity::Working
+                | Activity::Blocked(_)
+                | Activity::Exited,
                 _,
             ) => self.record(flight),
         }
     }
 
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
+        planted!(WrittenFirst => return self.writes_first(flight));
         let effect = flight.offer();
         self.phase = Phase::Recording(flight);
         vec![effect]
@@ -402,9 +425,10 @@ impl Desk {
         if let Some(rule) = self.barrier(flight.lane) {
             return vec![take_back(ids, rule.name())];
         }
-        if flight.lane == Lane::Raw && self.has_no_question() {
+        if flight.lane == Lane::Raw && self.asks_another(&flight) {
             return vec![take_back(ids, answer::GONE)];
         }
+        planted!(OfferedTooEarly => return self.offers_too_early(flight, ids));
         let rest = match self.input {
             Input::Typed => ids.split_off(1),
             Input::Pasted => Vec::new(),
@@ -416,6 +440,7 @@ impl Desk {
 
     /// An offer that has not begun. What barred it is told by an event of its own.
     fn let_go(&mut self, now: Moment) {
+        planted!(NeverLetsGo => return);
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Free;
         } else if let Phase::Resuming(flight) = &self.phase {
@@ -423,10 +448,14 @@ impl Desk {
             self.phase = Phase::Free;
             // Until the keys say otherwise; else it would be asked for again and again.
             self.drafting.typed(now, false);
+        } else if let Phase::Fetching(_) = self.phase {
+            self.phase = Phase::Free;
+            self.drafting.typed(now, false);
         }
     }
 
     fn rest(&mut self, now: Moment, why: String) {
+        planted!(GivesUpOnDisk => return self.rests_for_long(now, why));
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Resting {
                 since: now,
@@ -448,12 +477,13 @@ impl Desk {
     /// Why Enter is not pressed after a text that is written. A pause is no reason: what is under
     /// way is brought to its end.
     fn withheld(&self, flight: &Flight) -> Option<Rule> {
+        planted!(EnterIntoQuestion => return None);
         match (self.activity().activity, flight.lane) {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
             // One that was put aside is out of the way.
-            (_, _) if self.aside.is_some() => None,
+            (_, _) if flight.clears_way => None,
             (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }
     }

@@ -21,6 +21,8 @@ pub const ENTER: &[u8] = b"\r";
 /// A terminal in its usual mode takes no line of 4,096 bytes or more.
 const LONGEST_PATH: usize = 3_000;
 const SUBJECT: usize = 80;
+/// How a message is marked that may have been shown before.
+pub(crate) const REPEAT: &str = " (repeat: may have been shown before)";
 const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
 /// How a program takes text.
@@ -104,11 +106,7 @@ fn head(letter: &Letter) -> String {
         Priority::Interrupt => "URGENT ",
         Priority::Normal | Priority::IdleFirst | Priority::Idle => "",
     };
-    let repeat = if letter.is_repeat() {
-        " (repeat: may have been shown before)"
-    } else {
-        ""
-    };
+    let repeat = if letter.is_repeat() { REPEAT } else { "" };
     let id = letter.message.id.id8();
     let reply = if envelope.expects_reply {
         format!(" (reply expected: ph reply {id})")

@@ -1,7 +1,7 @@
 //! Answers to a program's questions: bytes that go in as they are. One answers the question that
 //! stood open when it was sent, and is never typed into anything else.
 
-use super::{Desk, Effect};
+use super::{Desk, Effect, Flight};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -24,6 +24,13 @@ impl Desk {
     /// Whether it is known that no question stands open.
     pub(super) fn has_no_question(&self) -> bool {
         self.knows_dialogs() && self.dialog.is_none()
+    }
+
+    /// Whether the question is gone that an answer was begun for, or another has taken its place.
+    pub(super) fn asks_another(&self, flight: &Flight) -> bool {
+        planted!(AnswersAnother => return self.has_no_question());
+        let asks = self.dialog.as_ref().map(|dialog| &dialog.what);
+        asks != flight.answers.as_ref() && (asks.is_some() || self.knows_dialogs())
     }
 
     /// The answers of which it is clear that they will never be given.

@@ -33,6 +33,8 @@ pub(super) struct Drafting {
     rests: bool,
     /// The keys that should have emptied the box did not.
     stuck: bool,
+    /// When the box was last in sight it was empty, and nobody has typed since.
+    was_empty: bool,
     /// An interrupt key was pressed on an empty box: what fills it is put back by the program.
     put_back: bool,
     /// What we wrote and no Enter has submitted.
@@ -49,6 +51,7 @@ impl Drafting {
         });
         self.rests = false;
         self.stuck = false;
+        self.was_empty = false;
         self.put_back = false;
     }
 
@@ -68,6 +71,11 @@ impl Drafting {
             self.left = None;
         }
         self.has_held |= matches!(field, Field::Holds(_));
+        self.was_empty = match field {
+            Field::Empty => true,
+            Field::Holds(_) => false,
+            Field::Unseen => self.was_empty,
+        };
         self.field = field;
         self.changed = Some(now);
         self.rests = false;
@@ -99,7 +107,12 @@ impl Drafting {
     }
 
     pub(super) fn interrupted(&mut self) {
-        self.put_back = self.keys.is_none() && !self.is_shown();
+        self.put_back = self.keys.is_none() && self.was_empty;
+    }
+
+    /// A text of ours goes in: what fills the box after that is not put back.
+    pub(super) fn begun(&mut self) {
+        self.put_back = false;
     }
 
     pub(super) fn stays(&mut self) {

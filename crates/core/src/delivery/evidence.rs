@@ -48,10 +48,7 @@ impl Desk {
     pub fn is_field_ours(&self) -> bool {
         match (self.drafting.field(), &self.parked) {
             (Field::Empty, _) => self.drafting.shows_keys(),
-            (Field::Holds(text), Some(parked)) => {
-                let id8 = parked.ids.first().map(|id| id.id8()).unwrap_or_default();
-                parked.shown.as_ref() == Some(text) || text.contains(&id8)
-            }
+            (Field::Holds(text), Some(parked)) => parked.is_shown_as(text),
             (Field::Holds(_), None) | (Field::Unseen, _) => false,
         }
     }
@@ -68,7 +65,7 @@ impl Desk {
             self.judge.ready(now);
         }
         self.see(now, dialog);
-        // Nobody else can type while a text of ours waits for its Enter.
+        // Nobody else can type while a text of ours waits for its Enter, unless it was parked.
         if let (
             Field::Holds(text),
             Phase::Written { flight, .. }
@@ -77,6 +74,7 @@ impl Desk {
                 before: Before::Enter,
             },
         ) = (&field, &mut self.phase)
+            && !flight.was_parked
         {
             flight.shown = Some(text.clone());
         }
@@ -91,7 +89,10 @@ impl Desk {
     }
 
     pub(super) fn way(&self) -> Option<super::drafting::Way> {
-        self.drafting.way(&self.manner.harness.draft)
+        // One at a time: another would take the place of the first.
+        let is_free = |way: &super::drafting::Way| !way.is_kept || self.aside.is_none();
+        let way = self.drafting.way(&self.manner.harness.draft);
+        way.filter(is_free)
     }
 
     pub(super) fn is_free(&self) -> bool {

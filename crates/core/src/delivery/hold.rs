@@ -44,6 +44,7 @@ impl Rule {
 impl Desk {
     /// The rule that holds messages of a lane, if one does.
     pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        planted!(TypedWhileStarting => if self.is_starting() { return None; });
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.unread.is_some();
@@ -77,6 +78,8 @@ impl Desk {
     /// What must never be written into, however far an offer has come. That holds for interrupts
     /// too, unless the harness knows a way to put a person's input aside and bring it back.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
+        planted!(DraftIgnored => if self.has_draft() { return self.without_draft().barrier(lane); });
+        planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
             (_, _) if !self.pauses.is_empty() => Some(Rule::Paused),
@@ -88,13 +91,16 @@ impl Desk {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
-            (Activity::Starting | Activity::Idle | Activity::Working, _) => None,
+            // The question that a raw message was to answer has gone meanwhile.
+            (Activity::Starting, _) => Some(Rule::Starting),
+            (Activity::Idle | Activity::Working, _) => None,
         }
     }
 
     /// What holds a message now, of those that are `pending`; nothing where it is in the turn
     /// that goes next, or beyond being held.
     pub fn hold(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
+        planted!(NoReason => if self.is_working() { return None; });
         if let Some(hold) = why::not_before(letter, now.wall) {
             return Some(hold);
         }
@@ -135,6 +141,13 @@ impl Desk {
                     "that one is written",
                 )
             }
+            Phase::Fetching(since) | Phase::Returning(since) => (
+                "in-flight",
+                *since,
+                "what a person has typed is brought back into the input box",
+                "it was put aside for a message".to_owned(),
+                "it is back",
+            ),
             Phase::Resting { since, why, .. } => (
                 "storage",
                 *since,
@@ -187,10 +200,11 @@ impl Desk {
             Phase::Breaking { flight, keys, .. } if is_in(flight) => {
                 Some(Some(interrupting(flight, *keys)))
             }
+            // Nothing of it is typed yet.
             Phase::Looking {
                 flight,
-                before: Before::Key(next),
-            } if is_in(flight) => Some(Some(interrupting(flight, next.saturating_sub(1)))),
+                before: Before::Key(keys),
+            } if is_in(flight) => Some(Some(interrupting(flight, keys.saturating_sub(1)))),
             Phase::Written { flight, .. } if is_in(flight) => {
                 let withheld = self.withheld(flight);
                 Some(withheld.map(|rule| self.describe(rule, letter)))
@@ -225,6 +239,8 @@ impl Desk {
             | Phase::Entering(_)
             | Phase::Confirming { .. }
             | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_)
             | Phase::Resting { .. } => None,
         }
     }

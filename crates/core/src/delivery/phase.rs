@@ -62,6 +62,8 @@ pub(super) struct Flight {
     pub(super) spared: bool,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
+    /// A draft was put aside for it.
+    pub(super) clears_way: bool,
 }
 
 /// What is typed of them.
@@ -85,7 +87,13 @@ impl Flight {
             enters: 0,
             spared: false,
             was_parked: false,
+            clears_way: false,
         }
+    }
+
+    /// Whether a text in the input box is this one and nothing else: a person may have added to it.
+    pub(super) fn is_shown_as(&self, text: &str) -> bool {
+        self.shown.as_deref() == Some(text)
     }
 
     /// Records that it is about to be typed.
@@ -167,6 +175,10 @@ pub(super) enum Phase {
         flight: Flight,
         evidence: String,
     },
+    /// The keyboard is asked for, to bring a draft back that was put aside before.
+    Fetching(Moment),
+    /// It is brought back.
+    Returning(Moment),
     /// The journal could not be written.
     Resting {
         since: Moment,
@@ -188,7 +200,7 @@ impl Phase {
             | Self::Entering(flight)
             | Self::Confirming { flight, .. }
             | Self::Restoring { flight, .. } => Some(flight),
-            Self::Free | Self::Resting { .. } => None,
+            Self::Free | Self::Fetching(_) | Self::Returning(_) | Self::Resting { .. } => None,
         }
     }
 }

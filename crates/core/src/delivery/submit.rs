@@ -1,5 +1,5 @@
-//! From a recorded offer to a text that is submitted: a draft put aside, the look before Enter,
-//! Enter again where it was swallowed, the draft brought back.
+//! From a recorded offer to a text that is submitted: the look before Enter, Enter again where it
+//! was swallowed. How a draft gets out of the way is in `aside`.
 //!
 //! Enter is pressed only after a look that shows no question; the text is never written twice.
 
@@ -8,13 +8,21 @@ use super::{Desk, Effect, Flight, Lane, Phase};
 use crate::activity::Activity;
 use crate::harness::{Field, Sighting};
 use crate::moment::Moment;
-use std::time::Duration;
 
-/// How long a program may take to empty its box when the keys for it are pressed.
-const EMPTIES: Duration = Duration::from_secs(2);
-const LET_GO: &str = "; the input box let go of it";
-const ASKED: &str = "; a question opened before the input box was seen to let go of it";
 const WRITTEN: &str = "written whole to the terminal of the running program";
+
+const LET_GO: &str = "; the input box let go of it";
+const ASKED: &str = "; a question opened, and the text may not be submitted";
+
+/// What has become of a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The box holds it.
+    Stands,
+    Gone,
+    /// The box is out of sight.
+    Hidden,
+}
 
 /// What a look comes before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,69 +36,8 @@ pub(super) enum Before {
     Retry,
 }
 
-/// A draft that was put aside.
-#[derive(Debug, Clone)]
-pub(super) struct Aside {
-    text: Option<String>,
-    restore: Option<Vec<u8>>,
-}
-
 impl Desk {
-    /// Begins to write what is recorded; first a draft is put aside, where there is one.
-    pub(super) fn begin(&mut self, flight: Flight) -> Effect {
-        let way = self.way().filter(|_| self.has_draft());
-        let Some(way) = way else {
-            let write = flight.write();
-            self.phase = Phase::Writing(flight);
-            return write;
-        };
-        let text = match self.drafting.field() {
-            Field::Holds(text) => Some(text.clone()),
-            Field::Empty | Field::Unseen => None,
-        };
-        if way.is_kept {
-            self.aside = Some(Aside {
-                text,
-                restore: way.restore,
-            });
-        }
-        self.phase = Phase::Preparing {
-            flight,
-            until: None,
-        };
-        Effect::Strokes(way.keys)
-    }
-
-    pub(super) fn stroked(&mut self, now: Moment) -> Vec<Effect> {
-        if let Phase::Preparing { until, .. } = &mut self.phase {
-            *until = Some(now.mono + EMPTIES);
-            return self.empty(now);
-        }
-        if let Phase::Restoring { flight, evidence } = &self.phase {
-            let (flight, evidence) = (flight.clone(), evidence.clone());
-            return self.complete(now, &flight, evidence);
-        }
-        Vec::new()
-    }
-
-    /// Goes on once the box is empty, or should be.
-    pub(super) fn empty(&mut self, now: Moment) -> Vec<Effect> {
-        let Phase::Preparing {
-            flight,
-            until: Some(until),
-        } = &self.phase
-        else {
-            return Vec::new();
-        };
-        let is_empty = *self.drafting.field() == Field::Empty;
-        if is_empty || self.dialog.is_some() || *until <= now.mono {
-            let flight = flight.clone();
-            return self.look(flight, Before::Text);
-        }
-        Vec::new()
-    }
-
-    fn look(&mut self, flight: Flight, before: Before) -> Vec<Effect> {
+    pub(super) fn look(&mut self, flight: Flight, before: Before) -> Vec<Effect> {
         self.phase = Phase::Looking { flight, before };
         vec![Effect::Look]
     }
@@ -152,31 +99,13 @@ impl Desk {
         vec![Effect::Key(key)]
     }
 
-    /// Writes, where the box is empty by now.
-    fn prepared(&mut self, flight: Flight) -> Vec<Effect> {
-        let is_empty = *self.drafting.field() == Field::Empty;
-        if is_empty && self.dialog.is_none() {
-            let write = flight.write();
-            self.phase = Phase::Writing(flight);
-            return vec![write];
-        }
-        self.phase = Phase::Free;
-        let why = if self.dialog.is_some() {
-            "a question opened while a draft was put aside"
-        } else {
-            self.aside = None;
-            self.drafting.stays();
-            "the draft could not be put aside"
-        };
-        flight.withdrawn(why)
-    }
-
     /// The time for Enter has come.
     pub(super) fn enter(&mut self, flight: Flight) -> Vec<Effect> {
         let is_seen = match flight.lane {
             Lane::Raw => self.knows_dialogs(),
             Lane::Interrupt | Lane::Normal | Lane::Idle => self.looks(),
         };
+        planted!(EnterUnlooked => return self.enters_blindly(flight));
         if is_seen {
             return self.look(flight, Before::Enter);
         }
@@ -195,6 +124,11 @@ impl Desk {
             (Field::Empty, true) => {
                 self.phase = Phase::Writing(flight);
                 return self.lose("a question opened before Enter, and the text is gone since");
+            }
+            // Enter would submit what a person has typed since.
+            (Field::Holds(text), true) if !flight.is_shown_as(text) => {
+                self.phase = Phase::Writing(flight);
+                return self.lose("a question opened before Enter, and another text stands there");
             }
             // Not on a screen that nobody knows.
             (Field::Unseen, true) if self.sees_drafts() => return self.park(flight),
@@ -246,13 +180,20 @@ impl Desk {
         vec![Effect::Resume]
     }
 
-    pub(super) fn resumed(&mut self, now: Moment) {
+    pub(super) fn resumed(&mut self, now: Moment) -> Vec<Effect> {
         if let Phase::Resuming(flight) = &self.phase {
             self.phase = Phase::Written {
                 flight: flight.clone(),
                 enter_at: now.mono + self.enter_after(),
             };
+        } else if let Phase::Fetching(_) = self.phase {
+            self.phase = Phase::Free;
+            if self.can_fetch() {
+                self.phase = Phase::Returning(now);
+                return self.restores().map(Effect::Strokes).into_iter().collect();
+            }
         }
+        self.proceed(now)
     }
 
     pub(super) fn entered(&mut self, now: Moment) -> Vec<Effect> {
@@ -268,17 +209,20 @@ impl Desk {
             flight,
             until: now.mono + self.manner.harness.submit.retry_after.get(),
         };
+        // The screen may have shown it before the terminal told that it has the key.
         self.confirm(now)
     }
 
-    /// What the screen says of a text after Enter; nothing while the box still holds it.
-    fn verdict(&self, flight: &Flight) -> Option<&'static str> {
-        let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
+    /// What the box shows of a text after its Enter.
+    fn fate(&self, flight: &Flight) -> Fate {
         match self.drafting.field() {
-            Field::Holds(text) if aside == Some(text) => Some(LET_GO),
-            Field::Holds(text) if flight.shown.as_ref() == Some(text) => None,
-            Field::Holds(_) | Field::Empty => Some(LET_GO),
-            Field::Unseen => Some("; the input box is out of sight"),
+            Field::Holds(text) => {
+                let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
+                let is_it = flight.shown.as_ref() == Some(text) && aside != Some(text);
+                if is_it { Fate::Stands } else { Fate::Gone }
+            }
+            Field::Empty => Fate::Gone,
+            Field::Unseen => Fate::Hidden,
         }
     }
 
@@ -289,25 +233,36 @@ impl Desk {
             return Vec::new();
         };
         let (flight, until) = (flight.clone(), *until);
-        match self.verdict(&flight) {
-            _ if self.dialog.is_some() => self.leave(now, &flight, ASKED),
-            Some(how) => self.finish(now, flight, how),
-            None if until <= now.mono => self.look(flight, Before::Retry),
-            None => Vec::new(),
+        match (self.fate(&flight), &self.dialog) {
+            (Fate::Gone, _) => self.finish(now, flight, LET_GO),
+            // A person must be able to answer; Enter is not pressed again.
+            (Fate::Stands | Fate::Hidden, Some(_)) => self.leave(now, &flight, ASKED),
+            (Fate::Stands | Fate::Hidden, None) if until <= now.mono => {
+                self.look(flight, Before::Retry)
+            }
+            (Fate::Stands | Fate::Hidden, None) => Vec::new(),
         }
     }
 
     fn retry(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        let has_more = flight.enters <= self.manner.harness.submit.retries;
-        match self.verdict(&flight) {
-            _ if self.dialog.is_some() => self.leave(now, &flight, ASKED),
-            Some(how) => self.finish(now, flight, how),
-            None if has_more => {
-                self.phase = Phase::Entering(flight);
-                vec![Effect::Enter]
+        match (self.fate(&flight), &self.dialog) {
+            (Fate::Gone, _) => return self.finish(now, flight, LET_GO),
+            (Fate::Stands | Fate::Hidden, Some(_)) => return self.leave(now, &flight, ASKED),
+            (Fate::Hidden, None) => {
+                return self.leave(now, &flight, "; the input box is out of sight since");
             }
-            None => self.leave(now, &flight, "; the input box still holds it"),
+            (Fate::Stands, None) => {}
         }
+        // The first may still be read, and another would go to whatever comes after it.
+        if self.unread.is_some() {
+            return self.leave(now, &flight, "; the program has not read its Enter yet");
+        }
+        if flight.enters > self.manner.harness.submit.retries {
+            return self.leave(now, &flight, "; the input box still holds it");
+        }
+        planted!(RetypedOnRetry => return self.types_once_more(flight));
+        self.phase = Phase::Entering(flight);
+        vec![Effect::Enter]
     }
 
     /// The text stands in the box, and is left there: what comes after it waits.
@@ -320,13 +275,21 @@ impl Desk {
     fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
         let evidence = self.evidence(&flight, how);
         // An answer goes before others, and what was put aside for those stays so.
-        let aside = self.aside.as_ref().filter(|_| flight.lane != Lane::Raw);
-        match aside.and_then(|aside| aside.restore.clone()) {
+        if flight.lane == Lane::Raw {
+            return self.complete(now, &flight, evidence);
+        }
+        match self.restores() {
             Some(keys) if self.dialog.is_none() => {
                 self.phase = Phase::Restoring { flight, evidence };
                 vec![Effect::Strokes(keys)]
             }
-            Some(_) | None => self.complete(now, &flight, evidence),
+            // Later; see `can_fetch`.
+            Some(_) => self.complete(now, &flight, evidence),
+            // Now that this is submitted, the program brings it back by itself.
+            None => {
+                self.aside = None;
+                self.complete(now, &flight, evidence)
+            }
         }
     }
 
@@ -337,9 +300,6 @@ impl Desk {
         evidence: String,
     ) -> Vec<Effect> {
         self.phase = Phase::Free;
-        if flight.lane != Lane::Raw {
-            self.aside = None;
-        }
         self.judge.given(now);
         flight.offered(evidence)
     }
@@ -400,6 +360,11 @@ impl Desk {
                 before: Before::Enter,
                 ..
             } => self.lose(reason),
+            Phase::Fetching(_) | Phase::Returning(_) => {
+                self.aside = None;
+                self.phase = Phase::Free;
+                Vec::new()
+            }
             Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
                 Vec::new()
             }

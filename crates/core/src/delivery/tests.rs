@@ -259,7 +259,7 @@ fn an_offer_is_recorded_written_entered_and_proven() {
     assert!(!desk.is_writing());
 }
 
-fn owed(n: u128, reminded: usize) -> Letter {
+pub(super) fn owed(n: u128, reminded: usize) -> Letter {
     let mut message = message(n, "alice", "bob");
     message.envelope.expects_reply = true;
     let steps = [&[Step::Offered][..], &vec![Step::Reminded; reminded]].concat();
@@ -383,6 +383,14 @@ fn what_was_dealt_with_meanwhile_is_not_written() {
         (3_001, recorded(&[1, 2]), "withdraw 2; write 1"),
     ];
     play(pasting(), &narrow);
+    // So was the way of an answer, whose question came while the program was starting.
+    let answer = [raw(1)];
+    let gone = [
+        (3_000, Act(&answer[..]), "offer 1"),
+        (3_000, Hear(Event::Dialog(None)), ""),
+        (3_001, recorded(&[1]), "withdraw 1"),
+    ];
+    play(after(starting(), &[dialog("Trust this folder?")]), &gone);
     // That it began to work is no reason to hold what is under way.
     let busy = [
         begin(),
@@ -478,15 +486,23 @@ fn nothing_is_typed_onto_input_that_nobody_has_read() {
             ],
         );
     }
-    // The key that an interrupt presses may be what makes the program read again.
+    // The key that an interrupt presses may be what makes the program read again; it is waited
+    // for, as for work that is to stop.
     let urgent = [letter(1, Priority::Interrupt)];
-    play(
-        idle(),
-        &[
-            (3_000, Hear(Event::Unread(true)), ""),
-            (3_001, Act(&urgent), "key [3]"),
-        ],
-    );
+    let begin = [
+        (3_000, Hear(Event::Unread(true)), ""),
+        (3_001, Act(&urgent), "key [3]"),
+        (3_002, Hear(Event::Tick), ""),
+    ];
+    let desk = play(idle(), &begin);
+    assert_eq!(desk.next_wakeup(), Some(ms(8_001).mono));
+    play(desk, &[(3_500, Hear(Event::Unread(false)), "offer 1")]);
+    let never = [
+        (8_001, Hear(Event::Tick), "key [3]"),
+        (13_001, Hear(Event::Tick), "key [3]"),
+        (18_001, Hear(Event::Tick), "offer 1"),
+    ];
+    play(play(idle(), &begin), &never);
 }
 
 #[test]

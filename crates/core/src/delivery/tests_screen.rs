@@ -22,7 +22,7 @@ fn manifest() -> Manifest {
     manifest
 }
 
-fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
+pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
     let mut manifest = manifest();
     change(&mut manifest);
     manifest.check().unwrap();
@@ -39,29 +39,29 @@ fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
     desk
 }
 
-fn keys(said: &str) -> crate::harness::Keys {
+pub(super) fn keys(said: &str) -> crate::harness::Keys {
     said.to_owned().try_into().unwrap()
 }
 
-fn shows(field: Field) -> Sighting {
+pub(super) fn shows(field: Field) -> Sighting {
     Sighting {
         field,
         ..Sighting::default()
     }
 }
 
-fn holds(text: &str) -> Sighting {
+pub(super) fn holds(text: &str) -> Sighting {
     shows(Field::Holds(text.to_owned()))
 }
 
-fn asks(what: &str) -> Sighting {
+pub(super) fn asks(what: &str) -> Sighting {
     Sighting {
         dialog: Some(what.to_owned()),
         ..Sighting::default()
     }
 }
 
-fn claims(says: Says) -> Sighting {
+pub(super) fn claims(says: Says) -> Sighting {
     Sighting {
         claims: vec![Claim {
             source: Source::Title,
@@ -73,20 +73,20 @@ fn claims(says: Says) -> Sighting {
     }
 }
 
-fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+pub(super) fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
     (at, Doing::Hear(Event::Seen(sighting)), want)
 }
 
-fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+pub(super) fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
     (at, Doing::Hear(Event::Looked(sighting)), want)
 }
 
-fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
+pub(super) fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
     (at, Doing::Hear(event), want)
 }
 
 /// Up to the look before Enter.
-fn written(desk: Desk, pending: &[Letter]) -> Desk {
+pub(super) fn written(desk: Desk, pending: &[Letter]) -> Desk {
     play(
         desk,
         &[
@@ -99,7 +99,7 @@ fn written(desk: Desk, pending: &[Letter]) -> Desk {
     )
 }
 
-fn evidence(effects: &[Effect]) -> &str {
+pub(super) fn evidence(effects: &[Effect]) -> &str {
     match effects {
         [Effect::Offered { evidence, .. }] => evidence,
         other => panic!("{other:?}"),

@@ -102,10 +102,7 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
     let entries: Vec<_> = letters
         .iter()
         .zip(&bodies)
-        .map(|(letter, text)| Entry {
-            message: &letter.message,
-            text,
-        })
+        .map(|(letter, text)| Entry { letter, text })
         .collect();
     if !entries.is_empty() {
         context

@@ -334,10 +334,11 @@ impl Clerk {
         }
     }
 
-    /// Sees whether the program reads what is typed, where there is more to type. Nobody tells us
-    /// when it does.
+    /// Sees whether the program reads what is typed, where there is more to type or Enter seems to
+    /// have no effect. Nobody tells us when it does.
     fn look_at_input(&mut self) {
-        if !self.has_more_to_type() || self.desk.is_writing() {
+        let has_more = self.has_more_to_type() && !self.desk.is_writing();
+        if !has_more && !self.desk.awaits_reading() {
             return;
         }
         let is_unread = self.shared.keyboard.is_unread();

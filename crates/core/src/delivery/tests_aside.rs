@@ -1,0 +1,277 @@
+//! Drafts that are put aside and come back, and what else the simulation has shown: each of these
+//! went wrong once.
+
+use super::tests::{Doing, id, letter, owed, play, raw, recorded, rule};
+use super::tests_screen::{
+    asks, claims, evidence, hear, holds, keys, looked, seen, shows, with, written,
+};
+use super::*;
+use crate::activity::tests::ms;
+use crate::harness::{Field, Says, Sighting};
+use crate::priority::Priority::{Interrupt, Normal};
+
+fn unread(is_so: bool) -> Event {
+    Event::Unread(is_so)
+}
+
+/// A desk at rest, before a draft that can be put aside and brought back by a key.
+fn drafted() -> Desk {
+    let desk = with(|manifest| {
+        manifest.draft.stash = Some(keys("ctrl+s"));
+        manifest.draft.restore = Some(keys("ctrl+y"));
+    });
+    let typed = [seen(2_600, holds("mine"), ""), hear(4_600, Event::Tick, "")];
+    play(desk, &typed)
+}
+
+/// The draft is put aside for message 1, and that written.
+fn aside(pending: &[Letter]) -> Desk {
+    let lines = [
+        (5_000, Doing::Act(pending), "offer 1"),
+        (5_001, recorded(&[1]), "strokes [19]"),
+        hear(5_002, Event::Stroked, ""),
+        seen(5_003, shows(Field::Empty), "look"),
+        looked(5_004, shows(Field::Empty), "write 1"),
+        hear(5_005, Event::Wrote, ""),
+        hear(5_055, Event::Tick, "look"),
+        looked(5_056, holds("text"), "enter"),
+    ];
+    play(drafted(), &lines)
+}
+
+#[test]
+fn a_reminder_puts_a_draft_aside_and_brings_it_back() {
+    let owes = [owed(1, 0)];
+    let lines = [
+        (5_000, Doing::Remind(&owes), "remind 1"),
+        (5_001, recorded(&[1]), "strokes [19]"),
+        hear(5_002, Event::Stroked, ""),
+        seen(5_003, shows(Field::Empty), "look"),
+        looked(5_004, shows(Field::Empty), "write reminder 1"),
+        hear(5_005, Event::Wrote, ""),
+        hear(5_055, Event::Tick, "look"),
+        looked(5_056, holds("reminder"), "enter"),
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, shows(Field::Empty), "strokes [25]"),
+        // It was recorded before it was typed, and is not again.
+        hear(5_059, Event::Stroked, ""),
+        seen(5_060, holds("mine"), ""),
+        (5_061, Doing::Remind(&owes), ""),
+    ];
+    let desk = play(drafted(), &lines);
+    assert!(!desk.is_writing());
+}
+
+#[test]
+fn a_question_delays_a_draft_and_does_not_keep_it() {
+    let pending = [letter(1, Normal)];
+    let asked = [
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, asks("Run rm?"), "offered 1"),
+        seen(6_000, shows(Field::Empty), "resume"),
+        hear(6_001, Event::Resumed, "strokes [25]"),
+        hear(6_002, Event::Stroked, ""),
+        seen(6_003, holds("mine"), ""),
+        hear(9_000, Event::Tick, ""),
+    ];
+    play(aside(&pending), &asked);
+    // Somebody types first: then after that.
+    let typed = [
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, asks("Run rm?"), "offered 1"),
+        seen(6_000, shows(Field::Empty), "resume"),
+        hear(6_001, Event::Barred, ""),
+        hear(6_002, Event::Draft, ""),
+        hear(6_003, Event::DraftGone, "resume"),
+    ];
+    play(aside(&pending), &typed);
+    // So where the question opens before the text.
+    let early = [
+        (5_000, Doing::Act(&pending), "offer 1"),
+        (5_001, recorded(&[1]), "strokes [19]"),
+        hear(5_002, Event::Stroked, ""),
+        seen(5_003, shows(Field::Empty), "look"),
+        looked(5_004, asks("Run rm?"), "withdraw 1"),
+        seen(5_005, shows(Field::Empty), "resume"),
+    ];
+    play(drafted(), &early);
+}
+
+#[test]
+fn one_draft_is_put_aside_at_a_time() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    let another = [
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, asks("Run rm?"), "offered 1"),
+        seen(6_000, holds("another"), ""),
+        hear(9_000, Event::Tick, ""),
+        (9_001, Doing::Act(&pending[1..]), ""),
+    ];
+    let desk = play(aside(&pending[..1]), &another);
+    assert_eq!(
+        rule(desk.hold(ms(9_001), &pending[1], &pending[1..])),
+        "draft"
+    );
+    play(desk, &[seen(9_002, shows(Field::Empty), "resume")]);
+}
+
+#[test]
+fn keys_that_are_read_late_put_a_draft_aside_all_the_same() {
+    let pending = [letter(1, Normal)];
+    let late = |is_unread, want| {
+        let lines = [
+            (5_000, Doing::Act(&pending), "offer 1"),
+            (5_001, recorded(&[1]), "strokes [19]"),
+            hear(5_002, Event::Stroked, ""),
+            hear(5_003, unread(is_unread), ""),
+            hear(7_002, Event::Tick, "look"),
+            looked(7_003, holds("mine"), "withdraw 1"),
+            hear(7_004, unread(false), ""),
+            seen(7_005, shows(Field::Empty), want),
+        ];
+        play(drafted(), &lines);
+    };
+    late(true, "resume");
+    // Read, and without effect: then a person has emptied the box.
+    late(false, "");
+}
+
+#[test]
+fn a_draft_behind_a_question_is_not_what_an_interrupt_puts_back() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = with(|manifest| manifest.draft.clear = Some(keys("ctrl+u")));
+    let hidden = [
+        seen(3_000, holds("mine"), ""),
+        seen(3_001, asks("Run rm?"), ""),
+        (3_002, Doing::Act(&urgent), "key [3]"),
+        seen(3_003, holds("mine"), ""),
+        (9_000, Doing::Act(&urgent), ""),
+    ];
+    play(desk, &hidden);
+    // Nor is what fills the box after a turn of ours.
+    let desk = with(|manifest| manifest.draft.clear = Some(keys("ctrl+u")));
+    let later = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(&urgent), "key [3]"),
+        seen(3_002, claims(Says::Idle), "offer 1"),
+        (3_003, recorded(&[1]), "write 1"),
+        hear(3_004, Event::Wrote, ""),
+        hear(3_054, Event::Tick, "look"),
+        looked(3_055, holds("text"), "enter"),
+        hear(3_056, Event::Entered, ""),
+        seen(3_057, holds("mine"), "offered 1"),
+    ];
+    let desk = play(desk, &later);
+    assert!(!desk.puts_aside());
+}
+
+#[test]
+fn enter_is_not_pressed_again_before_the_first_is_read() {
+    let pending = [letter(1, Normal)];
+    let mut desk = play(
+        written(with(|_| ()), &pending),
+        &[
+            looked(3_053, holds("text"), "enter"),
+            hear(3_054, Event::Entered, ""),
+            hear(3_055, unread(true), ""),
+            hear(4_054, Event::Tick, "look"),
+        ],
+    );
+    assert!(desk.awaits_reading());
+    let effects = desk.on(ms(4_055), Event::Looked(holds("text")));
+    assert!(evidence(&effects).ends_with("the program has not read its Enter yet"));
+}
+
+#[test]
+fn what_the_box_shows_after_enter_is_said_and_no_more() {
+    let pending = [letter(1, Normal)];
+    let entered = || {
+        let enter = [looked(3_053, holds("text"), "enter")];
+        play(written(with(|_| ()), &pending), &enter)
+    };
+    let said = |desk: &mut Desk, event: Event, want: &str| {
+        let effects = desk.on(ms(3_060), event);
+        let says = evidence(&effects);
+        assert!(says.ends_with(want), "{says}");
+    };
+    // It was seen before the terminal told that it has the key.
+    let mut desk = play(entered(), &[seen(3_054, shows(Field::Empty), "")]);
+    said(&mut desk, Event::Entered, "; the input box let go of it");
+    // A question hides it.
+    let mut desk = play(entered(), &[hear(3_054, Event::Entered, "")]);
+    let hidden = Event::Seen(asks("Run rm?"));
+    said(&mut desk, hidden, "the text may not be submitted");
+    // Something else does.
+    let hidden = [
+        hear(3_054, Event::Entered, ""),
+        seen(3_055, Sighting::default(), ""),
+        hear(4_054, Event::Tick, "look"),
+    ];
+    let mut desk = play(entered(), &hidden);
+    let unseen = Event::Looked(Sighting::default());
+    said(&mut desk, unseen, "the input box is out of sight since");
+}
+
+#[test]
+fn a_text_that_waited_is_submitted_alone() {
+    let pending = [letter(1, Normal)];
+    let park = || {
+        let desk = written(with(|_| ()), &pending);
+        play(desk, &[looked(3_053, asks("Run rm?"), "")])
+    };
+    for other in ["mine", "mine text"] {
+        let lines = [
+            hear(3_100, Event::Draft, ""),
+            seen(3_200, holds(other), ""),
+            hear(3_300, Event::DraftGone, "resume"),
+            hear(3_301, Event::Resumed, ""),
+            seen(3_302, holds(other), ""),
+            hear(3_351, Event::Tick, "look"),
+            looked(3_352, holds(other), "uncertain 1"),
+        ];
+        play(park(), &lines);
+    }
+    // That it holds our id does not make it ours alone.
+    let added = format!("mine {}", id(1).id8());
+    let desk = play(park(), &[seen(3_200, holds(&added), "resume")]);
+    assert!(!desk.is_field_ours());
+    // It goes on at once when the journal has had its rest.
+    let mut answer = raw(2);
+    answer.message.created_at = ms(3_060).wall;
+    let rested = [
+        (3_100, Doing::Act(std::slice::from_ref(&answer)), "offer 2"),
+        hear(3_101, Event::NotRecorded("full".to_owned()), ""),
+        seen(3_102, holds("text"), ""),
+        hear(4_101, Event::Tick, "resume"),
+    ];
+    play(park(), &rested);
+}
+
+#[test]
+fn an_answer_is_not_typed_into_another_question() {
+    let mut answer = [raw(1)];
+    answer[0].message.created_at = ms(3_001).wall;
+    for other in [asks("Run all?"), shows(Field::Empty)] {
+        let lines = [
+            seen(3_000, asks("Run rm?"), ""),
+            (3_002, Doing::Act(&answer), "offer 1"),
+            seen(3_003, other, ""),
+            (3_004, recorded(&[1]), "withdraw 1"),
+        ];
+        play(with(|_| ()), &lines);
+    }
+}
+
+#[test]
+fn before_its_key_an_interrupt_interrupts() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = with(|manifest| manifest.interrupt.quits_when_idle = true);
+    let looking = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(&urgent), "look"),
+    ];
+    let desk = play(desk, &looking);
+    let hold = desk.hold(ms(9_000), &urgent[0], &urgent).unwrap();
+    assert_eq!(hold.rule, "interrupting");
+    assert_eq!(hold.evidence, "the interrupt key was pressed 0 time(s)");
+}

@@ -1,0 +1,365 @@
+//! The model of a program: it boots, reads its terminal piece by piece, works, asks, swallows
+//! Enter and falls silent. It knows nothing of desks; what it shows is what a session sees.
+
+use super::harness::Stroked;
+use super::script::{Act, Nature, Sight, Stash};
+use super::terminal::{Piece, TurnNo};
+use crate::harness::{Claim, Field, Says, Sighting, Source};
+use crate::id::MessageId;
+use std::time::Duration;
+
+/// How often it writes while it is busy.
+const PULSE: Duration = Duration::from_millis(900);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Booting { until: Duration },
+    Prompt,
+    Working { until: Duration },
+}
+
+/// What stands in its input box, or was put aside.
+#[derive(Debug, Clone, Default)]
+struct Input {
+    /// Turns, and whether all of their text is there.
+    turns: Vec<(TurnNo, bool)>,
+    /// How many keys of a person's.
+    typed: u32,
+}
+
+impl Input {
+    fn is_empty(&self) -> bool {
+        self.turns.is_empty() && self.typed == 0
+    }
+
+    fn add(&mut self, other: Self) {
+        self.turns.extend(other.turns);
+        self.typed += other.typed;
+    }
+
+    /// How it looks; a message is known by its id.
+    fn text(&self, turns: &[Vec<MessageId>]) -> String {
+        let mut words = vec!["x".repeat(self.typed as usize)];
+        for (turn, is_whole) in &self.turns {
+            words.push(format!("{turn} {is_whole}"));
+            words.extend(turns[*turn].iter().map(|id| id.id8()));
+        }
+        words.join(" ")
+    }
+}
+
+/// What came of a piece that it read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Saw {
+    Nothing,
+    /// It is lost: the program is not ready.
+    Lost,
+    /// Enter, that has no effect.
+    Swallowed,
+    /// It ended by the interrupt key.
+    Quit,
+    /// A prompt was submitted, with these turns in it.
+    Prompt {
+        turns: Vec<TurnNo>,
+        /// Whether a person's own text stood in it too.
+        is_typed: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Agent {
+    nature: Nature,
+    state: State,
+    pub(super) is_alive: bool,
+    pub(super) is_reading: bool,
+    pub(super) takes_pastes: bool,
+    pub(super) question: Option<String>,
+    input: Input,
+    aside: Input,
+    /// What it was given last.
+    given: Input,
+    is_hidden: bool,
+    /// Whether somebody has seen that a draft stands in its box.
+    is_draft_shown: bool,
+    asked: u32,
+    prompts: u8,
+    enters: u8,
+    writes_at: Duration,
+    /// Whether it has written something that nobody has noticed yet.
+    pub(super) has_written: bool,
+    /// Whether its screen has changed since it was looked at.
+    pub(super) has_drawn: bool,
+}
+
+impl Agent {
+    pub(super) fn new(nature: Nature, now: Duration) -> Self {
+        let boots = Duration::from_millis(nature.boots.into());
+        Self {
+            nature,
+            state: State::Booting { until: now + boots },
+            is_alive: true,
+            is_reading: true,
+            takes_pastes: false,
+            question: None,
+            input: Input::default(),
+            aside: Input::default(),
+            given: Input::default(),
+            is_hidden: false,
+            is_draft_shown: false,
+            asked: 0,
+            prompts: 0,
+            enters: 0,
+            writes_at: now + PULSE,
+            has_written: false,
+            has_drawn: false,
+        }
+    }
+
+    /// From now on it is as good an agent as there is.
+    pub(super) fn behave(&mut self) {
+        self.nature = Nature {
+            works: self.nature.works.min(1_000),
+            swallows: 0,
+            asks: 0,
+            quits: false,
+            ..self.nature
+        };
+        self.is_reading = true;
+        if std::mem::take(&mut self.is_hidden) {
+            self.draws();
+        }
+    }
+
+    fn draws(&mut self) {
+        self.has_written = true;
+        self.has_drawn = true;
+    }
+
+    /// Its screen is looked at; `turns` are the messages of every turn.
+    pub(super) fn look(&mut self, turns: &[Vec<MessageId>]) -> Sighting {
+        self.has_drawn = false;
+        let sighting = self.screen(turns);
+        let is_shown = matches!(sighting.field, Field::Holds(_));
+        self.is_draft_shown = match self.input.typed {
+            0 => false,
+            _ => self.is_draft_shown || is_shown,
+        };
+        sighting
+    }
+
+    fn screen(&self, turns: &[Vec<MessageId>]) -> Sighting {
+        let is_working = matches!(self.state, State::Working { .. });
+        let claim = || Claim {
+            source: Source::Title,
+            says: Says::Working,
+            evidence: "its title says that it works".to_owned(),
+        };
+        let is_booting = matches!(self.state, State::Booting { .. });
+        let is_hidden = self.is_hidden || is_booting || self.question.is_some();
+        let field = match self.nature.sight {
+            Sight::Nothing | Sight::Questions => Field::Unseen,
+            Sight::Box if is_hidden => Field::Unseen,
+            Sight::Box if self.input.is_empty() => Field::Empty,
+            Sight::Box => Field::Holds(self.input.text(turns)),
+        };
+        let says_so = is_working && self.nature.has_title;
+        Sighting {
+            ready: false,
+            claims: says_so.then(claim).into_iter().collect(),
+            dialog: self.question.clone(),
+            field,
+        }
+    }
+
+    /// How many keys a person has typed that were neither submitted nor cleared: in its box, and
+    /// put aside.
+    pub(super) fn draft(&self) -> (u32, u32) {
+        (self.input.typed, self.aside.typed)
+    }
+
+    /// When it does something by itself.
+    pub(super) fn next(&self) -> Option<Duration> {
+        let until = match self.state {
+            State::Booting { until } | State::Working { until } if self.is_alive => until,
+            State::Booting { .. } | State::Working { .. } | State::Prompt => return None,
+        };
+        Some(if self.writes() {
+            until.min(self.writes_at)
+        } else {
+            until
+        })
+    }
+
+    fn writes(&self) -> bool {
+        match self.state {
+            State::Booting { .. } => true,
+            State::Working { .. } => !self.nature.is_silent,
+            State::Prompt => false,
+        }
+    }
+
+    /// Does what its time has come for.
+    pub(super) fn run(&mut self, now: Duration) {
+        while let Some(at) = self.next().filter(|at| *at <= now) {
+            self.draws();
+            self.writes_at = at + PULSE;
+            match self.state {
+                State::Booting { until } if until <= at => {
+                    self.takes_pastes = self.nature.takes_pastes;
+                    self.state = State::Prompt;
+                }
+                State::Working { until } if until <= at => self.state = State::Prompt,
+                State::Booting { .. } | State::Working { .. } | State::Prompt => {}
+            }
+        }
+    }
+
+    pub(super) fn act(&mut self, act: Act) {
+        match act {
+            Act::Output => self.draws(),
+            Act::Ask => self.ask(),
+            Act::Unask => {
+                self.question = None;
+                self.draws();
+            }
+            Act::Hide(on) => {
+                // A draft that goes out of sight while nobody looks is known to nobody.
+                self.is_hidden = on && self.draft() == (0, 0);
+                self.draws();
+            }
+            Act::StopReading => self.is_reading = false,
+            Act::Read => self.is_reading = true,
+            Act::Paste(on) => self.takes_pastes = on,
+            // That is the terminal's.
+            Act::BreakWrite => {}
+            Act::Exit => self.is_alive = false,
+        }
+    }
+
+    /// Two in turn ask the same.
+    fn ask(&mut self) {
+        self.draws();
+        self.asked += 1;
+        self.question = Some(format!("Run command {}?", self.asked / 2));
+    }
+
+    /// Reads one piece of its input.
+    pub(super) fn read(&mut self, now: Duration, piece: Piece) -> Saw {
+        if let State::Booting { .. } = self.state {
+            return Saw::Lost;
+        }
+        self.draws();
+        if self.question.is_some() {
+            self.answer(piece);
+            return Saw::Nothing;
+        }
+        match piece {
+            Piece::First(turn) => self.input.turns.push((turn, false)),
+            Piece::Rest(turn) => {
+                let is_it = |(begun, _): &&mut (TurnNo, bool)| *begun == turn;
+                if let Some((_, whole)) = self.input.turns.iter_mut().find(is_it) {
+                    *whole = true;
+                }
+            }
+            Piece::Key => self.input.typed += 1,
+            Piece::Clear => self.input = Input::default(),
+            Piece::Enter => {
+                self.enters = self.enters.wrapping_add(1);
+                if is_nth(self.enters, self.nature.swallows) {
+                    return Saw::Swallowed;
+                }
+                return self.submit(now);
+            }
+            Piece::Submit => return self.submit(now),
+            Piece::Stroke(key) => self.stroke(key),
+            Piece::Break => return self.stop(),
+        }
+        Saw::Nothing
+    }
+
+    /// A key that meets its question.
+    fn answer(&mut self, piece: Piece) {
+        // It came up in the moment between: nobody can know that the key had no effect. What was
+        // put aside stays there, for the person's own keys.
+        if piece == Piece::Stroke(Stroked::Restore) {
+            self.aside = Input::default();
+        }
+        let is_answer = match piece {
+            Piece::Enter | Piece::Submit => true,
+            Piece::Break => self.nature.is_dismissed,
+            Piece::First(_) | Piece::Key => self.nature.is_hasty,
+            Piece::Rest(_) | Piece::Clear | Piece::Stroke(_) => false,
+        };
+        if is_answer {
+            self.question = None;
+        }
+        // As far as keys tell, what was typed is submitted or cleared by these: that is all that
+        // is known of it where nobody has seen it in the box.
+        if let Piece::Submit | Piece::Clear = piece
+            && !self.is_draft_shown
+        {
+            self.input.typed = 0;
+        }
+    }
+
+    fn stroke(&mut self, key: Stroked) {
+        match (key, self.nature.stash) {
+            (Stroked::Stash, Stash::ByKey | Stash::ByItself) if !self.input.is_empty() => {
+                self.aside = std::mem::take(&mut self.input);
+            }
+            (Stroked::Stash, _) => {}
+            (Stroked::Restore, _) => {
+                let aside = std::mem::take(&mut self.aside);
+                self.input.add(aside);
+            }
+            (Stroked::Clear, _) => self.input = Input::default(),
+        }
+    }
+
+    fn stop(&mut self) -> Saw {
+        let is_working = matches!(self.state, State::Working { .. });
+        if !is_working && self.nature.quits {
+            self.is_alive = false;
+            return Saw::Quit;
+        }
+        if self.nature.is_stopped {
+            self.state = State::Prompt;
+            if is_working && self.nature.puts_back && self.input.is_empty() {
+                self.input.turns = std::mem::take(&mut self.given).turns;
+            }
+        }
+        Saw::Nothing
+    }
+
+    fn submit(&mut self, now: Duration) -> Saw {
+        let input = std::mem::take(&mut self.input);
+        if input.is_empty() {
+            return Saw::Nothing;
+        }
+        if self.nature.stash == Stash::ByItself {
+            self.input = std::mem::take(&mut self.aside);
+        }
+        self.given = input.clone();
+        self.prompts = self.prompts.wrapping_add(1);
+        let works = Duration::from_millis(self.nature.works.into());
+        self.state = State::Working { until: now + works };
+        self.writes_at = now + PULSE;
+        if is_nth(self.prompts, self.nature.asks) {
+            self.ask();
+        }
+        let whole = input.turns.into_iter().filter(|(_, whole)| *whole);
+        Saw::Prompt {
+            turns: whole.map(|(turn, _)| turn).collect(),
+            is_typed: input.typed > 0,
+        }
+    }
+
+    /// Whether it tells twice what it has accepted.
+    pub(super) fn repeats(&self) -> bool {
+        self.nature.repeats
+    }
+}
+
+fn is_nth(count: u8, every: u8) -> bool {
+    every > 0 && count.is_multiple_of(every)
+}

@@ -1,0 +1,122 @@
+//! How every run ends: from some point on all goes well, and everything must come to its end.
+
+use super::law::{Checked, Law};
+use super::ledger::Known;
+use super::play::{Play, nth};
+use super::script::{Deed, Disk, Stash, releases};
+use super::session::Session;
+use super::terminal::{Piece, Waiting};
+use crate::delivery::Event;
+use crate::mail::tests::name;
+use crate::receipt::Order;
+use std::time::Duration;
+
+/// More steps than any run can need; one that goes on is going in circles.
+const ENOUGH: u32 = 5_000;
+/// Everything that a script puts off is due within this.
+const LONGEST: Duration = Duration::from_secs(1_800);
+
+struct Limits {
+    time: Duration,
+    steps: u32,
+}
+
+impl Play {
+    /// From here on all goes well: the disk works, the agent reads and asks nothing, the person
+    /// submits what was typed and lets go. Everything must come to its end.
+    pub(super) fn end_well(&mut self) -> Checked {
+        self.trace.note(|| "from here on all goes well".to_owned());
+        self.journal.disk = Disk::Works;
+        let limits = Limits {
+            time: self.now.mono + LONGEST,
+            steps: self.steps + ENOUGH,
+        };
+        loop {
+            self.start()?;
+            self.run_down(&limits)?;
+            // The slow tick is there for bells that never rang, and for nothing else; the next
+            // session for receipts that this one could not record.
+            if self.session.as_ref().is_some_and(Session::has_given_up) {
+                self.kill();
+            } else if std::mem::take(&mut self.has_missed_bell) {
+                self.ring()?;
+            } else {
+                break;
+            }
+        }
+        if let Some(session) = &self.session {
+            let (_, aside) = session.agent.draft();
+            let is_ours = aside > 0 && self.nature.stash == Stash::ByKey;
+            Law::CannotAct.holds(!is_ours, || "a draft is put aside for good")?;
+        }
+        let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
+        for (id, known) in self.oracle.ledger.all().filter(is_ours) {
+            Law::NothingStarved.holds(known.is_settled(self.now.wall), || {
+                format!("{} never reaches its agent: {known:?}", id.id8())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Goes on until nothing is left to do, and nobody wants to be woken.
+    fn run_down(&mut self, limits: &Limits) -> Checked {
+        loop {
+            self.be_kind()?;
+            // In turn, so that nobody waits for good.
+            while let Some(next) = nth(&self.next(), self.steps as u8).copied() {
+                Law::NothingStarved.holds(
+                    self.steps < limits.steps,
+                    || "it goes on and on, in circles",
+                )?;
+                self.step(next)?;
+                self.start()?;
+            }
+            match self.wakeup().filter(|at| *at < limits.time) {
+                Some(at) => self.pass(at.saturating_sub(self.now.mono)),
+                None => {
+                    self.be_kind()?;
+                    if self.next().is_empty() {
+                        return Ok(());
+                    }
+                }
+            }
+            self.wake()?;
+        }
+    }
+
+    /// The person wants no more answers; else every one would be asked for ten times.
+    fn forgive(&mut self) {
+        let owed = self.journal.look(self.now.wall).owed;
+        for letter in owed.iter().filter(|_| !self.nature.never_answers) {
+            let (human, id) = (name("human"), letter.message.id);
+            let _ = self.journal.order(self.now, &human, Order::Archive, id);
+        }
+    }
+
+    fn be_kind(&mut self) -> Checked {
+        self.forgive();
+        let Some((session, mut world)) = self.session() else {
+            return Ok(());
+        };
+        session.agent.behave();
+        session.terminal.is_breaking = false;
+        let is_asked = session.agent.question.is_some();
+        let has_typed = !session.terminal.queue.is_empty();
+        // What nobody else will submit: a draft, or a text that Enter did not.
+        let told = &world.oracle.told;
+        let is_left = told.is_shown() && !told.is_parked && !session.desk.is_writing();
+        if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
+            let answer = Waiting::Piece(Piece::Submit);
+            session.terminal.queue.push_back(answer);
+        }
+        for release in releases() {
+            if let Deed::Release(by) = release
+                && !session.is_ending()
+                && world.oracle.told.pauses.iter().any(|(p, _)| *p == by)
+            {
+                session.tell(Event::Released(by), &mut world)?;
+            }
+        }
+        session.proceed(&mut world)
+    }
+}

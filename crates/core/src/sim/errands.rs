@@ -1,0 +1,469 @@
+//! What a session does, a step at a time: it tells its desk, types, records and looks, as the
+//! binary's clerk and errands do.
+
+use super::agent::Saw;
+use super::harness::Stroked;
+use super::law::{Checked, Law};
+use super::planted::{self, Bug};
+use super::reasons;
+use super::session::{
+    Begin, Cargo, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
+};
+use super::terminal::{Done, Piece, Waiting};
+use crate::delivery::{Decision, Effect, Event, REST};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::offer::Said;
+use crate::session::Ending;
+use crate::turn::Input;
+use std::time::Duration;
+
+const ROUTE: &str = "terminal";
+/// How long a receipt is tried again that could not be recorded.
+const INSIST: Duration = Duration::from_secs(180);
+
+impl Session {
+    /// One of the things under way comes a step further.
+    pub(super) fn step(&mut self, going: Going, world: &mut World<'_>) -> Checked {
+        let now = world.now.mono;
+        world.trace.note(|| format!("  {} {going:?}", clock(now)));
+        match going {
+            Going::Keyboard => self.type_next(world)?,
+            Going::Offer => self.go_on_offering(world)?,
+            Going::Stroke => self.go_on_typing(world)?,
+            Going::Receipt(n) => self.record(n, world),
+            Going::Look => self.go_on_looking(world),
+            Going::Draft => {
+                self.terminal.is_draft_news = false;
+                let event = if self.terminal.has_draft {
+                    Event::Draft
+                } else {
+                    Event::DraftGone
+                };
+                self.tell(event, world)?;
+            }
+            Going::Pulse => {
+                self.agent.has_written = false;
+                self.tell(Event::Output, world)?;
+            }
+            Going::Question => {
+                self.told_question.clone_from(&self.agent.question);
+                self.tell(Event::Dialog(self.told_question.clone()), world)?;
+            }
+            Going::Screen => self.glance(world),
+            Going::Seen => {
+                self.is_news = false;
+                self.tell(Event::Seen(self.sighted.clone()), world)?;
+            }
+            Going::Peek => self.go_on_peeking(world)?,
+            Going::Forget => {
+                let forget = Waiting::Forget(self.terminal.keys);
+                self.terminal.queue.push_back(forget);
+            }
+            Going::Read => self.read(world)?,
+            Going::Exit => self.notice_exit(world)?,
+            Going::Expire => {
+                self.is_expiring = false;
+                // What cannot be recorded now is recorded by the next who comes by.
+                let _ = world.journal.expire(world.now);
+                self.outdate();
+            }
+        }
+        self.proceed(world)
+    }
+
+    /// Whatever the time has come for.
+    pub(super) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
+        if self.ended.is_some() {
+            return Ok(());
+        }
+        let now = world.now;
+        if self.agent.takes_pastes != (self.desk.input() == Input::Pasted) {
+            self.tell(Event::Paste(self.agent.takes_pastes), world)?;
+        }
+        if self.desk.is_writing() && self.stroke.is_none() && self.desk.next_wakeup().is_none() {
+            world.trace.note(|| "  Enter is withheld".to_owned());
+        }
+        if self.desk.next_wakeup().is_some_and(|at| at <= now.mono) {
+            self.tell(Event::Tick, world)?;
+        }
+        if self.next.is_some_and(|at| at <= now.wall) {
+            self.next = None;
+            self.is_stale = true;
+            self.is_expiring = true;
+        }
+        if self.is_stale && self.look.is_none() {
+            self.is_stale = false;
+            let is_fresh = true;
+            self.look = Some(Look {
+                is_fresh,
+                found: None,
+            });
+        }
+        let is_unread = self.terminal.is_unread();
+        let is_told = self.desk.unread_for(now).is_some();
+        let has_more = self.has_more_to_type() && !self.desk.is_writing();
+        if (has_more || self.desk.awaits_reading()) && is_unread != is_told {
+            self.tell(Event::Unread(is_unread), world)?;
+        }
+        self.act(world)?;
+        reasons::wakeups(now, &self.desk, &self.view)
+    }
+
+    /// Begins with what is due.
+    fn act(&mut self, world: &mut World<'_>) -> Checked {
+        if self.is_fresh {
+            let lapsed = self.desk.lapsed(world.now, &self.view);
+            self.perform(lapsed, world)?;
+        }
+        if self.is_about_to_look() {
+            return Ok(());
+        }
+        let chosen = self.desk.next(world.now, &self.view);
+        let (desk, view) = (&self.desk, &self.view);
+        world.oracle.begins(world.now, desk, view, &chosen)?;
+        let effects = match chosen {
+            Decision::Offer { .. } => self.desk.act(world.now, &self.view),
+            Decision::Wait { .. } => self.desk.remind(world.now, &self.owed),
+        };
+        self.perform(effects, world)
+    }
+
+    pub(super) fn tell(&mut self, event: Event, world: &mut World<'_>) -> Checked {
+        world
+            .trace
+            .note(|| format!("  {} the desk hears {event:?}", clock(world.now.mono)));
+        world.oracle.told.tell(world.now, &event);
+        let effects = self.desk.on(world.now, event);
+        self.perform(effects, world)?;
+        world.oracle.told.looked = None;
+        // Also where a turn has to wait: whoever is to answer a question needs the keyboard.
+        let is_held = self.offering.is_some() || self.stroke.is_some();
+        if !self.desk.is_writing() && !is_held {
+            self.terminal.is_leased = false;
+            return world.oracle.gives_back(&self.turn);
+        }
+        Ok(())
+    }
+
+    fn perform(&mut self, effects: Vec<Effect>, world: &mut World<'_>) -> Checked {
+        for effect in effects {
+            world
+                .trace
+                .note(|| format!("  {} the desk wants {effect:?}", clock(world.now.mono)));
+            world.oracle.does(&self.desk, &effect, &self.turn)?;
+            match effect {
+                Effect::Key(_) => {
+                    let key = Waiting::Piece(Piece::Break);
+                    self.terminal.queue.push_back(key);
+                }
+                Effect::Offer { ids } => {
+                    let letters = letters(&self.view, &ids);
+                    self.begin(Begin::Offer, ids, letters);
+                }
+                Effect::Remind { ids } => {
+                    let letters = letters(&self.owed, &ids);
+                    self.begin(Begin::Reminder, ids, letters);
+                }
+                Effect::Resume => {
+                    if let Some(parked) = self.parked.take() {
+                        self.turn = parked;
+                    }
+                    self.take_keyboard(Begin::Resume, false);
+                }
+                Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),
+                Effect::Enter => self.stroke = Some(Stroke::Enter),
+                Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
+                Effect::Look => self.peek = Some(Peek::Asked),
+                Effect::Offered { ids, evidence } => {
+                    let route = ROUTE.to_owned();
+                    self.owe(ids, Said::Offered { route, evidence }, world);
+                }
+                Effect::Withdraw { ids, reason } => {
+                    self.owe(ids, Said::Withdrawn { reason }, world);
+                }
+                Effect::Uncertain { ids, reason } => {
+                    self.owe(ids, Said::Uncertain { reason }, world);
+                }
+                Effect::Fail { ids, reason } => {
+                    self.outdate();
+                    self.owe(ids, Said::Failed { reason }, world);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, what: Begin, ids: Vec<MessageId>, letters: Vec<Letter>) {
+        // What is known of the mail is old as soon as this is recorded.
+        self.is_fresh = false;
+        if let Some(look) = &mut self.look {
+            look.is_fresh = false;
+        }
+        let turn = Turn {
+            cargo: match what {
+                Begin::Offer | Begin::Resume => Cargo::Messages,
+                Begin::Reminder => Cargo::Reminder,
+            },
+            no: 0,
+            ids,
+            letters,
+            input: None,
+            is_open: false,
+            is_whole: false,
+            enters: 0,
+        };
+        let last = std::mem::replace(&mut self.turn, turn);
+        if last.is_open {
+            self.parked = Some(last);
+        }
+        self.take_keyboard(what, self.desk.puts_aside());
+    }
+
+    fn take_keyboard(&mut self, what: Begin, puts_aside: bool) {
+        self.offering = Some(Offering::Asked(what));
+        let turn = Waiting::Turn { puts_aside };
+        self.terminal.queue.push_back(turn);
+    }
+
+    fn write(&mut self, ids: Vec<MessageId>, world: &mut World<'_>) {
+        if planted::is(Bug::TurnLookedUpLate) {
+            self.turn.letters = letters(&self.view, &ids);
+        }
+        let is_in = |id: &MessageId| ids.contains(id);
+        self.turn.letters.retain(|l| is_in(&l.message.id));
+        self.turn.is_open = true;
+        self.turn.no = world.turns.len();
+        self.turn.input = Some(self.desk.input());
+        self.turn.ids.clone_from(&ids);
+        world.turns.push(ids);
+        self.stroke = Some(Stroke::First);
+    }
+
+    fn owe(&mut self, ids: Vec<MessageId>, said: Said, world: &World<'_>) {
+        if ids.iter().any(|id| self.turn.ids.contains(id)) {
+            self.turn.is_open = false;
+        }
+        self.receipts.push(Receipt {
+            ids,
+            said,
+            give_up: world.now.mono + INSIST,
+            again: world.now.mono,
+        });
+    }
+
+    fn type_next(&mut self, world: &mut World<'_>) -> Checked {
+        match (self.terminal.type_next(), &self.offering) {
+            (Some(Done::Wrote(piece)), _) => {
+                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
+                    self.typed_at = world.now.mono;
+                }
+                world.oracle.types()?;
+            }
+            (Some(Done::Granted), Some(Offering::Asked(what))) => {
+                self.offering = Some(Offering::Granted(*what));
+            }
+            (Some(Done::HasDraft), _) => self.offering = Some(Offering::Said(Event::Barred)),
+            (Some(Done::Granted) | None, _) => {}
+        }
+        Ok(())
+    }
+
+    fn go_on_offering(&mut self, world: &mut World<'_>) -> Checked {
+        let route = ROUTE.to_owned();
+        let said = match self.offering.take() {
+            Some(Offering::Granted(Begin::Offer)) => Said::Offering { route },
+            Some(Offering::Granted(Begin::Reminder)) => Said::Reminded { route },
+            Some(Offering::Granted(Begin::Resume)) => {
+                self.offering = Some(Offering::Said(Event::Resumed));
+                return Ok(());
+            }
+            Some(Offering::Said(event)) => return self.hear(event, world),
+            other @ (Some(Offering::Asked(_)) | None) => {
+                self.offering = other;
+                return Ok(());
+            }
+        };
+        let recorded = world.journal.say(world.now, &self.turn.ids, &said);
+        self.offering = Some(Offering::Said(match recorded {
+            Ok(moved) => Event::Recorded(moved),
+            Err(_) => Event::NotRecorded("the disk fails".to_owned()),
+        }));
+        Ok(())
+    }
+
+    fn go_on_typing(&mut self, world: &mut World<'_>) -> Checked {
+        match self.stroke.take() {
+            Some(Stroke::First) => self.type_text(world)?,
+            Some(Stroke::Rest) => {
+                self.terminal.write(Piece::Rest(self.turn.no));
+                self.turn.is_whole = true;
+                self.stroke = Some(Stroke::Said(Event::Wrote));
+            }
+            Some(Stroke::Enter) => {
+                world.oracle.enters(&self.turn, self.agent.is_alive);
+                self.turn.enters += 1;
+                // Of a reminder nothing more is said.
+                self.turn.is_open &= self.turn.cargo == Cargo::Messages;
+                self.terminal.write(Piece::Enter);
+                self.stroke = Some(Stroke::Said(Event::Entered));
+            }
+            Some(Stroke::Key(key)) => {
+                self.terminal.write(Piece::Stroke(key));
+                self.stroke = Some(Stroke::Said(Event::Stroked));
+            }
+            Some(Stroke::Said(event)) => return self.hear(event, world),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The first half of a text, or all that goes in before the write breaks off.
+    fn type_text(&mut self, world: &mut World<'_>) -> Checked {
+        world.oracle.writes(&self.turn)?;
+        let is_repeat = self.turn.letters.iter().any(Letter::is_repeat);
+        if is_repeat && self.turn.cargo == Cargo::Messages {
+            world.trace.note(|| "  marked as a repeat".to_owned());
+        }
+        self.terminal.write(Piece::First(self.turn.no));
+        let is_broken = std::mem::take(&mut self.terminal.is_breaking);
+        self.stroke = Some(if is_broken {
+            world.oracle.is_cut_off();
+            Stroke::Said(Event::WriteFailed("input/output error".to_owned()))
+        } else {
+            Stroke::Rest
+        });
+        Ok(())
+    }
+
+    /// The terminal looks at the screen, once all that was written is on it.
+    fn glance(&mut self, world: &World<'_>) {
+        let seen = self.agent.look(world.turns);
+        self.is_news |= seen != self.sighted;
+        self.sighted = seen;
+    }
+
+    fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
+        match self.peek.take() {
+            Some(Peek::Asked) => {
+                self.glance(world);
+                self.peek = Some(Peek::Said(self.sighted.clone()));
+                Ok(())
+            }
+            Some(Peek::Said(sighting)) => self.hear(Event::Looked(sighting), world),
+            None => Ok(()),
+        }
+    }
+
+    /// An errand reports. That the program has ended is always heard first.
+    fn hear(&mut self, event: Event, world: &mut World<'_>) -> Checked {
+        if !self.agent.is_alive && self.ended.is_none() {
+            self.notice_exit(world)?;
+        }
+        self.tell(event, world)?;
+        self.outdate();
+        Ok(())
+    }
+
+    fn outdate(&mut self) {
+        self.is_fresh = false;
+        if let Some(look) = &mut self.look {
+            look.is_fresh = false;
+        }
+        self.is_stale = true;
+    }
+
+    fn record(&mut self, n: usize, world: &mut World<'_>) {
+        let receipt = &mut self.receipts[n];
+        match world.journal.say(world.now, &receipt.ids, &receipt.said) {
+            Ok(_) => drop(self.receipts.remove(n)),
+            Err(_) if world.now.mono >= receipt.give_up => {
+                let receipt = self.receipts.remove(n);
+                world.trace.note(|| format!("  given up: {receipt:?}"));
+                self.given_up.extend(receipt.ids);
+            }
+            Err(_) => receipt.again = world.now.mono + REST,
+        }
+        self.outdate();
+    }
+
+    fn go_on_looking(&mut self, world: &mut World<'_>) {
+        match self.look.take() {
+            Some(Look {
+                is_fresh,
+                found: None,
+            }) => {
+                let found = Some(world.journal.look(world.now.wall));
+                self.look = Some(Look { is_fresh, found });
+            }
+            Some(Look {
+                is_fresh,
+                found: Some(found),
+            }) => {
+                (self.view, self.owed) = (found.pending, found.owed);
+                self.next = found.next;
+                self.is_fresh = is_fresh;
+            }
+            None => {}
+        }
+    }
+
+    /// The program reads a piece of its input.
+    fn read(&mut self, world: &mut World<'_>) -> Checked {
+        let Some(piece) = self.terminal.read() else {
+            return Ok(());
+        };
+        let (box_before, aside_before) = self.agent.draft();
+        let saw = self.agent.read(world.now.mono, piece);
+        world.trace.note(|| {
+            let now = clock(world.now.mono);
+            format!("  {now} the program reads {piece:?}: {saw:?}")
+        });
+        let is_persons = match piece {
+            Piece::Key | Piece::Submit | Piece::Clear => true,
+            // Judged in the end: see [`super::ending`].
+            Piece::Stroke(Stroked::Restore) => true,
+            Piece::First(_) | Piece::Rest(_) | Piece::Enter | Piece::Break | Piece::Stroke(_) => {
+                false
+            }
+        };
+        let (in_box, aside) = self.agent.draft();
+        Law::CannotAct.holds(
+            is_persons || in_box + aside >= box_before + aside_before,
+            || format!("a person's draft is lost or submitted by {piece:?}"),
+        )?;
+        let Saw::Prompt { turns, is_typed } = saw else {
+            return Ok(());
+        };
+        Law::CannotAct.holds(
+            piece != Piece::Enter || !is_typed,
+            || "a person's draft was submitted by our Enter",
+        )?;
+        let ids = turns.iter().flat_map(|turn| &world.turns[*turn]);
+        let times = if self.agent.repeats() { 2 } else { 1 };
+        for id in ids {
+            world.words.extend(std::iter::repeat_n(*id, times));
+        }
+        Ok(())
+    }
+
+    fn notice_exit(&mut self, world: &mut World<'_>) -> Checked {
+        self.ended = Some(world.now.mono);
+        (self.stroke, self.peek) = (None, None);
+        world.oracle.is_cut_off();
+        self.tell(Event::Exited(Ending::Exit(0)), world)
+    }
+}
+
+/// The letters of a turn, in its order.
+fn letters(view: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+    ids.iter()
+        .filter_map(|id| view.iter().find(|letter| letter.message.id == *id))
+        .cloned()
+        .collect()
+}
+
+/// A time of the run, in seconds.
+pub(super) fn clock(mono: Duration) -> String {
+    format!("{:8.3}", mono.as_secs_f64())
+}

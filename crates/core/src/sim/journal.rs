@@ -1,0 +1,324 @@
+//! The journal of the model world: the core's own decisions, around a commit that can fail, be
+//! lost with the power, or come back after a crash.
+
+use super::planted::{self, Bug};
+use super::script::Disk;
+use super::session::Found;
+use crate::fact::{Event, Fact};
+use crate::id::MessageId;
+use crate::mail::{Letter, Mail};
+use crate::message::Message;
+use crate::moment::Moment;
+use crate::name::AgentName;
+use crate::offer::{self, Said};
+use crate::post::{self, Correspondence, Draft, Posting};
+use crate::promotion;
+use crate::receipt::{self, End, Order};
+use crate::session::{self, Ended, Ending, Sessions, Started};
+use crate::storm::MINUTE;
+use jiff::Timestamp;
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+/// Whether a commit outlives a power cut; as the store has it for each kind of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Durability {
+    Synced,
+    Unsynced,
+}
+
+/// Nothing was committed.
+#[derive(Debug)]
+pub(super) struct DiskFailed;
+
+/// What became of a message that somebody wants stored.
+#[derive(Debug)]
+pub(super) enum Posted {
+    Stands(MessageId),
+    /// It stands in the journal already.
+    Stood(MessageId),
+    Refused,
+}
+
+#[derive(Debug)]
+pub(super) struct Journal {
+    agent: AgentName,
+    facts: Vec<Fact>,
+    synced: usize,
+    /// The ids of what is synced.
+    safe: BTreeSet<Uuid>,
+    mail: Mail,
+    sessions: Sessions,
+    pub(super) disk: Disk,
+    /// Facts that could not be synced: in nobody's view, but a crash may bring them back.
+    ghost: Vec<Fact>,
+    ids: u128,
+    writes: usize,
+}
+
+impl Journal {
+    pub(super) fn new(agent: AgentName) -> Self {
+        Self {
+            agent,
+            facts: Vec::new(),
+            synced: 0,
+            safe: BTreeSet::new(),
+            mail: Mail::default(),
+            sessions: Sessions::default(),
+            disk: Disk::Works,
+            ghost: Vec::new(),
+            ids: 1 << 64,
+            writes: 0,
+        }
+    }
+
+    pub(super) fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// How often anything was written or lost.
+    pub(super) fn written(&self) -> usize {
+        self.writes
+    }
+
+    pub(super) fn mail(&self) -> &Mail {
+        &self.mail
+    }
+
+    /// Whether a message would outlive a power cut.
+    pub(super) fn is_synced(&self, id: MessageId) -> bool {
+        self.safe.contains(&id.0)
+    }
+
+    /// What waits for the agent, what it owes, and when the next changes by the clock.
+    pub(super) fn look(&self, now: Timestamp) -> Found {
+        let due = self.mail.pending(&self.agent, now);
+        let ours = self.mail.all().filter(|l| l.message.to == self.agent);
+        let next = ours.flat_map(|letter| {
+            let envelope = &letter.message.envelope;
+            let standing = letter.standing;
+            let waits = standing.is_unread() && !standing.is_handed();
+            let runs = standing.end.is_none() && !standing.is_reached();
+            let due = [envelope.not_before, promotion::promotes_at(envelope)];
+            let due = due.into_iter().flatten().filter(move |_| waits);
+            due.chain(envelope.expires_at.filter(|_| runs))
+                .filter(|time| *time > now)
+        });
+        Found {
+            next: next.min(),
+            pending: due.into_iter().cloned().collect(),
+            owed: self.mail.owed(&self.agent, now).cloned().collect(),
+        }
+    }
+
+    fn commit(&mut self, facts: Vec<Fact>, durability: Durability) -> Result<(), DiskFailed> {
+        if facts.is_empty() {
+            return Ok(());
+        }
+        match self.disk {
+            Disk::Works => {}
+            Disk::Full => return Err(DiskFailed),
+            Disk::FailsToSync if durability == Durability::Unsynced => {}
+            Disk::FailsToSync => {
+                self.ghost = facts;
+                return Err(DiskFailed);
+            }
+        }
+        self.writes += 1;
+        self.ghost.clear();
+        for fact in facts {
+            self.mail.apply(&fact);
+            self.sessions.apply(&fact);
+            self.facts.push(fact);
+        }
+        if durability == Durability::Synced {
+            self.sync();
+        }
+        Ok(())
+    }
+
+    fn sync(&mut self) {
+        let new = self.facts[self.synced..].iter().map(|fact| fact.id);
+        self.safe.extend(new);
+        self.synced = self.facts.len();
+    }
+
+    fn fact(&mut self, at: Timestamp, agent: &AgentName, event: Event) -> Fact {
+        self.ids += 1;
+        Fact {
+            id: Uuid::from_u128(self.ids),
+            at,
+            agent: agent.clone(),
+            event,
+        }
+    }
+
+    fn facts_of(&mut self, at: Timestamp, events: Vec<Event>) -> Vec<Fact> {
+        let agent = self.agent.clone();
+        let events = events.into_iter();
+        events.map(|event| self.fact(at, &agent, event)).collect()
+    }
+
+    /// What a posting is decided on; as the store looks it up.
+    fn known(&self, now: Timestamp, draft: &Draft) -> Correspondence {
+        let pair = |message: &Message| (message.envelope.from.clone(), message.to.clone());
+        let is_pair = |l: &&Letter| pair(&l.message) == (draft.from.clone(), draft.to.clone());
+        let is_same = |l: &&Letter| draft.key.is_some() && l.message.envelope.key == draft.key;
+        let is_recent = |l: &&Letter| l.message.created_at > now - MINUTE && !l.has_failed();
+        let all = || self.mail.all().filter(is_pair);
+        let letter = |id: Option<MessageId>| self.mail.get(id?).cloned();
+        Correspondence {
+            parent: letter(draft.reply_to),
+            closed: letter(draft.closes),
+            given: self.mail.given(&draft.from).cloned(),
+            recent: all().filter(is_recent).count() as u32,
+            same_key: all().filter(is_same).last().cloned(),
+            same_id: letter(Some(draft.id)).map(|letter| letter.message),
+        }
+    }
+
+    pub(super) fn post(&mut self, now: Moment, draft: &Draft) -> Result<Posted, DiskFailed> {
+        let known = self.known(now.wall, draft);
+        let is_there = |id: &MessageId| self.mail.get(*id).is_some();
+        if !draft.reply_to.iter().chain(&draft.closes).all(is_there) {
+            return Ok(Posted::Refused);
+        }
+        let (envelope, also) = match post::decide(now.wall, draft, &known) {
+            Ok(Posting::New { envelope, also }) => (envelope, also),
+            Ok(Posting::Already(id)) => return Ok(Posted::Stood(id)),
+            Err(_) => return Ok(Posted::Refused),
+        };
+        let message = Fact {
+            id: draft.id.0,
+            at: now.wall,
+            agent: draft.to.clone(),
+            event: Event::Message(*envelope),
+        };
+        let mut facts = vec![message];
+        for (agent, event) in also {
+            facts.push(self.fact(now.wall, &agent, event));
+        }
+        let durability = if planted::is(Bug::AnsweredUnsynced) {
+            Durability::Unsynced
+        } else {
+            Durability::Synced
+        };
+        self.commit(facts, durability)?;
+        Ok(Posted::Stands(draft.id))
+    }
+
+    /// Records what is said of these messages; gives back for which of them it can be true.
+    pub(super) fn say(
+        &mut self,
+        now: Moment,
+        ids: &[MessageId],
+        said: &Said,
+    ) -> Result<Vec<MessageId>, DiskFailed> {
+        let (mut moved, mut events) = (Vec::new(), Vec::new());
+        for id in ids {
+            let letter = self.mail.get(*id);
+            let decided = letter.map(|l| offer::decide(now.wall, &self.agent, l, said));
+            if let Some(Ok(event)) = decided {
+                events.push(event);
+                moved.push(*id);
+            }
+        }
+        let durability = match said {
+            Said::Offering { .. } | Said::Reminded { .. } => Durability::Unsynced,
+            Said::Offered { .. }
+            | Said::Accepted { .. }
+            | Said::Uncertain { .. }
+            | Said::Withdrawn { .. }
+            | Said::Failed { .. } => Durability::Synced,
+        };
+        let facts = self.facts_of(now.wall, events);
+        self.commit(facts, durability)?;
+        Ok(moved)
+    }
+
+    pub(super) fn order(
+        &mut self,
+        now: Moment,
+        who: &AgentName,
+        order: Order,
+        id: MessageId,
+    ) -> Result<(), DiskFailed> {
+        let Some(letter) = self.mail.get(id) else {
+            return Ok(());
+        };
+        let events = receipt::decide(now.wall, order, who, &letter.message, letter.standing);
+        let durability = match order {
+            Order::Show => Durability::Unsynced,
+            Order::MarkRead
+            | Order::MarkUnread
+            | Order::Archive
+            | Order::Delete
+            | Order::Cancel
+            | Order::Expire => Durability::Synced,
+        };
+        let facts = self.facts_of(now.wall, events.unwrap_or_default());
+        self.commit(facts, durability)
+    }
+
+    /// Records what ran out of time.
+    pub(super) fn expire(&mut self, now: Moment) -> Result<(), DiskFailed> {
+        let has_run_out = |letter: &&Letter| {
+            let end = letter.standing.at(&letter.message, now.wall).end;
+            let is_new = letter.standing.end.is_none() && end == Some(End::Expired);
+            is_new && letter.message.to == self.agent
+        };
+        let gone: Vec<_> = self.mail.all().filter(has_run_out).collect();
+        let gone: Vec<_> = gone.iter().map(|letter| letter.message.id).collect();
+        let who = self.agent.clone();
+        gone.into_iter()
+            .try_for_each(|id| self.order(now, &who, Order::Expire, id))
+    }
+
+    /// A session begins: what the last one left is put away first.
+    pub(super) fn start(&mut self, now: Moment, started: &Started) -> Result<(), DiskFailed> {
+        let latest = self.sessions.get(&self.agent);
+        let events = session::start(started, latest);
+        let is_offering = |letter: &&Letter| letter.standing.proven == receipt::Proven::Offering;
+        let cut: Vec<_> = self.mail.all().filter(is_offering).collect();
+        let cut: Vec<_> = cut.iter().map(|letter| letter.message.id).collect();
+        let reason = "the session ended while it was being offered".to_owned();
+        self.say(now, &cut, &Said::Uncertain { reason })?;
+        let facts = self.facts_of(now.wall, events);
+        self.commit(facts, Durability::Synced)
+    }
+
+    pub(super) fn end(&mut self, now: Moment, run: Uuid, how: Ending) -> Result<(), DiskFailed> {
+        let events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
+        let facts = self.facts_of(now.wall, events);
+        self.commit(facts, Durability::Synced)
+    }
+
+    /// All processes die at once. What was not synced survives in part, and what could not be
+    /// synced may turn out to be there. Gives back what that changed.
+    pub(super) fn lose_power(&mut self, luck: u8) -> &'static str {
+        self.writes += 1;
+        let unsynced = self.facts.len() - self.synced;
+        let kept = self.synced + usize::from(luck) % (unsynced + 1);
+        let is_whole = kept == self.facts.len();
+        self.facts.truncate(kept);
+        let ghost = std::mem::take(&mut self.ghost);
+        let change = match (is_whole, ghost.is_empty()) {
+            (false, _) => "something was lost with the power",
+            (true, false) if luck >= 128 => {
+                self.facts.extend(ghost);
+                "something came back after the crash"
+            }
+            (true, _) => "all of the journal is there",
+        };
+        // What was synced is there.
+        self.synced = self.synced.min(kept);
+        self.sync();
+        self.mail = Mail::default();
+        self.sessions = Sessions::default();
+        for fact in &self.facts {
+            self.mail.apply(fact);
+            self.sessions.apply(fact);
+        }
+        change
+    }
+}

@@ -1,0 +1,61 @@
+//! What must always hold, by name, and how a run says which of it was broken.
+
+use std::fmt;
+
+/// The design's invariants, as far as the core can keep or break them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Law {
+    /// 1: nobody hears "ok" before the message is synced.
+    OnDiskFirst,
+    /// 2: what was acknowledged is there, in a state that can be seen.
+    NothingLost,
+    /// 2: what may have been shown is shown again only marked as a repeat.
+    NothingDoubled,
+    /// 2: once all goes well, everything reaches its agent or an end.
+    NothingStarved,
+    /// 3: a receipt says what is proven.
+    NoClaimBeyondProof,
+    /// 4: nothing is typed into a question or a draft, or between a text and its Enter.
+    CannotAct,
+    /// 5: every wait has a rule that holds, since when, and evidence.
+    EveryWaitHasAReason,
+    /// Each priority goes in the activities that are its own.
+    TheRightMoment,
+    /// Interrupt, normal, idle-first (the newest first), idle; whole turns.
+    DeliveryOrder,
+    /// What agents cause each other to write ends, visibly; an answer is noted as one.
+    StormsAreCut,
+    /// Reminders: of what is owed and known, ten at most, one turn each time it falls idle.
+    RemindersAreFew,
+    /// Nothing changes by the clock before the desk wants to be asked.
+    WakeupsAreTrue,
+}
+
+/// A law that a run broke, and how.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Broken {
+    pub(super) law: Law,
+    what: String,
+}
+
+pub(super) type Checked<T = ()> = Result<T, Broken>;
+
+impl Law {
+    pub(super) fn broken<T>(self, what: impl fmt::Display) -> Checked<T> {
+        Err(Broken {
+            law: self,
+            what: what.to_string(),
+        })
+    }
+
+    /// Holds if `is_kept`; else it is broken as `what` says.
+    pub(super) fn holds<D: fmt::Display>(self, is_kept: bool, what: impl FnOnce() -> D) -> Checked {
+        if is_kept { Ok(()) } else { self.broken(what()) }
+    }
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {}", self.law, self.what)
+    }
+}

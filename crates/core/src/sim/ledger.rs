@@ -1,0 +1,427 @@
+//! What really happened to each message, kept beside the journal and by other means: facts are
+//! folded here once more, in the plainest way, and everything that reached a terminal is counted.
+
+use super::law::{Checked, Law};
+use super::sending::LIMITS;
+use crate::fact::{Event, Fact};
+use crate::id::MessageId;
+use crate::message::Envelope;
+use crate::name::AgentName;
+use crate::priority::Priority;
+use crate::receipt::Step;
+use jiff::{SignedDuration, Timestamp};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How often an agent is reminded of one message, at most.
+const REMINDERS: u32 = 10;
+
+/// One message, as it really is.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    came: usize,
+    pub(super) to: AgentName,
+    from: AgentName,
+    pub(super) sent: Timestamp,
+    hops: u32,
+    key: Option<String>,
+    priority: Priority,
+    deadline: Option<Timestamp>,
+    expects_reply: bool,
+    pub(super) raw: bool,
+    not_before: Option<Timestamp>,
+    expires_at: Option<Timestamp>,
+    // What the journal has of it.
+    ended: Option<Step>,
+    read: bool,
+    shown: bool,
+    seen: bool,
+    pub(super) cut: bool,
+    /// An offer is on record, and no word of how it ended.
+    pub(super) offering: bool,
+    offered: bool,
+    answered: bool,
+    reminded: u32,
+}
+
+/// What reached a terminal or a prompt. No crash undoes it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Exposed {
+    /// How often something of it was put before an agent.
+    times: u32,
+    /// An offer stands in the journal, and the session has not said how it ended.
+    is_open: bool,
+    /// In the offer under way, something was written.
+    is_begun: bool,
+    /// In the offer under way, text and Enter were written whole to a live program.
+    is_whole: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    known: BTreeMap<MessageId, Known>,
+    exposed: BTreeMap<MessageId, Exposed>,
+    heard: usize,
+    /// What each agent was given last.
+    given: BTreeMap<AgentName, (u32, Timestamp)>,
+    /// What must stand behind a message that was stored.
+    also: VecDeque<(MessageId, Step)>,
+}
+
+impl Known {
+    /// What waits for an idle agent does so until its deadline.
+    pub(super) fn priority(&self, now: Timestamp) -> Priority {
+        let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
+        match self.priority {
+            Priority::IdleFirst | Priority::Idle if is_late => Priority::Normal,
+            priority => priority,
+        }
+    }
+
+    /// Where it stands in delivery order.
+    pub(super) fn place(&self, now: Timestamp) -> (Priority, Reverse<usize>, usize) {
+        match self.priority(now) {
+            Priority::IdleFirst => (Priority::IdleFirst, Reverse(self.came), 0),
+            priority @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => {
+                (priority, Reverse(0), self.came)
+            }
+        }
+    }
+
+    pub(super) fn goes_alone(&self) -> bool {
+        self.raw || self.priority == Priority::Interrupt
+    }
+
+    fn runs_out(&self, now: Timestamp) -> bool {
+        self.expires_at.is_some_and(|gone| gone <= now)
+    }
+
+    /// Why its agent must not be reminded of it, if it must not.
+    fn is_not_owed(&self, now: Timestamp) -> Option<&'static str> {
+        let reasons = [
+            (!self.expects_reply, "nobody expects an answer"),
+            (self.answered, "it was answered"),
+            (self.ended.is_some() || self.runs_out(now), "it has ended"),
+            (!self.seen, "its agent does not know it"),
+            (self.reminded >= REMINDERS, "it was told ten times"),
+        ];
+        first(&reasons)
+    }
+
+    pub(super) fn has_ended(&self, now: Timestamp) -> bool {
+        self.ended.is_some() || (self.runs_out(now) && !self.seen && !self.offering)
+    }
+
+    pub(super) fn is_due(&self, now: Timestamp) -> bool {
+        self.not_before.is_none_or(|due| due <= now)
+    }
+
+    /// Whether it has come to where nothing more is to be done for it.
+    pub(super) fn is_settled(&self, now: Timestamp) -> bool {
+        self.has_ended(now) || self.offered || self.read || self.shown
+    }
+
+    /// Why it must not be shown, if it must not.
+    fn barred(&self, now: Timestamp) -> Option<&'static str> {
+        let reasons = [
+            (self.has_ended(now), "it has ended"),
+            (!self.is_due(now), "it is not due"),
+            (self.read, "it was read"),
+            (self.shown, "a hook has shown it"),
+            (self.offering, "another offer of it is under way"),
+            (self.offered, "it was offered"),
+            (self.raw && self.cut, "nobody answers twice"),
+        ];
+        first(&reasons)
+    }
+
+    fn apply(&mut self, step: Step) {
+        match step {
+            Step::Offering => self.offering = true,
+            Step::Offered | Step::Accepted => {
+                self.offering = false;
+                self.offered = true;
+            }
+            Step::Uncertain => {
+                self.offering = false;
+                self.cut = true;
+            }
+            Step::Withdrawn => self.offering = false,
+            Step::Shown => self.shown = true,
+            Step::Reminded => self.reminded += 1,
+            Step::Answered => self.answered = true,
+            Step::Read => self.read = true,
+            Step::Unread => self.read = false,
+            Step::Archived | Step::Deleted | Step::Cancelled | Step::Expired | Step::Failed => {
+                self.ended = Some(step);
+            }
+        }
+        self.seen |= self.offered || self.cut || self.shown || self.read;
+    }
+}
+
+impl Ledger {
+    pub(super) fn get(&self, id: MessageId) -> Option<&Known> {
+        self.known.get(&id)
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (MessageId, &Known)> {
+        self.known.iter().map(|(id, known)| (*id, known))
+    }
+
+    /// How many facts it has heard.
+    pub(super) fn heard(&self) -> usize {
+        self.heard
+    }
+
+    /// Hears the facts that are new, and whether each can be true.
+    pub(super) fn hear(&mut self, facts: &[Fact]) -> Checked {
+        for fact in &facts[self.heard..] {
+            self.judge(fact)?;
+            self.apply(fact);
+        }
+        self.heard = facts.len();
+        Ok(())
+    }
+
+    fn judge(&mut self, fact: &Fact) -> Checked {
+        let progress = match &fact.event {
+            Event::Message(envelope) => {
+                self.is_its_keys_first(fact, envelope)?;
+                return self.must_follow(fact, envelope);
+            }
+            Event::Progress(progress) => progress,
+            Event::Started(_) | Event::Ended(_) => return Ok(()),
+        };
+        let must_be = self.also.pop_front();
+        let is_it = must_be.is_none_or(|also| also == (progress.message, progress.step));
+        Law::StormsAreCut.holds(is_it, || {
+            format!("{progress:?} is recorded, and not {must_be:?}")
+        })?;
+        let is_due = match progress.step {
+            Step::Answered => must_be.is_some(),
+            _ => true,
+        };
+        let id = progress.message;
+        let Some(known) = self.known.get(&id) else {
+            return Law::NoClaimBeyondProof.broken(format!("{} of no message", progress.step));
+        };
+        let exposed = self.exposed.get(&id).copied().unwrap_or_default();
+        let claim = |is_true, what: &str| {
+            let what = || format!("{}: '{}', and {what}", id.id8(), progress.step);
+            Law::NoClaimBeyondProof.holds(is_true, what)
+        };
+        claim(is_due, "no message says so")?;
+        match progress.step {
+            Step::Reminded => match known.is_not_owed(fact.at) {
+                Some(why) => Law::RemindersAreFew.broken(format!("{}: {why}", id.id8())),
+                None => Ok(()),
+            },
+            Step::Failed => claim(known.raw || must_be.is_some(), "it could be offered"),
+            Step::Offering => match known.barred(fact.at) {
+                Some(why) => {
+                    Law::TheRightMoment.broken(format!("{} is about to be shown: {why}", id.id8()))
+                }
+                None => Ok(()),
+            },
+            Step::Offered => claim(exposed.is_whole, "text and Enter were not both written"),
+            Step::Accepted => claim(
+                known.offering || known.seen,
+                "it was never put before the agent",
+            ),
+            Step::Withdrawn => claim(!exposed.is_begun, "something of it was written"),
+            Step::Uncertain => claim(known.offering, "no offer of it was under way"),
+            Step::Cancelled | Step::Expired => {
+                claim(exposed.times == 0, "an agent may have seen it")
+            }
+            Step::Answered
+            | Step::Shown
+            | Step::Read
+            | Step::Unread
+            | Step::Archived
+            | Step::Deleted => Ok(()),
+        }
+    }
+
+    /// What must be recorded with a message: that it is too much, or what it answers.
+    fn must_follow(&mut self, fact: &Fact, envelope: &Envelope) -> Checked {
+        let (from, to) = (&envelope.from, &fact.agent);
+        let linked = |id: Option<MessageId>| id.and_then(|id| Some((id, self.known.get(&id)?)));
+        let (parent, closed) = (linked(envelope.reply_to), linked(envelope.closes));
+        let is_given = |at: Timestamp| fact.at.duration_since(at) < SignedDuration::from_hours(1);
+        let given = self.given.get(from).filter(|(_, at)| is_given(*at));
+        let led = parent.map(|(_, parent)| parent.hops).into_iter();
+        let led = led.chain(given.map(|(hops, _)| *hops));
+        let hops = match from.is_human() {
+            true => 0,
+            false => led.map(|hops| hops + 1).max().unwrap_or(0),
+        };
+        Law::StormsAreCut.holds(hops == envelope.hops, || {
+            format!("{} hops, and {hops} led to it", envelope.hops)
+        })?;
+        let is_recent = |known: &&Known| {
+            let is_pair = (&known.from, &known.to) == (from, to);
+            let is_new = known.sent > fact.at - SignedDuration::from_mins(1);
+            is_pair && is_new && known.ended != Some(Step::Failed)
+        };
+        let recent = self.known.values().filter(is_recent).count();
+        let is_between_agents = !from.is_human() && !to.is_human();
+        let is_much = hops > LIMITS.hops || recent >= LIMITS.rate as usize;
+        let mut also = VecDeque::new();
+        if is_between_agents && is_much {
+            also.push_back((MessageId(fact.id), Step::Failed));
+        } else {
+            let answered = parent.filter(|(_, parent)| parent.to == *from);
+            let closed = closed.filter(|(id, _)| answered.is_none_or(|(other, _)| other != *id));
+            for (id, known) in answered.into_iter().chain(closed) {
+                if known.expects_reply && !known.answered {
+                    also.push_back((id, Step::Answered));
+                }
+            }
+        }
+        self.also = also;
+        Ok(())
+    }
+
+    /// Of messages with the same key, one at most is on its way or has arrived.
+    fn is_its_keys_first(&self, fact: &Fact, envelope: &Envelope) -> Checked {
+        let counts = |known: &Known| match known.ended {
+            Some(Step::Archived) => true,
+            _ => !known.has_ended(fact.at),
+        };
+        let is_pair = |known: &Known| (&known.from, &known.to) == (&envelope.from, &fact.agent);
+        let is_same = |known: &Known| known.key == envelope.key && is_pair(known);
+        let is_doubled =
+            envelope.key.is_some() && self.known.values().any(|k| is_same(k) && counts(k));
+        Law::NothingDoubled.holds(!is_doubled, || "two messages under one key")
+    }
+
+    fn apply(&mut self, fact: &Fact) {
+        match &fact.event {
+            Event::Message(envelope) => {
+                let known = Known {
+                    came: self.known.len(),
+                    to: fact.agent.clone(),
+                    from: envelope.from.clone(),
+                    sent: fact.at,
+                    hops: envelope.hops,
+                    deadline: envelope.deadline,
+                    expects_reply: envelope.expects_reply,
+                    key: envelope.key.clone(),
+                    priority: envelope.priority,
+                    raw: envelope.raw,
+                    not_before: envelope.not_before,
+                    expires_at: envelope.expires_at,
+                    ended: None,
+                    read: false,
+                    shown: false,
+                    seen: false,
+                    cut: false,
+                    offering: false,
+                    offered: false,
+                    answered: false,
+                    reminded: 0,
+                };
+                self.known.insert(MessageId(fact.id), known);
+            }
+            Event::Progress(progress) => {
+                if let Some(known) = self.known.get_mut(&progress.message) {
+                    known.apply(progress.step);
+                    if let Step::Offering | Step::Offered | Step::Accepted | Step::Shown =
+                        progress.step
+                    {
+                        self.given.insert(known.to.clone(), (known.hops, fact.at));
+                    }
+                }
+                let exposed = self.exposed.entry(progress.message).or_default();
+                match progress.step {
+                    Step::Offering => {
+                        *exposed = Exposed {
+                            times: exposed.times,
+                            is_open: true,
+                            ..Exposed::default()
+                        };
+                    }
+                    Step::Offered | Step::Withdrawn | Step::Uncertain => exposed.is_open = false,
+                    // The agent's own word may come before the session's, and be untrue.
+                    Step::Accepted
+                    | Step::Shown
+                    | Step::Reminded
+                    | Step::Answered
+                    | Step::Read
+                    | Step::Unread
+                    | Step::Archived
+                    | Step::Deleted
+                    | Step::Cancelled
+                    | Step::Expired
+                    | Step::Failed => {}
+                }
+            }
+            Event::Started(_) | Event::Ended(_) => {}
+        }
+    }
+
+    /// After a power cut: what the journal has now is all there is. A message whose last offer went
+    /// with it counts as never shown, because the program that may have seen it is gone too, and
+    /// the design gives that up for speed.
+    pub(super) fn read_again(&mut self, facts: &[Fact]) {
+        let before = std::mem::take(&mut self.known);
+        self.given.clear();
+        self.also.clear();
+        facts.iter().for_each(|fact| self.apply(fact));
+        self.heard = facts.len();
+        for (id, known) in &self.known {
+            let was_shown = before.get(id).is_some_and(|was| was.offering || was.shown);
+            let is_on_record = known.offering || known.offered || known.cut || known.shown;
+            if was_shown && !is_on_record {
+                self.exposed.remove(id);
+            }
+        }
+    }
+
+    /// Whether the journal knows that a message is about to be shown.
+    pub(super) fn is_open(&self, id: MessageId) -> bool {
+        self.exposed.get(&id).is_some_and(|exposed| exposed.is_open)
+    }
+
+    /// Whether something of a message was written in the offer under way.
+    pub(super) fn is_begun(&self, id: MessageId) -> bool {
+        let exposed = self.exposed.get(&id);
+        exposed.is_some_and(|exposed| exposed.is_open && exposed.is_begun)
+    }
+
+    /// Something of a message is put before the agent.
+    pub(super) fn expose(&mut self, id: MessageId, is_marked: bool) -> Checked {
+        let cut = self.known.get(&id).is_some_and(|known| known.cut);
+        let exposed = self.exposed.entry(id).or_default();
+        Law::NothingDoubled.holds(!exposed.is_begun || !exposed.is_open, || {
+            format!("{} is written twice within one offer", id.id8())
+        })?;
+        Law::NothingDoubled.holds(exposed.times == 0 || is_marked, || {
+            format!(
+                "{} may have been seen, and is shown again unmarked",
+                id.id8()
+            )
+        })?;
+        Law::NoClaimBeyondProof.holds(cut || !is_marked, || {
+            format!(
+                "{} is marked as a repeat, and no offer of it was cut off",
+                id.id8()
+            )
+        })?;
+        exposed.times += 1;
+        exposed.is_begun = true;
+        Ok(())
+    }
+
+    pub(super) fn complete(&mut self, id: MessageId) {
+        self.exposed.entry(id).or_default().is_whole = true;
+    }
+}
+
+/// The first of these that is so.
+fn first(reasons: &[(bool, &'static str)]) -> Option<&'static str> {
+    reasons
+        .iter()
+        .find_map(|(is_so, why)| is_so.then_some(*why))
+}

@@ -1,0 +1,433 @@
+//! Watches a run and says when a law is broken. It hears what the desk hears, sees what it does,
+//! and judges by rules of its own, written down once more and as plainly as the design has them.
+
+use super::law::{Checked, Law};
+use super::ledger::{Known, Ledger};
+use super::script::Nature;
+use super::session::{Cargo, Turn};
+use super::told::Told;
+use crate::activity::Activity;
+use crate::delivery::{Decision, Desk, Effect};
+use crate::harness::{Field, Sighting};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::owed;
+use crate::priority::Priority;
+use crate::turn::{self, Input};
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+/// How often an interrupt may press its key.
+const KEYS: u8 = 3;
+/// How often Enter may be pressed for one text.
+const ENTERS: u8 = 2;
+/// Where every message's file is: long, so that a few of them fill a turn.
+pub(super) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
+
+#[derive(Debug, Default)]
+pub(super) struct Oracle {
+    pub(super) ledger: Ledger,
+    pub(super) told: Told,
+    acknowledged: BTreeSet<MessageId>,
+    /// The text of a turn is in the terminal, and its Enter is not.
+    is_half_typed: bool,
+    /// The wall clock was set back: what it says of the past proves nothing.
+    pub(super) was_set_back: bool,
+}
+
+impl Oracle {
+    /// A session begins, with nothing known.
+    pub(super) fn begin(&mut self, nature: Nature, now: Moment) {
+        self.told = Told::new(nature, now);
+        self.is_half_typed = false;
+    }
+
+    pub(super) fn acknowledge(&mut self, id: MessageId) {
+        self.acknowledged.insert(id);
+    }
+
+    pub(super) fn acknowledged(&self) -> impl Iterator<Item = MessageId> {
+        self.acknowledged.iter().copied()
+    }
+
+    /// Whether a message may be begun with now. Of an interrupt and an open question: it may try
+    /// its key.
+    fn may_go(&self, now: Moment, desk: &Desk, id: MessageId) -> Checked {
+        let Some(known) = self.ledger.get(id) else {
+            return Law::TheRightMoment.broken("a message that nobody has stored");
+        };
+        let priority = known.priority(now.wall);
+        self.is_clear(known.raw, "it would be typed")?;
+        if known.raw {
+            self.is_an_answer(known)?;
+        }
+        let activity = desk.activity().activity;
+        let is_its_moment = match (&activity, priority) {
+            _ if !self.told.pauses.is_empty() => false,
+            (Activity::Starting | Activity::Exited, _) => false,
+            (_, _) if self.told.is_parked && !known.raw => false,
+            (Activity::Blocked(_), _) if known.raw => true,
+            (Activity::Blocked(_), priority) => priority == Priority::Interrupt,
+            (Activity::Working, Priority::IdleFirst | Priority::Idle) => known.raw,
+            (Activity::Working, Priority::Interrupt | Priority::Normal) => true,
+            (Activity::Idle, _) => true,
+        };
+        let is_read = priority == Priority::Interrupt && !known.raw || self.told.unread.is_none();
+        let pauses = self.told.pauses.len();
+        Law::TheRightMoment.holds(is_its_moment && is_read, || {
+            format!(
+                "{} ({priority}) goes while {activity}, {pauses} pauses, read: {}, parked: {}",
+                id.id8(),
+                self.told.unread.is_none(),
+                self.told.is_parked
+            )
+        })
+    }
+
+    /// Nobody's draft is in the way, or there is a way to put it aside.
+    fn is_clear(&self, is_raw: bool, what: &str) -> Checked {
+        let told = &self.told;
+        let is_ours = told.is_parked || is_raw;
+        let has_draft = told.draft.is_some() || (told.is_shown() && !is_ours);
+        let is_clear = !has_draft || (!is_raw && told.has_way());
+        Law::CannotAct.holds(is_clear, || format!("{what} into a draft"))
+    }
+
+    /// An answer is for the question that stood open when it was sent, in this session, and is
+    /// given once.
+    fn is_an_answer(&self, known: &Known) -> Checked {
+        let told = &self.told;
+        let is_ours = told.begun.is_none_or(|begun| begun.wall <= known.sent);
+        let is_older = |(_, since): &(String, Moment)| since.wall <= known.sent;
+        let is_its = told.question.as_ref().map_or(!told.is_seen(), is_older);
+        Law::CannotAct.holds(is_ours && is_its && !known.cut, || {
+            format!("an answer goes into another question: {known:?}")
+        })
+    }
+
+    /// What the desk begins with, of what it was shown.
+    pub(super) fn begins(
+        &mut self,
+        now: Moment,
+        desk: &Desk,
+        view: &[Letter],
+        chosen: &Decision,
+    ) -> Checked {
+        let Decision::Offer { ids, interrupt } = chosen else {
+            return Ok(());
+        };
+        self.told.keys = 0;
+        for id in ids {
+            self.may_go(now, desk, *id)?;
+        }
+        let is_free = desk.activity().activity == Activity::Idle && self.told.unread.is_none();
+        Law::TheRightMoment.holds(!interrupt || !is_free, || {
+            "an idle agent is interrupted".to_owned()
+        })?;
+        let want = self.turn(now, desk, view, ids[0]);
+        let told = |ids: &[MessageId]| ids.iter().map(|id| id.id8()).collect::<Vec<_>>().join(" ");
+        Law::DeliveryOrder.holds(*ids == want, || {
+            format!("goes: {}; should go: {}", told(ids), told(&want))
+        })
+    }
+
+    /// The turn that should go next. Whether an interrupt still tries its key on a question is the
+    /// desk's to know, so there `first` counts.
+    fn turn(&self, now: Moment, desk: &Desk, view: &[Letter], first: MessageId) -> Vec<MessageId> {
+        let is_asked = matches!(desk.activity().activity, Activity::Blocked(_));
+        let mut open: Vec<_> = view
+            .iter()
+            .filter_map(|letter| Some((letter, self.ledger.get(letter.message.id)?)))
+            .filter(|(letter, known)| {
+                let id = letter.message.id;
+                let is_skipped = is_asked && !known.raw && id != first;
+                let is_there = known.is_due(now.wall) && letter.is_pending(now.wall);
+                is_there && !is_skipped && self.may_go(now, desk, id).is_ok()
+            })
+            .collect();
+        open.sort_by_key(|(_, known)| known.place(now.wall));
+        let input = desk.input();
+        let mut bytes = 0;
+        let fits = |(at, (letter, known)): &(usize, &(&Letter, &Known))| {
+            bytes += turn::size(letter, input, PATH.len());
+            let joins = input == Input::Pasted && !known.goes_alone() && bytes <= turn::TURN;
+            *at == 0 || joins
+        };
+        let goes_alone = open.first().is_some_and(|(_, known)| known.goes_alone());
+        let most = if goes_alone { 1 } else { open.len() };
+        let turn = open.iter().take(most).enumerate().take_while(fits);
+        turn.map(|(_, (letter, _))| letter.message.id).collect()
+    }
+
+    /// What the desk wants done; `turn` is the one that is under way.
+    pub(super) fn does(&mut self, desk: &Desk, effect: &Effect, turn: &Turn) -> Checked {
+        match effect {
+            Effect::Key(_) => self.presses(),
+            Effect::Offer { ids } => {
+                let is_raw = ids.iter().all(|id| self.is_raw(*id));
+                self.told.is_aside = false;
+                if is_raw {
+                    self.told.answers = self.told.asks().cloned();
+                }
+                self.is_clear(is_raw, "it is offered")?;
+                self.may_write(desk, is_raw)
+            }
+            Effect::Write { ids } => {
+                let is_raw = ids.iter().all(|id| self.is_raw(*id));
+                let is_new = !ids.iter().any(|id| self.ledger.is_begun(*id));
+                Law::NothingDoubled.holds(is_new, || "a text is typed again")?;
+                self.is_out_of_the_way(is_raw, "text")?;
+                self.may_write(desk, is_raw)?;
+                self.meets_its_question(is_raw)
+            }
+            Effect::Remind { .. } => self.reminds(desk),
+            Effect::WriteReminder { .. } => {
+                self.told.reminders += 1;
+                let many = self.told.reminders;
+                Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
+                self.is_out_of_the_way(false, "a reminder")?;
+                self.may_write(desk, false)
+            }
+            Effect::Strokes(_) => {
+                self.told.is_aside = true;
+                Law::CannotAct.holds(self.told.question.is_none(), || "keys go into a question")
+            }
+            Effect::Enter => self.may_enter(desk, turn),
+            Effect::Resume => {
+                self.told.resume();
+                Ok(())
+            }
+            Effect::Offered { ids, .. } => {
+                // A key may have been enough of an answer.
+                let is_raw = ids.iter().all(|id| self.is_raw(*id));
+                let is_answered = self.told.asks() != self.told.answers.as_ref();
+                if is_raw && turn.is_whole && is_answered {
+                    ids.iter().for_each(|id| self.ledger.complete(*id));
+                }
+                Ok(())
+            }
+            // Judged as facts.
+            Effect::Look
+            | Effect::Withdraw { .. }
+            | Effect::Uncertain { .. }
+            | Effect::Fail { .. } => Ok(()),
+        }
+    }
+
+    /// The interrupt key. It goes where nobody types, and never ends the program.
+    fn presses(&mut self) -> Checked {
+        self.told.keys += 1;
+        let told = &self.told;
+        let is_free = told.pauses.is_empty() && (told.draft_since().is_none() || told.has_way());
+        Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
+        let is_careful = told.is_seen() && told.nature.is_some_and(|nature| nature.quits);
+        let works = |seen: &Sighting| seen.dialog.is_some() || !seen.claims.is_empty();
+        let is_sure = told.question.is_some() || told.looked.as_ref().is_some_and(works);
+        Law::CannotAct.holds(
+            !is_careful || is_sure,
+            || "the interrupt key may end the program",
+        )?;
+        Law::TheRightMoment.holds(told.keys <= KEYS, || "a fourth interrupt key")
+    }
+
+    fn reminds(&mut self, desk: &Desk) -> Checked {
+        let judged = desk.activity();
+        let is_idle = judged.activity == Activity::Idle;
+        let is_read = self.told.unread.is_none() && !self.told.is_parked;
+        Law::RemindersAreFew.holds(is_idle && is_read, || "it is not idle")?;
+        let since = Some(judged.since.mono);
+        Law::RemindersAreFew.holds(
+            self.told.reminded != since,
+            || "it is reminded twice in one rest",
+        )?;
+        (self.told.reminded, self.told.reminders) = (since, 0);
+        self.told.is_aside = false;
+        self.is_clear(false, "a reminder goes")?;
+        self.may_write(desk, false)
+    }
+
+    fn is_raw(&self, id: MessageId) -> bool {
+        self.ledger.get(id).is_some_and(|known| known.raw)
+    }
+
+    /// Whether the agent can be written to, by what the desk was told.
+    fn may_write(&self, desk: &Desk, is_raw: bool) -> Checked {
+        let activity = desk.activity().activity;
+        let is_starting = activity == Activity::Starting;
+        let is_asked = self.told.question.is_some();
+        // Once a draft is put aside for it, a turn is brought to its end.
+        let is_open = self.told.pauses.is_empty() || self.told.is_aside;
+        Law::CannotAct.holds(is_raw || !is_asked, || "text goes into a question")?;
+        Law::TheRightMoment.holds(is_open, || "it is typed while paused")?;
+        Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")?;
+        Law::TheRightMoment.holds(activity != Activity::Exited, || "it is typed to nobody")
+    }
+
+    /// A draft is not there, or was put aside and is seen to be gone.
+    fn is_out_of_the_way(&self, is_raw: bool, what: &str) -> Checked {
+        let told = &self.told;
+        let is_gone = |seen: &Sighting| seen.field == Field::Empty;
+        let is_seen_gone = told.is_aside && told.looked.as_ref().is_some_and(is_gone);
+        let is_ours = told.is_parked || is_raw;
+        let is_free = told.draft.is_none() && (is_ours || !told.is_shown());
+        Law::CannotAct.holds(is_free || is_seen_gone, || {
+            format!("{what} goes into a draft")
+        })
+    }
+
+    /// An answer goes into the question that it was begun for.
+    fn meets_its_question(&self, is_raw: bool) -> Checked {
+        let told = &self.told;
+        let is_same = told.asks() == told.answers.as_ref();
+        let is_unknown = !told.is_seen() && told.asks().is_none();
+        Law::CannotAct.holds(!is_raw || is_same || is_unknown, || {
+            format!(
+                "an answer to {:?} goes into {:?}",
+                told.answers,
+                told.asks()
+            )
+        })
+    }
+
+    /// Enter, only after a look at the screen where that tells something: no question, no draft,
+    /// and once more only where the text still stands there.
+    fn may_enter(&self, desk: &Desk, turn: &Turn) -> Checked {
+        let told = &self.told;
+        let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.cargo == Cargo::Messages;
+        let is_free = told.draft.is_none() || told.is_aside;
+        Law::CannotAct.holds(is_free, || "Enter goes into a draft")?;
+        let is_asked = told.question.is_some();
+        Law::CannotAct.holds(is_raw || !is_asked, || "Enter goes into a question")?;
+        let has_looked = !told.is_seen() || told.looked.is_some();
+        Law::CannotAct.holds(has_looked, || "Enter is pressed without a look")?;
+        if is_raw && told.is_seen() {
+            self.meets_its_question(true)?;
+        }
+        let stands = |seen: &Sighting| matches!(seen.field, Field::Holds(_));
+        let is_there = turn.enters == 0 || told.looked.as_ref().is_some_and(stands);
+        Law::CannotAct.holds(is_there && turn.enters < ENTERS, || {
+            format!("Enter is pressed again, after {} times", turn.enters)
+        })?;
+        let is_over = desk.activity().activity == Activity::Exited;
+        Law::TheRightMoment.holds(!is_over, || "Enter goes to nobody")
+    }
+
+    /// The text of a turn goes in: its first bytes.
+    pub(super) fn writes(&mut self, turn: &Turn) -> Checked {
+        Law::CannotAct.holds(!self.is_half_typed, || "a text falls into another")?;
+        self.is_half_typed = true;
+        let input = turn.input.unwrap_or(Input::Typed);
+        match turn.cargo {
+            Cargo::Messages => self.tells(turn, input),
+            Cargo::Reminder => {
+                let text = turn::enclose(&owed::reminder(&turn.letters), input);
+                let text = String::from_utf8_lossy(&text);
+                let is_in = |id: &MessageId| text.contains(&id.id8());
+                Law::NothingLost.holds(
+                    turn.ids.iter().all(is_in),
+                    || "a reminder does not say of what",
+                )?;
+                is_plain(&text, input)
+            }
+        }
+    }
+
+    fn tells(&mut self, turn: &Turn, input: Input) -> Checked {
+        let letters = &turn.letters;
+        let entries: Vec<_> = letters
+            .iter()
+            .map(|letter| turn::Entry {
+                letter,
+                path: &PATH,
+            })
+            .collect();
+        let text = turn::render(&entries, input);
+        let text = String::from_utf8_lossy(&text);
+        for id in turn.ids.iter().copied() {
+            Law::NothingDoubled.holds(self.ledger.is_open(id), || {
+                format!("{} is written, and no offer of it is on record", id.id8())
+            })?;
+            let is_raw = self.is_raw(id);
+            let is_in = letters.iter().any(|letter| letter.message.id == id);
+            let header = format!("id: {}", id.id8());
+            let rest = text.split_once(&header).map(|(_, rest)| rest);
+            Law::NothingLost.holds(is_in && (is_raw || rest.is_some()), || {
+                format!("{} is not in its turn", id.id8())
+            })?;
+            // A raw text has no room for a mark, and goes once.
+            let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));
+            self.ledger.expose(id, is_marked && !is_raw)?;
+        }
+        if let [only] = &letters[..]
+            && self.is_raw(only.message.id)
+        {
+            return Ok(());
+        }
+        is_plain(&text, input)
+    }
+
+    /// Enter goes in, with which a turn is whole.
+    pub(super) fn enters(&mut self, turn: &Turn, is_alive: bool) {
+        self.is_half_typed = false;
+        if is_alive && turn.cargo == Cargo::Messages {
+            turn.ids.iter().for_each(|id| self.ledger.complete(*id));
+        }
+    }
+
+    /// Nobody of ours has the keyboard any more.
+    pub(super) fn gives_back(&mut self, turn: &Turn) -> Checked {
+        let is_half_typed = std::mem::take(&mut self.is_half_typed);
+        if is_half_typed && turn.is_open {
+            self.told.is_parked = true;
+            let is_out_of_sight = self.told.question.is_some() || !self.told.is_shown();
+            return Law::CannotAct.holds(
+                is_out_of_sight,
+                || "the keyboard is given back between a text and its Enter",
+            );
+        }
+        Ok(())
+    }
+
+    /// Nobody writes on what is half typed.
+    pub(super) fn is_cut_off(&mut self) {
+        self.is_half_typed = false;
+    }
+
+    /// A key of a person's goes in, or the interrupt key.
+    pub(super) fn types(&self) -> Checked {
+        // A question must be answered, whatever else is under way.
+        let is_answer = self.told.question.is_some();
+        Law::CannotAct.holds(
+            !self.is_half_typed || is_answer,
+            || "a key falls between a text and its Enter",
+        )
+    }
+
+    /// A hook puts these before the agent, as this block.
+    pub(super) fn injects(&mut self, letters: &[Letter], block: &str) -> Checked {
+        for letter in letters {
+            let id = letter.message.id;
+            let line = block.lines().find(|line| line.contains(&id.id8()));
+            let is_marked = line.is_some_and(|line| line.contains("(repeat"));
+            self.ledger.expose(id, is_marked)?;
+        }
+        Ok(())
+    }
+}
+
+/// Nothing in a text acts: no key, no escape, no line break that would submit it.
+fn is_plain(text: &str, input: Input) -> Checked {
+    let inside = match input {
+        Input::Typed => Some(text),
+        Input::Pasted => text
+            .strip_prefix("\u{1b}[200~")
+            .and_then(|text| text.strip_suffix("\u{1b}[201~")),
+    };
+    let is_quiet = |c: char| match c {
+        '\n' | '\t' => input == Input::Pasted,
+        c => !c.is_control(),
+    };
+    let is_plain = inside.is_some_and(|text| text.chars().all(is_quiet));
+    Law::CannotAct.holds(is_plain, || format!("a text acts: {text:?}"))
+}

@@ -1,0 +1,355 @@
+//! One run: a script played line by line over the journal, a session, its program and a person,
+//! with every law checked after every step.
+
+use super::errands::clock;
+use super::journal::Journal;
+use super::law::{Checked, Law};
+use super::oracle::Oracle;
+use super::reasons;
+use super::script::{Act, Crash, Deed, Line, Nature, Script, Way};
+use super::sending::Sender;
+use super::session::{Going, Session, World};
+use super::terminal::{Piece, Waiting};
+use super::trace::Trace;
+use crate::activity::tests::ms;
+use crate::delivery::Event;
+use crate::fact::{self, Fact};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::mail::tests::name;
+use crate::message::Body;
+use crate::moment::Moment;
+use crate::name::AgentName;
+use crate::offer::Said;
+use crate::post::Draft;
+use crate::session::Ending;
+use crate::session::tests::started;
+use jiff::SignedDuration;
+use std::time::Duration;
+
+/// What can come a step further.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Next {
+    Session(Going),
+    /// The session says how it ended.
+    End,
+    Sender(usize),
+    Word(usize),
+}
+
+#[derive(Debug)]
+pub(super) struct Play {
+    pub(super) now: Moment,
+    pub(super) nature: Nature,
+    crash: Option<Crash>,
+    pub(super) steps: u32,
+    pub(super) agent: AgentName,
+    pub(super) journal: Journal,
+    pub(super) oracle: Oracle,
+    pub(super) session: Option<Session>,
+    pub(super) senders: Vec<Sender>,
+    words: Vec<MessageId>,
+    turns: Vec<Vec<MessageId>>,
+    pub(super) drafts: Vec<Draft>,
+    /// Something was stored, and the session was not told.
+    pub(super) has_missed_bell: bool,
+    runs: u128,
+    /// As of the last check: how often the journal was written, and how much acknowledged.
+    written: (usize, usize),
+    pub(super) trace: Trace,
+}
+
+/// Plays a whole script; gives back what became of it, and how many steps there were.
+pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
+    let mut play = Play::new(script, trace);
+    let played = script
+        .lines
+        .iter()
+        .try_for_each(|line| play.line(*line))
+        .and_then(|()| play.end_well());
+    (played, play.trace, play.steps)
+}
+
+impl Play {
+    fn new(script: &Script, trace: Trace) -> Self {
+        let agent = name("coder");
+        Self {
+            now: ms(0),
+            nature: script.nature,
+            crash: script.crash,
+            steps: 0,
+            journal: Journal::new(agent.clone()),
+            agent,
+            oracle: Oracle::default(),
+            session: None,
+            senders: Vec::new(),
+            words: Vec::new(),
+            turns: Vec::new(),
+            drafts: Vec::new(),
+            has_missed_bell: false,
+            runs: 0,
+            written: (0, 0),
+            trace,
+        }
+    }
+
+    /// The session, and what it works with.
+    pub(super) fn session(&mut self) -> Option<(&mut Session, World<'_>)> {
+        let world = World {
+            now: self.now,
+            journal: &mut self.journal,
+            oracle: &mut self.oracle,
+            trace: &mut self.trace,
+            turns: &mut self.turns,
+            words: &mut self.words,
+        };
+        Some((self.session.as_mut()?, world))
+    }
+
+    fn line(&mut self, line: Line) -> Checked {
+        let now = self.now.mono;
+        self.trace.note(|| format!("{} {line:?}", clock(now)));
+        match line {
+            Line::Step(n) => {
+                if let Some(next) = nth(&self.next(), n).copied() {
+                    self.step(next)?;
+                }
+            }
+            Line::Run(steps) => {
+                for n in 0..steps {
+                    let Some(next) = nth(&self.next(), n).copied() else {
+                        break;
+                    };
+                    self.step(next)?;
+                }
+            }
+            Line::Wait(millis) => self.wait(millis)?,
+            Line::Stall(millis) => self.stall(millis)?,
+            Line::Tick => self.ring()?,
+            Line::Clock(seconds) => self.set_clock(seconds)?,
+            Line::Post(post) => self.post(post),
+            Line::Again(n) => self.post_again(n, |_| {}),
+            Line::Forged(n) => self.post_again(n, |draft| {
+                draft.body = Body::Inline("something else".to_owned());
+            }),
+            Line::Order(order, n) => self.order(order, n)?,
+            Line::Inject => self.inject()?,
+            Line::Word(n) => {
+                let word = nth(&self.drafts, n).map(|draft| draft.id);
+                self.words.extend(word);
+            }
+            Line::Agent(act) => {
+                if let Some(session) = &mut self.session {
+                    session.agent.act(act);
+                    session.terminal.is_breaking |= act == Act::BreakWrite;
+                }
+            }
+            Line::Person(deed) => self.deed(deed)?,
+            Line::Disk(disk) => self.journal.disk = disk,
+            Line::Kill => self.kill(),
+            Line::Blackout(luck) => self.lose_power(luck),
+            Line::Start => self.start()?,
+        }
+        self.check()
+    }
+
+    /// Everything that can come a step further now.
+    pub(super) fn next(&self) -> Vec<Next> {
+        let mut all = Vec::new();
+        if let Some(session) = &self.session {
+            all.extend(session.going(self.now).into_iter().map(Next::Session));
+            all.extend(session.is_over(self.now).then_some(Next::End));
+        }
+        all.extend((0..self.senders.len()).map(Next::Sender));
+        all.extend((0..self.words.len()).map(Next::Word));
+        all
+    }
+
+    pub(super) fn step(&mut self, next: Next) -> Checked {
+        self.steps += 1;
+        if let Some(crash) = self.crash.filter(|crash| crash.at == self.steps) {
+            self.line(crash.line)?;
+            return self.line(Line::Start);
+        }
+        match next {
+            Next::Session(going) => {
+                if let Some((session, mut world)) = self.session() {
+                    session.step(going, &mut world)?;
+                }
+            }
+            Next::End => {
+                if let Some(session) = self.session.take() {
+                    // What is not recorded, the next session will find out.
+                    let _ = self.journal.end(self.now, session.run, Ending::Exit(0));
+                }
+            }
+            Next::Sender(n) => self.go_on_sending(n)?,
+            Next::Word(n) => {
+                let id = self.words.remove(n);
+                let evidence = "its own word".to_owned();
+                let said = Said::Accepted { evidence };
+                let _ = self.journal.say(self.now, &[id], &said);
+                self.ring()?;
+            }
+        }
+        self.check()
+    }
+
+    /// What must hold after every step.
+    fn check(&mut self) -> Checked {
+        let facts = self.journal.facts();
+        for fact in &facts[self.oracle.ledger.heard()..] {
+            self.trace.note(|| format!("  fact: {}", told(fact)));
+        }
+        self.oracle.ledger.hear(facts)?;
+        self.is_kept()?;
+        let is_ours = |l: &&Letter| l.message.to == self.agent;
+        for letter in self.journal.mail().all().filter(is_ours) {
+            reasons::check(self.now, &self.oracle, letter, self.session.as_ref())?;
+        }
+        Ok(())
+    }
+
+    /// What was acknowledged is there and synced; asked where something was written since.
+    fn is_kept(&mut self) -> Checked {
+        let written = (self.journal.written(), self.oracle.acknowledged().count());
+        if self.written == written {
+            return Ok(());
+        }
+        self.written = written;
+        for id in self.oracle.acknowledged() {
+            let is_there = self.journal.mail().get(id).is_some();
+            Law::NothingLost.holds(is_there, || format!("{} is gone", id.id8()))?;
+            let is_synced = self.journal.is_synced(id);
+            Law::OnDiskFirst.holds(is_synced, || {
+                format!("{} was acknowledged, and is not synced", id.id8())
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.now.mono += time;
+        self.now.wall += SignedDuration::try_from(time).unwrap_or_default();
+    }
+
+    pub(super) fn wake(&mut self) -> Checked {
+        let now = self.now.mono;
+        if let Some((session, mut world)) = self.session() {
+            session.agent.run(now);
+            session.proceed(&mut world)?;
+        }
+        self.check()
+    }
+
+    /// Time passes; who wants to be woken meanwhile is.
+    fn wait(&mut self, millis: u32) -> Checked {
+        let until = self.now.mono + Duration::from_millis(millis.into());
+        while let Some(at) = self.wakeup().filter(|at| *at <= until) {
+            self.pass(at.saturating_sub(self.now.mono));
+            self.wake()?;
+        }
+        self.pass(until.saturating_sub(self.now.mono));
+        Ok(())
+    }
+
+    /// Time passes that nobody was given; then who is late is woken.
+    fn stall(&mut self, millis: u32) -> Checked {
+        self.pass(Duration::from_millis(millis.into()));
+        self.wake()
+    }
+
+    /// The wall clock steps. Nobody is told of it; the slow tick finds out.
+    fn set_clock(&mut self, seconds: i32) -> Checked {
+        self.now.wall += SignedDuration::from_secs(seconds.into());
+        self.oracle.was_set_back |= seconds < 0;
+        self.ring()
+    }
+
+    pub(super) fn wakeup(&self) -> Option<Duration> {
+        self.session.as_ref()?.wakeup(self.now)
+    }
+
+    /// The bell rings.
+    pub(super) fn ring(&mut self) -> Checked {
+        match self.session() {
+            Some((session, mut world)) => {
+                session.ring();
+                session.proceed(&mut world)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn deed(&mut self, deed: Deed) -> Checked {
+        let Some((session, mut world)) = self.session() else {
+            return Ok(());
+        };
+        if session.is_ending() {
+            return Ok(());
+        }
+        let mut keys = |piece| session.terminal.queue.push_back(Waiting::Piece(piece));
+        match deed {
+            Deed::Type => keys(Piece::Key),
+            Deed::Submit => keys(Piece::Submit),
+            Deed::Clear => keys(Piece::Clear),
+            Deed::Pause(by) => session.tell(Event::Paused(by), &mut world)?,
+            Deed::Release(by) => session.tell(Event::Released(by), &mut world)?,
+        }
+        session.proceed(&mut world)
+    }
+
+    /// Who sent through the session sends again, past it, under the same id.
+    pub(super) fn kill(&mut self) {
+        self.session = None;
+        for sender in &mut self.senders {
+            if sender.way == Way::Socket {
+                sender.way = Way::Direct;
+                sender.stored = None;
+            }
+        }
+    }
+
+    pub(super) fn start(&mut self) -> Checked {
+        if self.session.is_some() {
+            return Ok(());
+        }
+        self.runs += 1;
+        let begun = started(self.runs);
+        if self.journal.start(self.now, &begun).is_ok() {
+            self.oracle.begin(self.nature, self.now);
+            self.session = Some(Session::new(self.nature, self.now, begun.run));
+            self.has_missed_bell = false;
+        }
+        self.ring()
+    }
+
+    fn lose_power(&mut self, luck: u8) {
+        self.session = None;
+        self.senders.clear();
+        self.words.clear();
+        let change = self.journal.lose_power(luck);
+        self.trace.note(|| format!("  {change}"));
+        self.oracle.ledger.read_again(self.journal.facts());
+    }
+}
+
+/// A fact in a few words.
+fn told(fact: &Fact) -> String {
+    let kind = fact.event.kind();
+    match &fact.event {
+        fact::Event::Message(_) => format!("{kind} {}", MessageId(fact.id).id8()),
+        fact::Event::Progress(progress) => {
+            let time = progress.attempt.map(|attempt| format!("time {attempt}"));
+            let said = [&progress.reason, &progress.evidence, &time];
+            let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
+            format!("{kind} {} {}", progress.message.id8(), said.join(", "))
+        }
+        fact::Event::Started(_) | fact::Event::Ended(_) => kind.to_owned(),
+    }
+}
+
+/// The one that a script means by a number.
+pub(super) fn nth<T>(all: &[T], n: u8) -> Option<&T> {
+    all.get(usize::from(n) % all.len().max(1))
+}

@@ -1,0 +1,144 @@
+//! What is asked of a desk after every step: is each wait explained, and truly; does the clock
+//! change nothing before the desk wants to be asked.
+
+use super::law::{Checked, Law};
+use super::oracle::Oracle;
+use super::session::Session;
+use super::told::Told;
+use crate::activity::Activity;
+use crate::delivery::{Decision, Desk, Event};
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::priority::Priority;
+use crate::promotion;
+use crate::receipt::ReceiptState;
+use crate::why::{self, Hold, Why};
+use jiff::Timestamp;
+use std::time::Duration;
+
+/// Asked of a desk that wants no wakeup at all.
+const LONG: Duration = Duration::from_secs(3_600);
+const INSTANT: Duration = Duration::from_millis(1);
+
+/// What holds a message, and whether that can be so.
+pub(super) fn check(
+    now: Moment,
+    oracle: &Oracle,
+    letter: &Letter,
+    session: Option<&Session>,
+) -> Checked {
+    let why = match session {
+        Some(session) => {
+            let held = session.desk.hold(now, letter, &session.view);
+            why::why_live(letter, now.wall, held)
+        }
+        None => why::why(letter, now.wall),
+    };
+    let id8 = || letter.message.id.id8();
+    let known = oracle.ledger.get(letter.message.id);
+    let is_settled = known.is_some_and(|known| known.is_settled(now.wall));
+    match why {
+        Why::Held(hold) => {
+            let words = [hold.rule, &hold.reason, &hold.evidence, &hold.release];
+            let is_told = words.iter().all(|word| !word.is_empty());
+            let is_past = hold.since <= now.wall || oracle.was_set_back;
+            Law::EveryWaitHasAReason.holds(is_past, || {
+                format!("{} waits since tomorrow: {hold:?}", id8())
+            })?;
+            Law::EveryWaitHasAReason.holds(is_told, || {
+                format!("{}: a reason in no words: {hold:?}", id8())
+            })?;
+            match session {
+                Some(session) => is_true(now, &oracle.told, letter, &hold, session),
+                None => Ok(()),
+            }
+        }
+        Why::Arrived {
+            state: ReceiptState::Offering,
+            ..
+        } => {
+            let is_busy = session.is_some_and(|session| session.is_busy_with(letter.message.id));
+            Law::EveryWaitHasAReason.holds(is_busy, || {
+                format!("{} is said to be on its way, and nobody has it", id8())
+            })
+        }
+        Why::Arrived { state, .. } => Law::EveryWaitHasAReason.holds(is_settled, || {
+            format!("{} is said to have arrived ({state}), and has not", id8())
+        }),
+    }
+}
+
+fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Session) -> Checked {
+    let activity = session.desk.activity().activity;
+    let id = letter.message.id;
+    let is_asked = told.question.is_some();
+    let waits_for_idle = match promotion::priority(&letter.message, now.wall) {
+        Priority::IdleFirst | Priority::Idle => true,
+        Priority::Interrupt | Priority::Normal => false,
+    };
+    let (is_so, since) = match hold.rule {
+        "draft" => (told.draft_since().is_some(), told.draft_since()),
+        "paused" => (
+            !told.pauses.is_empty(),
+            told.pauses.first().map(|(_, since)| *since),
+        ),
+        "blocked" => (is_asked, told.question.as_ref().map(|(_, since)| *since)),
+        "not-reading" => (told.unread.is_some() || session.is_busy_with(id), None),
+        "exited" => (activity == Activity::Exited, None),
+        "starting" => (activity == Activity::Starting || is_asked, None),
+        "working" => (activity == Activity::Working && waits_for_idle, None),
+        "not-before" => (!letter.message.is_due(now.wall), None),
+        "next" => (is_next(now, letter, session), None),
+        // What these say stands in the desk alone, or in the journal.
+        _ => (true, None),
+    };
+    let since: Option<Timestamp> = since.map(|since| since.wall.max(why::due(letter)));
+    let is_since = since.is_none_or(|since| since == hold.since);
+    Law::EveryWaitHasAReason.holds(is_so && is_since, || {
+        format!(
+            "{} is said to wait, and that is not why: {hold:?}",
+            id.id8()
+        )
+    })
+}
+
+/// Whether a message is really about to be offered.
+fn is_next(now: Moment, letter: &Letter, session: &Session) -> bool {
+    let id = letter.message.id;
+    let is_due = match session.desk.next(now, &session.view) {
+        Decision::Offer { ids, .. } => ids.contains(&id),
+        Decision::Wait { .. } => false,
+    };
+    is_due || session.is_busy_with(id) || session.is_about_to_look() || !session.has_seen(id)
+}
+
+/// A tick before the desk's next wakeup must find nothing to do, and it must not ask again for a
+/// time that has come.
+pub(super) fn wakeups(now: Moment, desk: &Desk, view: &[Letter]) -> Checked {
+    let next = desk.next_wakeup();
+    Law::WakeupsAreTrue.holds(
+        next.is_none_or(|at| at > now.mono),
+        || "the desk wants to be asked again and again",
+    )?;
+    let before = next.map_or(now.mono + LONG, |at| at - INSTANT);
+    if before <= now.mono {
+        return Ok(());
+    }
+    let then = Moment {
+        mono: before,
+        ..now
+    };
+    let mut later = desk.clone();
+    let effects = later.on(then, Event::Tick);
+    let due = |desk: &Desk, at: Moment| match desk.next(at, view) {
+        Decision::Offer { ids, interrupt } => Some((ids, interrupt)),
+        Decision::Wait { .. } => None,
+    };
+    let (now_due, then_due) = (due(desk, now), due(&later, then));
+    Law::WakeupsAreTrue.holds(effects.is_empty() && now_due == then_due, || {
+        format!(
+            "it is to be woken at {next:?}; before, by the clock alone, {now_due:?} becomes \
+             {then_due:?}, and it wants {effects:?}"
+        )
+    })
+}

@@ -1,0 +1,153 @@
+//! Short scenes that chance alone would seldom make: a draft, a question, a program that does not
+//! read, or an answer that is owed, each with something that comes between.
+
+use super::chance::Chance;
+use super::script::{Act, Deed, Line, Link, Post, Way, Writer};
+use crate::delivery::PausedBy;
+use crate::priority::Priority;
+
+/// A few lines that belong together. They are lines like all others, and can be cut one by one.
+pub(super) fn scene(chance: &mut Chance) -> Vec<Line> {
+    match chance.below(5) {
+        0 => draft(chance),
+        1 => question(chance),
+        2 => deaf(chance),
+        3 => debt(chance),
+        _ => storm(chance),
+    }
+}
+
+fn run(chance: &mut Chance) -> Line {
+    Line::Run(1 + chance.byte() % 24)
+}
+
+fn post(priority: Priority) -> Post {
+    Post {
+        priority,
+        raw: false,
+        body: 5,
+        key: None,
+        ttl: None,
+        delay: None,
+        deadline: None,
+        expects_reply: false,
+        from: Writer::Human,
+        link: None,
+        way: Way::Direct,
+    }
+}
+
+fn mail(chance: &mut Chance) -> Line {
+    Line::Post(post(chance.pick(&Priority::ALL)))
+}
+
+/// Something that comes between.
+fn trouble(chance: &mut Chance) -> Line {
+    chance.pick(&[
+        Line::Agent(Act::Ask),
+        Line::Agent(Act::Ask),
+        Line::Agent(Act::Unask),
+        Line::Agent(Act::StopReading),
+        Line::Agent(Act::BreakWrite),
+        Line::Agent(Act::Hide(true)),
+        Line::Agent(Act::Exit),
+        Line::Person(Deed::Type),
+        Line::Person(Deed::Submit),
+        Line::Person(Deed::Pause(PausedBy::Viewer)),
+        Line::Wait(51),
+        Line::Wait(2_000),
+    ])
+}
+
+/// What a person has typed is left alone, and mail comes.
+fn draft(chance: &mut Chance) -> Vec<Line> {
+    vec![
+        Line::Person(Deed::Type),
+        Line::Run(16),
+        Line::Wait(2_500),
+        mail(chance),
+        run(chance),
+        trouble(chance),
+        run(chance),
+        Line::Wait(60),
+        run(chance),
+        trouble(chance),
+        run(chance),
+        Line::Wait(2_000),
+    ]
+}
+
+/// A question, its answer, and perhaps another question before that is typed.
+fn question(chance: &mut Chance) -> Vec<Line> {
+    let answer = Post {
+        raw: true,
+        ..post(Priority::Normal)
+    };
+    vec![
+        mail(chance),
+        run(chance),
+        Line::Agent(Act::Ask),
+        Line::Run(12),
+        Line::Post(answer),
+        run(chance),
+        trouble(chance),
+        Line::Agent(Act::Ask),
+        run(chance),
+        Line::Wait(60),
+        run(chance),
+    ]
+}
+
+/// The program takes what is typed and does not read it.
+fn deaf(chance: &mut Chance) -> Vec<Line> {
+    vec![
+        mail(chance),
+        run(chance),
+        Line::Wait(51),
+        run(chance),
+        Line::Agent(Act::StopReading),
+        run(chance),
+        Line::Wait(1_000),
+        run(chance),
+        trouble(chance),
+        run(chance),
+        Line::Agent(Act::Read),
+    ]
+}
+
+/// An answer is expected, and the agent falls idle a few times.
+fn debt(chance: &mut Chance) -> Vec<Line> {
+    let asked = Post {
+        expects_reply: true,
+        ..post(Priority::Normal)
+    };
+    let answer = Post {
+        from: Writer::Agent,
+        link: Some((Link::Answers, chance.byte())),
+        ..post(Priority::Normal)
+    };
+    let mut lines = vec![Line::Post(asked)];
+    for _ in 0..4 {
+        lines.extend([Line::Run(24), Line::Wait(5_000), run(chance)]);
+        lines.push(trouble(chance));
+    }
+    lines.push(Line::Post(answer));
+    lines.extend([Line::Run(24), Line::Wait(5_000), Line::Run(24)]);
+    lines
+}
+
+/// Two agents answer each other, or one of them does not stop.
+fn storm(chance: &mut Chance) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for n in 0..7 {
+        let from = chance.pick(&[Writer::Peer, Writer::Agent]);
+        let link = Some((Link::Answers, n));
+        let post = Post {
+            from,
+            link: link.filter(|_| chance.one_in(2)),
+            ..post(Priority::Normal)
+        };
+        lines.extend([Line::Post(post), run(chance)]);
+    }
+    lines
+}

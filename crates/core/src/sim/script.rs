@@ -1,0 +1,331 @@
+//! What happens in one run, as data: made from a seed, printed, and cut down when it fails.
+//!
+//! A line may name a message by any number; which one it means is settled when it is played, so
+//! that every part of a script is a script.
+
+use super::chance::Chance;
+use super::scene::scene;
+use crate::delivery::PausedBy;
+use crate::priority::Priority;
+use crate::receipt::Order;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Script {
+    pub(super) nature: Nature,
+    pub(super) lines: Vec<Line>,
+    pub(super) crash: Option<Crash>,
+}
+
+/// A crash in the place of one step of a run, whichever line it belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Crash {
+    pub(super) at: u32,
+    pub(super) line: Line,
+}
+
+/// What kind of program the agent is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Nature {
+    /// How long it boots; what it reads until then is lost.
+    pub(super) boots: u32,
+    /// How long it works on what it is given.
+    pub(super) works: u32,
+    /// Whether it writes while it works. One that does not looks idle.
+    pub(super) is_silent: bool,
+    pub(super) takes_pastes: bool,
+    /// It swallows every so many-th Enter; none at 0.
+    pub(super) swallows: u8,
+    /// It asks for permission at every so many-th prompt; never at 0.
+    pub(super) asks: u8,
+    /// The interrupt key dismisses its questions.
+    pub(super) is_dismissed: bool,
+    /// The interrupt key stops its work.
+    pub(super) is_stopped: bool,
+    /// It tells twice what it has accepted.
+    pub(super) repeats: bool,
+    pub(super) sight: Sight,
+    pub(super) stash: Stash,
+    /// Interrupted, it puts what it was given back into its box.
+    pub(super) puts_back: bool,
+    /// Its title says whether it works.
+    pub(super) has_title: bool,
+    /// The interrupt key ends it where it does nothing.
+    pub(super) quits: bool,
+    /// The first key answers its questions, without Enter.
+    pub(super) is_hasty: bool,
+    /// Nobody minds that it owes answers, not even in the end.
+    pub(super) never_answers: bool,
+}
+
+/// What is known of the program's screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sight {
+    /// Nothing. That it asks is told by others.
+    Nothing,
+    /// When it asks.
+    Questions,
+    /// When it asks, and what stands in its input box.
+    Box,
+}
+
+/// What becomes of a draft when the keys are pressed that put it aside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stash {
+    /// There are no such keys.
+    Unknown,
+    /// Nothing.
+    Fails,
+    /// It comes back by another key.
+    ByKey,
+    /// It comes back by itself, once something else is submitted.
+    ByItself,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Line {
+    /// One of the things under way comes a step further.
+    Step(u8),
+    /// So many of them do, one after another.
+    Run(u8),
+    /// Time passes, in milliseconds; whoever wants to be woken is.
+    Wait(u32),
+    /// Time passes that nobody was given.
+    Stall(u32),
+    /// The slow tick: the safety net.
+    Tick,
+    /// The wall clock steps, in seconds.
+    Clock(i32),
+    Post(Post),
+    /// The same message once more, by its own id.
+    Again(u8),
+    /// Its id, with another text.
+    Forged(u8),
+    Order(Order, u8),
+    /// A hook puts what waits before the agent.
+    Inject,
+    /// The agent says that it has accepted a message, which may be untrue.
+    Word(u8),
+    Agent(Act),
+    Person(Deed),
+    Disk(Disk),
+    /// `kill -9` of the session.
+    Kill,
+    /// The power fails: so many facts that were not synced survive.
+    Blackout(u8),
+    /// A session is started, if none runs.
+    Start,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Post {
+    pub(super) priority: Priority,
+    pub(super) raw: bool,
+    pub(super) body: u8,
+    /// Few, so that they meet.
+    pub(super) key: Option<u8>,
+    /// Seconds.
+    pub(super) ttl: Option<u8>,
+    pub(super) delay: Option<u8>,
+    pub(super) deadline: Option<u8>,
+    pub(super) expects_reply: bool,
+    pub(super) from: Writer,
+    pub(super) link: Option<(Link, u8)>,
+    pub(super) way: Way,
+}
+
+/// Who writes; agents to each other, the person to the one that runs here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writer {
+    Peer,
+    Human,
+    /// The agent that runs here.
+    Agent,
+}
+
+/// What a message has to do with another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Link {
+    Answers,
+    Closes,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Through the session, if one runs.
+    Socket,
+    Direct,
+    /// The sender is killed after its commit: no bell, no answer.
+    Killed,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Act {
+    Output,
+    Ask,
+    /// Its question goes away by itself.
+    Unask,
+    StopReading,
+    Read,
+    Paste(bool),
+    /// Its input box goes out of sight, or comes back.
+    Hide(bool),
+    /// The next write to its terminal breaks off half-way.
+    BreakWrite,
+    Exit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Deed {
+    Type,
+    Submit,
+    Clear,
+    Pause(PausedBy),
+    Release(PausedBy),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Disk {
+    Works,
+    Full,
+    /// What is written now is seen by nobody, and a crash may bring it back.
+    FailsToSync,
+}
+
+const PAUSES: [PausedBy; 4] = [
+    PausedBy::Viewer,
+    PausedBy::Request,
+    PausedBy::Checkpoint,
+    PausedBy::Interactive,
+];
+
+impl Script {
+    pub(super) fn from_seed(seed: u64) -> Self {
+        let mut chance = Chance::new(seed);
+        let nature = nature(&mut chance);
+        // Half of all runs begin with an agent that is ready.
+        let mut lines = vec![Line::Start];
+        if chance.one_in(2) {
+            lines.push(Line::Wait(nature.boots + 2_500));
+        }
+        let many = 20 + chance.below(50);
+        for _ in 0..many {
+            if chance.one_in(50) {
+                lines.extend(scene(&mut chance));
+            }
+            lines.push(line(&mut chance));
+        }
+        Self {
+            nature,
+            lines,
+            crash: None,
+        }
+    }
+}
+
+fn nature(chance: &mut Chance) -> Nature {
+    Nature {
+        boots: chance.pick(&[0, 300, 1_500, 4_000, 12_000]),
+        works: chance.pick(&[100, 1_000, 3_000, 20_000]),
+        is_silent: chance.one_in(4),
+        takes_pastes: !chance.one_in(3),
+        swallows: chance.pick(&[0, 0, 0, 1, 2, 3]),
+        asks: chance.pick(&[0, 0, 1, 2, 3]),
+        is_dismissed: chance.one_in(2),
+        is_stopped: !chance.one_in(3),
+        repeats: chance.one_in(2),
+        sight: chance.pick(&[Sight::Nothing, Sight::Questions, Sight::Box, Sight::Box]),
+        stash: chance.pick(&[Stash::Unknown, Stash::Fails, Stash::ByKey, Stash::ByItself]),
+        puts_back: chance.one_in(2),
+        has_title: chance.one_in(2),
+        quits: chance.one_in(3),
+        is_hasty: chance.one_in(3),
+        never_answers: chance.one_in(8),
+    }
+}
+
+fn line(chance: &mut Chance) -> Line {
+    match chance.below(100) {
+        0..34 => Line::Step(chance.byte()),
+        34..44 => Line::Run(4 + chance.byte() % 16),
+        44..58 => Line::Wait(chance.pick(&[1, 10, 49, 51, 400, 1_000, 2_000, 5_000])),
+        58 => Line::Stall(chance.pick(&[30, 700, 2_500, 200_000, 200_000])),
+        59 => Line::Tick,
+        60 => Line::Clock(chance.pick(&[-40, -3, 3, 40])),
+        61..74 => Line::Post(post(chance)),
+        74 => Line::Again(chance.byte()),
+        75 => Line::Forged(chance.byte()),
+        76..79 => Line::Order(order(chance), chance.byte()),
+        79 => Line::Inject,
+        80 => Line::Word(chance.byte()),
+        81..87 => Line::Agent(act(chance)),
+        87..94 => Line::Person(deed(chance)),
+        94 => Line::Disk(chance.pick(&[Disk::Works, Disk::Full, Disk::FailsToSync])),
+        95 => Line::Kill,
+        96 => Line::Blackout(chance.byte()),
+        97 => Line::Disk(Disk::FailsToSync),
+        _ => Line::Start,
+    }
+}
+
+fn post(chance: &mut Chance) -> Post {
+    let some = |chance: &mut Chance, many| chance.one_in(many).then(|| chance.byte());
+    Post {
+        priority: chance.pick(&Priority::ALL),
+        raw: chance.one_in(8),
+        body: chance.byte(),
+        key: some(chance, 4).map(|key| key % 3),
+        ttl: some(chance, 5).map(|ttl| ttl % 60),
+        delay: some(chance, 6).map(|delay| delay % 60),
+        deadline: some(chance, 4).map(|deadline| deadline % 20),
+        expects_reply: chance.one_in(3),
+        from: chance.pick(&[Writer::Peer, Writer::Peer, Writer::Human, Writer::Agent]),
+        link: some(chance, 3).map(|n| (chance.pick(&[Link::Answers, Link::Closes]), n)),
+        way: chance.pick(&[Way::Socket, Way::Socket, Way::Direct, Way::Killed]),
+    }
+}
+
+fn order(chance: &mut Chance) -> Order {
+    chance.pick(&[
+        Order::Cancel,
+        Order::Cancel,
+        Order::Cancel,
+        Order::MarkRead,
+        Order::MarkUnread,
+        Order::Archive,
+        Order::Delete,
+    ])
+}
+
+fn act(chance: &mut Chance) -> Act {
+    chance.pick(&[
+        Act::Output,
+        Act::Ask,
+        Act::Ask,
+        Act::Unask,
+        Act::StopReading,
+        Act::Read,
+        Act::Paste(true),
+        Act::Paste(false),
+        Act::Hide(true),
+        Act::Hide(false),
+        Act::BreakWrite,
+        Act::Exit,
+    ])
+}
+
+fn deed(chance: &mut Chance) -> Deed {
+    let by = chance.pick(&PAUSES);
+    chance.pick(&[
+        Deed::Type,
+        Deed::Type,
+        Deed::Submit,
+        Deed::Clear,
+        Deed::Pause(by),
+        Deed::Release(by),
+    ])
+}
+
+/// Every reason for a pause, for whoever wants none of them.
+pub(super) fn releases() -> impl Iterator<Item = Deed> {
+    PAUSES.into_iter().map(Deed::Release)
+}

@@ -1,0 +1,28 @@
+//! A script that fails, cut down to the lines that matter.
+
+use super::script::Script;
+
+/// The shortest script found of which `fails` is still true.
+pub(super) fn shrink(script: &Script, fails: impl Fn(&Script) -> bool) -> Script {
+    let mut least = script.clone();
+    let mut chunk = least.lines.len().div_ceil(2);
+    while chunk > 0 {
+        let before = least.lines.len();
+        let mut at = 0;
+        while at < least.lines.len() {
+            let end = (at + chunk).min(least.lines.len());
+            let mut less = least.clone();
+            less.lines.drain(at..end);
+            if fails(&less) {
+                least = less;
+            } else {
+                at = end;
+            }
+        }
+        // Single lines are tried again for as long as that helps.
+        if chunk > 1 || least.lines.len() == before {
+            chunk /= 2;
+        }
+    }
+    least
+}

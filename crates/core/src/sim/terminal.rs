@@ -1,0 +1,127 @@
+//! The model of a terminal's way in: what waits to be typed, who has the keyboard, and what the
+//! program has not read yet.
+
+use super::harness::Stroked;
+use std::collections::VecDeque;
+
+/// Which turn of a whole run a text belongs to.
+pub(super) type TurnNo = usize;
+
+/// A piece of input, as the program reads it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Piece {
+    /// The first half of a turn's text.
+    First(TurnNo),
+    Rest(TurnNo),
+    /// Enter, by the session.
+    Enter,
+    /// The interrupt key.
+    Break,
+    /// A key within a turn.
+    Stroke(Stroked),
+    /// A character that a person types.
+    Key,
+    /// Enter, by a person.
+    Submit,
+    /// A person clears the line.
+    Clear,
+}
+
+/// What waits for the keyboard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Waiting {
+    Piece(Piece),
+    /// Somebody wants the keyboard for a whole turn; with a draft in it, or not.
+    Turn {
+        puts_aside: bool,
+    },
+    /// So many keys have left no trace: they are no draft.
+    Forget(u32),
+}
+
+/// What the keyboard has done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Done {
+    Wrote(Piece),
+    Granted,
+    /// A person has typed something and not submitted it.
+    HasDraft,
+}
+
+/// How many pieces a terminal takes that nobody reads.
+const ROOM: usize = 4;
+
+#[derive(Debug, Default)]
+pub(super) struct Terminal {
+    pub(super) queue: VecDeque<Waiting>,
+    unread: VecDeque<Piece>,
+    pub(super) is_leased: bool,
+    pub(super) has_draft: bool,
+    /// Whether that is to be told.
+    pub(super) is_draft_news: bool,
+    /// How many keys there were.
+    pub(super) keys: u32,
+    /// The next write of a turn breaks off.
+    pub(super) is_breaking: bool,
+}
+
+impl Terminal {
+    pub(super) fn has_room(&self) -> bool {
+        self.unread.len() < ROOM
+    }
+
+    pub(super) fn is_unread(&self) -> bool {
+        !self.unread.is_empty()
+    }
+
+    /// Whether the keyboard can do something now.
+    pub(super) fn can_type(&self) -> bool {
+        !self.is_leased
+            && self.queue.front().is_some_and(|next| match next {
+                Waiting::Piece(_) => self.has_room(),
+                Waiting::Turn { .. } | Waiting::Forget(_) => true,
+            })
+    }
+
+    /// What waits first is typed, or has the keyboard.
+    pub(super) fn type_next(&mut self) -> Option<Done> {
+        match self.queue.pop_front()? {
+            Waiting::Turn { puts_aside: false } if self.has_draft => Some(Done::HasDraft),
+            Waiting::Turn { .. } => {
+                self.is_leased = true;
+                Some(Done::Granted)
+            }
+            Waiting::Forget(keys) => {
+                self.is_draft_news |= self.has_draft && keys == self.keys;
+                self.has_draft &= keys != self.keys;
+                None
+            }
+            Waiting::Piece(piece) => {
+                let had_draft = self.has_draft;
+                match piece {
+                    Piece::Key => self.has_draft = true,
+                    Piece::Submit | Piece::Clear => self.has_draft = false,
+                    Piece::First(_)
+                    | Piece::Rest(_)
+                    | Piece::Enter
+                    | Piece::Break
+                    | Piece::Stroke(_) => {}
+                }
+                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
+                    self.keys += 1;
+                    self.is_draft_news |= had_draft || self.has_draft;
+                }
+                self.write(piece);
+                Some(Done::Wrote(piece))
+            }
+        }
+    }
+
+    pub(super) fn write(&mut self, piece: Piece) {
+        self.unread.push_back(piece);
+    }
+
+    pub(super) fn read(&mut self) -> Option<Piece> {
+        self.unread.pop_front()
+    }
+}

@@ -1,0 +1,270 @@
+use super::law::{Broken, Law};
+use super::planted::{self, Bug};
+use super::play::play;
+use super::script::{Crash, Line, Script};
+use super::shrink::shrink;
+use super::trace::Trace;
+
+/// How many seeds the ordinary tests play, in all.
+const SEEDS: u64 = 10_000;
+/// How many tests share them, so that they run side by side.
+const PARTS: u64 = 4;
+
+/// How many scripts are crashed at every step.
+const CRASHED: u64 = 12;
+/// Within how many seeds a planted bug must be found.
+const WITHIN: u64 = 1_000;
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a seed to replay comes from outside"
+)]
+fn asked(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().expect("a number"))
+}
+
+fn fails(script: &Script) -> Option<Broken> {
+    play(script, Trace::default()).0.err()
+}
+
+fn breaks(script: &Script, law: Law) -> bool {
+    fails(script).is_some_and(|broken| broken.law == law)
+}
+
+/// All that is to be known of a failure: the law, the shortest script, what happens in it, and how
+/// to play the seed again.
+fn report(what: &str, script: &Script, broken: &Broken) -> String {
+    let least = shrink(script, |less| breaks(less, broken.law));
+    let (played, trace, _) = play(&least, Trace::kept());
+    let broken = played.err().unwrap_or_else(|| broken.clone());
+    format!(
+        "{what} breaks a law.\n{broken}\n\n{:?}\n{}\n{broken}\n\n{} of {} lines are left.",
+        least.nature,
+        trace.text(),
+        least.lines.len(),
+        script.lines.len(),
+    )
+}
+
+/// What is wrong with a seed, in full.
+fn verdict(seed: u64) -> Result<(), String> {
+    let script = Script::from_seed(seed);
+    let Some(broken) = fails(&script) else {
+        return Ok(());
+    };
+    let report = report(&format!("seed {seed}"), &script, &broken);
+    Err(format!(
+        "{report}\nreplay: PH_SIM_SEED={seed} cargo test -p posthaste-core every_seed -- --nocapture"
+    ))
+}
+
+fn expect_good(seed: u64) {
+    if let Err(report) = verdict(seed) {
+        panic!("{report}");
+    }
+}
+
+/// Plays one seed again, and tells all of it.
+fn replay(seed: u64) {
+    let script = Script::from_seed(seed);
+    let (_, trace, steps) = play(&script, Trace::kept());
+    println!(
+        "seed {seed}, {steps} steps\n{:?}\n{}",
+        script.nature,
+        trace.text()
+    );
+    expect_good(seed);
+}
+
+fn part(part: u64) {
+    if let Some(seed) = asked("PH_SIM_SEED") {
+        if part == 0 {
+            replay(seed);
+        }
+        return;
+    }
+    let seeds = asked("PH_SIM_SEEDS").unwrap_or(SEEDS);
+    (part..seeds).step_by(PARTS as usize).for_each(expect_good);
+}
+
+#[test]
+fn laws_hold_for_every_seed_0() {
+    part(0);
+}
+
+#[test]
+fn laws_hold_for_every_seed_1() {
+    part(1);
+}
+
+#[test]
+fn laws_hold_for_every_seed_2() {
+    part(2);
+}
+
+#[test]
+fn laws_hold_for_every_seed_3() {
+    part(3);
+}
+
+/// Crashes between any two steps, of the session alone or of all at once: between decision and
+/// commit, commit and write, half a write and the rest, write and receipt.
+#[test]
+fn laws_hold_wherever_it_crashes() {
+    for seed in 0..CRASHED {
+        let whole = Script::from_seed(seed);
+        let (_, _, steps) = play(&whole, Trace::default());
+        for at in 1..=steps {
+            for line in [Line::Kill, Line::Blackout(at as u8)] {
+                let crashed = Script {
+                    crash: Some(Crash { at, line }),
+                    ..whole.clone()
+                };
+                if let Some(broken) = fails(&crashed) {
+                    let what = format!("seed {seed} with {line:?} instead of step {at}");
+                    panic!("{}", report(&what, &crashed, &broken));
+                }
+            }
+        }
+    }
+}
+
+/// Runs that meet none of this would prove nothing.
+#[test]
+fn runs_meet_what_they_must_survive() {
+    let mut left = vec![
+        "fact: offered",
+        "fact: accepted",
+        "fact: uncertain",
+        "fact: withdrawn",
+        "fact: cancelled",
+        "fact: expired",
+        "fact: shown",
+        "hears Barred",
+        "hears NotRecorded",
+        "hears WriteFailed",
+        "hears Exited",
+        "hears Unread(true)",
+        "wants Key",
+        "marked as a repeat",
+        "stands already",
+        "is refused",
+        "given up",
+        "Enter is withheld",
+        "lost with the power",
+        "came back after the crash",
+        "Enter: Swallowed",
+        "Key: Lost",
+        "fact: failed",
+        "fact: reminded",
+        "fact: answered",
+        "promoted from idle",
+        ", time 2",
+        " time 10",
+        "wants Resume",
+        "wants WriteReminder",
+        "wants Strokes([19])",
+        "wants Strokes([18])",
+        "wants Strokes([21])",
+        "the input box let go of it",
+        "Enter pressed 2 times",
+        "the input box still holds it",
+        "has not read its Enter yet",
+        "answered before Enter",
+        "in answer to: Run command",
+        "a question opened while a draft was put aside",
+        "the draft could not be put aside",
+        "the text is gone since",
+        "it might have ended the program",
+        "a storm between agents",
+        "Forget",
+    ];
+    for seed in 0..WITHIN {
+        let (_, trace, _) = play(&Script::from_seed(seed), Trace::kept());
+        let text = trace.text();
+        left.retain(|what| !text.contains(what));
+        if left.is_empty() {
+            return;
+        }
+    }
+    panic!("never met: {left:?}");
+}
+
+#[test]
+fn a_seed_is_the_same_run_every_time() {
+    let run = |seed| {
+        let (_, trace, steps) = play(&Script::from_seed(seed), Trace::kept());
+        (trace.text(), steps)
+    };
+    for seed in 0..20 {
+        assert_eq!(run(seed), run(seed), "seed {seed}");
+    }
+    assert_ne!(run(0), run(1));
+}
+
+#[test]
+fn a_failure_names_its_seed_its_law_and_its_replay() {
+    let report = planted::with(Bug::OfferedTooEarly, || {
+        (0..WITHIN).find_map(|s| verdict(s).err())
+    });
+    let report = report.expect("a bug that is planted");
+    for part in [
+        "seed ",
+        "NoClaimBeyondProof: ",
+        "the desk wants Offered",
+        "fact: offered",
+        "lines are left",
+        "replay: PH_SIM_SEED=",
+    ] {
+        assert!(report.contains(part), "no '{part}' in:\n{report}");
+    }
+}
+
+#[test]
+fn planted_bugs_are_found() {
+    let check = |bug: Bug, laws: &[Law]| {
+        planted::with(bug, || {
+            let found = (0..WITHIN).find_map(|seed| {
+                let script = Script::from_seed(seed);
+                Some((seed, fails(&script)?, script))
+            });
+            let Some((seed, broken, script)) = found else {
+                panic!("{bug:?} is not found within {WITHIN} seeds");
+            };
+            assert!(
+                laws.contains(&broken.law),
+                "{bug:?}, seed {seed}: {broken}, and not {laws:?}"
+            );
+            let least = shrink(&script, |less| breaks(less, broken.law));
+            assert!(least.lines.len() < script.lines.len() && breaks(&least, broken.law));
+            println!(
+                "{bug:?}: seed {seed}, {} of {} lines: {broken}",
+                least.lines.len(),
+                script.lines.len()
+            );
+        });
+    };
+    check(Bug::AnsweredUnsynced, &[Law::OnDiskFirst]);
+    check(Bug::TurnLookedUpLate, &[Law::NothingLost]);
+    check(Bug::WrittenFirst, &[Law::NothingDoubled]);
+    check(Bug::OfferedTooEarly, &[Law::NoClaimBeyondProof]);
+    check(Bug::TypedAgain, &[Law::NothingDoubled]);
+    check(Bug::RepeatUnmarked, &[Law::NothingDoubled]);
+    check(Bug::CancelledShown, &[Law::TheRightMoment]);
+    check(Bug::EnterIntoQuestion, &[Law::CannotAct]);
+    check(Bug::DraftIgnored, &[Law::CannotAct]);
+    check(Bug::PauseIgnored, &[Law::TheRightMoment]);
+    check(Bug::TypedWhileStarting, &[Law::TheRightMoment]);
+    check(Bug::IdleFirstInOrder, &[Law::DeliveryOrder]);
+    check(Bug::SleepsThrough, &[Law::WakeupsAreTrue]);
+    check(Bug::GivesUpOnDisk, &[Law::NothingStarved]);
+    // Held for a reason that is none, and for good: the first is seen sooner.
+    check(Bug::NeverLetsGo, &[Law::EveryWaitHasAReason]);
+    check(Bug::NoReason, &[Law::EveryWaitHasAReason]);
+    check(Bug::EnterUnlooked, &[Law::CannotAct]);
+    check(Bug::RetypedOnRetry, &[Law::NothingDoubled]);
+    check(Bug::RemindsAnswered, &[Law::RemindersAreFew]);
+    check(Bug::AnswersAnother, &[Law::CannotAct]);
+    check(Bug::DraftKeptAside, &[Law::CannotAct]);
+}

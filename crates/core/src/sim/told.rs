@@ -1,0 +1,138 @@
+//! What the desk was told, by those who saw it, and what it has begun since: kept beside the desk
+//! and by other means, to judge it by.
+
+use super::script::{Nature, Sight, Stash};
+use crate::delivery::{Event, PausedBy};
+use crate::harness::{Field, Sighting};
+use crate::moment::Moment;
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) nature: Option<Nature>,
+    pub(super) begun: Option<Moment>,
+    /// What keys tell.
+    pub(super) draft: Option<Moment>,
+    /// What stands in the input box, and since when.
+    pub(super) field: Field,
+    pub(super) field_since: Option<Moment>,
+    pub(super) question: Option<(String, Moment)>,
+    pub(super) pauses: Vec<(PausedBy, Moment)>,
+    pub(super) unread: Option<Moment>,
+    /// What a look at the screen shows that the desk hears of in this moment.
+    pub(super) looked: Option<Sighting>,
+    /// How often the interrupt key was pressed for one message.
+    pub(super) keys: u8,
+    /// The keys were pressed that put a draft aside.
+    pub(super) is_aside: bool,
+    /// A text waits for its Enter, with the keyboard given back.
+    pub(super) is_parked: bool,
+    /// The keyboard is asked for again; with a text that waits for its Enter, or not.
+    resumes: Option<bool>,
+    /// The question that stood open when an answer was begun with.
+    pub(super) answers: Option<String>,
+    /// The beginning of the rest in which the agent was reminded last.
+    pub(super) reminded: Option<Duration>,
+    pub(super) reminders: u8,
+}
+
+impl Told {
+    /// A session begins, with nothing known.
+    pub(super) fn new(nature: Nature, now: Moment) -> Self {
+        Self {
+            nature: Some(nature),
+            begun: Some(now),
+            ..Self::default()
+        }
+    }
+
+    /// The desk is about to be told this.
+    pub(super) fn tell(&mut self, now: Moment, event: &Event) {
+        self.looked = None;
+        match event {
+            Event::Draft => self.draft = self.draft.or(Some(now)),
+            Event::DraftGone => self.draft = None,
+            Event::Dialog(what) => self.ask(now, what.as_ref()),
+            Event::Seen(sighting) => self.see(now, sighting),
+            Event::Looked(sighting) => {
+                self.see(now, sighting);
+                self.looked = Some(sighting.clone());
+            }
+            Event::Paused(by) => {
+                if self.pauses.iter().all(|(other, _)| other != by) {
+                    self.pauses.push((*by, now));
+                }
+            }
+            Event::Released(by) => self.pauses.retain(|(other, _)| other != by),
+            Event::Unread(true) => self.unread = self.unread.or(Some(now)),
+            Event::Unread(false) => self.unread = None,
+            // Somebody typed; the keys tell of it later.
+            Event::Barred => {
+                if let Some(is_parked) = self.resumes.take() {
+                    self.draft = self.draft.or(Some(now));
+                    self.is_parked = is_parked;
+                }
+            }
+            Event::Resumed => self.resumes = None,
+            Event::Tick
+            | Event::Output
+            | Event::Exited(_)
+            | Event::Paste(_)
+            | Event::Recorded(_)
+            | Event::NotRecorded(_)
+            | Event::Wrote
+            | Event::Entered
+            | Event::Stroked
+            | Event::WriteFailed(_) => {}
+        }
+    }
+
+    fn see(&mut self, now: Moment, sighting: &Sighting) {
+        self.ask(now, sighting.dialog.as_ref());
+        if self.field != sighting.field {
+            self.field = sighting.field.clone();
+            self.field_since = Some(now);
+        }
+    }
+
+    fn ask(&mut self, now: Moment, what: Option<&String>) {
+        let known = self.question.as_ref().map(|(what, _)| what);
+        if known != what {
+            self.question = what.cloned().map(|what| (what, now));
+        }
+    }
+
+    /// The desk goes on with a text that waited for its Enter, or brings back a draft.
+    pub(super) fn resume(&mut self) {
+        self.resumes = Some(std::mem::take(&mut self.is_parked));
+    }
+
+    pub(super) fn asks(&self) -> Option<&String> {
+        self.question.as_ref().map(|(what, _)| what)
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        matches!(self.field, Field::Holds(_))
+    }
+
+    /// Since when there is a draft.
+    pub(super) fn draft_since(&self) -> Option<Moment> {
+        let shown = self.field_since.filter(|_| self.is_shown());
+        self.draft.or(shown)
+    }
+
+    /// Whether the screen shows its questions.
+    pub(super) fn is_seen(&self) -> bool {
+        self.sight() != Sight::Nothing
+    }
+
+    fn sight(&self) -> Sight {
+        self.nature.map_or(Sight::Nothing, |nature| nature.sight)
+    }
+
+    /// Whether what stands in the box may be put out of the way, for as long as a turn takes.
+    pub(super) fn has_way(&self) -> bool {
+        let is_known = |nature: Nature| nature.stash != Stash::Unknown || nature.puts_back;
+        self.sight() == Sight::Box && self.is_shown() && self.nature.is_some_and(is_known)
+    }
+}

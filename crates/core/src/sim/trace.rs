@@ -1,0 +1,20 @@
+//! What happened in a run, in words; kept only where somebody will read it.
+
+#[derive(Debug, Default)]
+pub(super) struct Trace(Option<Vec<String>>);
+
+impl Trace {
+    pub(super) fn kept() -> Self {
+        Self(Some(Vec::new()))
+    }
+
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+        if let Some(lines) = &mut self.0 {
+            lines.push(what());
+        }
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.0.as_deref().unwrap_or_default().join("\n")
+    }
+}
