@@ -11,7 +11,7 @@ use posthaste_wire::param::Events;
 use posthaste_wire::topic::Interest;
 use std::time::Instant;
 
-const ROUNDS: usize = 200;
+const ROUNDS: usize = 100;
 const WARM_UP: usize = 10;
 /// What is promised, in seconds.
 const AFTER_COMMIT: f64 = 0.001;
@@ -23,7 +23,7 @@ name = "bench"
 description = "A program that is written to"
 
 [activity]
-silence = "20ms"
+silence = "100ms"
 
 [activity.title]
 working = ['^busy$']
@@ -91,7 +91,7 @@ impl Agent {
         player.play("hear");
         let mut listener = stage.connect("bot");
         listener.call(&Subscribe {
-            events: Events(vec![Interest::StateChange]),
+            events: Events(vec![Interest::Message, Interest::StateChange]),
         });
         let mut agent = Self {
             connection: stage.connect("bot"),
@@ -118,7 +118,16 @@ impl Agent {
     }
 
     fn until(&mut self, activity: &str) {
-        let wanted = format!("\"activity\":\"{activity}\"");
+        self.until_told(&format!("\"activity\":\"{activity}\""));
+    }
+
+    /// Sends what is held, and waits until the session knows of it.
+    fn send_held(&mut self, priority: Priority) {
+        self.send(priority);
+        self.until_told("\"receipt\":\"stored\"");
+    }
+
+    fn until_told(&mut self, wanted: &str) {
         while memchr::memmem::find(self.listener.line(), wanted.as_bytes()).is_none() {}
     }
 
@@ -139,7 +148,7 @@ fn committed(agent: &mut Agent) -> f64 {
 
 fn unpaused(agent: &mut Agent) -> f64 {
     agent.connection.call(&Pause {});
-    agent.send(Priority::Normal);
+    agent.send_held(Priority::Normal);
     let begun = Instant::now();
     agent.connection.call(&Resume {});
     agent.until_typed();
@@ -150,7 +159,7 @@ fn unpaused(agent: &mut Agent) -> f64 {
 fn at_rest(agent: &mut Agent) -> f64 {
     agent.player.play("title busy");
     agent.until("working");
-    agent.send(Priority::Idle);
+    agent.send_held(Priority::Idle);
     let begun = Instant::now();
     agent.player.begin("title calm");
     agent.until_typed();

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             ["lines", bytes, mark] => lines(bytes.parse()?, mark)?,
             ["redraws", bytes, mark] => redraws(bytes.parse()?, mark)?,
             ["screen", mark] => screen(mark)?,
-            ["echo"] => keys(|typed| show(typed))?,
+            ["echo"] => keys(show)?,
             ["swallow"] => keys(|_| Ok(()))?,
             ["hear"] => {
                 let mut teller = stream.try_clone()?;
