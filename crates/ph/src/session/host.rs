@@ -44,6 +44,8 @@ pub(crate) const RECORDING_STEM: &str = "output";
 const RECORDING: u64 = 8 << 20;
 /// How many wishes may wait for the owner of the state; who comes when it is full waits.
 const WISHES: usize = 256;
+/// What a program hears where its session is killed; the next session ends one that stays.
+const ORPHANED: Signal = Signal::HUP;
 /// How long connections may take for what they are still owed when the session ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -144,7 +146,7 @@ async fn run(orders: Orders) -> Result<()> {
     let me = std::process::id();
     let began = process::started(me).unwrap_or_default();
     let _parent = Birth::note(&home, &launch.name, me, began)?;
-    let (pty, child) = child::spawn(launch, &told, files)?;
+    let (pty, child) = child::spawn(launch, &told, files, ORPHANED)?;
     let record = record_of(&orders, &child, socket);
     let started_at = record.started_at;
     let started = Started {
