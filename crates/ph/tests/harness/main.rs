@@ -8,6 +8,7 @@ mod common;
 
 mod drafts;
 mod files;
+mod nudges;
 mod questions;
 mod signs;
 mod tui;

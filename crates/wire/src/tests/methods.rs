@@ -211,14 +211,16 @@ fn our_methods_for_the_session() {
     check(
         method::Nudge {
             text: Keys("now".to_owned()),
+            asked_at: Some("2026-01-23T10:01:00Z".parse().unwrap()),
         },
         Call::Nudge,
-        r#"{"text":"now"}"#,
+        r#"{"text":"now","asked_at":"2026-01-23T10:01:00Z"}"#,
         r#"{"status":"nudged"}"#,
     );
     check(
         method::Nudge {
             text: Keys("later".to_owned()),
+            asked_at: None,
         },
         Call::Nudge,
         r#"{"text":"later"}"#,

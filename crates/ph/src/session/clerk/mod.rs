@@ -65,7 +65,14 @@ pub(crate) enum Wish {
     },
     Nudge {
         text: String,
+        /// When whoever waits for it asked.
+        asked_at: Option<Timestamp>,
         sink: Sink,
+    },
+    /// Why a line may not be typed after all, now that the keyboard is its own and this is seen.
+    Nudgeable {
+        seen: Option<Sighting>,
+        tell: Tell<Option<String>>,
     },
     /// Why an answer to the program's question would answer nothing.
     Answerable(Tell<Option<&'static str>>),
@@ -386,7 +393,11 @@ impl Clerk {
         for effect in effects {
             let shared = self.shared.clone();
             match effect {
-                Effect::Key(key) => self.shared.keyboard.try_type_in(Typed::Bytes(key)),
+                Effect::Key(key) => {
+                    if !self.shared.keyboard.try_type_in(Typed::Bytes(key)) {
+                        self.tell(Event::Unpressed);
+                    }
+                }
                 Effect::Offer { ids } => {
                     // What is known of the mail is old as soon as this is recorded.
                     self.outdate();
