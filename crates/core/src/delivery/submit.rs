@@ -40,9 +40,7 @@ impl Desk {
     pub(super) fn begin(&mut self, flight: Flight) -> Effect {
         let way = self.way().filter(|_| self.has_draft());
         let Some(way) = way else {
-            let write = flight.write();
-            self.phase = Phase::Writing(flight);
-            return write;
+            return self.write(flight);
         };
         let text = match self.drafting.field() {
             Field::Holds(text) => Some(text.clone()),
@@ -144,6 +142,7 @@ impl Desk {
         };
         let key = key.bytes().to_vec();
         self.drafting.interrupted();
+        self.judge.interrupted(now);
         self.phase = Phase::Breaking {
             flight,
             keys,
@@ -156,9 +155,7 @@ impl Desk {
     fn prepared(&mut self, flight: Flight) -> Vec<Effect> {
         let is_empty = *self.drafting.field() == Field::Empty;
         if is_empty && self.dialog.is_none() {
-            let write = flight.write();
-            self.phase = Phase::Writing(flight);
-            return vec![write];
+            return vec![self.write(flight)];
         }
         self.phase = Phase::Free;
         let why = if self.dialog.is_some() {
@@ -172,7 +169,7 @@ impl Desk {
     }
 
     /// The time for Enter has come.
-    pub(super) fn enter(&mut self, flight: Flight) -> Vec<Effect> {
+    pub(super) fn enter(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         let is_seen = match flight.lane {
             Lane::Raw => self.knows_dialogs(),
             Lane::Interrupt | Lane::Normal | Lane::Idle => self.looks(),
@@ -180,6 +177,11 @@ impl Desk {
         if is_seen {
             return self.look(flight, Before::Enter);
         }
+        self.press_enter(now, flight)
+    }
+
+    fn press_enter(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
+        flight.entered = flight.entered.or(Some(now.mono));
         self.phase = Phase::Entering(flight);
         vec![Effect::Enter]
     }
@@ -201,8 +203,7 @@ impl Desk {
             (Field::Holds(text), _) => flight.shown = Some(text.clone()),
             (Field::Empty | Field::Unseen, _) => flight.shown = None,
         }
-        self.phase = Phase::Entering(flight);
-        vec![Effect::Enter]
+        self.press_enter(now, flight)
     }
 
     /// Enter belongs to the question that is answered: where the text alone has answered it, it
@@ -213,8 +214,7 @@ impl Desk {
             let evidence = self.evidence(&flight, "; answered before Enter, which was not pressed");
             return self.complete(now, &flight, evidence);
         }
-        self.phase = Phase::Entering(flight);
-        vec![Effect::Enter]
+        self.press_enter(now, flight)
     }
 
     fn sees_drafts(&self) -> bool {
@@ -261,14 +261,18 @@ impl Desk {
         };
         let mut flight = flight.clone();
         flight.enters = flight.enters.saturating_add(1);
-        if flight.shown.is_none() {
+        if flight.shown.is_none() && flight.proof.is_none() {
             return self.finish(now, flight, "");
         }
         self.phase = Phase::Confirming {
             flight,
             until: now.mono + self.manner.harness.submit.retry_after.get(),
         };
-        self.confirm(now)
+        let submitted = self.submitted(now);
+        if submitted.is_empty() {
+            return self.confirm(now);
+        }
+        submitted
     }
 
     /// What the screen says of a text after Enter; nothing while the box still holds it.
@@ -302,10 +306,7 @@ impl Desk {
         match self.verdict(&flight) {
             _ if self.dialog.is_some() => self.leave(now, &flight, ASKED),
             Some(how) => self.finish(now, flight, how),
-            None if has_more => {
-                self.phase = Phase::Entering(flight);
-                vec![Effect::Enter]
-            }
+            None if has_more => self.press_enter(now, flight),
             None => self.leave(now, &flight, "; the input box still holds it"),
         }
     }
@@ -317,7 +318,7 @@ impl Desk {
         self.complete(now, flight, evidence)
     }
 
-    fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
+    pub(super) fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
         let evidence = self.evidence(&flight, how);
         // An answer goes before others, and what was put aside for those stays so.
         let aside = self.aside.as_ref().filter(|_| flight.lane != Lane::Raw);
@@ -340,11 +341,11 @@ impl Desk {
         if flight.lane != Lane::Raw {
             self.aside = None;
         }
-        self.judge.given(now);
-        flight.offered(evidence)
+        self.judge.given(now, flight.entered);
+        flight.arrived(evidence)
     }
 
-    fn evidence(&self, flight: &Flight, how: &str) -> String {
+    pub(super) fn evidence(&self, flight: &Flight, how: &str) -> String {
         let to_what = match (flight.lane, &flight.answers) {
             (Lane::Raw, None) if self.knows_dialogs() => ", with no question in sight".to_owned(),
             (Lane::Raw, None) => ", dialog unknown".to_owned(),
@@ -409,6 +410,7 @@ impl Desk {
     /// An offer that may have been seen in part.
     fn lose(&mut self, reason: &str) -> Vec<Effect> {
         match std::mem::replace(&mut self.phase, Phase::Free).flight() {
+            Some(flight) if flight.proof.is_some() => flight.arrived(self.evidence(&flight, "")),
             Some(flight) => flight.uncertain(reason),
             None => Vec::new(),
         }

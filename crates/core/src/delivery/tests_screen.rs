@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 /// A program whose input box, questions and work can be seen.
-fn manifest() -> Manifest {
+pub(super) fn manifest() -> Manifest {
     let pattern = |text: &str| text.to_owned().try_into().unwrap();
     let mut manifest = Manifest::generic();
     manifest.dialogs.push(crate::harness::Dialog {
@@ -43,18 +43,18 @@ fn keys(said: &str) -> crate::harness::Keys {
     said.to_owned().try_into().unwrap()
 }
 
-fn shows(field: Field) -> Sighting {
+pub(super) fn shows(field: Field) -> Sighting {
     Sighting {
         field,
         ..Sighting::default()
     }
 }
 
-fn holds(text: &str) -> Sighting {
+pub(super) fn holds(text: &str) -> Sighting {
     shows(Field::Holds(text.to_owned()))
 }
 
-fn asks(what: &str) -> Sighting {
+pub(super) fn asks(what: &str) -> Sighting {
     Sighting {
         dialog: Some(what.to_owned()),
         ..Sighting::default()
@@ -73,15 +73,15 @@ fn claims(says: Says) -> Sighting {
     }
 }
 
-fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+pub(super) fn seen<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
     (at, Doing::Hear(Event::Seen(sighting)), want)
 }
 
-fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
+pub(super) fn looked<'a>(at: u64, sighting: Sighting, want: &'a str) -> Line<'a> {
     (at, Doing::Hear(Event::Looked(sighting)), want)
 }
 
-fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
+pub(super) fn hear<'a>(at: u64, event: Event, want: &'a str) -> Line<'a> {
     (at, Doing::Hear(event), want)
 }
 
@@ -599,6 +599,7 @@ proptest! {
                         prop_assert_eq!(&ids, &under_way, "each once");
                         under_way.clear();
                     }
+                    Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
                     Effect::Remind { .. } | Effect::WriteReminder { .. } | Effect::Fail { .. } => {
                         panic!("nobody owes an answer here, and none is raw: {effect:?}")
                     }

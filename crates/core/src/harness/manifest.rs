@@ -1,7 +1,7 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked by [`Manifest::check`].
 
-use super::{Keys, Pattern, Template, Wait};
+use super::{Hooks, Keys, Pattern, Template, Wait};
 use crate::name::AgentName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +37,8 @@ pub struct Manifest {
     pub ready: Ready,
     #[serde(default)]
     pub activity: Activities,
+    #[serde(default)]
+    pub hook: Hooks,
     #[serde(default, rename = "dialog")]
     pub dialogs: Vec<Dialog>,
     #[serde(default)]
@@ -308,14 +310,23 @@ pub enum Route {
     Terminal,
 }
 
+impl Route {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Queue => "queue",
+            Self::Http => "http",
+            Self::Terminal => "terminal",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Proof {
-    /// A hook that shows the prompt.
+    /// A hook that shows the text that was submitted.
     Hook,
     Transcript,
-    /// The input box lets go of the text. Shows that it was submitted, not that it was accepted.
-    Screen,
 }
 
 fn terminal_alone() -> Vec<Route> {
@@ -354,6 +365,7 @@ impl Manifest {
             start: Start::default(),
             ready: Ready::default(),
             activity: Activities::default(),
+            hook: Hooks::default(),
             dialogs: Vec::new(),
             draft: Drafts::default(),
             submit: Submit::default(),
@@ -376,6 +388,34 @@ impl Manifest {
     /// Whether it can be told that no question stands open.
     pub fn knows_dialogs(&self) -> bool {
         !self.dialogs.is_empty()
+    }
+
+    /// Whether it shows by a sign that it can be written to.
+    pub fn awaits_sign(&self) -> bool {
+        self.ready.has_sign() || !self.hook.ready.is_empty()
+    }
+
+    /// Whether the agent's own hook proves that a message was accepted.
+    pub fn is_proven_by_hook(&self) -> bool {
+        self.proof.contains(&Proof::Hook)
+    }
+
+    /// What it says that this version does nothing with.
+    pub fn unused(&self) -> Vec<String> {
+        let routes = self.routes.iter().filter_map(|route| match route {
+            Route::Hook | Route::Queue | Route::Http => Some(format!(
+                "routes: '{}' is not supported yet; mail goes by way of the terminal",
+                route.as_str()
+            )),
+            Route::Terminal => None,
+        });
+        let proof = self.proof.iter().filter_map(|proof| match proof {
+            Proof::Transcript => {
+                Some("proof: 'transcript' is not supported yet, and proves nothing".to_owned())
+            }
+            Proof::Hook => None,
+        });
+        routes.chain(proof).collect()
     }
 
     /// How many rows at the bottom of a screen are to be looked at.
@@ -401,6 +441,10 @@ impl Manifest {
         }
         if has_twins(&self.proof) {
             fault("proof", "each once")?;
+        }
+        if self.proof.contains(&Proof::Hook) && self.hook.submitted.is_empty() {
+            let what = "'hook' proves nothing where [hook] names no event that is 'submitted'";
+            fault("proof", what)?;
         }
         if has_twins(&self.activity.order) {
             fault("activity.order", "each once")?;
@@ -448,6 +492,9 @@ impl Manifest {
             if list.len() > MOST {
                 fault("patterns", format!("at most {MOST} in one list"))?;
             }
+        }
+        if self.hook.lists().iter().any(|list| list.len() > MOST) {
+            fault("hook", format!("at most {MOST} in one list"))?;
         }
         Ok(())
     }
