@@ -375,7 +375,9 @@ pub(crate) async fn plain(
             payload,
         }) => {
             let (tell, told) = oneshot::channel();
-            let noted = Box::new(move |()| drop(tell.send(())));
+            let noted = Box::new(move |()| {
+                let _ = tell.send(());
+            });
             let hook = method::HookEvent {
                 harness: None,
                 event_name,

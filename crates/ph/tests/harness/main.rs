@@ -8,6 +8,7 @@ mod common;
 
 mod drafts;
 mod files;
+mod hooks;
 mod questions;
 mod signs;
 mod tui;
