@@ -1,17 +1,16 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
-//! named with its line; what concerns two values at once is checked by [`Manifest::check`].
+//! named with its line; what concerns two values at once is checked in `check.rs`.
 
 use super::{Hooks, Keys, Pattern, Template, Wait};
-use crate::name::AgentName;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
 /// at most.
 const LINES: usize = 20;
-const MOST_LINES: usize = 60;
+pub(super) const MOST_LINES: usize = 60;
 /// How many patterns one list may have, and how many kinds of question.
-const MOST: usize = 32;
+pub(super) const MOST: usize = 32;
 
 /// What is known of one kind of agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -337,21 +336,6 @@ fn usual_lines() -> usize {
     LINES
 }
 
-/// What is wrong with a manifest whose values are right one by one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Fault {
-    pub key: String,
-    pub what: String,
-}
-
-fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
-    Err(Fault {
-        key: key.into(),
-        what: what.into(),
-    })
-}
-
 impl Manifest {
     /// For a program of which nothing is known.
     pub fn generic() -> Self {
@@ -424,100 +408,4 @@ impl Manifest {
         let others = [self.activity.lines, self.draft.lines];
         dialogs.chain(others).max().unwrap_or(LINES)
     }
-
-    pub fn check(&self) -> Result<(), Fault> {
-        if AgentName::parse(&self.name).is_err() {
-            fault(
-                "name",
-                "a harness's name is made of a-z, 0-9, '.', '_' and '-'",
-            )?;
-        }
-        let is_base = |name: &String| !name.is_empty() && !name.contains(['/', '\0']);
-        if !self.commands.iter().all(is_base) {
-            fault("commands", "a command is named without its directory")?;
-        }
-        if !self.routes.contains(&Route::Terminal) || has_twins(&self.routes) {
-            fault("routes", "each once, and 'terminal' among them")?;
-        }
-        if has_twins(&self.proof) {
-            fault("proof", "each once")?;
-        }
-        if self.proof.contains(&Proof::Hook) && self.hook.submitted.is_empty() {
-            let what = "'hook' proves nothing where [hook] names no event that is 'submitted'";
-            fault("proof", what)?;
-        }
-        if has_twins(&self.activity.order) {
-            fault("activity.order", "each once")?;
-        }
-        for name in self.start.env.keys() {
-            if name.is_empty() || name.contains(['=', '\0']) || name.starts_with("PH_") {
-                fault("start.env", "a variable's name has no '=', and PH_ is ours")?;
-            }
-        }
-        self.check_sizes()?;
-        self.check_drafts()
-    }
-
-    fn check_sizes(&self) -> Result<(), Fault> {
-        let lines = [
-            ("activity.lines", self.activity.lines),
-            ("draft.lines", self.draft.lines),
-        ];
-        let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
-        for (key, lines) in lines.into_iter().chain(dialogs) {
-            if !(1..=MOST_LINES).contains(&lines) {
-                fault(key, format!("between 1 and {MOST_LINES}"))?;
-            }
-        }
-        if self.dialogs.len() > MOST {
-            fault("dialog", format!("at most {MOST}"))?;
-        }
-        if self.dialogs.iter().any(|d| d.name.trim().is_empty()) {
-            fault("dialog.name", "it says what is asked, and cannot be empty")?;
-        }
-        let activity = &self.activity;
-        let signs = [&activity.title, &activity.cursor, &activity.screen];
-        let osc = activity.osc.iter();
-        let lists = signs
-            .into_iter()
-            .flat_map(Signs::lists)
-            .chain(osc.flat_map(Osc::lists))
-            .chain([
-                &self.ready.title[..],
-                &self.ready.cursor,
-                &self.ready.screen,
-            ])
-            .chain([&self.draft.placeholders[..]]);
-        for list in lists {
-            if list.len() > MOST {
-                fault("patterns", format!("at most {MOST} in one list"))?;
-            }
-        }
-        if self.hook.lists().iter().any(|list| list.len() > MOST) {
-            fault("hook", format!("at most {MOST} in one list"))?;
-        }
-        Ok(())
-    }
-
-    fn check_drafts(&self) -> Result<(), Fault> {
-        let draft = &self.draft;
-        match &draft.pattern {
-            Some(pattern) if !pattern.has_group("draft") => fault(
-                "draft.pattern",
-                "a group takes what stands in the box: (?<draft>.*)",
-            ),
-            None if draft.stash.is_some() || draft.clear.is_some() => fault(
-                "draft",
-                "keys that empty the box need a pattern that shows whether they did",
-            ),
-            Some(_) | None if draft.restore.is_some() && draft.stash.is_none() => {
-                fault("draft.restore", "nothing is brought back without 'stash'")
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-}
-
-fn has_twins<T: PartialEq>(list: &[T]) -> bool {
-    (1..list.len()).any(|at| list[..at].contains(&list[at]))
 }

@@ -6,6 +6,7 @@
 //! is pure: files are read elsewhere, and what a screen shows or a hook says is data that is looked
 //! at and never obeyed.
 
+mod check;
 mod heard;
 pub(crate) mod hook;
 mod judge;
@@ -16,12 +17,13 @@ mod sight;
 mod template;
 mod wait;
 
+pub use check::Fault;
 pub use heard::{Heard, Word};
 pub use hook::{Hooks, Report, Sign, Turn};
 pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{
-    Activities, Dialog, Drafts, Fault, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
+    Activities, Dialog, Drafts, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
     Source, Start, Submit,
 };
 pub use pattern::Pattern;
