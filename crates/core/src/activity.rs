@@ -40,6 +40,24 @@ pub struct Judgement {
     pub activity: Activity,
     pub since: Moment,
     pub evidence: String,
+    /// When that was said, where it is somebody's word and not what is seen now.
+    pub heard: Option<Moment>,
+}
+
+impl Judgement {
+    /// The evidence as it is told at a time.
+    pub fn told(&self, now: Moment) -> String {
+        let Some(heard) = self.heard else {
+            return self.evidence.clone();
+        };
+        let ago = match now.mono.saturating_sub(heard.mono).as_secs() {
+            0 => "just now".to_owned(),
+            seconds @ 1..120 => format!("{seconds} s ago"),
+            seconds @ 120..7_200 => format!("{} m ago", seconds / 60),
+            seconds => format!("{} h ago", seconds / 3_600),
+        };
+        format!("{} {ago}", self.evidence)
+    }
 }
 
 /// After so long without output it is idle.
@@ -75,6 +93,7 @@ impl Generic {
                 activity: Activity::Starting,
                 since: now,
                 evidence: "it was started and has not been quiet since".to_owned(),
+                heard: None,
             },
             begun: now.mono,
             heard: false,
@@ -130,13 +149,10 @@ impl Generic {
     }
 
     /// It was given something to do: it counts as working until it is shown otherwise.
-    pub fn given(&mut self, now: Moment) {
+    pub fn given(&mut self, now: Moment, evidence: &str) {
         self.quiet_since = now.mono;
         match self.judgement.activity {
-            Activity::Idle => {
-                let evidence = "a message was written to it".to_owned();
-                self.judge(now, Activity::Working, evidence);
-            }
+            Activity::Idle => self.judge(now, Activity::Working, evidence.to_owned()),
             Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited => {}
         }
     }
@@ -178,6 +194,7 @@ impl Generic {
             activity,
             since: now,
             evidence,
+            heard: None,
         };
     }
 }
@@ -220,7 +237,7 @@ pub(crate) mod tests {
             for (at, event) in events {
                 match event {
                     Output => judge.output(ms(*at)),
-                    Given => judge.given(ms(*at)),
+                    Given => judge.given(ms(*at), "a message was written to it"),
                     Tick => judge.tick(ms(*at)),
                     Exit => judge.exited(ms(*at), &Ending::Exit(0)),
                 }
@@ -270,6 +287,25 @@ pub(crate) mod tests {
             "working: output for 30 s without a pause",
             Some(32_000),
         );
+    }
+
+    #[test]
+    fn what_was_said_is_told_with_its_age() {
+        let judgement = |heard| Judgement {
+            activity: Activity::Idle,
+            since: ms(0),
+            evidence: "hook Stop".to_owned(),
+            heard,
+        };
+        assert_eq!(judgement(None).told(ms(9_000)), "hook Stop");
+        let check = |now: u64, want: &str| {
+            assert_eq!(judgement(Some(ms(1_000))).told(ms(now)), want);
+        };
+        check(1_999, "hook Stop just now");
+        check(4_000, "hook Stop 3 s ago");
+        check(120_000, "hook Stop 119 s ago");
+        check(121_000, "hook Stop 2 m ago");
+        check(8_000_000, "hook Stop 2 h ago");
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod drafting;
 mod evidence;
 mod hold;
 mod phase;
+mod proof;
 mod reminders;
 mod submit;
 mod terms;
@@ -17,6 +18,8 @@ mod terms;
 mod tests;
 #[cfg(test)]
 mod tests_aside;
+#[cfg(test)]
+mod tests_hooks;
 #[cfg(test)]
 mod tests_screen;
 
@@ -26,7 +29,7 @@ mod planted;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
 use crate::activity::{Activity, Judgement};
-use crate::harness::Judge;
+use crate::harness::{Heard, Judge};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -36,6 +39,7 @@ use aside::Aside;
 use drafting::Drafting;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
+use proof::{Sent, Unproven};
 use std::time::Duration;
 use submit::Before;
 
@@ -58,13 +62,19 @@ struct Dialog {
     since: Moment,
     /// The interrupt key does not dismiss it.
     stays: bool,
+    evidence: String,
+    /// When a hook told it.
+    heard: Option<Moment>,
 }
 
 #[derive(Debug, Clone)]
 pub struct Desk {
     manner: Manner,
     judge: Judge,
+    heard: Heard,
     dialog: Option<Dialog>,
+    /// The question on the screen.
+    shown: Option<String>,
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
     drafting: Drafting,
@@ -75,6 +85,7 @@ pub struct Desk {
     /// Since when the terminal holds input that the program has not read.
     unread: Option<Moment>,
     input: Input,
+    unproven: Unproven,
     phase: Phase,
     begun: Moment,
     /// The beginning of the rest for which the agent was reminded of what it owes.
@@ -87,7 +98,10 @@ impl Desk {
         Self {
             judge: Judge::new(&manner.harness, now),
             manner,
+            heard: Heard::default(),
             dialog: None,
+            shown: None,
+            unproven: Unproven::default(),
             pauses: Vec::new(),
             drafting: Drafting::default(),
             aside: None,
@@ -107,7 +121,8 @@ impl Desk {
             (Some(dialog), Activity::Starting | Activity::Idle | Activity::Working) => Judgement {
                 activity: Activity::Blocked(dialog.what.clone()),
                 since: dialog.since,
-                evidence: "its question stands on the screen".to_owned(),
+                evidence: dialog.evidence.clone(),
+                heard: dialog.heard,
             },
             (Some(_), Activity::Blocked(_) | Activity::Exited) | (None, _) => judged,
         }
@@ -260,7 +275,10 @@ impl Desk {
         };
         let lane = pending.iter().find(|l| Some(&l.message.id) == ids.first());
         let lane = lane.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
+        let is_due = |letter: &&Letter| ids.contains(&letter.message.id);
+        let sent = pending.iter().filter(is_due).map(Sent::of).collect();
         let flight = Flight {
+            sent,
             answers: self.dialog.as_ref().map(|dialog| dialog.what.clone()),
             ..Flight::new(ids, Cargo::Messages, lane, now)
         };
@@ -281,6 +299,7 @@ impl Desk {
             Event::Exited(how) => self.judge.exited(now, &how),
             Event::Dialog(what) => self.see(now, what),
             Event::Seen(sighting) => self.seen(now, sighting),
+            Event::Hook(report) => return self.hooked(now, &report),
             Event::Looked(sighting) => return self.looked(now, sighting),
             Event::Paused(by) => {
                 if self.pauses.iter().all(|pause| pause.by != by) {
@@ -297,7 +316,7 @@ impl Desk {
             Event::Recorded(ids) => return self.recorded(ids),
             Event::Barred => self.let_go(now),
             Event::NotRecorded(why) => self.rest(now, why),
-            Event::Wrote => self.wrote(now),
+            Event::Wrote => return self.wrote(now),
             Event::Entered => return self.entered(now),
             Event::Stroked => return self.stroked(now),
             Event::Unpressed => self.unpressed(),
@@ -305,17 +324,6 @@ impl Desk {
             Event::WriteFailed(why) => return self.cut_off(now, &why),
         }
         self.proceed(now)
-    }
-
-    fn see(&mut self, now: Moment, what: Option<String>) {
-        let is_known = self.dialog.as_ref().map(|dialog| &dialog.what) == what.as_ref();
-        if !is_known {
-            self.dialog = what.map(|what| Dialog {
-                what,
-                since: now,
-                stays: false,
-            });
-        }
     }
 
     /// Goes on with what is under way, as far as things allow by now.
@@ -345,7 +353,7 @@ impl Desk {
                 if *enter_at <= now.mono && self.withheld(flight).is_none() =>
             {
                 let flight = flight.clone();
-                self.enter(flight)
+                self.enter(now, flight)
             }
             Phase::Preparing { .. } => self.empty(now),
             Phase::Confirming { .. } => self.confirm(now),
@@ -474,13 +482,18 @@ impl Desk {
         }
     }
 
-    fn wrote(&mut self, now: Moment) {
+    fn wrote(&mut self, now: Moment) -> Vec<Effect> {
         if let Phase::Writing(flight) = &self.phase {
             self.phase = Phase::Written {
                 flight: flight.clone(),
                 enter_at: now.mono + self.enter_after(),
             };
         }
+        let submitted = self.submitted(now);
+        if submitted.is_empty() {
+            return self.proceed(now);
+        }
+        submitted
     }
 
     /// Why Enter is not pressed after a text that is written. A pause is no reason: what is under

@@ -44,7 +44,7 @@ pub enum Said {
     /// It was written whole to a live child, or handed to its hook.
     Offered { route: String, evidence: String },
     /// The agent's own word shows it.
-    Accepted { evidence: String },
+    Accepted { route: String, evidence: String },
     /// The offer was cut off.
     Uncertain { reason: String },
     /// The offer was taken back before anything was written.
@@ -85,9 +85,10 @@ pub fn decide(
                 ..step(Step::Offered)
             }
         }
-        Said::Accepted { evidence } => {
+        Said::Accepted { route, evidence } => {
             may_be_accepted(letter)?;
             Progress {
+                route: Some(route.clone()),
                 evidence: Some(evidence.clone()),
                 ..step(Step::Accepted)
             }
@@ -197,6 +198,7 @@ mod tests {
 
     fn accepted() -> Said {
         Said::Accepted {
+            route: "terminal".into(),
             evidence: "hook".into(),
         }
     }

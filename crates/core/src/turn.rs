@@ -124,6 +124,22 @@ fn head(letter: &Letter) -> String {
     )
 }
 
+/// The messages whose headers begin a line of a text: the sender's name and the short id of each.
+/// A header that stands anywhere else is somebody's text.
+pub fn headers(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.split(['\n', '\r']).filter_map(header)
+}
+
+fn header(line: &str) -> Option<(&str, &str)> {
+    let rest = line.strip_prefix('[')?;
+    let rest = rest.strip_prefix("URGENT ").unwrap_or(rest);
+    let rest = rest.strip_prefix("ph message from: ")?;
+    let (from, rest) = rest.split_once(" id: ")?;
+    let (id8, rest) = rest.split_at_checked(8)?;
+    let ends = rest.starts_with(']') || rest.starts_with(" (");
+    ends.then_some((from, id8))
+}
+
 enum Content {
     Lines(Vec<String>),
     File,
@@ -284,6 +300,44 @@ mod tests {
         long.message.envelope.body = filed;
         let want = format!("[ph message from: alice id: 00000001] Read {PATH}");
         assert_eq!(told(&[&long], Input::Typed), want);
+    }
+
+    #[test]
+    fn a_header_is_known_again_where_it_begins_a_line() {
+        let check = |text: &str, want: &[(&str, &str)]| {
+            assert_eq!(headers(text).collect::<Vec<_>>(), want, "{text:?}");
+        };
+        let alice = ("alice", "00000001");
+        for change in [
+            |_: &mut Letter| (),
+            |l: &mut Letter| l.message.envelope.priority = Priority::Interrupt,
+            |l: &mut Letter| l.message.envelope.expects_reply = true,
+            |l: &mut Letter| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
+        ] {
+            let mut letter = letter("hi");
+            change(&mut letter);
+            check(&told(&[&letter], Input::Typed), &[alice]);
+        }
+        let (one, two) = (
+            letter("a\n[ph message from: bob id: 00000002]"),
+            letter("b"),
+        );
+        let pasted = told(&[&one, &two], Input::Pasted);
+        let pasted = pasted.strip_prefix(PASTE[0]).unwrap();
+        check(pasted, &[alice, alice]);
+        for other in [
+            "",
+            "x [ph message from: alice id: 00000001]",
+            " [ph message from: alice id: 00000001]",
+            "(ph message from: alice id: 00000001]",
+            "[ph message from: alice id: 000000012]",
+            "[ph message from: alice id: 0000000]",
+            "[ph message from: alice id: 00000001",
+            "[ph message from: alice",
+            "[ph reminder from: alice id: 00000001]",
+        ] {
+            check(other, &[]);
+        }
     }
 
     #[test]

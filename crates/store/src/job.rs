@@ -40,6 +40,7 @@ pub enum Job {
         now: Timestamp,
         agent: AgentName,
         ids: Vec<MessageId>,
+        route: String,
         evidence: String,
     },
     /// Record that offers were cut off.

@@ -92,10 +92,11 @@ impl Log<'_> {
                 now,
                 agent,
                 ids,
+                route,
                 evidence,
             } => {
-                let evidence = evidence.clone();
-                self.say(*now, agent, ids, &Said::Accepted { evidence })?
+                let (route, evidence) = (route.clone(), evidence.clone());
+                self.say(*now, agent, ids, &Said::Accepted { route, evidence })?
             }
             Job::Uncertain {
                 now,

@@ -164,6 +164,7 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
         now: at(6),
         agent: name("bob"),
         ids: vec![id(2), id(4)],
+        route: "terminal".to_owned(),
         evidence: "its hook".to_owned(),
     };
     let done = moved(&mut journal, accepted);

@@ -106,6 +106,7 @@ impl Saying {
                 now,
                 agent,
                 ids,
+                route: "terminal".to_owned(),
                 evidence: word("hook"),
             },
             Self::Uncertain => uncertain(agent, Cut::These(ids)),

@@ -156,6 +156,11 @@ impl Payload {
         RawValue::from_string(line).map(Self)
     }
 
+    /// Of a hook that says nothing.
+    pub fn null() -> Self {
+        Self::keep(RawValue::NULL)
+    }
+
     pub(crate) fn keep(value: &RawValue) -> Self {
         Self(value.to_owned())
     }

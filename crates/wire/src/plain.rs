@@ -278,6 +278,7 @@ impl MessageInfo {
     }
 }
 
+const ACTIVE: &str = "active";
 const QUEUED: &str = "queued";
 const DELIVERED: &str = "delivered";
 
@@ -325,13 +326,33 @@ pub struct AgentInfo {
     pub blocked_tool_name: String,
 }
 
+/// What an agent that is active does, in this dialect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Work {
+    Thinking,
+    ToolUse,
+}
+
 impl AgentInfo {
+    /// Says what it does, where it is active and nobody is asked.
+    pub fn works(&mut self, work: Option<Work>) {
+        let is_free = self.state == ACTIVE && !self.blocked_on_permission;
+        if let Some(work) = work.filter(|_| is_free) {
+            let (sub_state, label) = match work {
+                Work::Thinking => ("thinking", "Active (thinking)"),
+                Work::ToolUse => ("tool_use", "Active (tool use)"),
+            };
+            sub_state.clone_into(&mut self.sub_state);
+            label.clone_into(&mut self.state_display_text);
+        }
+    }
+
     pub fn new(session: &Session, now: Timestamp) -> Self {
         let (state, label) = match session.activity {
             Activity::Starting => ("initialized", "Initialized"),
             Activity::Idle => ("idle", "Idle"),
-            Activity::Working => ("active", "Active"),
-            Activity::Blocked => ("active", "Active (permission)"),
+            Activity::Working => (ACTIVE, "Active"),
+            Activity::Blocked => (ACTIVE, "Active (permission)"),
             Activity::Exited => ("exited", "Exited"),
         };
         let blocked = session.activity == Activity::Blocked;

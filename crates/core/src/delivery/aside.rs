@@ -24,9 +24,7 @@ impl Desk {
         let way = self.way().filter(|_| self.has_draft());
         self.drafting.begun();
         let Some(way) = way else {
-            let write = flight.write();
-            self.phase = Phase::Writing(flight);
-            return write;
+            return self.write(flight);
         };
         let text = match self.drafting.field() {
             Field::Holds(text) => Some(text.clone()),
@@ -84,9 +82,7 @@ impl Desk {
     pub(super) fn prepared(&mut self, flight: Flight) -> Vec<Effect> {
         let is_empty = *self.drafting.field() == Field::Empty;
         if is_empty && self.dialog.is_none() {
-            let write = flight.write();
-            self.phase = Phase::Writing(flight);
-            return vec![write];
+            return vec![self.write(flight)];
         }
         self.phase = Phase::Free;
         let why = if self.dialog.is_some() {

@@ -114,7 +114,7 @@ impl Desk {
         }
         match self.rule(Lane::at(letter, now.wall)) {
             Some(rule) => {
-                let hold = self.describe(rule, letter);
+                let hold = self.describe(now, rule, letter);
                 Some(promotion::told(hold, &letter.message, now.wall))
             }
             None => self.behind(now, letter, pending),
@@ -194,7 +194,7 @@ impl Desk {
         let is_in = |flight: &super::Flight| flight.ids.contains(&letter.message.id);
         if let Some(parked) = self.parked.as_ref().filter(|parked| is_in(parked)) {
             return Some(Some(match self.withheld(parked) {
-                Some(rule) => self.describe(rule, letter),
+                Some(rule) => self.describe(now, rule, letter),
                 None => self.out_of_sight(parked),
             }));
         }
@@ -209,7 +209,7 @@ impl Desk {
             } if is_in(flight) => Some(Some(interrupting(flight, keys.saturating_sub(1)))),
             Phase::Written { flight, .. } if is_in(flight) => {
                 let withheld = self.withheld(flight);
-                Some(withheld.map(|rule| self.describe(rule, letter)))
+                Some(withheld.map(|rule| self.describe(now, rule, letter)))
             }
             Phase::Recording(flight) if is_in(flight) => Some(slow(
                 now,
@@ -257,8 +257,9 @@ impl Desk {
         }
     }
 
-    fn describe(&self, rule: Rule, letter: &Letter) -> Hold {
+    fn describe(&self, now: Moment, rule: Rule, letter: &Letter) -> Hold {
         let judged = self.activity();
+        let told = judged.told(now);
         let since = match rule {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
@@ -273,10 +274,10 @@ impl Desk {
         let (reason, evidence, release) = match rule {
             Rule::Exited => (
                 "the program has exited".to_owned(),
-                judged.evidence,
+                told,
                 format!("a session of {} is started again", letter.message.to),
             ),
-            Rule::Starting => self.starting_says(judged.evidence, letter),
+            Rule::Starting => self.starting_says(told, letter),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
                 self.pauses_say(|by| by.evidence().to_owned(), "; "),
@@ -290,7 +291,7 @@ impl Desk {
             ),
             Rule::Blocked => (
                 self.question(letter),
-                judged.evidence,
+                told,
                 "the question is answered".to_owned(),
             ),
             Rule::NotReading => (
@@ -300,7 +301,7 @@ impl Desk {
             ),
             Rule::Working => (
                 "the agent is working, and it is to wait until that is done".to_owned(),
-                judged.evidence,
+                told,
                 "the agent is idle".to_owned(),
             ),
         };

@@ -1,6 +1,7 @@
 //! How far the messages have come that are on their way to the program.
 
 use super::Effect;
+use super::proof::{Proof, Sent};
 use super::submit::Before;
 use crate::id::MessageId;
 use crate::mail::Letter;
@@ -50,6 +51,8 @@ impl Lane {
 #[derive(Debug, Clone)]
 pub(super) struct Flight {
     pub(super) ids: Vec<MessageId>,
+    /// Those that were to go, with their senders.
+    pub(super) sent: Vec<Sent>,
     pub(super) cargo: Cargo,
     pub(super) lane: Lane,
     pub(super) since: Moment,
@@ -58,6 +61,10 @@ pub(super) struct Flight {
     /// How the input box showed it, where that was seen.
     pub(super) shown: Option<String>,
     pub(super) enters: u8,
+    /// When Enter was pressed first.
+    pub(super) entered: Option<Duration>,
+    /// The agent's own word that it was submitted.
+    pub(super) proof: Option<Proof>,
     /// The interrupt key was not pressed, because it might have ended the program.
     pub(super) spared: bool,
     /// It has waited for its Enter.
@@ -79,12 +86,15 @@ impl Flight {
     pub(super) fn new(ids: Vec<MessageId>, cargo: Cargo, lane: Lane, since: Moment) -> Self {
         Self {
             ids,
+            sent: Vec::new(),
             cargo,
             lane,
             since,
             answers: None,
             shown: None,
             enters: 0,
+            entered: None,
+            proof: None,
             spared: false,
             was_parked: false,
             clears_way: false,

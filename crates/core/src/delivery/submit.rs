@@ -91,6 +91,7 @@ impl Desk {
         };
         let key = key.bytes().to_vec();
         self.drafting.interrupted();
+        self.judge.interrupted(now);
         self.phase = Phase::Breaking {
             flight,
             keys,
@@ -100,7 +101,7 @@ impl Desk {
     }
 
     /// The time for Enter has come.
-    pub(super) fn enter(&mut self, flight: Flight) -> Vec<Effect> {
+    pub(super) fn enter(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         let is_seen = match flight.lane {
             Lane::Raw => self.knows_dialogs(),
             Lane::Interrupt | Lane::Normal | Lane::Idle => self.looks(),
@@ -109,6 +110,11 @@ impl Desk {
         if is_seen {
             return self.look(flight, Before::Enter);
         }
+        self.press_enter(now, flight)
+    }
+
+    fn press_enter(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
+        flight.entered = flight.entered.or(Some(now.mono));
         self.phase = Phase::Entering(flight);
         vec![Effect::Enter]
     }
@@ -135,8 +141,7 @@ impl Desk {
             (Field::Holds(text), _) => flight.shown = Some(text.clone()),
             (Field::Empty | Field::Unseen, _) => flight.shown = None,
         }
-        self.phase = Phase::Entering(flight);
-        vec![Effect::Enter]
+        self.press_enter(now, flight)
     }
 
     /// Enter belongs to the question that is answered: where the text alone has answered it, it
@@ -147,8 +152,7 @@ impl Desk {
             let evidence = self.evidence(&flight, "; answered before Enter, which was not pressed");
             return self.complete(now, &flight, evidence);
         }
-        self.phase = Phase::Entering(flight);
-        vec![Effect::Enter]
+        self.press_enter(now, flight)
     }
 
     fn sees_drafts(&self) -> bool {
@@ -202,15 +206,18 @@ impl Desk {
         };
         let mut flight = flight.clone();
         flight.enters = flight.enters.saturating_add(1);
-        if flight.shown.is_none() {
+        if flight.shown.is_none() && flight.proof.is_none() {
             return self.finish(now, flight, "");
         }
         self.phase = Phase::Confirming {
             flight,
             until: now.mono + self.manner.harness.submit.retry_after.get(),
         };
-        // The screen may have shown it before the terminal told that it has the key.
-        self.confirm(now)
+        let submitted = self.submitted(now);
+        if submitted.is_empty() {
+            return self.confirm(now);
+        }
+        submitted
     }
 
     /// What the box shows of a text after its Enter.
@@ -261,8 +268,7 @@ impl Desk {
             return self.leave(now, &flight, "; the input box still holds it");
         }
         planted!(RetypedOnRetry => return self.types_once_more(flight));
-        self.phase = Phase::Entering(flight);
-        vec![Effect::Enter]
+        self.press_enter(now, flight)
     }
 
     /// The text stands in the box, and is left there: what comes after it waits.
@@ -272,7 +278,7 @@ impl Desk {
         self.complete(now, flight, evidence)
     }
 
-    fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
+    pub(super) fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
         let evidence = self.evidence(&flight, how);
         // An answer goes before others, and what was put aside for those stays so.
         if flight.lane == Lane::Raw {
@@ -300,11 +306,11 @@ impl Desk {
         evidence: String,
     ) -> Vec<Effect> {
         self.phase = Phase::Free;
-        self.judge.given(now);
-        flight.offered(evidence)
+        self.judge.given(now, flight.entered);
+        flight.arrived(evidence)
     }
 
-    fn evidence(&self, flight: &Flight, how: &str) -> String {
+    pub(super) fn evidence(&self, flight: &Flight, how: &str) -> String {
         let to_what = match (flight.lane, &flight.answers) {
             (Lane::Raw, None) if self.knows_dialogs() => ", with no question in sight".to_owned(),
             (Lane::Raw, None) => ", dialog unknown".to_owned(),
@@ -374,6 +380,7 @@ impl Desk {
     /// An offer that may have been seen in part.
     fn lose(&mut self, reason: &str) -> Vec<Effect> {
         match std::mem::replace(&mut self.phase, Phase::Free).flight() {
+            Some(flight) if flight.proof.is_some() => flight.arrived(self.evidence(&flight, "")),
             Some(flight) => flight.uncertain(reason),
             None => Vec::new(),
         }

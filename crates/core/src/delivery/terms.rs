@@ -1,6 +1,6 @@
 //! What a desk hears and what it says.
 
-use crate::harness::{Manifest, Sighting};
+use crate::harness::{Manifest, Report, Sighting};
 use crate::id::MessageId;
 use crate::name::AgentName;
 use crate::session::Ending;
@@ -74,6 +74,8 @@ pub enum Event {
     Seen(Sighting),
     /// Of an [`Effect::Look`]: what it shows in this moment.
     Looked(Sighting),
+    /// One of its own hooks has something to say.
+    Hook(Box<Report>),
     /// Somebody has taken the keyboard, or wants nothing delivered.
     Paused(PausedBy),
     Released(PausedBy),
@@ -125,6 +127,11 @@ pub enum Effect {
     Resume,
     /// Record that these were written whole.
     Offered {
+        ids: Vec<MessageId>,
+        evidence: String,
+    },
+    /// Record that the agent's own word shows these.
+    Accepted {
         ids: Vec<MessageId>,
         evidence: String,
     },

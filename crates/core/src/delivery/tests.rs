@@ -195,7 +195,12 @@ pub(super) enum Doing<'a> {
 
 fn said(effects: &[Effect]) -> String {
     let list = |ids: &[MessageId]| {
-        let ids: Vec<_> = ids.iter().map(|id| id.0.as_u128().to_string()).collect();
+        // Those that have short ids of their own differ in their first digits alone.
+        let number = |id: &MessageId| match id.0.as_u128() {
+            high if high >> 96 > 0 => high >> 96,
+            low => low,
+        };
+        let ids: Vec<_> = ids.iter().map(|id| number(id).to_string()).collect();
         ids.join(",")
     };
     let words = effects.iter().map(|effect| match effect {
@@ -207,6 +212,7 @@ fn said(effects: &[Effect]) -> String {
         Effect::Strokes(keys) => format!("strokes {keys:?}"),
         Effect::Resume => "resume".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
+        Effect::Accepted { ids, .. } => format!("accepted {}", list(ids)),
         Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
         Effect::Remind { ids } => format!("remind {}", list(ids)),
@@ -869,6 +875,7 @@ proptest! {
                     }
                     // It had to wait for an answer.
                     Effect::Resume => todo = vec![Event::Resumed],
+                    Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
                     Effect::Look | Effect::Strokes(_) => {
                         prop_assert!(false, "nothing is known of its screen");
                     }

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use std::sync::Arc;
 
 /// A program whose input box, questions and work can be seen.
-fn manifest() -> Manifest {
+pub(super) fn manifest() -> Manifest {
     let pattern = |text: &str| text.to_owned().try_into().unwrap();
     let mut manifest = Manifest::generic();
     manifest.dialogs.push(crate::harness::Dialog {
@@ -599,6 +599,7 @@ proptest! {
                         prop_assert_eq!(&ids, &under_way, "each once");
                         under_way.clear();
                     }
+                    Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
                     Effect::Remind { .. } | Effect::WriteReminder { .. } | Effect::Fail { .. } => {
                         panic!("nobody owes an answer here, and none is raw: {effect:?}")
                     }

@@ -13,8 +13,21 @@ use std::time::Duration;
 struct Standing {
     claim: Claim,
     since: Moment,
+    /// When it was said last.
+    heard: Moment,
     /// From before it was given something to do: that it was idle then says nothing now.
     is_old: bool,
+}
+
+impl Standing {
+    fn new(now: Moment, claim: Claim) -> Self {
+        Self {
+            claim,
+            since: now,
+            heard: now,
+            is_old: false,
+        }
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -28,7 +41,7 @@ impl Judge {
     /// For a program that was started just now.
     pub fn new(manifest: &Manifest, now: Moment) -> Self {
         let pace = Generic::with(now, manifest.activity.silence.get());
-        let pace = if manifest.ready.has_sign() {
+        let pace = if manifest.awaits_sign() {
             pace.awaiting_a_sign()
         } else {
             pace
@@ -49,10 +62,13 @@ impl Judge {
                     Says::Working | Says::Blocked => Activity::Working,
                     Says::Idle => Activity::Idle,
                 };
+                // A hook speaks once; what is seen, is seen now.
+                let heard = (standing.claim.source == Source::Hook).then_some(standing.heard);
                 Judgement {
                     activity,
                     since: standing.since,
                     evidence: standing.claim.evidence.clone(),
+                    heard,
                 }
             }
             (Activity::Starting | Activity::Exited, _) | (_, None) => paced.clone(),
@@ -97,19 +113,31 @@ impl Judge {
             .iter_mut()
             .find(|standing| standing.claim.source == claim.source);
         match known {
-            Some(known) if known.claim.says == claim.says => known.claim = claim,
-            Some(known) => {
-                *known = Standing {
-                    claim,
-                    since: now,
-                    is_old: false,
-                };
+            Some(known) if known.claim.says == claim.says => {
+                // The same on the screen is no news; said once more by a hook, it is.
+                known.is_old &= claim.source != Source::Hook;
+                known.claim = claim;
+                known.heard = now;
             }
-            None => self.standing.push(Standing {
-                claim,
-                since: now,
-                is_old: false,
-            }),
+            Some(known) => *known = Standing::new(now, claim),
+            None => self.standing.push(Standing::new(now, claim)),
+        }
+    }
+
+    /// One source has nothing to say any more.
+    pub fn forget(&mut self, source: Source) {
+        self.standing.retain(|old| old.claim.source != source);
+    }
+
+    /// An interrupt key was pressed. Many agents call no hook then: that it worked before says
+    /// nothing now, and it has as long as a silence takes to show what it does.
+    pub fn interrupted(&mut self, now: Moment) {
+        let is_busy = |standing: &Standing| {
+            standing.claim.source == Source::Hook && standing.claim.says != Says::Idle
+        };
+        if self.standing.iter().any(is_busy) {
+            self.forget(Source::Hook);
+            self.pace.given(now, "the interrupt key was pressed");
         }
     }
 
@@ -123,11 +151,13 @@ impl Judge {
     }
 
     /// It was given something to do: it counts as working until it is shown otherwise.
-    pub fn given(&mut self, now: Moment) {
+    /// What its hooks have said from then on is of that already.
+    pub fn given(&mut self, now: Moment, from: Option<Duration>) {
         // Where claims have it idle while it writes, the pace says working already.
-        self.pace.given(now);
+        self.pace.given(now, "a message was written to it");
         for standing in &mut self.standing {
-            standing.is_old = true;
+            let is_since = from.is_some_and(|from| from <= standing.heard.mono);
+            standing.is_old = standing.claim.source != Source::Hook || !is_since;
         }
     }
 
@@ -195,7 +225,7 @@ mod tests {
                 }
                 Happens::Said(source, says) => judge.claim(now, claim(*source, *says)),
                 Happens::Output => judge.output(now),
-                Happens::Given => judge.given(now),
+                Happens::Given => judge.given(now, None),
                 Happens::Tick => judge.tick(now),
                 Happens::Ready => judge.ready(now),
             }

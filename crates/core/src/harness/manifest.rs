@@ -1,17 +1,16 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
-//! named with its line; what concerns two values at once is checked by [`Manifest::check`].
+//! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Keys, Pattern, Template, Wait};
-use crate::name::AgentName;
+use super::{Hooks, Keys, Pattern, Template, Wait};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
 /// at most.
 const LINES: usize = 20;
-const MOST_LINES: usize = 60;
+pub(super) const MOST_LINES: usize = 60;
 /// How many patterns one list may have, and how many kinds of question.
-const MOST: usize = 32;
+pub(super) const MOST: usize = 32;
 
 /// What is known of one kind of agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -37,6 +36,8 @@ pub struct Manifest {
     pub ready: Ready,
     #[serde(default)]
     pub activity: Activities,
+    #[serde(default)]
+    pub hook: Hooks,
     #[serde(default, rename = "dialog")]
     pub dialogs: Vec<Dialog>,
     #[serde(default)]
@@ -308,14 +309,23 @@ pub enum Route {
     Terminal,
 }
 
+impl Route {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Queue => "queue",
+            Self::Http => "http",
+            Self::Terminal => "terminal",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Proof {
-    /// A hook that shows the prompt.
+    /// A hook that shows the text that was submitted.
     Hook,
     Transcript,
-    /// The input box lets go of the text. Shows that it was submitted, not that it was accepted.
-    Screen,
 }
 
 fn terminal_alone() -> Vec<Route> {
@@ -324,21 +334,6 @@ fn terminal_alone() -> Vec<Route> {
 
 fn usual_lines() -> usize {
     LINES
-}
-
-/// What is wrong with a manifest whose values are right one by one.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{key}: {what}")]
-pub struct Fault {
-    pub key: String,
-    pub what: String,
-}
-
-fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
-    Err(Fault {
-        key: key.into(),
-        what: what.into(),
-    })
 }
 
 impl Manifest {
@@ -354,6 +349,7 @@ impl Manifest {
             start: Start::default(),
             ready: Ready::default(),
             activity: Activities::default(),
+            hook: Hooks::default(),
             dialogs: Vec::new(),
             draft: Drafts::default(),
             submit: Submit::default(),
@@ -378,99 +374,38 @@ impl Manifest {
         !self.dialogs.is_empty()
     }
 
+    /// Whether it shows by a sign that it can be written to.
+    pub fn awaits_sign(&self) -> bool {
+        self.ready.has_sign() || !self.hook.ready.is_empty()
+    }
+
+    /// Whether the agent's own hook proves that a message was accepted.
+    pub fn is_proven_by_hook(&self) -> bool {
+        self.proof.contains(&Proof::Hook)
+    }
+
+    /// What it says that this version does nothing with.
+    pub fn unused(&self) -> Vec<String> {
+        let routes = self.routes.iter().filter_map(|route| match route {
+            Route::Hook | Route::Queue | Route::Http => Some(format!(
+                "routes: '{}' is not supported yet; mail goes by way of the terminal",
+                route.as_str()
+            )),
+            Route::Terminal => None,
+        });
+        let proof = self.proof.iter().filter_map(|proof| match proof {
+            Proof::Transcript => {
+                Some("proof: 'transcript' is not supported yet, and proves nothing".to_owned())
+            }
+            Proof::Hook => None,
+        });
+        routes.chain(proof).collect()
+    }
+
     /// How many rows at the bottom of a screen are to be looked at.
     pub fn lines(&self) -> usize {
         let dialogs = self.dialogs.iter().map(|dialog| dialog.lines);
         let others = [self.activity.lines, self.draft.lines];
         dialogs.chain(others).max().unwrap_or(LINES)
     }
-
-    pub fn check(&self) -> Result<(), Fault> {
-        if AgentName::parse(&self.name).is_err() {
-            fault(
-                "name",
-                "a harness's name is made of a-z, 0-9, '.', '_' and '-'",
-            )?;
-        }
-        let is_base = |name: &String| !name.is_empty() && !name.contains(['/', '\0']);
-        if !self.commands.iter().all(is_base) {
-            fault("commands", "a command is named without its directory")?;
-        }
-        if !self.routes.contains(&Route::Terminal) || has_twins(&self.routes) {
-            fault("routes", "each once, and 'terminal' among them")?;
-        }
-        if has_twins(&self.proof) {
-            fault("proof", "each once")?;
-        }
-        if has_twins(&self.activity.order) {
-            fault("activity.order", "each once")?;
-        }
-        for name in self.start.env.keys() {
-            if name.is_empty() || name.contains(['=', '\0']) || name.starts_with("PH_") {
-                fault("start.env", "a variable's name has no '=', and PH_ is ours")?;
-            }
-        }
-        self.check_sizes()?;
-        self.check_drafts()
-    }
-
-    fn check_sizes(&self) -> Result<(), Fault> {
-        let lines = [
-            ("activity.lines", self.activity.lines),
-            ("draft.lines", self.draft.lines),
-        ];
-        let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
-        for (key, lines) in lines.into_iter().chain(dialogs) {
-            if !(1..=MOST_LINES).contains(&lines) {
-                fault(key, format!("between 1 and {MOST_LINES}"))?;
-            }
-        }
-        if self.dialogs.len() > MOST {
-            fault("dialog", format!("at most {MOST}"))?;
-        }
-        if self.dialogs.iter().any(|d| d.name.trim().is_empty()) {
-            fault("dialog.name", "it says what is asked, and cannot be empty")?;
-        }
-        let activity = &self.activity;
-        let signs = [&activity.title, &activity.cursor, &activity.screen];
-        let osc = activity.osc.iter();
-        let lists = signs
-            .into_iter()
-            .flat_map(Signs::lists)
-            .chain(osc.flat_map(Osc::lists))
-            .chain([
-                &self.ready.title[..],
-                &self.ready.cursor,
-                &self.ready.screen,
-            ])
-            .chain([&self.draft.placeholders[..]]);
-        for list in lists {
-            if list.len() > MOST {
-                fault("patterns", format!("at most {MOST} in one list"))?;
-            }
-        }
-        Ok(())
-    }
-
-    fn check_drafts(&self) -> Result<(), Fault> {
-        let draft = &self.draft;
-        match &draft.pattern {
-            Some(pattern) if !pattern.has_group("draft") => fault(
-                "draft.pattern",
-                "a group takes what stands in the box: (?<draft>.*)",
-            ),
-            None if draft.stash.is_some() || draft.clear.is_some() => fault(
-                "draft",
-                "keys that empty the box need a pattern that shows whether they did",
-            ),
-            Some(_) | None if draft.restore.is_some() && draft.stash.is_none() => {
-                fault("draft.restore", "nothing is brought back without 'stash'")
-            }
-            Some(_) | None => Ok(()),
-        }
-    }
-}
-
-fn has_twins<T: PartialEq>(list: &[T]) -> bool {
-    (1..list.len()).any(|at| list[..at].contains(&list[at]))
 }

@@ -2,9 +2,13 @@
 //! blocked, how text is put before it, and how it is interrupted.
 //!
 //! A [`Manifest`] says it, in words that a file can hold; [`Manifest::recognise`] reads a screen
-//! by it, and a [`Judge`] weighs what is seen. All of it is pure: files are read elsewhere, and
-//! what a screen shows is data that is looked at and never obeyed.
+//! by it, [`Hooks::read`] a hook's event, and a [`Judge`] weighs what is seen and heard. All of it
+//! is pure: files are read elsewhere, and what a screen shows or a hook says is data that is looked
+//! at and never obeyed.
 
+mod check;
+mod heard;
+pub(crate) mod hook;
 mod judge;
 mod keys;
 mod manifest;
@@ -13,10 +17,13 @@ mod sight;
 mod template;
 mod wait;
 
+pub use check::Fault;
+pub use heard::{Heard, Word};
+pub use hook::{Hooks, Report, Sign, Turn};
 pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{
-    Activities, Dialog, Drafts, Fault, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
+    Activities, Dialog, Drafts, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
     Source, Start, Submit,
 };
 pub use pattern::Pattern;

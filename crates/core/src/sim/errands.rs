@@ -179,6 +179,10 @@ impl Session {
                     let route = ROUTE.to_owned();
                     self.owe(ids, Said::Offered { route, evidence }, world);
                 }
+                Effect::Accepted { ids, evidence } => {
+                    let route = ROUTE.to_owned();
+                    self.owe(ids, Said::Accepted { route, evidence }, world);
+                }
                 Effect::Withdraw { ids, reason } => {
                     self.owe(ids, Said::Withdrawn { reason }, world);
                 }

@@ -209,6 +209,7 @@ impl Oracle {
             }
             // Judged as facts.
             Effect::Look
+            | Effect::Accepted { .. }
             | Effect::Withdraw { .. }
             | Effect::Uncertain { .. }
             | Effect::Fail { .. } => Ok(()),

@@ -187,7 +187,8 @@ impl Play {
             Next::Word(n) => {
                 let id = self.words.remove(n);
                 let evidence = "its own word".to_owned();
-                let said = Said::Accepted { evidence };
+                let route = "hook".to_owned();
+                let said = Said::Accepted { route, evidence };
                 let _ = self.journal.say(self.now, &[id], &said);
                 self.ring()?;
             }

@@ -83,6 +83,8 @@ impl Told {
             | Event::Wrote
             | Event::Entered
             | Event::Stroked
+            | Event::Unpressed
+            | Event::Hook(_)
             | Event::WriteFailed(_) => {}
         }
     }

@@ -11,10 +11,13 @@
 //! its title what it does), `--alt` (alternate screen), `--paste` (bracketed paste), `--quit`
 //! (Ctrl+C ends it when it does nothing), `--stash` (Ctrl+S puts the box aside, the next turn
 //! brings it back), `--unstash` (the same, but Ctrl+Y brings it back), `--put-back` (an interrupt
-//! puts the last turn back into the box).
+//! puts the last turn back into the box), `--hooks` (tells its session what it does, as an agent's
+//! hooks would: SessionStart, UserPromptSubmit with the text, PermissionRequest, PostToolUse after a
+//! yes, nothing after a no or an interrupt, Stop).
 //!
 //! Lines of `--do`: `work`, `rest`, `ask WHAT`, `answer` (the question goes), `type TEXT`,
-//! `osc TEXT` (says it in command 7501), `print TEXT`, `exit CODE`.
+//! `osc TEXT` (says it in command 7501), `print TEXT`, `hook EVENT JSON` (tells its session this,
+//! whatever it does), `clear` (goes on under another session id, and says so), `exit CODE`.
 //!
 //! The log has `turn "TEXT"`, `yes "WHAT"`, `no "WHAT"`, `swallowed`, `lost N`, `discarded
 //! "TEXT"`, `stashed "TEXT"`, `restored "TEXT"`, `interrupted`, `cleared "TEXT"` and `quit`.
@@ -23,7 +26,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
 use std::error::Error;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -48,7 +52,7 @@ struct Script {
 
 impl Script {
     fn read() -> Outcome<Self> {
-        const FLAGS: [&str; 11] = [
+        const FLAGS: [&str; 12] = [
             "--work",
             "--silent",
             "--keep-box",
@@ -60,6 +64,7 @@ impl Script {
             "--stash",
             "--unstash",
             "--put-back",
+            "--hooks",
         ];
         let mut script = Self::default();
         let mut args = std::env::args().skip(1);
@@ -95,6 +100,8 @@ struct Tui {
     spins: usize,
     /// Bytes of a paste whose end has not come.
     pending: Vec<u8>,
+    /// How often it was cleared: a part of its session id.
+    clears: usize,
 }
 
 fn main() -> Outcome {
@@ -117,6 +124,7 @@ fn main() -> Outcome {
         spun_at: Instant::now(),
         spins: 0,
         pending: Vec::new(),
+        clears: 0,
     };
     tui.boot()?;
     if tui.script.has("--alt") {
@@ -126,6 +134,7 @@ fn main() -> Outcome {
         print(b"\x1b[?2004h")?;
     }
     tui.draw()?;
+    tui.hook("SessionStart", &[("source", "startup")])?;
     tui.run()
 }
 
@@ -177,12 +186,20 @@ impl Tui {
             let (verb, rest) = order.split_once(' ').unwrap_or((order, ""));
             match verb {
                 "work" => self.works = true,
-                "rest" => self.works = false,
-                "ask" => self.asked = Some(rest.to_owned()),
+                "rest" => {
+                    self.works = false;
+                    self.hook("Stop", &[])?;
+                }
+                "ask" => self.ask(rest.to_owned())?,
                 "answer" => self.asked = None,
                 "type" => self.input.push_str(rest),
                 "osc" => print(format!("\x1b]7501;{rest}\x07").as_bytes())?,
                 "print" => self.transcript.push(rest.to_owned()),
+                "hook" => {
+                    let (event, payload) = rest.split_once(' ').unwrap_or((rest, "null"));
+                    tell_session(event, payload)?;
+                }
+                "clear" => self.clear()?,
                 "exit" => std::process::exit(rest.parse()?),
                 other => return Err(format!("unknown order: {other}").into()),
             }
@@ -230,15 +247,47 @@ impl Tui {
             };
         }
         self.input.push_str(text);
-        if let Some(what) = self.script.ask_on_text.take() {
-            self.asked = Some(what);
+        match self.script.ask_on_text.take() {
+            Some(what) => self.ask(what),
+            None => Ok(()),
         }
+    }
+
+    fn ask(&mut self, what: String) -> Outcome {
+        self.hook("PermissionRequest", &[("tool_name", &what)])?;
+        self.asked = Some(what);
         Ok(())
+    }
+
+    /// Goes on as if nothing had been said.
+    fn clear(&mut self) -> Outcome {
+        self.hook("SessionEnd", &[("reason", "clear")])?;
+        self.transcript.clear();
+        self.clears += 1;
+        self.hook("SessionStart", &[("source", "clear")])
+    }
+
+    /// Tells its session what it does, where it has hooks.
+    fn hook(&self, event: &str, fields: &[(&str, &str)]) -> Outcome {
+        if !self.script.has("--hooks") {
+            return Ok(());
+        }
+        let id = format!("lab-{}", self.clears);
+        let all = fields.iter().copied().chain([("session_id", id.as_str())]);
+        let payload: serde_json::Map<_, _> = all
+            .map(|(name, value)| (name.to_owned(), value.into()))
+            .collect();
+        tell_session(event, &serde_json::Value::from(payload).to_string())
     }
 
     fn answer(&mut self, how: &str) -> Outcome {
         match self.asked.take() {
-            Some(what) => self.note(&format!("{how} {what:?}")),
+            Some(what) => {
+                if how == "yes" {
+                    self.hook("PostToolUse", &[("tool_name", &what)])?;
+                }
+                self.note(&format!("{how} {what:?}"))
+            }
             None => Ok(()),
         }
     }
@@ -283,8 +332,12 @@ impl Tui {
         }
         let turn = std::mem::take(&mut self.input);
         self.note(&format!("turn {turn:?}"))?;
+        self.hook("UserPromptSubmit", &[("prompt", &turn)])?;
         self.transcript.push(format!("you: {turn}"));
         self.works = self.script.has("--work");
+        if !self.works {
+            self.hook("Stop", &[])?;
+        }
         if self.script.has("--stash") {
             self.restore()?;
         }
@@ -357,6 +410,23 @@ impl Tui {
         }
         print(&frame)
     }
+}
+
+/// Tells the session that it runs in what a hook would, and waits for the answer. Without one it
+/// tells nobody.
+fn tell_session(event: &str, payload: &str) -> Outcome {
+    let Some(socket) = std::env::var_os("PH_SOCKET") else {
+        return Ok(());
+    };
+    let Ok(mut session) = UnixStream::connect(socket) else {
+        return Ok(());
+    };
+    let event = serde_json::Value::from(event);
+    let line =
+        format!("{{\"type\":\"hook_event\",\"event_name\":{event},\"payload\":{payload}}}\n");
+    session.write_all(line.as_bytes())?;
+    session.read_to_end(&mut Vec::new())?;
+    Ok(())
 }
 
 fn find(text: &[u8], part: &[u8]) -> Option<usize> {

@@ -115,11 +115,19 @@ fn list(context: &mut Context, catalogue: &Catalogue) -> Result<Code> {
         context.out.line(line(row))?;
     }
     for entry in catalogue.entries() {
-        if let Err(report) = &entry.manifest {
-            crate::output::note(report.message());
+        match &entry.manifest {
+            Ok(manifest) => note_unused(manifest),
+            Err(report) => crate::output::note(report.message()),
         }
     }
     Ok(Code::Ok)
+}
+
+/// Says what of a manifest has no effect, so that nobody counts on it.
+fn note_unused(manifest: &Manifest) {
+    for unused in manifest.unused() {
+        crate::output::note(format!("the harness {}: {unused}", manifest.name));
+    }
 }
 
 fn row(entry: &Entry) -> [String; 4] {
@@ -153,6 +161,7 @@ fn listed(entry: &Entry) -> serde_json::Value {
         "install": manifest.ok().and_then(|m| m.install.clone()),
         "source": entry.origin.to_string(),
         "error": manifest.err().map(Report::message),
+        "notes": manifest.map(Manifest::unused).unwrap_or_default(),
     })
 }
 
@@ -165,7 +174,9 @@ fn show(context: &mut Context, entry: Entry) -> Result<Code> {
     } = entry;
     let manifest = manifest?;
     if context.json {
-        let value = serde_json::json!({ "source": origin.to_string(), "manifest": manifest });
+        let value = serde_json::json!({
+            "source": origin.to_string(), "manifest": manifest, "notes": manifest.unused(),
+        });
         context.out.json(&value)?;
         return Ok(Code::Ok);
     }
@@ -177,6 +188,7 @@ fn show(context: &mut Context, entry: Entry) -> Result<Code> {
     };
     context.out.line(format!("# {origin}"))?;
     context.out.text(text::visible(&shown))?;
+    note_unused(&manifest);
     Ok(Code::Ok)
 }
 
@@ -191,6 +203,10 @@ fn test(
     limit: Option<Duration>,
     command: Vec<OsString>,
 ) -> Result<Code> {
+    note_unused(&manifest);
+    if manifest.hook.is_known() {
+        crate::output::note("hooks are heard in sessions alone, not in a trial");
+    }
     let command = command.into_iter().map(|word| word.into_string().ok());
     let command: Option<Vec<String>> = command.collect();
     let command = command.ok_or_else(|| Report::usage("the command is not UTF-8"))?;

@@ -298,6 +298,14 @@ mod tests {
         check("[activity]\norder = ['nose']", 4, "unknown variant `nose`");
         check("[activity]\norder = ['osc', 'osc']", 4, "each once");
         check("routes = ['hook']", 3, "'terminal' among them");
+        check("proof = ['screen']", 3, "unknown variant `screen`");
+        check("proof = ['hook']", 3, "no event that is 'submitted'");
+        check(
+            "[hook]\nidle = ['Stop now']",
+            4,
+            "SessionStart source=clear",
+        );
+        check("[hook]\nsleeping = []", 4, "unknown field `sleeping`");
         check("commands = ['/bin/x']", 3, "without its directory");
         check("[[dialog]]\nname = 'ask'\n", 3, "missing field `pattern`");
         check("[[dialog]]\nname = ''\npattern = 'x'", 1, "cannot be empty");

@@ -13,6 +13,7 @@ use posthaste_core::{IdPrefix, Letter, Order};
 use posthaste_store::{Denied, Done, Error, Job, Listing, files};
 use posthaste_wire::event::{Event, StateChange};
 use posthaste_wire::method::{self, Call, Method, Outcome};
+use posthaste_wire::param::Payload;
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Request};
 use posthaste_wire::topic::Topic;
@@ -200,8 +201,11 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
             shared.wish(Wish::Session(Box::new(tell))).await;
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
-        // Which evidence a hook gives is for its harness to say; the generic one has none.
-        Call::HookEvent(_) => sink.answer::<method::HookEvent>(&method::Noted::Noted),
+        Call::HookEvent(hook) => {
+            let noted = move |()| sink.answer::<method::HookEvent>(&method::Noted::Noted);
+            let noted = Box::new(noted);
+            shared.wish(Wish::Hook { hook, noted }).await;
+        }
     }
 }
 
@@ -364,16 +368,31 @@ pub(crate) async fn plain(
         Ok(plain::Request::Show { message_id }) => show_plainly(shared, message_id).await,
         Ok(plain::Request::Status) => {
             let (tell, told) = oneshot::channel();
-            let tell = move |session| drop(tell.send(session));
-            shared.wish(Wish::Session(Box::new(tell))).await;
+            let tell = move |agent| drop(tell.send(agent));
+            shared.wish(Wish::Agent(Box::new(tell))).await;
             match told.await {
-                Ok(session) => {
-                    plain::Reply::agent(plain::AgentInfo::new(&session, crate::times::now()))
-                }
+                Ok(agent) => plain::Reply::agent(agent),
                 Err(_) => plain::Reply::refused("the session is ending"),
             }
         }
-        Ok(plain::Request::HookEvent { .. }) => plain::Reply::ok(),
+        Ok(plain::Request::HookEvent {
+            event_name,
+            payload,
+        }) => {
+            let (tell, told) = oneshot::channel();
+            let noted = Box::new(move |()| {
+                let _ = tell.send(());
+            });
+            let hook = method::HookEvent {
+                harness: None,
+                event_name,
+                payload: payload.unwrap_or_else(Payload::null),
+            };
+            shared.wish(Wish::Hook { hook, noted }).await;
+            // An agent's hook must not fail because its session is ending.
+            let _ = told.await;
+            plain::Reply::ok()
+        }
         Ok(plain::Request::Stop) => {
             // The reply first; then the child is ended.
             outbox.push(&plain::Reply::ok().line());

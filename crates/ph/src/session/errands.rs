@@ -168,6 +168,13 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
             route: ROUTE.to_owned(),
             evidence,
         }),
+        Effect::Accepted { ids, evidence } => Some(Job::Accepted {
+            now,
+            agent,
+            ids,
+            route: ROUTE.to_owned(),
+            evidence,
+        }),
         Effect::Withdraw { ids, reason } => Some(Job::Withdraw {
             now,
             agent,

@@ -9,6 +9,7 @@ mod common;
 mod answers;
 mod drafts;
 mod files;
+mod hooks;
 mod nudges;
 mod questions;
 mod signs;

@@ -108,6 +108,7 @@ fn what_its_agent_has_accepted_is_marked_there() {
         now: Timestamp::now(),
         agent: AgentName::parse("bot").unwrap(),
         ids: vec![id.parse().unwrap()],
+        route: "terminal".to_owned(),
         evidence: "its transcript shows it".to_owned(),
     };
     stage.journal().commit(accepted).unwrap().unwrap();

@@ -51,6 +51,7 @@ impl Clerk {
                     self.send(errands::record(shared, effect));
                 }
                 effect @ (Effect::Offered { .. }
+                | Effect::Accepted { .. }
                 | Effect::Withdraw { .. }
                 | Effect::Uncertain { .. }) => {
                     self.send(errands::record(shared, effect));

@@ -9,9 +9,10 @@ use crate::session::viewer::ViewerId;
 use posthaste_core::Timestamp;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Event, PausedBy};
+use posthaste_core::harness::Turn;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
-use posthaste_wire::{self as wire, Mode, Run};
+use posthaste_wire::{self as wire, Mode, Run, plain};
 
 impl Clerk {
     pub(super) fn grant(&mut self, wish: Wish) {
@@ -21,6 +22,11 @@ impl Clerk {
                 sink.answer::<method::GetStatus>(&status);
             }
             Wish::Session(tell) => tell(self.session()),
+            Wish::Agent(tell) => tell(self.agent_info()),
+            Wish::Hook { hook, noted } => {
+                noted(());
+                self.hook(&hook);
+            }
             Wish::Why { letter, sink } => {
                 let now = self.now();
                 let held = self.desk.hold(now, &letter, &self.view.pending.due);
@@ -153,6 +159,17 @@ impl Clerk {
         });
     }
 
+    /// What a hook says is for the harness to understand; one for another kind of agent is that
+    /// of a program which this one has started.
+    fn hook(&mut self, hook: &method::HookEvent) {
+        let harness = &self.outset.harness;
+        let is_ours = |named: &String| *named == harness.name;
+        if hook.harness.as_ref().is_none_or(is_ours) {
+            let report = harness.hook.read(&hook.event_name, hook.payload.get());
+            self.tell(Event::Hook(Box::new(report)));
+        }
+    }
+
     fn take(&mut self, viewer: ViewerId) {
         // The last one who asks has it; that is told to both.
         self.outset.taken.send_replace(Some(viewer));
@@ -197,7 +214,7 @@ impl Clerk {
             activity,
             blocked_on,
             since: judged.since.wall,
-            evidence: judged.evidence,
+            evidence: judged.told(self.now()),
             unread: self.view.unread,
             queued: self.view.pending.queued,
             paused: self.desk.paused_because(),
@@ -205,6 +222,20 @@ impl Clerk {
             exit,
             ..record.session()
         }
+    }
+}
+
+impl Clerk {
+    fn agent_info(&self) -> plain::AgentInfo {
+        let mut info = plain::AgentInfo::new(&self.session(), crate::times::now());
+        if let (true, Some(turn)) = (info.sub_state.is_empty(), self.desk.doing()) {
+            info.works(match turn {
+                Turn::Submitted | Turn::Working => Some(plain::Work::Thinking),
+                Turn::Tool => Some(plain::Work::ToolUse),
+                Turn::Blocked | Turn::Idle => None,
+            });
+        }
+        info
     }
 }
 

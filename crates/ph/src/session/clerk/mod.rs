@@ -25,7 +25,7 @@ use posthaste_core::turn::Input;
 use posthaste_core::{Letter, Timestamp};
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::{Error, files};
-use posthaste_wire::{self as wire, Run};
+use posthaste_wire::{self as wire, Run, method, plain};
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -49,6 +49,13 @@ pub(crate) enum Wish {
         sink: Sink,
     },
     Session(Tell<wire::Session>),
+    /// The same in the original's words.
+    Agent(Tell<plain::AgentInfo>),
+    /// A hook of the agent's has something to say.
+    Hook {
+        hook: method::HookEvent,
+        noted: Tell<()>,
+    },
     Why {
         letter: Box<Letter>,
         sink: Sink,

@@ -1,0 +1,281 @@
+//! What a desk makes of the agent's own hooks: what they say of its work, what they ask, and which
+//! messages they prove to be accepted.
+//!
+//! A message is accepted by one thing alone: a hook of this agent's shows a text that was
+//! submitted, and in it stands the whole header of a message that this session has written.
+
+use super::phase::Cargo;
+use super::submit::Before;
+use super::{Desk, Dialog, Effect, Flight, Phase};
+use crate::harness::{Claim, Report, Source, Turn, Word};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::name::AgentName;
+use crate::turn;
+
+/// How many messages are remembered as written and not yet accepted.
+const REMEMBERED: usize = 256;
+const SUBMITTED: &str = "; its hook shows that it was submitted";
+const ON_SCREEN: &str = "its question stands on the screen";
+
+/// A message and who sent it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub(super) id: MessageId,
+    from: AgentName,
+}
+
+impl Sent {
+    pub(super) fn of(letter: &Letter) -> Self {
+        Self {
+            id: letter.message.id,
+            from: letter.message.envelope.from.clone(),
+        }
+    }
+}
+
+/// What was written to the program and is not accepted yet, the newest last.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Unproven(Vec<Sent>);
+
+impl Unproven {
+    fn add(&mut self, sent: &Sent) {
+        self.0.retain(|known| known.id != sent.id);
+        if self.0.len() == REMEMBERED {
+            self.0.remove(0);
+        }
+        self.0.push(sent.clone());
+    }
+
+    /// Takes out those whose header stands in a text that was submitted. One that would fit two
+    /// messages proves neither.
+    fn take_shown(&mut self, submitted: &str) -> Vec<MessageId> {
+        let mut shown = Vec::new();
+        for (from, id8) in turn::headers(submitted) {
+            let fits = |sent: &&Sent| sent.from.as_str() == from && sent.id.id8() == id8;
+            let mut fitting = self.0.iter().filter(fits);
+            if let (Some(sent), None) = (fitting.next(), fitting.next()) {
+                shown.push(sent.id);
+            }
+        }
+        self.0.retain(|sent| !shown.contains(&sent.id));
+        shown
+    }
+}
+
+/// What shows that messages were accepted.
+#[derive(Debug, Clone)]
+pub(super) struct Proof {
+    ids: Vec<MessageId>,
+    evidence: String,
+}
+
+impl Proof {
+    fn effect(&self) -> Effect {
+        Effect::Accepted {
+            ids: self.ids.clone(),
+            evidence: self.evidence.clone(),
+        }
+    }
+}
+
+impl Flight {
+    /// That it was written whole, and what is proven of it by then.
+    pub(super) fn arrived(&self, evidence: String) -> Vec<Effect> {
+        let proof = self.proof.as_ref().map(Proof::effect);
+        self.offered(evidence).into_iter().chain(proof).collect()
+    }
+
+    fn has(&self, ids: &[MessageId]) -> bool {
+        let is_in = |id: &MessageId| ids.contains(id);
+        self.cargo == Cargo::Messages && self.ids.iter().any(is_in)
+    }
+}
+
+impl Desk {
+    /// What the agent's hooks say it does within its turn.
+    pub fn doing(&self) -> Option<Turn> {
+        let is_heard = self.activity().heard.is_some();
+        self.heard.doing().filter(|_| is_heard)
+    }
+
+    /// Has a flight's text written.
+    pub(super) fn write(&mut self, flight: Flight) -> Effect {
+        if self.manner.harness.is_proven_by_hook() {
+            let written = flight.sent.iter();
+            for sent in written.filter(|sent| flight.ids.contains(&sent.id)) {
+                self.unproven.add(sent);
+            }
+        }
+        let write = flight.write();
+        self.phase = Phase::Writing(flight);
+        write
+    }
+
+    /// A hook has something to say.
+    pub(super) fn hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
+        let Some(word) = self.heard.hear(now, report) else {
+            return self.proceed(now);
+        };
+        if report.ready {
+            self.judge.ready(now);
+        }
+        match word {
+            Word::Does(says) => {
+                let evidence = format!("hook {}", report.event);
+                let source = Source::Hook;
+                self.judge.claim(
+                    now,
+                    Claim {
+                        source,
+                        says,
+                        evidence,
+                    },
+                );
+            }
+            Word::Unsure => self.judge.forget(Source::Hook),
+            Word::Nothing => {}
+        }
+        self.ask(now);
+        let mut effects = self.prove(now, report);
+        effects.extend(self.proceed(now));
+        effects
+    }
+
+    /// What the screen shows of a question. Once one is gone from there, it is answered, also
+    /// where no hook says so.
+    pub(super) fn see(&mut self, now: Moment, what: Option<String>) {
+        if self.shown == what {
+            return;
+        }
+        match (&self.shown, &what) {
+            // Another: whoever has answered the first has not answered this one.
+            (Some(_), Some(_)) => self.dialog = None,
+            (Some(_), None) if self.heard.question().is_some() => {
+                self.heard.answered();
+                self.judge.forget(Source::Hook);
+            }
+            (Some(_) | None, _) => {}
+        }
+        self.shown = what;
+        self.ask(now);
+    }
+
+    /// The one question that counts, of what the screen shows and what hooks have told. It stays
+    /// the same for as long as either tells it.
+    fn ask(&mut self, now: Moment) {
+        let told = self.heard.question();
+        let is_same = self.dialog.as_ref().is_some_and(|dialog| {
+            let is = |what: &String| *what == dialog.what;
+            self.shown.as_ref().is_some_and(is) || told.is_some_and(|told| is(&told.what))
+        });
+        if is_same {
+            return;
+        }
+        self.dialog = match (&self.shown, told) {
+            (Some(what), _) => Some(Dialog {
+                what: what.clone(),
+                since: now,
+                stays: false,
+                evidence: ON_SCREEN.to_owned(),
+                heard: None,
+            }),
+            (None, Some(told)) => Some(Dialog {
+                what: told.what.clone(),
+                since: told.at,
+                stays: false,
+                evidence: format!("hook {}", told.event),
+                heard: Some(told.at),
+            }),
+            (None, None) => None,
+        };
+    }
+
+    /// Sees which messages a text shows that was submitted.
+    fn prove(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
+        let Some(submitted) = &report.prompt else {
+            return Vec::new();
+        };
+        let ids = self.unproven.take_shown(submitted);
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let evidence = format!("its hook {} holds the id", report.event);
+        let proof = Proof { ids, evidence };
+        if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
+            // Somebody else has pressed Enter.
+            self.aside = None;
+            let how = self.evidence(&flight, SUBMITTED);
+            let proof = Some(proof);
+            return Flight { proof, ..flight }.arrived(how);
+        }
+        self.prove_in_flight(now, proof)
+    }
+
+    fn prove_in_flight(&mut self, now: Moment, proof: Proof) -> Vec<Effect> {
+        match &mut self.phase {
+            Phase::Writing(flight)
+            | Phase::Written { flight, .. }
+            | Phase::Looking {
+                flight,
+                before: Before::Enter | Before::Retry,
+            }
+            | Phase::Resuming(flight)
+            | Phase::Entering(flight)
+            | Phase::Confirming { flight, .. }
+            | Phase::Restoring { flight, .. }
+                if flight.has(&proof.ids) =>
+            {
+                flight.proof = Some(proof);
+                self.submitted(now)
+            }
+            Phase::Free
+            | Phase::Breaking { .. }
+            | Phase::Recording(_)
+            | Phase::Preparing { .. }
+            | Phase::Writing(_)
+            | Phase::Written { .. }
+            | Phase::Looking { .. }
+            | Phase::Resuming(_)
+            | Phase::Entering(_)
+            | Phase::Confirming { .. }
+            | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_)
+            | Phase::Resting { .. } => vec![proof.effect()],
+        }
+    }
+
+    /// Ends a flight of which it is proven that it was submitted: Enter is not pressed, or not
+    /// pressed again, whatever the box shows. A write that is under way is waited for.
+    pub(super) fn submitted(&mut self, now: Moment) -> Vec<Effect> {
+        match &self.phase {
+            Phase::Written { flight, .. }
+            | Phase::Looking {
+                flight,
+                before: Before::Enter | Before::Retry,
+            }
+            | Phase::Confirming { flight, .. }
+                if flight.proof.is_some() =>
+            {
+                let flight = flight.clone();
+                self.finish(now, flight, SUBMITTED)
+            }
+            Phase::Free
+            | Phase::Breaking { .. }
+            | Phase::Recording(_)
+            | Phase::Preparing { .. }
+            | Phase::Writing(_)
+            | Phase::Written { .. }
+            | Phase::Looking { .. }
+            | Phase::Resuming(_)
+            | Phase::Entering(_)
+            | Phase::Confirming { .. }
+            | Phase::Restoring { .. }
+            | Phase::Fetching(_)
+            | Phase::Returning(_)
+            | Phase::Resting { .. } => Vec::new(),
+        }
+    }
+}

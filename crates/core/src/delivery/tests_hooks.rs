@@ -1,0 +1,404 @@
+//! A desk that hears the agent's own hooks.
+
+use super::tests::{Doing, Line, idle_at, play, rule};
+use super::tests_screen::{asks, hear, holds, looked, manifest, seen, shows};
+use super::*;
+use crate::activity::tests::ms;
+use crate::harness::hook::tests::like_claude;
+use crate::harness::{Field, Proof, Turn};
+use crate::mail::tests::{message, with_steps};
+use crate::priority::Priority;
+use serde_json::json;
+use std::sync::Arc;
+
+const PROMPT: &str = "UserPromptSubmit";
+
+/// One with a short id of its own.
+fn letter(n: u128, from: &str) -> Letter {
+    with_steps(&message(n << 96, from, "bob"), &[])
+}
+
+fn recorded(ids: &[u128]) -> Doing<'static> {
+    let ids = ids.iter().map(|n| super::tests::id(n << 96));
+    Doing::Hear(Event::Recorded(ids.collect()))
+}
+
+fn heads(all: &[(&str, u128)]) -> String {
+    let head = |(from, n): &(&str, u128)| format!("[ph message from: {from} id: {n:08x}] hi");
+    all.iter().map(head).collect::<Vec<_>>().join("\n")
+}
+
+fn hook(event: &str, payload: &serde_json::Value) -> Event {
+    Event::Hook(Box::new(like_claude().read(event, &payload.to_string())))
+}
+
+fn hooked<'a>(at: u64, event: &str, want: &'a str) -> Line<'a> {
+    (
+        at,
+        Doing::Hear(hook(event, &json!({"tool_name": "Bash"}))),
+        want,
+    )
+}
+
+fn submits<'a>(at: u64, text: &str, want: &'a str) -> Line<'a> {
+    (
+        at,
+        Doing::Hear(hook(PROMPT, &json!({"prompt": text}))),
+        want,
+    )
+}
+
+fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
+    let mut manifest = manifest();
+    manifest.hook = like_claude();
+    manifest.hook.ready.clear();
+    manifest.proof = vec![Proof::Hook];
+    change(&mut manifest);
+    manifest.check().unwrap();
+    let harness = Arc::new(manifest);
+    let path_bytes = 80;
+    let manner = Manner {
+        harness,
+        path_bytes,
+    };
+    let mut desk = idle_at(Desk::new(manner, ms(0)));
+    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    desk.on(ms(2_500), Event::Paste(true));
+    desk
+}
+
+/// Up to Enter, pressed at 3,053.
+fn entered(desk: Desk, pending: &[Letter]) -> Desk {
+    play(
+        desk,
+        &[
+            (3_000, Doing::Act(pending), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            hear(3_002, Event::Wrote, ""),
+            seen(3_010, holds("text"), ""),
+            hear(3_052, Event::Tick, "look"),
+            looked(3_053, holds("text"), "enter"),
+        ],
+    )
+}
+
+fn evidence(desk: &Desk, now: u64) -> String {
+    let judged = desk.activity();
+    format!("{}: {}", judged.activity, judged.told(ms(now)))
+}
+
+#[test]
+fn a_hook_that_shows_the_header_proves_it() {
+    let pending = [letter(1, "alice")];
+    let ours = heads(&[("alice", 1)]);
+    // Before the box lets go of it, which is then not waited for.
+    let desk = play(
+        entered(with(|_| ()), &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            submits(3_060, &ours, "offered 1; accepted 1"),
+            seen(3_070, holds("text"), ""),
+            submits(3_300, &ours, ""),
+        ],
+    );
+    assert_eq!(
+        evidence(&desk, 3_400),
+        "working: hook UserPromptSubmit just now"
+    );
+    // Afterwards.
+    play(
+        entered(with(|_| ()), &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            seen(3_060, shows(Field::Empty), "offered 1"),
+            submits(9_000, &ours, "accepted 1"),
+        ],
+    );
+    // Before anybody knows that Enter was written.
+    play(
+        entered(with(|_| ()), &pending),
+        &[
+            submits(3_054, &ours, ""),
+            hear(3_055, Event::Entered, "offered 1; accepted 1"),
+        ],
+    );
+    let mut desk = entered(with(|_| ()), &pending);
+    desk.on(ms(3_054), Event::Entered);
+    let effects = desk.on(ms(3_060), hook(PROMPT, &json!({"prompt": ours})));
+    let [
+        Effect::Offered {
+            evidence: offered, ..
+        },
+        Effect::Accepted { evidence, .. },
+    ] = &effects[..]
+    else {
+        panic!("{effects:?}");
+    };
+    assert!(offered.ends_with("; its hook shows that it was submitted"));
+    assert_eq!(evidence, "its hook UserPromptSubmit holds the id");
+}
+
+#[test]
+fn nothing_else_proves_it() {
+    let pending = [letter(1, "alice")];
+    let check = |events: &[Event]| {
+        let mut desk = play(
+            entered(with(|_| ()), &pending),
+            &[
+                hear(3_054, Event::Entered, ""),
+                seen(3_060, shows(Field::Empty), "offered 1"),
+            ],
+        );
+        for event in events {
+            let effects = desk.on(ms(4_000), event.clone());
+            assert_eq!(effects, [], "{event:?}");
+        }
+    };
+    let prompt = |text: &str| hook(PROMPT, &json!({"prompt": text, "session_id": "a"}));
+    let ours = heads(&[("alice", 1)]);
+    check(&[prompt(&heads(&[("mallory", 1)]))]);
+    check(&[prompt(&heads(&[("alice", 2)]))]);
+    check(&[prompt("00000001")]);
+    check(&[prompt(&format!("read this: {ours}"))]);
+    check(&[prompt(&format!("    {ours}"))]);
+    // Not what was submitted.
+    check(&[hook("Stop", &json!({"prompt": ours}))]);
+    check(&[hook(PROMPT, &json!({"text": ours}))]);
+    check(&[hook(PROMPT, &json!({"prompt": [ours]}))]);
+    // Not what another session of the agent's was given.
+    let other = hook(PROMPT, &json!({"prompt": ours, "session_id": "b"}));
+    check(&[prompt("mine"), other]);
+    // Not where the harness does not count on it.
+    let desk = entered(with(|manifest| manifest.proof.clear()), &pending);
+    play(
+        desk,
+        &[
+            hear(3_054, Event::Entered, ""),
+            submits(3_060, &ours, ""),
+            seen(3_070, shows(Field::Empty), "offered 1"),
+        ],
+    );
+}
+
+#[test]
+fn a_turn_is_proven_message_by_message() {
+    let pending = [letter(1, "alice"), letter(2, "carol")];
+    let desk = play(
+        with(|_| ()),
+        &[
+            (3_000, Doing::Act(&pending), "offer 1,2"),
+            (3_001, recorded(&[1, 2]), "write 1,2"),
+            hear(3_002, Event::Wrote, ""),
+            hear(3_052, Event::Tick, "look"),
+            looked(3_053, shows(Field::Unseen), "enter"),
+            hear(3_054, Event::Entered, "offered 1,2"),
+        ],
+    );
+    let swapped = heads(&[("carol", 1), ("carol", 2)]);
+    play(
+        desk,
+        &[
+            submits(3_100, &swapped, "accepted 2"),
+            submits(3_300, &heads(&[("alice", 1), ("carol", 2)]), "accepted 1"),
+        ],
+    );
+    // What was never written is not proven, though it waits.
+    let waits = [letter(3, "alice")];
+    let mut desk = with(|_| ());
+    desk.on(ms(2_600), hook("PermissionRequest", &json!({})));
+    assert_eq!(desk.act(ms(3_000), &waits), []);
+    play(desk, &[submits(3_100, &heads(&[("alice", 3)]), "")]);
+}
+
+#[test]
+fn one_that_fits_two_proves_neither() {
+    let twin = with_steps(&message((1 << 96) + 1, "alice", "bob"), &[]);
+    let pending = [letter(1, "alice"), twin];
+    let ids = pending.iter().map(|l| l.message.id).collect();
+    let mut desk = with(|_| ());
+    desk.act(ms(3_000), &pending);
+    desk.on(ms(3_001), Event::Recorded(ids));
+    desk.on(ms(3_002), Event::Wrote);
+    let prompt = hook(PROMPT, &json!({"prompt": heads(&[("alice", 1)])}));
+    assert_eq!(desk.on(ms(3_003), prompt), []);
+}
+
+#[test]
+fn enter_is_pressed_again_only_without_proof() {
+    let pending = [letter(1, "alice")];
+    let swallowed = entered(with(|_| ()), &pending);
+    play(
+        swallowed,
+        &[
+            hear(3_054, Event::Entered, ""),
+            hear(4_054, Event::Tick, "look"),
+            looked(4_055, holds("text"), "enter"),
+            hear(4_056, Event::Entered, ""),
+            submits(4_060, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
+        ],
+    );
+    let late = entered(with(|_| ()), &pending);
+    play(
+        late,
+        &[
+            hear(3_054, Event::Entered, ""),
+            hear(4_054, Event::Tick, "look"),
+            submits(4_055, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
+            looked(4_056, holds("text"), ""),
+        ],
+    );
+}
+
+#[test]
+fn a_text_that_somebody_else_submits_is_accepted() {
+    let pending = [letter(1, "alice")];
+    let desk = play(
+        with(|_| ()),
+        &[
+            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            hear(3_002, Event::Wrote, ""),
+            hooked(3_020, "PermissionRequest", ""),
+            // A person says yes, and presses Enter.
+            submits(5_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
+            hear(5_100, Event::Tick, ""),
+        ],
+    );
+    assert!(!desk.is_writing());
+}
+
+#[test]
+fn hooks_say_what_it_does() {
+    let desk = with(|_| ());
+    let check = |desk: &Desk, now: u64, want: &str, doing: Option<Turn>| {
+        assert_eq!(evidence(desk, now), want);
+        assert_eq!(desk.doing(), doing, "{want}");
+    };
+    check(&desk, 2_600, "idle: no output for 2 s", None);
+    let desk = play(desk, &[hooked(3_000, "PreToolUse", "")]);
+    check(
+        &desk,
+        9_000,
+        "working: hook PreToolUse 6 s ago",
+        Some(Turn::Tool),
+    );
+    // Neither silence nor output changes that.
+    let desk = play(
+        desk,
+        &[
+            hear(4_000, Event::Output, ""),
+            hear(9_000, Event::Tick, ""),
+            hooked(9_500, "PostToolUse", ""),
+        ],
+    );
+    let working = Some(Turn::Working);
+    check(&desk, 9_600, "working: hook PostToolUse just now", working);
+    let desk = play(
+        desk,
+        &[
+            hooked(10_000, "Stop", ""),
+            hooked(10_040, "PostToolUse", ""),
+            hear(10_050, Event::Output, ""),
+        ],
+    );
+    check(&desk, 13_000, "idle: hook Stop 3 s ago", Some(Turn::Idle));
+    // After the interrupt key no hook comes; the screen and silence tell.
+    let urgent = {
+        let mut urgent = message(1 << 96, "alice", "bob");
+        urgent.envelope.priority = Priority::Interrupt;
+        [with_steps(&urgent, &[])]
+    };
+    let desk = play(
+        desk,
+        &[
+            submits(14_000, "go", ""),
+            (15_000, Doing::Act(&urgent), "key [3]"),
+        ],
+    );
+    check(
+        &desk,
+        15_100,
+        "working: the interrupt key was pressed",
+        None,
+    );
+    play(desk, &[hear(17_000, Event::Tick, "offer 1")]);
+}
+
+#[test]
+fn a_turn_that_is_over_before_its_receipt_is_over() {
+    let pending = [letter(1, "alice")];
+    let desk = play(
+        entered(with(|_| ()), &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            submits(3_060, "cut short by the agent", ""),
+            hooked(3_200, "Stop", ""),
+            seen(3_210, shows(Field::Empty), "offered 1"),
+        ],
+    );
+    assert_eq!(evidence(&desk, 3_300), "idle: hook Stop just now");
+}
+
+#[test]
+fn a_question_by_hook_holds_mail() {
+    let pending = [letter(1, "alice")];
+    let held = |desk: &Desk, now: u64| desk.hold(ms(now), &pending[0], &pending);
+    let asked = || play(with(|_| ()), &[hooked(3_000, "PermissionRequest", "")]);
+    let desk = asked();
+    assert_eq!(
+        desk.activity().activity,
+        Activity::Blocked("Bash".to_owned())
+    );
+    let hold = held(&desk, 6_000).unwrap();
+    assert_eq!(hold.rule, "blocked");
+    assert_eq!(hold.reason, "the program waits for an answer (Bash)");
+    assert_eq!(hold.evidence, "hook PermissionRequest 3 s ago");
+    let free = |desk: Desk, lines: &[Line<'_>]| rule(held(&play(desk, lines), 6_000));
+    // The screen shows it too; it is one and the same, and once it is gone it is answered.
+    let shown = play(asked(), &[seen(3_200, asks("permission: rm"), "")]);
+    assert_eq!(
+        shown.activity().activity,
+        Activity::Blocked("Bash".to_owned())
+    );
+    assert_eq!(shown.activity().since, ms(3_000));
+    let gone = seen(5_000, shows(Field::Empty), "");
+    assert_eq!(free(shown.clone(), &[gone]), "-");
+    // Another follows: it was not answered with the first.
+    let next = play(shown, &[seen(5_000, asks("permission: mv"), "")]);
+    let asks_next = Activity::Blocked("permission: mv".to_owned());
+    assert_eq!(next.activity().activity, asks_next);
+    // A screen that has never shown it answers nothing.
+    let blind = seen(5_000, holds("x"), "");
+    let empty = seen(5_100, shows(Field::Empty), "");
+    assert_eq!(free(asked(), &[blind, empty]), "blocked");
+    for (event, want) in [
+        ("PostToolUse", "-"),
+        ("Stop", "-"),
+        (PROMPT, "-"),
+        ("PreToolUse", "blocked"),
+        ("PermissionRequest", "blocked"),
+    ] {
+        assert_eq!(free(asked(), &[hooked(5_000, event, "")]), want, "{event}");
+    }
+    // What led to it comes late.
+    assert_eq!(
+        free(asked(), &[hooked(3_040, "PostToolUse", "")]),
+        "blocked"
+    );
+}
+
+#[test]
+fn a_hook_shows_that_it_is_ready() {
+    let mut manifest = crate::harness::Manifest::generic();
+    manifest.hook = like_claude();
+    let manner = Manner {
+        harness: Arc::new(manifest),
+        path_bytes: 80,
+    };
+    let mut desk = Desk::new(manner, ms(0));
+    desk.on(ms(100), Event::Output);
+    desk.on(ms(9_000), Event::Tick);
+    assert!(desk.is_starting());
+    desk.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
+    assert!(!desk.is_starting());
+}

@@ -1,0 +1,116 @@
+//! What is wrong with a manifest whose values are right one by one.
+
+use super::manifest::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
+use crate::name::AgentName;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {what}")]
+pub struct Fault {
+    pub key: String,
+    pub what: String,
+}
+
+fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
+    Err(Fault {
+        key: key.into(),
+        what: what.into(),
+    })
+}
+
+impl Manifest {
+    pub fn check(&self) -> Result<(), Fault> {
+        if AgentName::parse(&self.name).is_err() {
+            fault(
+                "name",
+                "a harness's name is made of a-z, 0-9, '.', '_' and '-'",
+            )?;
+        }
+        let is_base = |name: &String| !name.is_empty() && !name.contains(['/', '\0']);
+        if !self.commands.iter().all(is_base) {
+            fault("commands", "a command is named without its directory")?;
+        }
+        if !self.routes.contains(&Route::Terminal) || has_twins(&self.routes) {
+            fault("routes", "each once, and 'terminal' among them")?;
+        }
+        if has_twins(&self.proof) {
+            fault("proof", "each once")?;
+        }
+        if self.proof.contains(&Proof::Hook) && self.hook.submitted.is_empty() {
+            let what = "'hook' proves nothing where [hook] names no event that is 'submitted'";
+            fault("proof", what)?;
+        }
+        if has_twins(&self.activity.order) {
+            fault("activity.order", "each once")?;
+        }
+        for name in self.start.env.keys() {
+            if name.is_empty() || name.contains(['=', '\0']) || name.starts_with("PH_") {
+                fault("start.env", "a variable's name has no '=', and PH_ is ours")?;
+            }
+        }
+        self.check_sizes()?;
+        self.check_drafts()
+    }
+
+    fn check_sizes(&self) -> Result<(), Fault> {
+        let lines = [
+            ("activity.lines", self.activity.lines),
+            ("draft.lines", self.draft.lines),
+        ];
+        let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
+        for (key, lines) in lines.into_iter().chain(dialogs) {
+            if !(1..=MOST_LINES).contains(&lines) {
+                fault(key, format!("between 1 and {MOST_LINES}"))?;
+            }
+        }
+        if self.dialogs.len() > MOST {
+            fault("dialog", format!("at most {MOST}"))?;
+        }
+        if self.dialogs.iter().any(|d| d.name.trim().is_empty()) {
+            fault("dialog.name", "it says what is asked, and cannot be empty")?;
+        }
+        let activity = &self.activity;
+        let signs = [&activity.title, &activity.cursor, &activity.screen];
+        let osc = activity.osc.iter();
+        let lists = signs
+            .into_iter()
+            .flat_map(Signs::lists)
+            .chain(osc.flat_map(Osc::lists))
+            .chain([
+                &self.ready.title[..],
+                &self.ready.cursor,
+                &self.ready.screen,
+            ])
+            .chain([&self.draft.placeholders[..]]);
+        for list in lists {
+            if list.len() > MOST {
+                fault("patterns", format!("at most {MOST} in one list"))?;
+            }
+        }
+        if self.hook.lists().iter().any(|list| list.len() > MOST) {
+            fault("hook", format!("at most {MOST} in one list"))?;
+        }
+        Ok(())
+    }
+
+    fn check_drafts(&self) -> Result<(), Fault> {
+        let draft = &self.draft;
+        match &draft.pattern {
+            Some(pattern) if !pattern.has_group("draft") => fault(
+                "draft.pattern",
+                "a group takes what stands in the box: (?<draft>.*)",
+            ),
+            None if draft.stash.is_some() || draft.clear.is_some() => fault(
+                "draft",
+                "keys that empty the box need a pattern that shows whether they did",
+            ),
+            Some(_) | None if draft.restore.is_some() && draft.stash.is_none() => {
+                fault("draft.restore", "nothing is brought back without 'stash'")
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+fn has_twins<T: PartialEq>(list: &[T]) -> bool {
+    (1..list.len()).any(|at| list[..at].contains(&list[at]))
+}

@@ -1,0 +1,306 @@
+//! What a program's own hooks mean: the words of a manifest for it, and an event read by them.
+//! What a payload holds is data: it is compared and told, never obeyed.
+
+use crate::text;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How much of an event's name, and of what it says, is told as evidence.
+const SHOWN: usize = 60;
+/// No agent's own id is longer; a longer one would only be kept.
+const LONGEST_ID: usize = 200;
+
+/// Which hook events mean what. One may stand in several lists; of work, rest and questions it
+/// says what comes first of: blocked, submitted, tool, working, idle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hooks {
+    /// It can be written to.
+    pub ready: Vec<Sign>,
+    /// A text was submitted, and a turn begins.
+    pub submitted: Vec<Sign>,
+    pub working: Vec<Sign>,
+    /// It is about to use a tool.
+    pub tool: Vec<Sign>,
+    pub idle: Vec<Sign>,
+    /// It asks something that a person should answer.
+    pub blocked: Vec<Sign>,
+    /// It goes on under another session id, as after its own command to clear what was said.
+    pub begins: Vec<Sign>,
+    /// The session of this id is over.
+    pub ends: Vec<Sign>,
+    /// The payload's field with the agent's own session id.
+    pub session: String,
+    /// The one with the text that was submitted.
+    pub prompt: String,
+    /// The one that says what is asked, and which tool is used.
+    pub what: String,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            ready: Vec::new(),
+            submitted: Vec::new(),
+            working: Vec::new(),
+            tool: Vec::new(),
+            idle: Vec::new(),
+            blocked: Vec::new(),
+            begins: Vec::new(),
+            ends: Vec::new(),
+            session: "session_id".to_owned(),
+            prompt: "prompt".to_owned(),
+            what: "tool_name".to_owned(),
+        }
+    }
+}
+
+/// An event by its name; with ` field=value` only where its payload says so.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Sign {
+    event: String,
+    only: Option<(String, String)>,
+}
+
+impl TryFrom<String> for Sign {
+    type Error = String;
+
+    fn try_from(said: String) -> Result<Self, String> {
+        let (event, only) = match said.split_once(' ') {
+            None => (said.as_str(), None),
+            Some((event, only)) => (event, Some(only)),
+        };
+        let only = only.map(|only| {
+            let (field, value) = only.split_once('=')?;
+            Some((field.to_owned(), value.to_owned()))
+        });
+        let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace);
+        match (event, only) {
+            (event, None) if is_word(event) => Ok(Self {
+                event: event.to_owned(),
+                only: None,
+            }),
+            (event, Some(Some((field, value))))
+                if is_word(event) && is_word(&field) && !value.is_empty() =>
+            {
+                let only = Some((field, value));
+                let event = event.to_owned();
+                Ok(Self { event, only })
+            }
+            (_, _) => Err("an event is written like Stop or SessionStart source=clear".to_owned()),
+        }
+    }
+}
+
+impl From<Sign> for String {
+    fn from(sign: Sign) -> Self {
+        match sign.only {
+            None => sign.event,
+            Some((field, value)) => format!("{} {field}={value}", sign.event),
+        }
+    }
+}
+
+/// What an event says of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Blocked,
+    Submitted,
+    Tool,
+    Working,
+    Idle,
+}
+
+/// An event of a hook's, read by a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// As it can be shown.
+    pub(crate) event: String,
+    pub(crate) ready: bool,
+    pub(crate) begins: bool,
+    pub(crate) ends: bool,
+    pub(crate) turn: Option<Turn>,
+    pub(crate) session: Option<String>,
+    pub(crate) what: Option<String>,
+    /// The text that was submitted, where this event shows one.
+    pub(crate) prompt: Option<String>,
+    /// Tells it from others.
+    pub(crate) print: u64,
+}
+
+impl Report {
+    /// Whether its harness knows nothing of such events.
+    pub(crate) fn means_nothing(&self) -> bool {
+        !self.ready && !self.begins && !self.ends && self.turn.is_none()
+    }
+}
+
+/// The fields of a payload that are texts; none where it is no object.
+struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'a> Fields<'a> {
+    fn of(payload: &'a str) -> Self {
+        Self(serde_json::from_str(payload).unwrap_or_default())
+    }
+
+    fn text(&self, field: &str) -> Option<String> {
+        let value = self.0.get(field)?;
+        serde_json::from_str(value.get()).ok()
+    }
+}
+
+impl Hooks {
+    /// Whether anything is known of its hooks.
+    pub fn is_known(&self) -> bool {
+        self.lists().iter().any(|signs| !signs.is_empty())
+    }
+
+    pub(crate) fn lists(&self) -> [&[Sign]; 8] {
+        [
+            &self.ready,
+            &self.submitted,
+            &self.working,
+            &self.tool,
+            &self.idle,
+            &self.blocked,
+            &self.begins,
+            &self.ends,
+        ]
+    }
+
+    /// What an event means; `payload` is its JSON.
+    pub fn read(&self, event: &str, payload: &str) -> Report {
+        let fields = Fields::of(payload);
+        let is_in = |signs: &[Sign]| {
+            signs.iter().any(|sign| {
+                let fits = |(field, value): &(String, String)| {
+                    fields.text(field).as_deref() == Some(value.as_str())
+                };
+                sign.event == event && sign.only.as_ref().is_none_or(fits)
+            })
+        };
+        let turns = [
+            (Turn::Blocked, &self.blocked),
+            (Turn::Submitted, &self.submitted),
+            (Turn::Tool, &self.tool),
+            (Turn::Working, &self.working),
+            (Turn::Idle, &self.idle),
+        ];
+        let turn = turns.into_iter().find(|(_, signs)| is_in(signs));
+        let turn = turn.map(|(turn, _)| turn);
+        let shown = |text: String| text::one_line(&text, SHOWN);
+        let mut print = DefaultHasher::new();
+        (event, payload).hash(&mut print);
+        Report {
+            event: shown(event.to_owned()),
+            ready: is_in(&self.ready),
+            begins: is_in(&self.begins),
+            ends: is_in(&self.ends),
+            turn,
+            session: fields
+                .text(&self.session)
+                .filter(|id| !id.is_empty())
+                .map(|id| text::head(&id, LONGEST_ID).to_owned()),
+            what: fields
+                .text(&self.what)
+                .map(shown)
+                .filter(|what| !what.is_empty()),
+            prompt: fields.text(&self.prompt).filter(|_| is_in(&self.submitted)),
+            print: print.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Like those of Claude Code.
+    pub(crate) fn like_claude() -> Hooks {
+        let signs = |all: &[&str]| -> Vec<Sign> {
+            let sign = |text: &&str| (*text).to_owned().try_into().unwrap();
+            all.iter().map(sign).collect()
+        };
+        Hooks {
+            ready: signs(&["SessionStart"]),
+            submitted: signs(&["UserPromptSubmit"]),
+            working: signs(&["PostToolUse"]),
+            tool: signs(&["PreToolUse"]),
+            idle: signs(&["Stop", "Notification kind=idle_prompt"]),
+            blocked: signs(&["PermissionRequest", "Notification kind=permission_prompt"]),
+            begins: signs(&["SessionStart source=clear", "SessionStart source=compact"]),
+            ends: signs(&["SessionEnd"]),
+            ..Hooks::default()
+        }
+    }
+
+    #[test]
+    fn a_sign_is_a_name_and_perhaps_a_field() {
+        let check = |said: &str, is_one: bool| {
+            let sign = Sign::try_from(said.to_owned());
+            assert_eq!(sign.is_ok(), is_one, "{said:?}");
+            if let Ok(sign) = sign {
+                assert_eq!(String::from(sign), said);
+            }
+        };
+        check("Stop", true);
+        check("SessionStart source=clear", true);
+        check("session.status type=a b=c", true);
+        for bad in ["", " ", "Stop ", "Stop x", "Stop =x", "Stop x=", " x=y"] {
+            check(bad, false);
+        }
+    }
+
+    #[test]
+    fn an_event_is_read() {
+        let hooks = like_claude();
+        let check = |event: &str, payload: &str, want: &str| {
+            let report = hooks.read(event, payload);
+            let mut words: Vec<String> = Vec::new();
+            words.extend(report.turn.map(|turn| format!("{turn:?}")));
+            words.extend(report.ready.then(|| "ready".to_owned()));
+            words.extend(report.begins.then(|| "begins".to_owned()));
+            words.extend(report.ends.then(|| "ends".to_owned()));
+            words.extend(report.session.map(|id| format!("of {id}")));
+            words.extend(report.what.map(|what| format!("on {what}")));
+            words.extend(report.prompt.map(|prompt| format!("<{prompt}>")));
+            assert_eq!(words.join(" "), want, "{event} {payload}");
+        };
+        check("Stop", r#"{"session_id":"a"}"#, "Idle of a");
+        check("Stop", "null", "Idle");
+        check("Stop", "no JSON", "Idle");
+        check("stop", "{}", "");
+        let prompt = r#"{"session_id":"a","prompt":"hi\nyou"}"#;
+        check("UserPromptSubmit", prompt, "Submitted of a <hi\nyou>");
+        // Only what was submitted is a prompt.
+        check("PreToolUse", prompt, "Tool of a");
+        check("UserPromptSubmit", r#"{"prompt":["hi"]}"#, "Submitted");
+        let asks = r#"{"tool_name":"Ba\u001b[2J sh","session_id":""}"#;
+        check("PermissionRequest", asks, "Blocked on Ba[2J sh");
+        check("SessionStart", r#"{"source":"startup"}"#, "ready");
+        check("SessionStart", r#"{"source":"clear"}"#, "ready begins");
+        check("Notification", r#"{"kind":"idle_prompt"}"#, "Idle");
+        check("Notification", r#"{"kind":"permission_prompt"}"#, "Blocked");
+        check("Notification", r#"{"kind":1}"#, "");
+        // However deep it is.
+        let deep = format!(
+            r#"{{"session_id":"a","x":{}{}}}"#,
+            "[".repeat(9_000),
+            "]".repeat(9_000)
+        );
+        check("Stop", &deep, "Idle of a");
+    }
+
+    proptest! {
+        #[test]
+        fn no_payload_makes_it_stumble(event in "\\PC{0,80}", payload in "\\PC{0,200}") {
+            let report = like_claude().read(&event, &payload);
+            prop_assert!(report.event.chars().count() <= SHOWN + 1);
+            prop_assert_eq!(&text::visible(&report.event), &report.event);
+        }
+    }
+}
