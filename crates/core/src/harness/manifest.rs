@@ -361,6 +361,13 @@ impl Manifest {
         }
     }
 
+    /// How a person gets this program, where it is one that the harness is for.
+    pub fn install_of(&self, program: &str) -> Option<&str> {
+        let base = program.rsplit('/').next().unwrap_or(program);
+        let is_known = self.commands.iter().any(|command| command == base);
+        self.install.as_deref().filter(|_| is_known)
+    }
+
     /// Whether a screen tells anything about such a program, so that looking at it is worth it.
     pub fn looks(&self) -> bool {
         let activity = &self.activity;
