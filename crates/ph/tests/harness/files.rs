@@ -177,14 +177,30 @@ fn what_there_is_can_be_listed_and_shown() {
     insta::assert_snapshot!(stage.transcript(&["harness show lab", "harness show none --json"]));
     let list = |args: &[&str]| {
         let done = stage.call(args).env("PATH", stage.dir()).run();
-        stage.redact(&done.shown())
+        stage.redact(&format!("{}{}", done.out(), done.err()))
     };
-    insta::assert_snapshot!(list(&["harness", "ls"]), @"");
+    insta::assert_snapshot!(list(&["harness", "ls"]), @"
+    NAME      COMMANDS         INSTALLED  FROM
+    claude    claude           no         built in
+    codex     codex            no         built in
+    gemini    gemini           no         built in
+    generic   any              -          built in
+    lab       lab-tui          no         [dir]/user/.config/posthaste/harness/lab.toml
+    none      no-such-command  no         [dir]/user/.config/posthaste/harness/none.toml
+    opencode  opencode         no         built in
+    wrong     -                not right  [dir]/user/.config/posthaste/harness/wrong.toml
+    note: the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is not right: invalid type: integer `1`, expected a string
+    ");
     let all = stage.call(&["harness", "ls", "--json"]).run().json();
     let own = all.as_array().unwrap().iter();
     let own = own.filter(|entry| entry["source"] != "built in" || entry["name"] == "generic");
     let own: Vec<String> = own.map(Value::to_string).collect();
-    insta::assert_snapshot!(stage.redact(&own.join("\n")), @"");
+    insta::assert_snapshot!(stage.redact(&own.join("\n")), @r#"
+    {"commands":[],"description":"Any program, judged by when it writes to its terminal","error":null,"install":null,"installed":null,"name":"generic","source":"built in"}
+    {"commands":["lab-tui"],"description":"The lab's scripted agent","error":null,"install":null,"installed":false,"name":"lab","source":"[dir]/user/.config/posthaste/harness/lab.toml"}
+    {"commands":["no-such-command"],"description":"A test's own","error":null,"install":"try harder","installed":false,"name":"none","source":"[dir]/user/.config/posthaste/harness/none.toml"}
+    {"commands":[],"description":null,"error":"the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is not right: invalid type: integer `1`, expected a string","install":null,"installed":null,"name":"wrong","source":"[dir]/user/.config/posthaste/harness/wrong.toml"}
+    "#);
     let generic = stage.run("harness show generic").ok();
     assert!(
         generic.starts_with("# built in\n# For any program"),
@@ -204,7 +220,14 @@ fn the_agents_that_are_known_are_listed() {
     let stage = Stage::new();
     let path = alone_on_path(&stage, "codex");
     let done = stage.call(&["harness", "ls"]).env("PATH", path).run();
-    insta::assert_snapshot!(done.ok(), @"");
+    insta::assert_snapshot!(done.ok(), @"
+    NAME      COMMANDS  INSTALLED  FROM
+    claude    claude    no         built in
+    codex     codex     yes        built in
+    gemini    gemini    no         built in
+    generic   any       -          built in
+    opencode  opencode  no         built in
+    ");
 }
 
 #[test]
