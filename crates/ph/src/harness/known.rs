@@ -319,3 +319,28 @@ fn what_is_quoted_is_no_question() {
         check(agent);
     }
 }
+
+/// In shell mode, whatever is typed is run.
+#[test]
+fn shell_mode_is_no_place_for_mail() {
+    let check = |agent: &str, lines: [String; 4]| {
+        let seen = manifest(agent).recognise(&Glance {
+            title: None,
+            osc: None,
+            lines: &lines,
+            cursor: Some(1),
+        });
+        assert_eq!(seen.dialog.as_deref(), Some("shell mode"), "{agent}");
+    };
+    let row = |text: &str| text.to_owned();
+    let rule = "─".repeat(80);
+    let below = row("  ! for shell mode");
+    check("claude", [rule.clone(), row("! ls"), rule, below]);
+    let edges = ["▄", "▀"].map(|edge| edge.repeat(80));
+    let [above, under] = edges;
+    let typed = row(" !   Type your shell command");
+    check(
+        "gemini",
+        [above, typed, under, row(" workspace (/directory)")],
+    );
+}
