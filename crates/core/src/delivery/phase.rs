@@ -60,6 +60,8 @@ pub(super) struct Flight {
     pub(super) answers: Option<String>,
     /// How the input box showed it, where that was seen.
     pub(super) shown: Option<String>,
+    /// Until when Enter waits for it to be seen there.
+    pub(super) seen_by: Option<Duration>,
     pub(super) enters: u8,
     /// When Enter was pressed first.
     pub(super) entered: Option<Duration>,
@@ -92,6 +94,7 @@ impl Flight {
             since,
             answers: None,
             shown: None,
+            seen_by: None,
             enters: 0,
             entered: None,
             proof: None,
