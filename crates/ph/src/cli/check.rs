@@ -33,7 +33,7 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = whose(context, args)?;
-    let (total, unread) = if let Some(script) = elsewhere::script(context) {
+    let (total, unread) = if let Some(script) = elsewhere::script(context)? {
         let count = elsewhere::check(context, &script, &name)?;
         (count.total, count.unread)
     } else {

@@ -22,7 +22,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(name) => name.clone(),
         None => context.me()?.0,
     };
-    let (total, unread) = if let Some(script) = elsewhere::script(context) {
+    let (total, unread) = if let Some(script) = elsewhere::script(context)? {
         let count = elsewhere::count(&script, &name)?;
         (count.total, count.unread)
     } else {

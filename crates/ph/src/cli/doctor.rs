@@ -80,13 +80,10 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(report) => failed("settings", report),
         None => ok("settings", config_detail(context)),
     });
-    findings.extend(
-        context
-            .config
-            .mail
-            .script()
-            .map(|settings| mail(&settings.path)),
-    );
+    findings.extend(match context.config.mail.script() {
+        Ok(script) => script.map(|settings| mail(&settings.path)),
+        Err(report) => Some(failed("mail", &report)),
+    });
     findings.extend(OUTSIDE.iter().map(|program| match on_path(program) {
         Some(path) => ok(program, path.display().to_string()),
         None => info(program, "not installed".to_owned()),

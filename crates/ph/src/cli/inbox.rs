@@ -37,7 +37,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(name) => name.clone(),
         None => context.me()?.0,
     };
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::script(context)? {
         let which = match (args.prompt, args.all) {
             (true, _) => Inbox::Prompt,
             (false, true) => Inbox::All,

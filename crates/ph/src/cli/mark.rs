@@ -70,7 +70,7 @@ pub(super) fn order(
     said: &[SaidId],
     word: impl Fn(Outcome) -> &'static str,
 ) -> Result<Code> {
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::script(context)? {
         return elsewhere::order(context, &script, order, said, word);
     }
     let prefixes = said.iter().map(SaidId::prefix);

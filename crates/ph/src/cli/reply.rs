@@ -43,7 +43,7 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::script(context)? {
         if args.priority.is_some() {
             return Err(elsewhere::cannot(&script, "send with --priority"));
         }

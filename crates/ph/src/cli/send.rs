@@ -90,7 +90,7 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
     args.whom.check()?;
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::script(context)? {
         return send_elsewhere(context, &script, args, from);
     }
     let body = args.whom.body(args.body)?;

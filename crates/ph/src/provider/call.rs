@@ -4,6 +4,7 @@
 //! One thread waits for all of it: a script that reads nothing, floods its output or closes it and
 //! lives on is no special case. Knows nothing of mail.
 
+use super::asking::ASKING;
 use crate::session::{child, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -41,6 +42,8 @@ pub(crate) struct Call<'a> {
     pub(crate) timeout: Duration,
     pub(crate) children: Children,
     pub(crate) place: Option<&'a Place>,
+    /// The homes that ask, for a script that would ask one of them.
+    pub(crate) asking: Option<&'a str>,
     /// Readable as soon as nobody wants the answer any more.
     pub(crate) stop: Option<BorrowedFd<'a>>,
 }
@@ -148,6 +151,9 @@ impl Call<'_> {
         if let Some(place) = self.place {
             command.current_dir(&place.dir);
             command.envs(place.env.iter().map(|(name, value)| (name, value)));
+        }
+        if let Some(asking) = self.asking {
+            command.env(ASKING, asking);
         }
         child::end_with_us(&mut command);
         command

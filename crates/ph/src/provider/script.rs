@@ -3,10 +3,12 @@
 //! Nothing is taken for success that was not: an exit other than 0, an answer that is not whole,
 //! or none where one is due is an error that names the script, the operation and what it said.
 
+use super::asking;
 use super::call::{self, Call, Children, Cut, MOST, Place, Said};
 use super::stop::Signals;
 use crate::report::Report;
 use posthaste_core::text;
+use posthaste_store::Home;
 use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
 use serde::de::DeserializeOwned;
@@ -27,6 +29,8 @@ pub(crate) struct Script {
     path: PathBuf,
     timeout: Duration,
     place: Option<Place>,
+    /// Which homes ask it.
+    asking: Option<String>,
     /// Whether it was asked to see to it that its system runs.
     is_asked: Cell<bool>,
     /// What ends a call, where it is not a signal.
@@ -76,6 +80,7 @@ impl Script {
             path,
             timeout,
             place: None,
+            asking: None,
             is_asked: Cell::new(false),
             stop: None,
         }
@@ -84,6 +89,12 @@ impl Script {
     /// The same, with calls cut off as soon as there is something to read here, or its end.
     pub(crate) fn until(mut self, stop: UnixStream) -> Self {
         self.stop = Some(stop);
+        self
+    }
+
+    /// The same, asked for the mail of this home.
+    pub(crate) fn asked_by(mut self, home: &Home) -> Self {
+        self.asking = Some(asking::with(home));
         self
     }
 
@@ -264,6 +275,7 @@ impl Script {
                 Children::End
             },
             place: self.place.as_ref(),
+            asking: self.asking.as_deref(),
             stop,
         };
         call.run()

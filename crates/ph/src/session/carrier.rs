@@ -10,7 +10,7 @@ use crate::config::ScriptSettings;
 use crate::provider::call::Place;
 use crate::provider::intake::{self, Sorted};
 use crate::provider::script::{Script, Trouble};
-use posthaste_core::Draft;
+use posthaste_core::{Draft, MessageId};
 use posthaste_store::{Done, Error, Job};
 use posthaste_wire::provider::{Message, Op};
 use std::collections::{BTreeMap, BTreeSet};
@@ -58,7 +58,9 @@ struct Round {
     /// One errand waits at most: there is one who sends them, and it waits for the answer.
     errands: SyncSender<Errand>,
     /// How often it was tried to mark what is listed; [`TRIES`] where it is done, or never will be.
-    marked: BTreeMap<String, u32>,
+    marked: BTreeMap<MessageId, u32>,
+    /// What was listed with another time than before, the last time.
+    retimed: BTreeSet<MessageId>,
     /// What was said last of what goes wrong, which is said once.
     trouble: Option<String>,
     failures: u32,
@@ -72,6 +74,7 @@ impl Carrier {
     ) -> std::io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         let script = Script::new(settings.path.clone(), settings.timeout)
+            .asked_by(&shared.home)
             .until(stopped)
             .within(Place {
                 dir: dir.to_owned(),
@@ -88,6 +91,7 @@ impl Carrier {
             tick: settings.tick.clamp(SHORTEST, LONGEST),
             errands,
             marked: BTreeMap::new(),
+            retimed: BTreeSet::new(),
             trouble: None,
             failures: 0,
         };
@@ -161,22 +165,31 @@ impl Round {
             Some(Err(trouble)) => return Went::Badly(trouble.to_string()),
             None => return Went::Badly("nobody calls the script any more".to_owned()),
         };
-        let still: BTreeSet<&str> = listed.iter().map(|message| message.id.as_str()).collect();
-        self.marked.retain(|id, _| still.contains(id.as_str()));
         let mut done = Vec::new();
+        let mut retimed = BTreeSet::new();
         for page in listed.chunks(PAGE) {
             let sorted = match self.sort(page.to_vec()).await {
                 Ok(sorted) => sorted,
                 Err(error) => return Went::Badly(error.to_string()),
             };
-            for draft in sorted.new {
-                if let Err(why) = self.store(draft).await {
-                    return Went::Badly(why);
+            // A time that is told twice is a true one.
+            let known = sorted.retimed.into_iter();
+            let (again, once): (Vec<_>, Vec<_>) =
+                known.partition(|draft| self.retimed.contains(&draft.id));
+            retimed.extend(once.iter().map(|draft| draft.id));
+            for draft in sorted.new.into_iter().chain(again) {
+                match self.store(draft).await {
+                    Ok(None) => {}
+                    Ok(Some(refused)) => odd = odd.or(Some(refused)),
+                    Err(why) => return Went::Badly(why),
                 }
             }
             odd = odd.or(sorted.odd.into_iter().next());
             done.extend(sorted.done);
         }
+        self.retimed = retimed;
+        self.marked
+            .retain(|id, _| done.iter().any(|(own, _)| own == id));
         // Last, and no reason to come later: new mail does not wait for it.
         if let Err(why) = self.mark(done).await {
             return Went::Oddly(why);
@@ -208,7 +221,9 @@ impl Round {
             .await
     }
 
-    async fn store(&self, draft: Draft) -> Result<(), String> {
+    /// Stores a message; what is refused for good reason is told.
+    async fn store(&self, draft: Draft) -> Result<Option<String>, String> {
+        let id = draft.id.id8();
         let job = Job::Post {
             now: crate::times::now(),
             drafts: vec![draft],
@@ -216,25 +231,23 @@ impl Round {
         match self.shared.books.commit(job).await.map_err(text)? {
             Ok(Done::Posted(_)) => {
                 self.shared.mail.notify_one();
-                Ok(())
+                Ok(None)
             }
             Ok(_) => Err("the journal answered another question".to_owned()),
-            // It stands there with other words: the script's own affair.
-            Err(_) => Ok(()),
+            Err(denied) => Ok(Some(format!("message {id}: {denied}"))),
         }
     }
 
     /// Marks messages as read there, each as often as there is hope. One that takes too long keeps
     /// the others for the next round.
-    async fn mark(&mut self, ids: Vec<String>) -> Result<(), String> {
+    async fn mark(&mut self, done: Vec<(MessageId, String)>) -> Result<(), String> {
         let mut failed = None;
-        for id in ids {
+        for (id, outside) in done {
             let tried = self.marked.get(&id).copied().unwrap_or_default();
             if tried >= TRIES {
                 continue;
             }
-            let errand = id.clone();
-            let tries = match self.ask(|answer| Errand::MarkRead(errand, answer)).await {
+            let tries = match self.ask(|answer| Errand::MarkRead(outside, answer)).await {
                 Some(Ok(())) => TRIES,
                 Some(Err(trouble)) => {
                     failed.get_or_insert_with(|| trouble.to_string());

@@ -8,6 +8,7 @@ mod answer;
 mod broken;
 mod live;
 mod suite;
+mod twice;
 mod verbs;
 
 use common::{Ph, path_text};

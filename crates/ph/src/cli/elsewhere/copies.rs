@@ -3,7 +3,9 @@
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::letterbox;
-use crate::provider::intake;
+use crate::output::note;
+use crate::provider::asking;
+use crate::provider::intake::{self, Found};
 use crate::provider::script::Script;
 use crate::report::{Report, Result};
 use crate::session::client::Client;
@@ -20,13 +22,16 @@ const DIGITS: usize = 8;
 /// Takes in what a script has for an agent, for its hook. A live session does that by itself, and
 /// a script that is slow is not waited for: what is in the journal is shown all the same.
 pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
-    let Some(settings) = context.config.mail.script() else {
+    let Some(settings) = context.config.mail.script()? else {
         return Ok(());
     };
+    asking::refuse(&context.home)?;
     if Client::of(&context.home, name).is_some() {
         return Ok(());
     }
-    let script = Script::new(settings.path.clone(), settings.timeout.min(HOOK)).awake();
+    let script = Script::new(settings.path, settings.timeout.min(HOOK))
+        .asked_by(&context.home)
+        .awake();
     let listed = script.check(name.as_str())?;
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     keep(context, &script, name, &listed, Patience(patience))
@@ -46,12 +51,18 @@ pub(super) fn keep(
     let mut journal = Journal::open(context.home.clone(), patience)?;
     let sorted = intake::sort(script.path(), name, listed, |id| journal.letter(id))?;
     for draft in sorted.new {
+        let id = draft.id.id8();
         let job = Job::Post {
             now: context.now,
             drafts: vec![draft],
         };
-        // One that stands there with other words is known.
-        let _ = journal.commit(job)?;
+        if let Err(denied) = journal.commit(job)? {
+            note(format!("message {id} is not taken in: {denied}"));
+        }
+    }
+    let script = script.path().display();
+    for odd in sorted.odd {
+        note(format!("{script} lists {odd}"));
     }
     letterbox::leave(journal);
     Ok(())
@@ -81,24 +92,18 @@ fn journal(context: &Context) -> Result<Option<Journal>> {
 }
 
 /// Our copy of a script's message, if a session has taken it in.
-pub(super) fn copy(context: &Context, script: &Script, to: &str, id: &str) -> Option<Letter> {
-    let to = AgentName::parse(to).ok()?;
-    let id = intake::id_of(script.path(), &to, id);
-    journal(context).ok()??.letter(id).ok()?
+pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Option<Letter> {
+    let to = AgentName::parse(&message.to).ok()?;
+    let mut journal = journal(context).ok()??;
+    let found = intake::find(script.path(), &to, message, |id| journal.letter(id));
+    match found.ok()? {
+        Found::Known(letter) | Found::Retimed(letter, _) => Some(letter),
+        Found::New(_) | Found::Again(_) => None,
+    }
 }
 
 /// Does the same with our copy, so that both agree. The script's word was what counts.
-pub(super) fn follow(
-    context: &Context,
-    script: &Script,
-    to: &str,
-    id: &str,
-    local: Option<Letter>,
-    order: Order,
-) {
-    let Some(letter) = local.or_else(|| copy(context, script, to, id)) else {
-        return;
-    };
+pub(super) fn follow(context: &Context, letter: &Letter, order: Order) {
     if let Ok(Some(mut journal)) = journal(context) {
         let _ = letterbox::order(context, &mut journal, order, vec![letter.message.id]);
         letterbox::leave(journal);

@@ -14,8 +14,8 @@ use super::send::Answer;
 use crate::context::Context;
 use crate::letterbox::{self, Row, field};
 use crate::output::note;
-use crate::provider::intake;
 use crate::provider::script::Script;
+use crate::provider::{asking, intake};
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
 use copies::{copy, follow, keep, meant};
@@ -26,9 +26,13 @@ use posthaste_wire::provider::{Message, Op, Text};
 use posthaste_wire::{Count, Receipt, method};
 
 /// The script that keeps the mail, where one does.
-pub(super) fn script(context: &Context) -> Option<Script> {
-    let settings = context.config.mail.script()?;
-    Some(Script::new(settings.path.clone(), settings.timeout))
+pub(super) fn script(context: &Context) -> Result<Option<Script>> {
+    let Some(settings) = context.config.mail.script()? else {
+        return Ok(None);
+    };
+    asking::refuse(&context.home)?;
+    let script = Script::new(settings.path, settings.timeout).asked_by(&context.home);
+    Ok(Some(script))
 }
 
 /// Refuses what the protocol of scripts has no word for.
@@ -202,7 +206,10 @@ fn print_prompt(
     keep(context, script, name, messages, context.config.patience)?;
     let kept = messages.iter();
     let kept: Vec<_> = kept
-        .filter_map(|message| intake::message(script.path(), name, message))
+        .filter_map(|message| {
+            let letter = copy(context, script, message)?;
+            intake::message(script.path(), name, letter.message.id, message)
+        })
         .collect();
     let entries: Vec<_> = kept
         .iter()
@@ -256,14 +263,16 @@ pub(super) fn read(
 
 fn mark(context: &Context, script: &Script, id: &str, local: Option<Letter>) -> Result<Message> {
     let message = script.read(id)?;
-    follow(context, script, &message.to, id, local, Order::MarkRead);
+    if let Some(letter) = local.or_else(|| copy(context, script, &message)) {
+        follow(context, &letter, Order::MarkRead);
+    }
     Ok(message)
 }
 
 pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
     let (id, local) = meant(context, id)?;
     let message = script.get(&id)?;
-    let local = local.or_else(|| copy(context, script, &message.to, &id));
+    let local = local.or_else(|| copy(context, script, &message));
     let receipts: Vec<_> = local.iter().flat_map(|letter| &letter.receipts).collect();
     let receipts: Vec<_> = receipts.into_iter().map(Receipt::new).collect();
     if context.json {
@@ -288,7 +297,7 @@ pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result
         return Ok(local);
     }
     let message = script.get(&id)?;
-    if let Some(letter) = copy(context, script, &message.to, &id) {
+    if let Some(letter) = copy(context, script, &message) {
         return Ok(Some(letter));
     }
     let kept = format!("{} keeps it", script.path().display());
@@ -355,15 +364,15 @@ pub(super) fn order(
     let mut outcomes = Vec::with_capacity(ids.len());
     let failed = ids.iter().try_for_each(|said| {
         let (id, local) = meant(context, said)?;
-        may(context, script, &id, op)?;
+        let there = may(context, script, &id, op)?;
+        let local = local.or_else(|| copy(context, script, &there?));
         let outcome = match script.order(op, &id) {
             Ok(()) => Outcome::Changed,
             Err(trouble) if trouble.is_already_archived() => Outcome::AlreadyArchived,
             Err(trouble) => return Err(trouble.into()),
         };
         if let Some(letter) = local {
-            let to = letter.message.to.to_string();
-            follow(context, script, &to, &id, Some(letter), order);
+            follow(context, &letter, order);
         }
         outcomes.push((id, outcome));
         Ok(())
@@ -373,20 +382,20 @@ pub(super) fn order(
     failed.map(|()| Code::Ok)
 }
 
-/// As in the journal: an agent does with its own mail as it likes, and the person with all.
-fn may(context: &Context, script: &Script, id: &str, op: Op) -> Result<()> {
+/// As in the journal: an agent does with its own mail as it likes, and the person with all. Gives
+/// back the message, where the script tells.
+fn may(context: &Context, script: &Script, id: &str, op: Op) -> Result<Option<Message>> {
     let (me, _) = context.me()?;
-    if me.is_human() {
-        return Ok(());
-    }
     match script.get(id) {
-        Ok(message) if message.to != me.as_str() => Err(Report::refused(format!(
-            "{me} cannot {op} a message that belongs to {}",
-            text::one_line(&message.to, 80)
-        ))),
-        Ok(_) => Ok(()),
+        Ok(message) if !me.is_human() && message.to != me.as_str() => {
+            Err(Report::refused(format!(
+                "{me} cannot {op} a message that belongs to {}",
+                text::one_line(&message.to, 80)
+            )))
+        }
+        Ok(message) => Ok(Some(message)),
         // One without 'get' has to know by itself.
-        Err(trouble) if trouble.is_unknown_op() => Ok(()),
+        Err(trouble) if trouble.is_unknown_op() || me.is_human() => Ok(None),
         Err(trouble) => Err(trouble.into()),
     }
 }
