@@ -23,7 +23,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         None => context.me()?.0,
     };
     let (total, unread) = if let Some(script) = elsewhere::script(context)? {
-        let count = elsewhere::count(&script, &name)?;
+        let count = elsewhere::count(context, &script, &name)?;
         (count.total, count.unread)
     } else {
         in_journal(context, &name)?

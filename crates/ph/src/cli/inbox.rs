@@ -38,6 +38,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         None => context.me()?.0,
     };
     if let Some(script) = elsewhere::script(context)? {
+        if args.awaiting {
+            return Err(elsewhere::cannot(&script, "tell which replies are awaited"));
+        }
         let which = match (args.prompt, args.all) {
             (true, _) => Inbox::Prompt,
             (false, true) => Inbox::All,

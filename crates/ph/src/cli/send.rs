@@ -90,7 +90,10 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
     args.whom.check()?;
-    if let Some(script) = elsewhere::script(context)? {
+    // An answer to a program goes to its terminal: no mail, whatever keeps the mail.
+    if !args.raw
+        && let Some(script) = elsewhere::script(context)?
+    {
         return send_elsewhere(context, &script, args, from);
     }
     let body = args.whom.body(args.body)?;
@@ -170,7 +173,6 @@ fn send_elsewhere(
         ("--deadline", args.deadline.is_some()),
         ("--expects-reply", args.expects_reply),
         ("--closes", args.closes.is_some()),
-        ("--raw", args.raw),
         ("--wait", args.wait.begin().is_some()),
     ];
     if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {

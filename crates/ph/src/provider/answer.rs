@@ -105,12 +105,18 @@ fn text_on_stdin() -> Result<Text> {
         .lock()
         .read_to_end(&mut bytes)
         .map_err(|error| Report::usage(format!("cannot read standard input: {error}")))?;
-    let text: Text = serde_json::from_slice(&bytes).map_err(|error| {
+    let wrong = |why: &dyn std::fmt::Display| {
         Report::usage(format!(
-            "standard input is not the JSON of a message: {error}"
+            "standard input is not the JSON of a message: {why}"
         ))
         .hint(r#"write {"from":"…","subject":"…","body":"…"}"#)
-    })?;
+    };
+    let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
+    // A list in the right order would pass for one otherwise.
+    if !value.is_object() {
+        return Err(wrong(&"it is no object"));
+    }
+    let text: Text = serde_json::from_value(value).map_err(|error| wrong(&error))?;
     let is_line = !text.subject.chars().any(char::is_control) && text.subject.len() <= SUBJECT;
     if !is_line {
         return Err(Report::usage(format!(
@@ -235,7 +241,7 @@ fn read(context: &mut Context, id: &str) -> Result<()> {
     let standing = letter.standing.at(&letter.message, context.now);
     // What cannot be shown is not marked as read.
     files::body(&context.home, &letter.message)?;
-    if standing.is_unread()
+    if !standing.read
         && let Some(mut journal) = existing(context)?
     {
         let id = letter.message.id;

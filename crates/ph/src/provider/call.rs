@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// How much a script may say; more is a mistake, or malice.
 pub(crate) const MOST: usize = 64 << 20;
-/// How much of its complaints is kept.
-const COMPLAINTS: usize = 4 << 10;
+/// How much of its complaints is kept, from the end.
+const COMPLAINTS: usize = 16 << 10;
 /// Read at a time, and how often before others have their turn.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 64;
@@ -176,6 +176,14 @@ struct Stream {
     from: Option<OwnedFd>,
     bytes: Vec<u8>,
     most: usize,
+    keeps: Keeps,
+}
+
+/// Which part of too much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Beginning,
+    End,
 }
 
 impl Running {
@@ -211,11 +219,13 @@ impl Running {
                 bytes: Vec::new(),
                 // One more, to tell that it is too much.
                 most: MOST + 1,
+                keeps: Keeps::Beginning,
             },
             stderr: Stream {
                 from: stderr,
                 bytes: Vec::new(),
                 most: COMPLAINTS,
+                keeps: Keeps::End,
             },
         };
         let fds = [
@@ -350,16 +360,31 @@ impl Stream {
         let mut piece = [0; PIECE];
         for _ in 0..PIECES {
             let Some(fd) = &self.from else { break };
-            let room = self.most.saturating_sub(self.bytes.len());
             match rustix::io::read(fd, &mut piece) {
                 Ok(0) => self.from = None,
-                Ok(count) => self.bytes.extend_from_slice(&piece[..count.min(room)]),
+                Ok(count) => self.keep(&piece[..count]),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+}
+
+impl Stream {
+    fn keep(&mut self, piece: &[u8]) {
+        let room = self.most.saturating_sub(self.bytes.len());
+        match self.keeps {
+            Keeps::Beginning => self
+                .bytes
+                .extend_from_slice(&piece[..piece.len().min(room)]),
+            Keeps::End => {
+                self.bytes.extend_from_slice(piece);
+                let over = self.bytes.len().saturating_sub(self.most);
+                self.bytes.drain(..over);
+            }
+        }
     }
 }
 

@@ -12,6 +12,7 @@ use posthaste_store::Home;
 use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::cell::Cell;
 use std::ffi::OsStr;
 use std::fmt;
@@ -23,6 +24,8 @@ use std::time::Duration;
 
 /// How much of what a script said stands in an error.
 const SHOWN: usize = 300;
+/// How much of an id will do for the whole of it.
+const BEGINNING: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -49,10 +52,15 @@ pub(crate) struct Trouble {
 pub(crate) enum What {
     NotStarted(std::io::Error),
     /// It does not know the operation.
-    Unknown,
+    Unknown(String),
     NotFound(String),
     AlreadyArchived,
     Failed {
+        how: String,
+        said: String,
+    },
+    /// A signal ended it.
+    Killed {
         how: String,
         said: String,
     },
@@ -115,53 +123,63 @@ impl Script {
     }
 
     pub(crate) fn send(&self, to: &str, text: &Text) -> Result<Message> {
-        self.ask(Op::Send, to, Some(text))
+        let sent: Message = self.ask(Op::Send, to, Some(text))?;
+        self.expect(Op::Send, "recipient", &sent.to, sent.to == to)?;
+        Ok(sent)
     }
 
     pub(crate) fn reply(&self, id: &str, text: &Text) -> Result<Message> {
-        self.ask(Op::Reply, id, Some(text))
+        let sent: Message = self.ask(Op::Reply, id, Some(text))?;
+        let is_right = sent.reply_to.is_empty() || is_id(&sent.reply_to, id);
+        self.expect(Op::Reply, "reply_to", &sent.reply_to, is_right)?;
+        Ok(sent)
     }
 
     pub(crate) fn inbox(&self, who: &str) -> Result<Vec<Message>> {
-        self.list(Op::Inbox, who)
+        self.list_of(Op::Inbox, who)
     }
 
     pub(crate) fn check(&self, who: &str) -> Result<Vec<Message>> {
-        self.list(Op::Check, who)
+        self.list_of(Op::Check, who)
     }
 
     /// The same as far as it can be understood, and what is wrong with the rest: one bad message
     /// must not keep the others from their agent.
     pub(crate) fn check_each(&self, who: &str) -> Result<(Vec<Message>, Option<String>)> {
-        let listed: Vec<serde_json::Value> = self.list(Op::Check, who)?;
+        let (listed, _) = self.list(Op::Check, who)?;
         let (mut messages, mut odd) = (Vec::with_capacity(listed.len()), None);
         for value in listed {
-            match serde_json::from_value(value) {
+            match message(value).and_then(|message| belongs(message, who)) {
                 Ok(message) => messages.push(message),
-                Err(error) => odd = odd.or(Some(text::one_line(&error.to_string(), SHOWN))),
+                Err(why) => odd = odd.or(Some(why)),
             }
         }
         Ok((messages, odd))
     }
 
     pub(crate) fn all(&self, who: &str) -> Result<Vec<Message>> {
-        self.list(Op::All, who)
+        self.list_of(Op::All, who)
     }
 
     pub(crate) fn thread(&self, id: &str) -> Result<Vec<Message>> {
-        self.list(Op::Thread, id)
+        let (listed, said) = self.list(Op::Thread, id)?;
+        let messages = listed.into_iter().map(message);
+        let messages: std::result::Result<_, _> = messages.collect();
+        messages.map_err(|why| self.wrong(Op::Thread, why, &said))
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Message> {
-        self.ask(Op::Get, id, None)
+        self.one(Op::Get, id)
     }
 
     pub(crate) fn read(&self, id: &str) -> Result<Message> {
-        self.ask(Op::Read, id, None)
+        self.one(Op::Read, id)
     }
 
     pub(crate) fn count(&self, who: &str) -> Result<Count> {
-        self.ask(Op::Count, who, None)
+        let said = self.say(Op::Count, who, None)?;
+        let value = self.understand(Op::Count, &said)?;
+        object(value).map_err(|why| self.wrong(Op::Count, why, &said))
     }
 
     /// One of the operations that answer nothing.
@@ -169,19 +187,37 @@ impl Script {
         self.say(op, id, None).map(drop)
     }
 
-    fn ask<T: DeserializeOwned>(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<T> {
+    /// The message that an operation answers with.
+    fn ask(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<Message> {
         let said = self.say(op, arg, text)?;
-        self.understand(op, &said)
+        let value = self.understand(op, &said)?;
+        message(value).map_err(|why| self.wrong(op, why, &said))
+    }
+
+    /// The message of this id, and no other.
+    fn one(&self, op: Op, id: &str) -> Result<Message> {
+        let message = self.ask(op, id, None)?;
+        self.expect(op, "id", &message.id, is_id(&message.id, id))?;
+        Ok(message)
+    }
+
+    /// Mail of this agent, and of no other.
+    fn list_of(&self, op: Op, who: &str) -> Result<Vec<Message>> {
+        let (listed, said) = self.list(op, who)?;
+        let messages = listed.into_iter().map(message);
+        let messages = messages.map(|message| belongs(message?, who));
+        let messages: std::result::Result<_, _> = messages.collect();
+        messages.map_err(|why| self.wrong(op, why, &said))
     }
 
     /// A list; no output at all is an empty one, and so is null.
-    fn list<T: DeserializeOwned>(&self, op: Op, arg: &str) -> Result<Vec<T>> {
+    fn list(&self, op: Op, arg: &str) -> Result<(Vec<Value>, Said)> {
         let said = self.say(op, arg, None)?;
         if said.stdout.trim_ascii().is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), said));
         }
         let list: Option<_> = self.understand(op, &said)?;
-        Ok(list.unwrap_or_default())
+        Ok((list.unwrap_or_default(), said))
     }
 
     fn understand<T: DeserializeOwned>(&self, op: Op, said: &Said) -> Result<T> {
@@ -191,9 +227,26 @@ impl Script {
             } else {
                 format!("'{}' ({error})", shown(&said.stdout, 80))
             };
-            let said = shown(&said.stderr, SHOWN);
+            let said = end_of(&said.stderr);
             self.trouble(op.as_str(), What::Wrong { why, said })
         })
+    }
+
+    /// An answer of another shape.
+    fn wrong(&self, op: Op, why: String, said: &Said) -> Trouble {
+        let why = format!("'{}' ({why})", shown(&said.stdout, 80));
+        let said = end_of(&said.stderr);
+        self.trouble(op.as_str(), What::Wrong { why, said })
+    }
+
+    /// An answer to another question.
+    fn expect(&self, op: Op, what: &str, got: &str, is_right: bool) -> Result<()> {
+        if is_right {
+            return Ok(());
+        }
+        let why = format!("a message whose {what} is '{}'", text::one_line(got, 80));
+        let said = String::new();
+        Err(self.trouble(op.as_str(), What::Wrong { why, said }))
     }
 
     fn say(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<Said> {
@@ -215,15 +268,17 @@ impl Script {
             return Ok(said);
         }
         let complaint = String::from_utf8_lossy(&said.stderr).to_lowercase();
-        let words = shown(&said.stderr, SHOWN);
-        let what = if said.status.code() == Some(UNKNOWN) {
-            What::Unknown
+        let words = end_of(&said.stderr);
+        let how = call::how(said.status);
+        let what = if said.status.code().is_none() {
+            What::Killed { how, said: words }
+        } else if said.status.code() == Some(UNKNOWN) {
+            What::Unknown(words)
         } else if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) {
             What::AlreadyArchived
         } else if complaint.contains(NOT_FOUND) || complaint.contains("not found") {
             What::NotFound(words)
         } else {
-            let how = call::how(said.status);
             What::Failed { how, said: words }
         };
         Err(self.trouble(op.as_str(), what))
@@ -286,10 +341,10 @@ impl Script {
             Cut::NotStarted(error) => What::NotStarted(error),
             Cut::TooLong { stderr } => What::TooLong {
                 timeout: self.timeout,
-                said: shown(&stderr, SHOWN),
+                said: end_of(&stderr),
             },
             Cut::TooMuch { stderr } => What::TooMuch {
-                said: shown(&stderr, SHOWN),
+                said: end_of(&stderr),
             },
             Cut::Stopped => What::Stopped,
             Cut::Io(error) => What::Io(error),
@@ -306,6 +361,48 @@ impl Script {
     }
 }
 
+/// What is said in braces: a list in the same order would pass for it otherwise.
+fn object<T: DeserializeOwned>(value: Value) -> std::result::Result<T, String> {
+    if !value.is_object() {
+        return Err("it is no object".to_owned());
+    }
+    serde_json::from_value(value).map_err(|error| text::one_line(&error.to_string(), SHOWN))
+}
+
+/// A message, which has an id.
+fn message(value: Value) -> std::result::Result<Message, String> {
+    let message: Message = object(value)?;
+    if message.id.is_empty() {
+        return Err("its id is empty".to_owned());
+    }
+    Ok(message)
+}
+
+fn belongs(message: Message, who: &str) -> std::result::Result<Message, String> {
+    if message.to == who {
+        return Ok(message);
+    }
+    let [id, to] = [&message.id, &message.to].map(|text| text::one_line(text, 80));
+    Err(format!("'{id}' is a message to '{to}', not to {who}"))
+}
+
+/// Whether an id is the one that was asked for, or begins so: some take the beginning of one.
+fn is_id(id: &str, asked: &str) -> bool {
+    let head = id.as_bytes().get(..asked.len());
+    let is_begun = asked.len() >= BEGINNING
+        && head.is_some_and(|head| head.eq_ignore_ascii_case(asked.as_bytes()));
+    id == asked || is_begun
+}
+
+/// The end of what a script complained of, which is where the cause stands.
+fn end_of(bytes: &[u8]) -> String {
+    let said = text::one_line(&String::from_utf8_lossy(bytes), usize::MAX);
+    match said.char_indices().rev().nth(SHOWN) {
+        Some((at, c)) => format!("…{}", &said[at + c.len_utf8()..]),
+        None => said,
+    }
+}
+
 /// What a script said, as it can be shown to anybody.
 fn shown(bytes: &[u8], most: usize) -> String {
     text::one_line(&String::from_utf8_lossy(bytes), most)
@@ -313,11 +410,29 @@ fn shown(bytes: &[u8], most: usize) -> String {
 
 impl Trouble {
     pub(crate) fn is_unknown_op(&self) -> bool {
-        matches!(self.what, What::Unknown)
+        matches!(self.what, What::Unknown(_))
     }
 
     pub(crate) fn is_already_archived(&self) -> bool {
         matches!(self.what, What::AlreadyArchived)
+    }
+
+    /// Whether the script itself has said that it did not do it, or never ran. Of one that was cut
+    /// off, or answered what cannot be read, nobody knows what it has done before.
+    pub(crate) fn is_denial(&self) -> bool {
+        match &self.what {
+            What::NotStarted(_)
+            | What::Unknown(_)
+            | What::NotFound(_)
+            | What::AlreadyArchived
+            | What::Failed { .. } => true,
+            What::Killed { .. }
+            | What::TooLong { .. }
+            | What::TooMuch { .. }
+            | What::Wrong { .. }
+            | What::Stopped
+            | What::Io(_) => false,
+        }
     }
 
     pub(crate) fn is_time_out(&self) -> bool {
@@ -340,14 +455,18 @@ impl fmt::Display for Trouble {
         let script = self.script.display();
         match &self.what {
             What::NotStarted(error) => write!(f, "cannot run {script} for '{op}': {error}"),
-            What::Unknown => write!(f, "{script} does not know '{op}' (exit {UNKNOWN})"),
+            What::Unknown(said) => write!(
+                f,
+                "{script} does not know '{op}' (exit {UNKNOWN}){}",
+                and_said(said)
+            ),
             What::NotFound(said) => write!(
                 f,
                 "{script} found no such message at '{op}'{}",
                 and_said(said)
             ),
             What::AlreadyArchived => write!(f, "{script} says at '{op}': {ALREADY_ARCHIVED}"),
-            What::Failed { how, said } => {
+            What::Failed { how, said } | What::Killed { how, said } => {
                 write!(f, "{script} failed at '{op}' ({how}){}", and_said(said))
             }
             What::TooLong { timeout, said } => write!(
@@ -386,7 +505,7 @@ impl From<Trouble> for Report {
                 };
                 Self::usage(&trouble).hint(hint)
             }
-            What::Unknown => Self::refused(&trouble)
+            What::Unknown(_) => Self::refused(&trouble)
                 .hint("the mail is kept by that script, and it has no such operation"),
             What::NotFound(_) => Self::not_found(&trouble),
             What::AlreadyArchived => Self::refused(&trouble),
@@ -394,6 +513,7 @@ impl From<Trouble> for Report {
                 Self::storage(&trouble).hint("the setting mail.timeout gives it more time")
             }
             What::Failed { .. }
+            | What::Killed { .. }
             | What::TooMuch { .. }
             | What::Wrong { .. }
             | What::Stopped

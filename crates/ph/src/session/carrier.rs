@@ -252,6 +252,8 @@ impl Round {
                 Some(Err(trouble)) => {
                     failed.get_or_insert_with(|| trouble.to_string());
                     if trouble.is_time_out() {
+                        // It counts as a try, or new mail would wait for it in every round.
+                        self.marked.insert(id, tried + 1);
                         break;
                     }
                     // What it does not know, it never will.

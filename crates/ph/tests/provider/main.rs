@@ -10,6 +10,7 @@ mod live;
 mod suite;
 mod twice;
 mod verbs;
+mod word;
 
 use common::{Ph, path_text};
 use std::os::unix::fs::PermissionsExt;

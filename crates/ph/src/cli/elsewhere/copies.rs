@@ -32,7 +32,11 @@ pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()>
     let script = Script::new(settings.path, settings.timeout.min(HOOK))
         .asked_by(&context.home)
         .awake();
-    let listed = script.check(name.as_str())?;
+    let (listed, odd) = script.check_each(name.as_str())?;
+    if let Some(odd) = odd {
+        let script = script.path().display();
+        note(format!("{script} lists what cannot be taken: {odd}"));
+    }
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     keep(context, &script, name, &listed, Patience(patience))
 }
@@ -74,16 +78,22 @@ pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<
     if id.is_empty() || id.contains('\0') {
         return Err(Report::usage("a message id cannot be empty"));
     }
-    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
-    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
-    if let Some(prefix) = prefix
-        && let Some(mut journal) = journal(context)?
-        && let Ok(letter) = journal.find(&prefix)
+    if let Some(letter) = letter(context, said)?
         && let Some(outside) = intake::outside_id(&letter)
     {
         return Ok((outside.to_owned(), Some(letter)));
     }
     Ok((id.clone(), None))
+}
+
+/// What the journal has under one of our own ids, copy or not.
+pub(super) fn letter(context: &Context, SaidId(id): &SaidId) -> Result<Option<Letter>> {
+    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
+    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
+    let (Some(prefix), Some(mut journal)) = (prefix, journal(context)?) else {
+        return Ok(None);
+    };
+    Ok(journal.find(&prefix).ok())
 }
 
 fn journal(context: &Context) -> Result<Option<Journal>> {

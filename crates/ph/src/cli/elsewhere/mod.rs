@@ -6,8 +6,12 @@
 //! what its agent was shown. Either will do.
 
 mod copies;
+mod here;
+mod orders;
 
 pub(super) use copies::take_in;
+pub(super) use here::{is_here, keeper};
+pub(super) use orders::order;
 
 use super::names::SaidId;
 use super::send::Answer;
@@ -21,9 +25,10 @@ use crate::session::client::{Client, PROMPT};
 use copies::{copy, follow, keep, meant};
 use jiff::tz::TimeZone;
 use posthaste_core::{AgentName, Body, Letter, Order, prompt, text};
-use posthaste_store::Outcome;
-use posthaste_wire::provider::{Message, Op, Text};
+use posthaste_store::Listing;
+use posthaste_wire::provider::{Message, Text};
 use posthaste_wire::{Count, Receipt, method};
+use serde_json::json;
 
 /// The script that keeps the mail, where one does.
 pub(super) fn script(context: &Context) -> Result<Option<Script>> {
@@ -90,17 +95,19 @@ pub(super) fn send(
     if failed.is_none() || !sent.is_empty() {
         print_sent(context, &sent, answer)?;
     }
-    match failed {
-        None => Ok(Code::Ok),
-        Some((to, trouble)) if sent.is_empty() => {
-            Err(Report::from(trouble).after(&format!("nothing was sent to {to}:")))
+    let Some((to, trouble)) = failed else {
+        return Ok(Code::Ok);
+    };
+    let (done, all) = (sent.len(), sending.to.len());
+    let how_far = match (trouble.is_denial(), done) {
+        (true, 0) => format!("nothing was sent to {to}:"),
+        (true, _) => format!("{done} of {all} were sent, not the one to {to}:"),
+        (false, 0) => format!("it is not known whether it was sent to {to}:"),
+        (false, _) => {
+            format!("{done} of {all} were sent; it is not known whether the one to {to} was:")
         }
-        Some((to, trouble)) => Err(Report::from(trouble).after(&format!(
-            "{} of {} were sent, not the one to {to}:",
-            sent.len(),
-            sending.to.len()
-        ))),
-    }
+    };
+    Err(Report::from(trouble).after(&how_far))
 }
 
 /// Has the live session of a recipient ask for its mail now, and not at its next tick.
@@ -136,7 +143,15 @@ pub(super) fn reply(
     text: &Text,
 ) -> Result<Code> {
     let (id, _) = meant(context, id)?;
-    let sent = script.reply(&id, text)?;
+    let sent = script.reply(&id, text).map_err(|trouble| {
+        let is_denial = trouble.is_denial();
+        let report = Report::from(trouble);
+        if is_denial {
+            report
+        } else {
+            report.after("it is not known whether it was sent:")
+        }
+    })?;
     if let Ok(to) = AgentName::parse(&sent.to) {
         wake(context, &to);
     }
@@ -162,33 +177,57 @@ pub(super) fn inbox(
         Inbox::Unread | Inbox::Prompt => script.inbox(name.as_str())?,
         Inbox::All => script.all(name.as_str())?,
     };
+    let listing = match which {
+        Inbox::Unread | Inbox::Prompt => Listing::Unread,
+        Inbox::All => Listing::All,
+    };
+    let own = here::mail(context, name, listing)?;
+    let is_empty = messages.is_empty() && own.is_empty();
     match which {
-        Inbox::Prompt => print_prompt(context, script, name, &messages)?,
-        Inbox::Unread | Inbox::All if context.json => print_json(context, &messages)?,
-        Inbox::Unread if messages.is_empty() => {
-            context.out.line(format!("no unread mail for {name}"))?;
+        Inbox::Prompt => print_prompt(context, script, name, &messages, &own)?,
+        Inbox::Unread | Inbox::All if context.json => {
+            let there = messages
+                .iter()
+                .map(|message| shown(context, script, message));
+            let mut all: Vec<_> = there.map(|message| json!(message)).collect();
+            let own = letterbox::all_as_json(&context.home, &own, context.now)?;
+            all.extend(own.iter().map(|message| json!(message)));
+            context.out.json(&all)?;
         }
-        Inbox::All if messages.is_empty() => context.out.line(format!("no mail for {name}"))?,
+        Inbox::Unread if is_empty => context.out.line(format!("no unread mail for {name}"))?,
+        Inbox::All if is_empty => context.out.line(format!("no mail for {name}"))?,
         Inbox::Unread | Inbox::All => {
-            let rows: Vec<_> = messages.iter().map(row).collect();
+            let there = messages.iter();
+            let there = there.map(|message| row(message, shown(context, script, message).receipt));
+            let here = own.iter().map(|letter| letterbox::row(letter, context.now));
+            let rows: Vec<_> = there.chain(here).collect();
             letterbox::rows(context, &rows)?;
         }
     }
     Ok(Code::Ok)
 }
 
-fn print_json(context: &mut Context, messages: &[Message]) -> Result<()> {
-    let shown: Vec<_> = messages.iter().map(Message::shown).collect();
-    context.out.json(&shown)
+/// A message as `--json` shows it, with how far our copy of it has come.
+fn shown(context: &Context, script: &Script, message: &Message) -> posthaste_wire::Message<String> {
+    let mut shown = message.shown();
+    if let Some(letter) = copy(context, script, message) {
+        let standing = letter.standing.at(&letter.message, context.now);
+        // The script's word is what counts; ours says more, where both say that it is unread.
+        if !message.read && !standing.read {
+            shown.receipt = standing.receipt().to_string();
+        }
+        shown.receipts = letter.receipts.iter().map(Receipt::new).collect();
+    }
+    shown
 }
 
-fn row(message: &Message) -> Row {
+fn row(message: &Message, receipt: String) -> Row {
     Row {
         id: text::one_line(&message.id, usize::MAX),
         from: text::one_line(&message.from, 80),
         to: text::one_line(&message.to, 80),
         created_at: message.created_at,
-        standing: if message.read { "read" } else { "stored" }.to_owned(),
+        standing: receipt,
         is_waiting: !message.read,
         subject: Some(message.subject.clone()).filter(|subject| !subject.is_empty()),
         body: message.body.clone(),
@@ -201,6 +240,7 @@ fn print_prompt(
     script: &Script,
     name: &AgentName,
     messages: &[Message],
+    own: &[Letter],
 ) -> Result<()> {
     // Whoever reads the block may ask for a message by the id in it.
     keep(context, script, name, messages, context.config.patience)?;
@@ -211,16 +251,21 @@ fn print_prompt(
             intake::message(script.path(), name, letter.message.id, message)
         })
         .collect();
-    let entries: Vec<_> = kept
-        .iter()
-        .map(|message| prompt::Entry {
-            message,
-            text: match &message.envelope.body {
-                Body::Inline(text) => text,
-                Body::Filed { .. } => "",
-            },
-        })
-        .collect();
+    let there = kept.iter().map(|message| prompt::Entry {
+        message,
+        text: match &message.envelope.body {
+            Body::Inline(text) => text,
+            Body::Filed { .. } => "",
+        },
+    });
+    let bodies = own.iter();
+    let bodies = bodies.map(|letter| letterbox::text_or_loss(&context.home, letter));
+    let bodies = bodies.collect::<Result<Vec<_>>>()?;
+    let here = own.iter().zip(&bodies).map(|(letter, text)| prompt::Entry {
+        message: &letter.message,
+        text,
+    });
+    let entries: Vec<_> = there.chain(here).collect();
     let block = prompt::inbox_block(&entries, &TimeZone::system());
     context.out.bytes(block.as_bytes())
 }
@@ -273,11 +318,8 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
     let (id, local) = meant(context, id)?;
     let message = script.get(&id)?;
     let local = local.or_else(|| copy(context, script, &message));
-    let receipts: Vec<_> = local.iter().flat_map(|letter| &letter.receipts).collect();
-    let receipts: Vec<_> = receipts.into_iter().map(Receipt::new).collect();
+    let shown = shown(context, script, &message);
     if context.json {
-        let mut shown = message.shown();
-        shown.receipts = receipts;
         context.out.json(&shown)?;
         return Ok(Code::Ok);
     }
@@ -286,7 +328,7 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
     if let Some(letter) = &local {
         field(context, "here", &letter.message.id.to_string())?;
     }
-    letterbox::journey(context, receipts)?;
+    letterbox::journey(context, shown.receipts)?;
     letterbox::text(context, &message.body, "")?;
     Ok(Code::Ok)
 }
@@ -302,7 +344,7 @@ pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result
     }
     let kept = format!("{} keeps it", script.path().display());
     if context.json {
-        context.out.json(&serde_json::json!({
+        context.out.json(&json!({
             "id": id, "receipt": message.shown().receipt, "held": !message.read,
             "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&kept),
             "since": message.created_at, "evidence": kept,
@@ -331,7 +373,11 @@ pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Res
     };
     let messages = script.thread(&thread)?;
     if context.json {
-        print_json(context, &messages)?;
+        let messages = messages.iter();
+        let messages: Vec<_> = messages
+            .map(|message| shown(context, script, message))
+            .collect();
+        context.out.json(&messages)?;
         return Ok(Code::Ok);
     }
     for (index, message) in messages.iter().enumerate() {
@@ -345,92 +391,22 @@ pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Res
     Ok(Code::Ok)
 }
 
-/// Carries one order out on each of these messages, and says of each what became of it.
-pub(super) fn order(
-    context: &mut Context,
-    script: &Script,
-    order: Order,
-    ids: &[SaidId],
-    word: impl Fn(Outcome) -> &'static str,
-) -> Result<Code> {
-    let op = match order {
-        Order::MarkRead => Op::MarkRead,
-        Order::MarkUnread => Op::MarkUnread,
-        Order::Archive => Op::Archive,
-        Order::Delete => Op::Delete,
-        Order::Cancel => return Err(cannot(script, "call a message back")),
-        Order::Show | Order::Expire => return Err(cannot(script, "record that")),
-    };
-    let mut outcomes = Vec::with_capacity(ids.len());
-    let failed = ids.iter().try_for_each(|said| {
-        let (id, local) = meant(context, said)?;
-        let there = may(context, script, &id, op)?;
-        let local = local.or_else(|| copy(context, script, &there?));
-        let outcome = match script.order(op, &id) {
-            Ok(()) => Outcome::Changed,
-            Err(trouble) if trouble.is_already_archived() => Outcome::AlreadyArchived,
-            Err(trouble) => return Err(trouble.into()),
-        };
-        if let Some(letter) = local {
-            follow(context, &letter, order);
-        }
-        outcomes.push((id, outcome));
-        Ok(())
-    });
-    // A script cannot do all or none: what was done is told.
-    print_outcomes(context, &outcomes, word)?;
-    failed.map(|()| Code::Ok)
-}
-
-/// As in the journal: an agent does with its own mail as it likes, and the person with all. Gives
-/// back the message, where the script tells.
-fn may(context: &Context, script: &Script, id: &str, op: Op) -> Result<Option<Message>> {
-    let (me, _) = context.me()?;
-    match script.get(id) {
-        Ok(message) if !me.is_human() && message.to != me.as_str() => {
-            Err(Report::refused(format!(
-                "{me} cannot {op} a message that belongs to {}",
-                text::one_line(&message.to, 80)
-            )))
-        }
-        Ok(message) => Ok(Some(message)),
-        // One without 'get' has to know by itself.
-        Err(trouble) if trouble.is_unknown_op() || me.is_human() => Ok(None),
-        Err(trouble) => Err(trouble.into()),
-    }
-}
-
-fn print_outcomes(
-    context: &mut Context,
-    outcomes: &[(String, Outcome)],
-    word: impl Fn(Outcome) -> &'static str,
-) -> Result<()> {
-    if context.json && !outcomes.is_empty() {
-        let answers = outcomes.iter().map(|(id, outcome)| {
-            let changed = *outcome == Outcome::Changed;
-            serde_json::json!({ "id": id, "outcome": word(*outcome), "changed": changed })
-        });
-        let answers: Vec<_> = answers.collect();
-        context.out.json(&answers)?;
-    } else if !context.json {
-        for (id, outcome) in outcomes {
-            let id = text::one_line(id, usize::MAX);
-            context.out.line(format!("{id} {}", word(*outcome)))?;
-        }
-    }
-    context.out.flush()
-}
-
-pub(super) fn count(script: &Script, name: &AgentName) -> Result<Count> {
-    Ok(script.count(name.as_str())?)
+pub(super) fn count(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
+    let there = script.count(name.as_str())?;
+    let own = |listing| Ok::<_, Report>(here::mail(context, name, listing)?.len() as u64);
+    Ok(Count {
+        total: there.total.saturating_add(own(Listing::All)?),
+        unread: there.unread.saturating_add(own(Listing::Unread)?),
+    })
 }
 
 /// How much is unread; how much there is in all, where that is asked for.
 pub(super) fn check(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
     if context.json {
-        return count(script, name);
+        return count(context, script, name);
     }
-    let unread = script.check(name.as_str())?.len() as u64;
+    let there = script.check(name.as_str())?.len();
+    let unread = (there + here::mail(context, name, Listing::Unread)?.len()) as u64;
     Ok(Count {
         total: unread,
         unread,
