@@ -119,7 +119,7 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
 
 fn whose(context: &Context, args: &Args) -> Result<AgentName> {
     match &args.name {
-        Some(name) => Ok(name.clone()),
+        Some(name) => context.config.book.agent(name),
         None => Ok(context.me()?.0),
     }
 }

@@ -34,7 +34,7 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = match &args.name {
-        Some(name) => name.clone(),
+        Some(name) => context.config.book.agent(name)?,
         None => context.me()?.0,
     };
     if let Some(script) = elsewhere::script(context)? {

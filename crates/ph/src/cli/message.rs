@@ -46,7 +46,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
             body,
             allow_self,
         };
-        return elsewhere::send(context, &script, &sending, Answer::Sentence);
+        return elsewhere::send(context, &script, &sending, Answer::Sentence).1;
     }
     let drafts: Vec<_> = names
         .into_iter()

@@ -142,7 +142,10 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let drafts: Vec<_> = drafts.collect();
     let wait = args.wait.begin();
     let sent = put(context, &drafts, answer, wait.is_some())?;
-    args.whom.notify(context, &from, &to);
+    // One that stood there already was told of then.
+    let new = sent.iter().filter(|sent| sent.repeated.is_none());
+    let new: Vec<_> = new.map(|sent| sent.to.clone()).collect();
+    args.whom.notify(context, &from, &new);
     await_all(context, wait, sent, answer)
 }
 
@@ -188,9 +191,9 @@ fn send_elsewhere(
         body,
         allow_self: args.allow_self,
     };
-    let code = elsewhere::send(context, script, &sending, answer)?;
-    args.whom.notify(context, &sending.from, &sending.to);
-    Ok(code)
+    let (sent, code) = elsewhere::send(context, script, &sending, answer);
+    args.whom.notify(context, &sending.from, &sent);
+    code
 }
 
 /// How the answer names what was stored.

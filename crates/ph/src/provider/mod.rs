@@ -13,3 +13,4 @@ pub(crate) mod intake;
 pub(crate) mod script;
 pub(crate) mod stop;
 pub(crate) mod suite;
+pub(crate) mod trouble;

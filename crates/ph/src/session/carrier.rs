@@ -9,9 +9,11 @@ use super::{Shared, log};
 use crate::config::ScriptSettings;
 use crate::provider::call::Place;
 use crate::provider::intake::{self, Sorted};
-use crate::provider::script::{Script, Trouble};
-use posthaste_core::{Draft, MessageId};
+use crate::provider::script::Script;
+use crate::provider::trouble::Trouble;
+use posthaste_core::{Draft, MessageId, Timestamp};
 use posthaste_store::{Done, Error, Job};
+use posthaste_wire::MailTrouble;
 use posthaste_wire::provider::{Message, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
@@ -20,7 +22,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle as Task;
 
 /// How many messages are looked up before others have their turn at the journal.
@@ -61,8 +63,9 @@ struct Round {
     marked: BTreeMap<MessageId, u32>,
     /// What was listed with another time than before, the last time.
     retimed: BTreeSet<MessageId>,
-    /// What was said last of what goes wrong, which is said once.
+    /// What was said last of what goes wrong, which is said once; for who asks, too.
     trouble: Option<String>,
+    told: watch::Sender<Option<MailTrouble>>,
     failures: u32,
 }
 
@@ -71,6 +74,7 @@ impl Carrier {
         shared: Rc<Shared>,
         settings: &ScriptSettings,
         dir: &Path,
+        told: watch::Sender<Option<MailTrouble>>,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         let script = Script::new(settings.path.clone(), settings.timeout)
@@ -93,6 +97,7 @@ impl Carrier {
             marked: BTreeMap::new(),
             retimed: BTreeSet::new(),
             trouble: None,
+            told,
             failures: 0,
         };
         let round = tokio::task::spawn_local(round.run());
@@ -151,11 +156,24 @@ impl Round {
             {
                 log::line(trouble);
             }
-            self.trouble = trouble;
             let pause = self.tick * 2u32.saturating_pow(self.failures.min(16));
             let pause = pause.min(REST.max(self.tick));
+            self.tell(trouble.as_deref(), pause);
+            self.trouble = trouble;
             let _ = tokio::time::timeout(pause, self.shared.round.notified()).await;
         }
+    }
+
+    /// Tells who asks what is wrong, since when, and when it is tried again.
+    fn tell(&self, trouble: Option<&str>, pause: Duration) {
+        let now = crate::times::now();
+        let since = self.told.borrow().as_ref().map_or(now, |told| told.since);
+        let next = now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        self.told.send_replace(trouble.map(|what| MailTrouble {
+            what: what.to_owned(),
+            since,
+            next,
+        }));
     }
 
     /// Asks for mail once, and sees to all of it.

@@ -286,6 +286,10 @@ fn a_copy_to_each_or_word_of_where_it_stopped() {
         done.err()
     );
     ph.run("send b hi").fails(5, "nothing was sent to b:");
+    // Who was sent to is nudged; who was not is not.
+    let done = ph.run("send team hi --notify");
+    assert!(done.err().contains("a was not nudged"), "{}", done.err());
+    assert!(!done.err().contains("c was not nudged"), "{}", done.err());
 }
 
 #[test]

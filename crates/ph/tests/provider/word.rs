@@ -221,7 +221,7 @@ fn a_raw_text_goes_to_the_terminal() {
     let agent = stage.agent("bot", "");
     stage.until_activity("bot", "idle");
     stage.run("send bot --raw yes").ok();
-    agent.until_heard("yes\r");
+    agent.until_heard("yes");
 }
 
 #[test]

@@ -59,12 +59,25 @@ pub(super) struct Sending {
 }
 
 /// Sends one copy to each. A script cannot send all or none: where one fails, what was sent is
-/// told, and the rest is not tried.
+/// told, and the rest is not tried. Gives back who was sent to, too.
 pub(super) fn send(
     context: &mut Context,
     script: &Script,
     sending: &Sending,
     answer: Answer,
+) -> (Vec<AgentName>, Result<Code>) {
+    let mut sent = Vec::with_capacity(sending.to.len());
+    let code = send_each(context, script, sending, answer, &mut sent);
+    let names = sending.to.iter().take(sent.len()).cloned().collect();
+    (names, code)
+}
+
+fn send_each(
+    context: &mut Context,
+    script: &Script,
+    sending: &Sending,
+    answer: Answer,
+    sent: &mut Vec<Message>,
 ) -> Result<Code> {
     if sending.to.contains(&sending.from) && !sending.allow_self {
         let from = &sending.from;
@@ -78,7 +91,6 @@ pub(super) fn send(
         subject: sending.subject.clone().unwrap_or_default(),
         body: sending.body.clone(),
     };
-    let mut sent = Vec::with_capacity(sending.to.len());
     let mut failed = None;
     for to in &sending.to {
         match script.send(to.as_str(), &text) {
@@ -93,7 +105,7 @@ pub(super) fn send(
         }
     }
     if failed.is_none() || !sent.is_empty() {
-        print_sent(context, &sent, answer)?;
+        print_sent(context, sent, answer)?;
     }
     let Some((to, trouble)) = failed else {
         return Ok(Code::Ok);
@@ -342,22 +354,45 @@ pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result
     if let Some(letter) = copy(context, script, &message) {
         return Ok(Some(letter));
     }
+    let trouble = AgentName::parse(&message.to)
+        .ok()
+        .and_then(|to| Client::of(&context.home, &to))
+        .and_then(|mut session| session.call(&method::Session {}, PROMPT).ok())
+        .map(|session| session.mail_trouble);
     let kept = format!("{} keeps it", script.path().display());
+    // Its session is the one to fetch it: what that says is the reason.
+    let (reason, since, release) = match trouble {
+        None => (
+            kept.clone(),
+            message.created_at,
+            "its agent runs here, or reads it".to_owned(),
+        ),
+        Some(None) => (
+            format!("{kept}; its session has not fetched it yet"),
+            message.created_at,
+            "its session asks the script the next time (mail.tick)".to_owned(),
+        ),
+        Some(Some(trouble)) => {
+            let next = context.config.time.show(trouble.next, context.now);
+            let release = format!("the script answers; it is asked again {next}");
+            (trouble.what, trouble.since, release)
+        }
+    };
     if context.json {
         context.out.json(&json!({
             "id": id, "receipt": message.shown().receipt, "held": !message.read,
-            "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&kept),
-            "since": message.created_at, "evidence": kept,
-            "release": (!message.read).then_some("its agent runs here, or reads it"),
+            "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&reason),
+            "since": since, "evidence": kept,
+            "release": (!message.read).then_some(&release),
         }))?;
     } else if message.read {
         field(context, "not held", "it is read")?;
     } else {
-        field(context, "held", &kept)?;
+        field(context, "held", &reason)?;
         field(context, "rule", "script")?;
-        let since = context.config.time.show(message.created_at, context.now);
+        let since = context.config.time.show(since, context.now);
         field(context, "since", &since)?;
-        field(context, "release", "its agent runs here, or reads it")?;
+        field(context, "release", &release)?;
     }
     Ok(None)
 }
