@@ -1,5 +1,5 @@
 //! One call of a script, from its start to its last byte: within its time and its bounds, and
-//! with nothing of it left when this answers.
+//! with nothing of its process group left when this answers.
 //!
 //! One thread waits for all of it: a script that reads nothing, floods its output or closes it and
 //! lives on is no special case. Knows nothing of mail.

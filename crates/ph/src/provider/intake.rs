@@ -66,7 +66,7 @@ fn hash<const N: usize>(parts: [&[u8]; N], into: &mut [u8]) {
 /// The key of a message: which script says what, when, under which id.
 fn key_of(script: &Path, message: &Message) -> String {
     let mut mark = [0; 8];
-    let said = [&message.from, &message.subject, &message.body].map(|text| text.as_bytes());
+    let said = [&message.from, &message.subject, &message.body].map(String::as_bytes);
     let [from, subject, body] = said;
     let script = script.as_os_str().as_encoded_bytes();
     hash([script, from, subject, body], &mut mark);

@@ -132,7 +132,7 @@ impl Script {
         let (listed, said) = self.list(Op::Thread, id)?;
         let messages = listed.into_iter().map(message);
         let messages: std::result::Result<_, _> = messages.collect();
-        messages.map_err(|why| self.wrong(Op::Thread, why, &said))
+        messages.map_err(|why| self.wrong(Op::Thread, &why, &said))
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Message> {
@@ -146,7 +146,7 @@ impl Script {
     pub(crate) fn count(&self, who: &str) -> Result<Count> {
         let said = self.say(Op::Count, who, None)?;
         let value = self.understand(Op::Count, &said)?;
-        object(value).map_err(|why| self.wrong(Op::Count, why, &said))
+        object(value).map_err(|why| self.wrong(Op::Count, &why, &said))
     }
 
     /// One of the operations that answer nothing.
@@ -158,7 +158,7 @@ impl Script {
     fn ask(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<Message> {
         let said = self.say(op, arg, text)?;
         let value = self.understand(op, &said)?;
-        message(value).map_err(|why| self.wrong(op, why, &said))
+        message(value).map_err(|why| self.wrong(op, &why, &said))
     }
 
     /// The message of this id, and no other.
@@ -174,7 +174,7 @@ impl Script {
         let messages = listed.into_iter().map(message);
         let messages = messages.map(|message| belongs(message?, who));
         let messages: std::result::Result<_, _> = messages.collect();
-        messages.map_err(|why| self.wrong(op, why, &said))
+        messages.map_err(|why| self.wrong(op, &why, &said))
     }
 
     /// A list; no output at all is an empty one, and so is null.
@@ -200,7 +200,7 @@ impl Script {
     }
 
     /// An answer of another shape.
-    fn wrong(&self, op: Op, why: String, said: &Said) -> Trouble {
+    fn wrong(&self, op: Op, why: &str, said: &Said) -> Trouble {
         let why = format!("'{}' ({why})", shown(&said.stdout, 80));
         let said = end_of(&said.stderr);
         self.trouble(op.as_str(), What::Wrong { why, said })

@@ -295,6 +295,8 @@ fn a_script_that_fails_costs_only_its_own_mail() {
     assert!(what.contains("the server is gone"), "{trouble}");
     let status = stage.run("status bot").ok();
     assert!(status.contains("the server is gone"), "{status}");
+    let doctor = stage.run("doctor").out();
+    assert!(doctor.contains("bot gets no mail"), "{doctor}");
     provider.is_broken(None);
     stage.run("send bot --from alice 'by the script'").ok();
     agent.until_heard("by the script");

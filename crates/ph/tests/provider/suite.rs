@@ -215,9 +215,9 @@ fn failing(ph: &Ph, filter: &str) -> (Done, Vec<String>) {
     let text = format!("#!/bin/sh\nout=$('{me}' \"$@\") || exit $?\n{filter}\n");
     let done = test(ph, &script(ph.dir(), "filter", &text), &[]);
     let json = done.json();
-    let cases = json["cases"].as_array().unwrap().iter();
+    let cases = json["cases"].as_array().expect("cases").iter();
     let failed = cases.filter(|case| case["passed"] == false);
-    let failed = failed.map(|case| case["name"].as_str().unwrap().to_owned());
+    let failed = failed.map(|case| case["name"].as_str().expect("a name").to_owned());
     let failed = failed.collect();
     (done, failed)
 }
@@ -251,12 +251,12 @@ fn maildir(root: &Path, words: &[&str], stdin: &str) -> std::process::Output {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
+        .expect("Python runs");
+    let mut input = child.stdin.take().expect("a pipe");
     // One that does not want it may be gone already.
     let _ = input.write_all(stdin.as_bytes());
     drop(input);
-    child.wait_with_output().unwrap()
+    child.wait_with_output().expect("an end")
 }
 
 #[test]

@@ -30,8 +30,8 @@ impl Listed {
 
     fn lists(&self, text: &str) {
         let draft = self.file.with_extension("draft");
-        std::fs::write(&draft, text).unwrap();
-        std::fs::rename(draft, &self.file).unwrap();
+        std::fs::write(&draft, text).expect("a file beside the home");
+        std::fs::rename(draft, &self.file).expect("a file beside the home");
     }
 
     fn count(&self, call: &str) -> usize {

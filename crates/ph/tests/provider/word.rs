@@ -197,6 +197,21 @@ fn mail_in_the_journal_is_not_hidden() {
 }
 
 #[test]
+fn a_script_s_mail_is_no_part_of_a_storm() {
+    let ph = Ph::new();
+    Provider::behind(&ph, "mail.max_rate = 2");
+    for text in ["one", "two", "three"] {
+        ph.run(&format!("send bob --from alice {text}")).ok();
+    }
+    ph.run("inbox bob --prompt").ok();
+    assert_eq!(ph.facts().matches("\"kind\":\"message\"").count(), 3);
+    ph.file("home/config.toml", "mail.max_rate = 2\n");
+    ph.run("send bob --from alice four").ok();
+    ph.run("send bob --from alice five").ok();
+    assert_eq!(ph.run("send bob --from alice six").code, 4);
+}
+
+#[test]
 fn a_receipt_is_the_last_of_its_receipts() {
     let stage = Stage::new();
     Provider::behind(&stage, "mail.tick = '50ms'");

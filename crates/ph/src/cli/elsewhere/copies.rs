@@ -101,15 +101,35 @@ fn journal(context: &Context) -> Result<Option<Journal>> {
     Ok(Journal::open_existing(home, context.config.patience)?)
 }
 
-/// Our copy of a script's message, if a session has taken it in.
-pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Option<Letter> {
-    let to = AgentName::parse(&message.to).ok()?;
-    let mut journal = journal(context).ok()??;
-    let found = intake::find(script.path(), &to, message, |id| journal.letter(id));
-    match found.ok()? {
-        Found::Known(letter) | Found::Retimed(letter, _) => Some(letter),
-        Found::New(_) | Found::Again(_) => None,
+/// The copies of a script's messages: one journal for all that are looked for.
+pub(super) struct Copies<'a> {
+    script: &'a Script,
+    journal: Option<Journal>,
+}
+
+impl<'a> Copies<'a> {
+    pub(super) fn open(context: &Context, script: &'a Script) -> Self {
+        Self {
+            script,
+            journal: journal(context).ok().flatten(),
+        }
     }
+
+    /// Our copy of a message, if a session has taken it in.
+    pub(super) fn find(&mut self, message: &Message) -> Option<Letter> {
+        let to = AgentName::parse(&message.to).ok()?;
+        let journal = self.journal.as_mut()?;
+        let found = intake::find(self.script.path(), &to, message, |id| journal.letter(id));
+        match found.ok()? {
+            Found::Known(letter) | Found::Retimed(letter, _) => Some(letter),
+            Found::New(_) | Found::Again(_) => None,
+        }
+    }
+}
+
+/// The same of one message.
+pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Option<Letter> {
+    Copies::open(context, script).find(message)
 }
 
 /// Does the same with our copy, so that both agree. The script's word was what counts.

@@ -22,9 +22,9 @@ use crate::provider::script::Script;
 use crate::provider::{asking, intake};
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
-use copies::{copy, follow, keep, meant};
+use copies::{Copies, copy, follow, keep, meant};
 use jiff::tz::TimeZone;
-use posthaste_core::{AgentName, Body, Letter, Order, prompt, text};
+use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
 use posthaste_store::Listing;
 use posthaste_wire::provider::{Message, Text};
 use posthaste_wire::{Count, Receipt, method};
@@ -195,13 +195,14 @@ pub(super) fn inbox(
     };
     let own = here::mail(context, name, listing)?;
     let is_empty = messages.is_empty() && own.is_empty();
+    let mut copies = Copies::open(context, script);
     match which {
         Inbox::Prompt => print_prompt(context, script, name, &messages, &own)?,
         Inbox::Unread | Inbox::All if context.json => {
-            let there = messages
-                .iter()
-                .map(|message| shown(context, script, message));
-            let mut all: Vec<_> = there.map(|message| json!(message)).collect();
+            let mut all = Vec::new();
+            for message in &messages {
+                all.push(json!(shown(&mut copies, context.now, message)));
+            }
             let own = letterbox::all_as_json(&context.home, &own, context.now)?;
             all.extend(own.iter().map(|message| json!(message)));
             context.out.json(&all)?;
@@ -210,7 +211,8 @@ pub(super) fn inbox(
         Inbox::All if is_empty => context.out.line(format!("no mail for {name}"))?,
         Inbox::Unread | Inbox::All => {
             let there = messages.iter();
-            let there = there.map(|message| row(message, shown(context, script, message).receipt));
+            let there =
+                there.map(|message| row(message, shown(&mut copies, context.now, message).receipt));
             let here = own.iter().map(|letter| letterbox::row(letter, context.now));
             let rows: Vec<_> = there.chain(here).collect();
             letterbox::rows(context, &rows)?;
@@ -220,12 +222,16 @@ pub(super) fn inbox(
 }
 
 /// A message as `--json` shows it, with how far our copy of it has come.
-fn shown(context: &Context, script: &Script, message: &Message) -> posthaste_wire::Message<String> {
+fn shown(
+    copies: &mut Copies<'_>,
+    now: Timestamp,
+    message: &Message,
+) -> posthaste_wire::Message<String> {
     let mut shown = message.shown();
-    if let Some(letter) = copy(context, script, message) {
-        let standing = letter.standing.at(&letter.message, context.now);
-        // The script's word is what counts; ours says more, where both say that it is unread.
-        if !message.read && !standing.read {
+    if let Some(letter) = copies.find(message) {
+        // The script's word is what counts; of what is unread there, ours says more.
+        if !message.read {
+            let standing = letter.standing.at(&letter.message, now);
             shown.receipt = standing.receipt().to_string();
         }
         shown.receipts = letter.receipts.iter().map(Receipt::new).collect();
@@ -256,10 +262,11 @@ fn print_prompt(
 ) -> Result<()> {
     // Whoever reads the block may ask for a message by the id in it.
     keep(context, script, name, messages, context.config.patience)?;
+    let mut copies = Copies::open(context, script);
     let kept = messages.iter();
     let kept: Vec<_> = kept
         .filter_map(|message| {
-            let letter = copy(context, script, message)?;
+            let letter = copies.find(message)?;
             intake::message(script.path(), name, letter.message.id, message)
         })
         .collect();
@@ -330,7 +337,7 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
     let (id, local) = meant(context, id)?;
     let message = script.get(&id)?;
     let local = local.or_else(|| copy(context, script, &message));
-    let shown = shown(context, script, &message);
+    let shown = shown(&mut Copies::open(context, script), context.now, &message);
     if context.json {
         context.out.json(&shown)?;
         return Ok(Code::Ok);
@@ -409,8 +416,9 @@ pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Res
     let messages = script.thread(&thread)?;
     if context.json {
         let messages = messages.iter();
+        let mut copies = Copies::open(context, script);
         let messages: Vec<_> = messages
-            .map(|message| shown(context, script, message))
+            .map(|message| shown(&mut copies, context.now, message))
             .collect();
         context.out.json(&messages)?;
         return Ok(Code::Ok);
