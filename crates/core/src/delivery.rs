@@ -236,7 +236,14 @@ impl Desk {
         let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
         if !lane.goes_alone() && self.input == Input::Pasted {
-            let size = |letter| turn::size(letter, self.input, self.manner.path_bytes);
+            let size = |letter| {
+                turn::size(
+                    letter,
+                    self.telling(letter),
+                    self.input,
+                    self.manner.path_bytes,
+                )
+            };
             let mut bytes = size(first);
             for letter in open {
                 bytes += size(letter);

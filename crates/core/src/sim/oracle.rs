@@ -150,7 +150,7 @@ impl Oracle {
         let input = desk.input();
         let mut bytes = 0;
         let fits = |(at, (letter, known)): &(usize, &(&Letter, &Known))| {
-            bytes += turn::size(letter, input, PATH.len());
+            bytes += turn::size(letter, turn::Telling::Here, input, PATH.len());
             let joins = input == Input::Pasted && !known.goes_alone() && bytes <= turn::TURN;
             *at == 0 || joins
         };
@@ -341,6 +341,7 @@ impl Oracle {
             .map(|letter| turn::Entry {
                 letter,
                 path: &PATH,
+                telling: turn::Telling::Here,
             })
             .collect();
         let text = turn::render(&entries, input);
