@@ -175,7 +175,9 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
         since: due(letter),
         reason: format!("no session of {to} has offered it; it waits in the inbox"),
         evidence: no_offer(letter).to_owned(),
-        release: format!("{to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"),
+        release: format!(
+            "a session of {to} is started ('ph run'), or {to} asks for its mail ('ph inbox', 'ph check --inject')"
+        ),
     }
 }
 

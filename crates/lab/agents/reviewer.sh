@@ -1,16 +1,36 @@
 #!/bin/sh
-# A small scripted agent: reads its terminal line by line, as a person would type, and answers
-# every message in its thread. A stand-in for a coding agent, with nothing to install.
-echo "reviewer: ready"
+# A small scripted agent: reads its terminal line by line, as a person would type. Before it
+# reviews what the coder has done, it asks for a permission.
+title() { printf '\033]0;reviewer is %s\007' "$1"; }
+say() { printf 'reviewer: %s\n' "$1"; }
+# The id in a line that was typed.
+take() {
+    id=${1#*" id: "}
+    id=${id%%[!0-9a-f]*}
+}
+
+say ready
+title resting
 while IFS= read -r line; do
     case $line in
-        "[ph message from: "*" id: "*)
-            id=${line#*" id: "}
-            id=${id%%[!0-9a-f]*}
-            echo "reviewer: looking at $id"
-            ph reply "$id" "Looks right to me; one nit: name the timeout." >/dev/null &&
-                ph mark-read "$id" >/dev/null && echo "reviewer: answered $id"
+        "[ph message from: coder id: "*)
+            take "$line"
+            title working
+            printf 'reviewer: May I run the tests? [y/n] '
+            IFS= read -r answer
+            case $answer in
+                y) verdict="All tests pass; one nit: name the timeout." ;;
+                *) verdict="It looks right, but I was not allowed to run the tests." ;;
+            esac
+            say "$verdict"
+            ph reply "$id" "$verdict" >/dev/null && ph mark-read "$id" >/dev/null
+            title resting
             ;;
-        *) echo "reviewer: I only answer mail" ;;
+        "[ph message from: human id: "*)
+            take "$line"
+            say "noted"
+            ph mark-read "$id" >/dev/null
+            ;;
+        *) say "I only answer mail" ;;
     esac
 done

@@ -4,6 +4,7 @@ mod common;
 
 use common::Ph;
 use std::io::{BufRead, BufReader};
+use std::time::{Duration, Instant};
 
 fn is_empty(dir: &std::path::Path) -> bool {
     std::fs::read_dir(dir)
@@ -17,21 +18,50 @@ fn it_shows_an_exchange_and_leaves_nothing() {
     let ph = Ph::new();
     let temp = ph.dir().join("tmp");
     std::fs::create_dir(&temp).unwrap();
+    let begun = Instant::now();
     let shown = ph.call(&["demo"]).env("TMPDIR", &temp).run().ok();
+    let mut rest = shown.as_str();
+    // In this order.
     for key in [
-        "human$ ph send coder --subject login 'Please fix the login page.'",
-        "rule       no-session",
-        "human$ ph run --name coder --detach -- sh ",
-        "[login] Please fix the login page.\n",
-        "coder: on it",
-        "reviewer: looking at ",
-        "subject    Re: login",
-        "offered    by way of terminal",
-        "coder has ended: ",
-        "What happened: ",
+        "\n$ ph send coder --subject login 'Please fix the login page.'\n",
+        "\nrule       no-session\n",
+        "/harness/demo.toml\nname = \"demo\"\n",
+        "\n$ ph run --name coder --harness demo --detach -- sh ",
+        "\n$ ph send coder --priority idle ",
+        "\nrule       working\n",
+        "\nevidence   its title says: coder is working\n",
+        "\n$ ph send coder 'The form is in login.html.' --wait offered\n",
+        "\n$ ph send coder --priority interrupt ",
+        // Its terminal: the first, the normal one, the interrupt, and only then what could wait.
+        "] [login] Please fix the login page.\ncoder: I begin\n[ph message from: human id: ",
+        "] The form is in login.html.\ncoder: noted\n^C\ncoder: I stop.\n[URGENT ph message ",
+        "] Later: tidy the changelog.\n",
+        "reviewer: May I run the tests? [y/n]\n$ ph send reviewer ",
+        "\nheld       the program waits for an answer (permission: run the tests)\n",
+        "\n$ ph answer reviewer y --wait offered\n",
+        "reviewer: May I run the tests? [y/n] y\nreviewer: All tests pass",
+        "] Mind the error messages, too.\n",
+        "\nsubject    Re: login\n",
+        "\nDone. The reviewer says: All tests pass",
+        "\nreceipt    archived\n",
+        "offered    by way of terminal; written whole to the terminal of the running program\n",
+        "read       by coder\n",
+        "archived   by coder\n",
+        "\nnot held   it is read\n",
+        "\ncoder has ended: ",
+        "\n# What happened: ",
     ] {
-        assert!(shown.contains(key), "no {key:?} in:\n{shown}");
+        let Some((_, after)) = rest.split_once(key) else {
+            panic!("no {key:?} in:\n{rest}\nof:\n{shown}");
+        };
+        rest = after;
     }
+    let long = shown.lines().find(|l| l.starts_with("# ") && l.len() > 78);
+    assert_eq!(long, None);
+    assert!(
+        begun.elapsed() < Duration::from_secs(60),
+        "it takes too long"
+    );
     assert!(!shown.contains('\u{1b}'), "{shown}");
     assert!(is_empty(&temp), "the temporary home is still there");
     assert!(is_empty(&ph.user()), "something was left in HOME");
@@ -76,10 +106,11 @@ fn a_signal_ends_it_and_leaves_nothing_behind() {
         assert!(is_empty(&temp), "the temporary home is still there");
         until_so("the end of all", || stage.processes().is_empty());
     };
-    check(Signal::INT, "human$ ph send coder");
-    check(Signal::TERM, "human$ ph run --name reviewer");
-    check(Signal::INT, "The message is typed into");
-    check(Signal::HUP, "human$ ph peek coder");
+    check(Signal::INT, "$ ph send coder");
+    check(Signal::TERM, "$ ph run --name reviewer");
+    check(Signal::INT, "$ ph why");
+    check(Signal::INT, "$ ph send coder --priority interrupt");
+    check(Signal::HUP, "$ ph answer reviewer");
 }
 
 #[test]

@@ -12,6 +12,7 @@
 
 mod attach;
 mod bare;
+mod delivery;
 mod fanout;
 mod hundred;
 mod memory;
@@ -37,8 +38,9 @@ fn main() {
     // One part of it can be asked for by name; cargo adds a flag of its own.
     let wanted = words.iter().find(|word| !word.starts_with('-'));
     type Part = (&'static str, fn(&mut Table, &mut Stage));
-    let parts: [Part; 7] = [
+    let parts: [Part; 8] = [
         ("send", send::measure),
+        ("delivery", delivery::measure),
         ("output", output::measure),
         ("attach", attach::measure),
         ("rpc", rpc::measure),

@@ -70,7 +70,12 @@ impl Stage {
 
     /// Starts a session of this name.
     pub(crate) fn session(&mut self, name: &str) -> Player {
-        let (starting, cue) = self.starting(name);
+        self.session_as(name, "generic")
+    }
+
+    /// The same, with what is known of its program by another name.
+    pub(crate) fn session_as(&mut self, name: &str, harness: &str) -> Player {
+        let (starting, cue) = self.starting_as(name, harness);
         let started = starting.wait_with_output().unwrap();
         assert!(started.status.success(), "{started:?}");
         cue.player()
@@ -78,8 +83,14 @@ impl Stage {
 
     /// The same, without waiting for it.
     pub(crate) fn starting(&mut self, name: &str) -> (Child, Cue) {
+        self.starting_as(name, "generic")
+    }
+
+    fn starting_as(&mut self, name: &str, harness: &str) -> (Child, Cue) {
         let (script, cue) = self.script();
-        let mut command = self.ph(&["run", "--detach", "--name", name, "--socket"]);
+        let args = ["run", "--detach", "--name", name, "--harness", harness];
+        let mut command = self.ph(&args);
+        command.arg("--socket");
         let child = command
             .arg(self.socket(name))
             .arg("--")
@@ -134,6 +145,11 @@ impl Cue {
 pub(crate) struct Player(Connection);
 
 impl Player {
+    /// The next that it says.
+    pub(crate) fn said(&mut self) -> &[u8] {
+        self.0.line()
+    }
+
     /// Tells it, and does not wait.
     pub(crate) fn begin(&mut self, what: &str) {
         self.0.write(format!("{what}\n").as_bytes());

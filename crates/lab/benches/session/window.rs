@@ -88,7 +88,11 @@ impl Window {
     }
 
     pub(crate) fn type_key(&self, key: u8) {
-        assert_eq!(rustix::io::write(self.pty(), &[key]), Ok(1));
+        self.type_text(&[key]);
+    }
+
+    pub(crate) fn type_text(&self, text: &[u8]) {
+        assert_eq!(rustix::io::write(self.pty(), text), Ok(text.len()));
     }
 }
 

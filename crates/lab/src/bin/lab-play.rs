@@ -6,6 +6,8 @@
 //! - `screen MARK`: a screen full of text, whose last line is the mark
 //! - `echo`: gives back every key at once, from now on
 //! - `swallow`: takes every key and shows none, from now on
+//! - `hear`: the same, and says `enter` for what comes and ends with Enter, else `text`
+//! - `title TEXT`: says this in its title
 //!
 //! It ends when whoever tells it is gone.
 
@@ -31,8 +33,16 @@ fn main() -> Result<(), Box<dyn Error>> {
             ["lines", bytes, mark] => lines(bytes.parse()?, mark)?,
             ["redraws", bytes, mark] => redraws(bytes.parse()?, mark)?,
             ["screen", mark] => screen(mark)?,
-            ["echo"] => keys(true)?,
-            ["swallow"] => keys(false)?,
+            ["echo"] => keys(show)?,
+            ["swallow"] => keys(|_| Ok(()))?,
+            ["hear"] => {
+                let mut teller = stream.try_clone()?;
+                keys(move |typed| {
+                    let is_enter = typed.ends_with(b"\r");
+                    teller.write_all(if is_enter { b"enter\n" } else { b"text\n" })
+                })?;
+            }
+            ["title", title] => show(format!("\x1b]0;{title}\x07").as_bytes())?,
             _ => return Err(format!("not understood: {line}").into()),
         }
         stream.write_all(b"done\n")?;
@@ -96,8 +106,16 @@ fn screen(mark: &str) -> Result<(), Box<dyn Error>> {
     write(0, |_| {}, &format!("{text}\x1b[0m{mark}"))
 }
 
-/// Takes every key as it comes.
-fn keys(give_back: bool) -> Result<(), Box<dyn Error>> {
+fn show(bytes: &[u8]) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(bytes)?;
+    out.flush()
+}
+
+/// Takes every key as it comes, and does this with it.
+fn keys(
+    mut each: impl FnMut(&[u8]) -> std::io::Result<()> + Send + 'static,
+) -> Result<(), Box<dyn Error>> {
     let stdin = std::io::stdin();
     let mut modes = tcgetattr(&stdin)?;
     modes.make_raw();
@@ -107,12 +125,7 @@ fn keys(give_back: bool) -> Result<(), Box<dyn Error>> {
         loop {
             match stdin.lock().read(&mut buffer)? {
                 0 => return Ok(()),
-                count if give_back => {
-                    let mut out = std::io::stdout().lock();
-                    out.write_all(&buffer[..count])?;
-                    out.flush()?;
-                }
-                _ => {}
+                count => each(&buffer[..count])?,
             }
         }
     });

@@ -1,69 +1,43 @@
+mod stage;
+
 use crate::attach::die_of;
-use crate::config::SETTINGS;
 use crate::context::Said;
-use crate::output::Output;
 use crate::report::{Code, Report, Result};
-use crate::times;
-use anstyle::AnsiColor;
-use posthaste_core::AgentName;
-use posthaste_store::bell::Ear;
-use posthaste_store::{Home, Journal, Listing, Patience};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use stage::Stage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
-/// Show a small exchange between a person and two agents, in a temporary home
+/// Show a person and two agents at work, in a temporary home
 ///
 /// Runs the real commands, prints each with its output, and leaves nothing behind. The agents are
-/// two small scripts, each in a real terminal of its own.
+/// two small scripts, each in a real terminal of its own: one is busy, the other asks for a
+/// permission.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph demo")]
 pub(super) struct Args {}
 
-/// Stand-ins for coding agents, with nothing to install.
+/// Stand-ins for coding agents, with nothing to install, and what ph must know of them.
 const CODER: &str = include_str!("../../../lab/agents/coder.sh");
 const REVIEWER: &str = include_str!("../../../lab/agents/reviewer.sh");
-/// How long the agents may take for their part.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// How often it is looked whether somebody wants this to end.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
-
-/// One command of the demo, run as the person or as an agent.
-struct Stage<'a> {
-    out: Output,
-    ph: &'a Path,
-    home: &'a Path,
-    /// The signal that asked for an end; zero before one does.
-    asked_to_end: Arc<AtomicUsize>,
-}
+const HARNESS: &str = include_str!("../../../lab/agents/demo.toml");
 
 pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
-    let ph = std::env::current_exe()
-        .map_err(|error| Report::storage(format!("cannot find ph itself: {error}")))?;
     let asked_to_end = listen()?;
     let home = tempfile::Builder::new()
         .prefix("posthaste-demo-")
         .tempdir()
         .map_err(|error| Report::storage(format!("cannot make a temporary home: {error}")))?;
-    let mut stage = Stage {
-        out: Output::new(super::help::color(said)),
-        ph: &ph,
-        home: home.path(),
-        asked_to_end,
-    };
+    let mut stage = Stage::new(said, home.path(), asked_to_end.clone())?;
     let played = play(&mut stage);
     // However it went, nothing of it stays.
     for agent in ["coder", "reviewer"] {
         stage.quietly(&["stop", "--kill", agent]);
     }
-    let signal = stage.asked_to_end.load(Ordering::Relaxed);
-    let flushed = stage.out.flush();
+    let flushed = stage.end();
+    let signal = asked_to_end.load(Ordering::Relaxed);
     if let Ok(signal @ 1..) = i32::try_from(signal) {
         drop(home);
         die_of(signal);
@@ -85,163 +59,122 @@ fn listen() -> Result<Arc<AtomicUsize>> {
 }
 
 fn play(stage: &mut Stage<'_>) -> Result<()> {
-    stage.say("A person writes to an agent. Nothing runs yet: the inbox exists all the same.")?;
-    let sent = stage.run(
-        "human",
-        &[
-            "send",
-            "coder",
-            "--subject",
-            "login",
-            "Please fix the login page.",
-        ],
+    let wish = before_anybody_runs(stage)?;
+    agents_start(stage, &wish)?;
+    let later = priorities(stage)?;
+    question(stage)?;
+    answer(stage, &wish, &later)
+}
+
+/// Gives back the id of what the person wants.
+fn before_anybody_runs(stage: &mut Stage<'_>) -> Result<String> {
+    stage.say(
+        "1. A person writes to an agent. Nothing runs yet: the message is on disk before its \
+         sender hears its id, and waits in the inbox.",
     )?;
-    let id8 = sent.get(..8).unwrap_or(&sent).to_owned();
-    stage.run("human", &["why", &id8])?;
-    stage.say("Two agents start, each in a terminal of its own that no window holds open.")?;
+    let wish = stage.ph(&[
+        "send",
+        "coder",
+        "--subject",
+        "login",
+        "Please fix the login page.",
+    ])?;
+    stage.ph(&["why", &wish])?;
+    Ok(wish)
+}
+
+fn agents_start(stage: &mut Stage<'_>, wish: &str) -> Result<()> {
+    stage.say(
+        "2. Two agents start, each in a terminal of its own that no window holds open. They are \
+         small scripts. A manifest says how to tell when such an agent is ready, works, rests or \
+         asks; one of your own is all that a new kind of agent needs.",
+    )?;
+    stage.file("harness/demo.toml", HARNESS)?;
     stage.agent("coder", CODER)?;
     stage.agent("reviewer", REVIEWER)?;
+    // The coder says so once it has begun.
+    stage.until_read(wish)
+}
+
+/// Gives back the id of what waited for the coder to rest.
+fn priorities(stage: &mut Stage<'_>) -> Result<String> {
     stage.say(
-        "The message is typed into the coder's terminal once it is ready; the coder asks the \
-         reviewer, the reviewer answers, and the coder writes back to the person.",
+        "3. The message was typed into the coder's terminal as soon as that was ready, and the \
+         coder works on it. What is not urgent waits until it rests; ph says why it waits, since \
+         when, and on what evidence.",
     )?;
-    let answer = stage.answer()?;
-    stage.run("human", &["ls"])?;
-    stage.say("What the two terminals show.")?;
-    stage.run("human", &["peek", "coder"])?;
-    stage.run("human", &["peek", "reviewer"])?;
+    let later = stage.ph(&[
+        "send",
+        "coder",
+        "--priority",
+        "idle",
+        "Later: tidy the changelog.",
+    ])?;
+    stage.ph(&["why", &later])?;
+    stage.ph(&["ls"])?;
+    stage.say("A normal message reaches it in the middle of its work.")?;
+    let now = stage.ph(&[
+        "send",
+        "coder",
+        "The form is in login.html.",
+        "--wait",
+        "offered",
+    ])?;
+    stage.until_read(&now)?;
     stage.say(
-        "The person reads the answer, and sees how far each message is proven to have come.",
+        "An interrupt stops it first: its key is pressed, ph waits until the coder rests, and \
+         only then types.",
     )?;
-    stage.run("human", &["read", &answer])?;
-    stage.run("human", &["thread", &id8])?;
-    stage.run("human", &["show", &id8])?;
-    stage.say("An agent that hangs or is killed loses nothing; here they are simply ended.")?;
-    stage.run("human", &["stop", "coder"])?;
-    stage.run("human", &["stop", "reviewer"])?;
-    stage.run("human", &["log"])?;
+    stage.ph(&[
+        "send",
+        "coder",
+        "--priority",
+        "interrupt",
+        "Stop: only the timeout is wrong.",
+        "--wait",
+        "offered",
+    ])?;
+    stage.until_read(&later)?;
+    stage.say("Then it rests, and what was not urgent comes too. Its terminal shows it all.")?;
+    stage.ph(&["peek", "coder"])?;
+    Ok(later)
+}
+
+fn question(stage: &mut Stage<'_>) -> Result<()> {
+    stage.until_blocked("reviewer")?;
     stage.say(
-        "What happened: each message was in the journal, synced, before its sender was answered; it was \
-         typed into its agent's terminal when that was ready, and its receipt says so and no more. The \
-         temporary home is removed now. Next: ph run, ph send, ph attach, ph help.",
+        "4. The coder has asked the reviewer, and the reviewer asks for a permission. Anything \
+         typed now could grant it, Enter most of all: messages wait.",
+    )?;
+    stage.ph(&["peek", "reviewer"])?;
+    let held = stage.ph(&["send", "reviewer", "Mind the error messages, too."])?;
+    stage.ph(&["why", &held])?;
+    stage.say("The person answers the question; then the message goes in.")?;
+    stage.ph(&["answer", "reviewer", "y", "--wait", "offered"])?;
+    stage.until_read(&held)?;
+    stage.ph(&["peek", "reviewer"])?;
+    Ok(())
+}
+
+fn answer(stage: &mut Stage<'_>, wish: &str, later: &str) -> Result<()> {
+    let answer = stage.until_answered()?;
+    stage.until_ended(wish)?;
+    stage.say("5. The coder has the review, and has written back to the person.")?;
+    stage.ph(&["read", &answer])?;
+    stage.say(
+        "Every message has its receipts, which say only what is proven: 'offered' is written \
+         whole to a running program's terminal; 'read' and 'archived' are the coder's own deeds.",
+    )?;
+    stage.ph(&["show", wish])?;
+    stage.ph(&["why", later])?;
+    stage.say("The agents are ended. Had they been killed, nothing would be lost.")?;
+    stage.ph(&["stop", "coder"])?;
+    stage.ph(&["stop", "reviewer"])?;
+    stage.say("All of it stands in the journal.")?;
+    stage.ph(&["log"])?;
+    stage.say(
+        "What happened: no message was lost, doubled or typed at the wrong moment, and each wait \
+         had a reason that you could ask for. The temporary home is removed now. Next: ph run, \
+         ph send, ph attach, ph help.",
     )
-}
-
-impl Stage<'_> {
-    fn say(&mut self, text: &str) -> Result<()> {
-        let style = AnsiColor::Green.on_default().bold();
-        self.out.line(format!("\n{style}# {text}{style:#}"))
-    }
-
-    /// Starts an agent in the background.
-    fn agent(&mut self, name: &str, script: &str) -> Result<()> {
-        let path = self.home.join(format!("{name}.sh"));
-        std::fs::write(&path, script).map_err(|error| {
-            Report::storage(format!("cannot write {}: {error}", path.display()))
-        })?;
-        let path = path.to_string_lossy().into_owned();
-        self.run(
-            "human",
-            &["run", "--name", name, "--detach", "--", "sh", &path],
-        )?;
-        Ok(())
-    }
-
-    /// Waits for the answer to the person, and gives back its id.
-    fn answer(&mut self) -> Result<String> {
-        let deadline = Instant::now() + PATIENCE;
-        let mut journal = Journal::open(Home::at(self.home), Patience::DEFAULT)?;
-        let ear = Ear::on(journal.home(), Some(&AgentName::human()))?;
-        loop {
-            let unread = journal.inbox(&AgentName::human(), Listing::Unread, times::now())?;
-            if let Some(letter) = unread.first() {
-                return Ok(letter.message.id.id8());
-            }
-            if Instant::now() > deadline {
-                return Err(Report::storage("the demo's agents did not answer in time"));
-            }
-            self.go_on()?;
-            ear.wait(LOOK_AGAIN);
-        }
-    }
-
-    fn command(&self, who: &str, args: &[&str]) -> Command {
-        let mut command = Command::new(self.ph);
-        command
-            .args(args)
-            .env("PH_HOME", self.home)
-            // The agents call it by its name; and their sockets are to be found in one place.
-            .env("PATH", with_ph_first(self.ph))
-            .env_remove("XDG_RUNTIME_DIR")
-            // The user's own settings are none of the demo's.
-            .env("XDG_CONFIG_HOME", self.home)
-            .env_remove("PH_AGENT")
-            // What is typed at the terminal is for us: a command that is cut off could leave
-            // something behind.
-            .process_group(0)
-            .stdin(Stdio::null());
-        for setting in &SETTINGS {
-            command.env_remove(setting.env);
-        }
-        if who != "human" {
-            command.env("PH_AGENT", who);
-        }
-        command
-    }
-
-    /// Fails where somebody wants this to end.
-    fn go_on(&self) -> Result<()> {
-        match self.asked_to_end.load(Ordering::Relaxed) {
-            0 => Ok(()),
-            signal => Err(Report::refused(format!("ended by signal {signal}"))),
-        }
-    }
-
-    /// Runs `ph` without a word.
-    fn quietly(&self, args: &[&str]) {
-        let _ = self.command("human", args).output();
-    }
-
-    /// Runs `ph` for real, shows the command and what it printed, and gives back its output.
-    fn run(&mut self, who: &str, args: &[&str]) -> Result<String> {
-        self.go_on()?;
-        let style = AnsiColor::Cyan.on_default();
-        let words: Vec<_> = args.iter().map(|word| quoted(word)).collect();
-        self.out
-            .line(format!("{style}{who}$ ph {}{style:#}", words.join(" ")))?;
-        self.out.flush()?;
-        let done = self
-            .command(who, args)
-            .output()
-            .map_err(|error| Report::storage(format!("cannot run ph: {error}")))?;
-        let shown = String::from_utf8_lossy(&done.stdout);
-        self.out.text(&shown)?;
-        self.out.text(String::from_utf8_lossy(&done.stderr))?;
-        if done.status.success() {
-            Ok(shown.trim().to_owned())
-        } else {
-            Err(Report::storage(format!(
-                "'ph {}' failed in the demo: {}",
-                words.join(" "),
-                done.status
-            )))
-        }
-    }
-}
-
-/// The directories to look for commands in, with the one that holds `ph` first.
-fn with_ph_first(ph: &Path) -> std::ffi::OsString {
-    let before = std::env::var_os("PATH").unwrap_or_default();
-    let dirs = ph.parent().map(Path::to_owned).into_iter();
-    std::env::join_paths(dirs.chain(std::env::split_paths(&before))).unwrap_or(before)
-}
-
-/// A word as one would type it in a shell.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ',');
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
-    }
 }

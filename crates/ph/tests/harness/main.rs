@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod answers;
 mod drafts;
 mod files;
 mod questions;

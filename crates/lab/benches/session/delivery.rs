@@ -1,0 +1,167 @@
+//! How soon a message stands in its agent's terminal: after its commit where nothing holds it, and
+//! else after what lets it go. The program says over a socket what it was typed; a bare terminal,
+//! written to directly, says it the same way.
+
+use super::bare::Pty;
+use super::stage::{Connection, Player, Stage};
+use posthaste_core::{AgentName, Evidence, Priority};
+use posthaste_lab::bench::{BODY, Goal, Table, Unit, middle};
+use posthaste_wire::method::{Pause, Resume, Send, Subscribe};
+use posthaste_wire::param::Events;
+use posthaste_wire::topic::Interest;
+use std::time::Instant;
+
+const ROUNDS: usize = 100;
+const WARM_UP: usize = 10;
+/// What is promised, in seconds.
+const AFTER_COMMIT: f64 = 0.001;
+const AFTER_RELEASE: f64 = 0.005;
+
+/// Says in its title what it does; rests soon after a message, because it does nothing with it.
+const HARNESS: &str = r#"
+name = "bench"
+description = "A program that is written to"
+
+[activity]
+silence = "100ms"
+
+[activity.title]
+working = ['^busy$']
+idle = ['^calm$']
+"#;
+
+pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
+    let dir = stage.dir().join(".config/posthaste/harness");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("bench.toml"), HARNESS).unwrap();
+    let mut pty = Pty::start(stage);
+    pty.player.play("hear");
+    let mut agent = Agent::start(stage);
+    let mut measure = |what: &str, limit: f64, deliver: fn(&mut Agent) -> f64| {
+        let [mut ours, mut bare] = [const { Vec::new() }; 2];
+        for round in 0..ROUNDS + WARM_UP {
+            let took = deliver(&mut agent);
+            agent.settle();
+            let limit = written(&mut pty);
+            if round >= WARM_UP {
+                ours.push(took);
+                bare.push(limit);
+            }
+        }
+        let none = &Goal::None;
+        table.turns(
+            &format!("{what}, against a bare write"),
+            Unit::Seconds,
+            &ours,
+            &bare,
+            none,
+        );
+        let (most, ours) = (Goal::AtMost(1.0), middle(ours));
+        table.fixed(
+            "  the same, against the promise",
+            Unit::Seconds,
+            ours,
+            limit,
+            &most,
+        );
+    };
+    measure("committed to the terminal", AFTER_COMMIT, committed);
+    measure("unpaused to the terminal", AFTER_RELEASE, unpaused);
+    measure("at rest to the terminal", AFTER_RELEASE, at_rest);
+}
+
+/// How long a text takes into a terminal without anything of ours.
+fn written(pty: &mut Pty) -> f64 {
+    let begun = Instant::now();
+    pty.window.type_text(&BODY.as_bytes()[..300]);
+    assert_eq!(pty.player.said(), b"text\n");
+    begun.elapsed().as_secs_f64()
+}
+
+/// A session, a connection to it, and another that hears what its agent does.
+struct Agent {
+    player: Player,
+    connection: Connection,
+    listener: Connection,
+}
+
+impl Agent {
+    fn start(stage: &mut Stage) -> Self {
+        let mut player = stage.session_as("bot", "bench");
+        player.play("hear");
+        let mut listener = stage.connect("bot");
+        listener.call(&Subscribe {
+            events: Events(vec![Interest::Message, Interest::StateChange]),
+        });
+        let mut agent = Self {
+            connection: stage.connect("bot"),
+            player,
+            listener,
+        };
+        agent.player.play("title calm");
+        agent.until("idle");
+        agent
+    }
+
+    fn send(&mut self, priority: Priority) {
+        self.connection.call(&Send {
+            from: Some(AgentName::human()),
+            from_evidence: Some(Evidence::Default),
+            priority: Some(priority),
+            ..Send::new(&BODY[..300])
+        });
+    }
+
+    /// Waits for the text, whatever else is said before.
+    fn until_typed(&mut self) {
+        while self.player.said() != b"text\n" {}
+    }
+
+    fn until(&mut self, activity: &str) {
+        self.until_told(&format!("\"activity\":\"{activity}\""));
+    }
+
+    /// Sends what is held, and waits until the session knows of it.
+    fn send_held(&mut self, priority: Priority) {
+        self.send(priority);
+        self.until_told("\"receipt\":\"stored\"");
+    }
+
+    fn until_told(&mut self, wanted: &str) {
+        while memchr::memmem::find(self.listener.line(), wanted.as_bytes()).is_none() {}
+    }
+
+    /// After a message: until it is submitted, and the agent at rest.
+    fn settle(&mut self) {
+        while self.player.said() != b"enter\n" {}
+        self.until("idle");
+    }
+}
+
+/// From the answer to its sender on, which comes after the commit.
+fn committed(agent: &mut Agent) -> f64 {
+    agent.send(Priority::Normal);
+    let begun = Instant::now();
+    agent.until_typed();
+    begun.elapsed().as_secs_f64()
+}
+
+fn unpaused(agent: &mut Agent) -> f64 {
+    agent.connection.call(&Pause {});
+    agent.send_held(Priority::Normal);
+    let begun = Instant::now();
+    agent.connection.call(&Resume {});
+    agent.until_typed();
+    begun.elapsed().as_secs_f64()
+}
+
+/// From before the program says that it rests.
+fn at_rest(agent: &mut Agent) -> f64 {
+    agent.player.play("title busy");
+    agent.until("working");
+    agent.send_held(Priority::Idle);
+    let begun = Instant::now();
+    agent.player.begin("title calm");
+    agent.until_typed();
+    begun.elapsed().as_secs_f64()
+}

@@ -1,0 +1,118 @@
+//! Answers to a program's question, by `ph answer` and `ph send --raw`: to that question, and to
+//! nothing else.
+
+use crate::common::stage::{Stage, until_so};
+use crate::tui::{LAB, Tui, teach};
+
+/// Fits the lab's agent that prints what it is handed.
+const ASKS: &str = r#"
+name = "asks"
+description = "The lab's agent that logs every byte"
+commands = ["lab-agent"]
+
+[activity]
+silence = "300ms"
+
+[[dialog]]
+name = "permission"
+pattern = 'May I (?<what>.+)\?'
+"#;
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+#[test]
+fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
+    let stage = Stage::new();
+    teach(&stage, "asks", ASKS);
+    let agent = stage.agent("bot", "--raw");
+    stage.until_activity("bot", "idle");
+    agent.say("May I run it?");
+    stage.until_activity("bot", "blocked");
+    assert_eq!(stage.status("bot")["blocked_on"], "permission: run it");
+    let normal = stage.send("bot normal");
+    stage.until_rule(&normal, "blocked");
+    // The agent may be slow to read, and then sees both strokes at once; its question stays until
+    // we take it away.
+    until_so("y, and Enter by itself after it", || {
+        let before = agent.reads().len();
+        let done = stage.run("answer bot y --wait offered --timeout 30s");
+        assert_eq!((done.code, done.err().as_str()), (0, ""));
+        let id = done.out().trim().to_owned();
+        let shown = stage.show(&id);
+        let says = shown["receipts"][2]["evidence"].as_str().expect("a text");
+        assert!(says.ends_with("in answer to: permission: run it"), "{says}");
+        until_so("Enter", || agent.heard().ends_with(b"\r"));
+        let reads = &agent.reads()[before..];
+        let heard: Vec<u8> = reads.iter().flat_map(|r| r.bytes.clone()).collect();
+        assert_eq!(heard, b"y\r", "no header, no Ctrl+C");
+        matches!(reads, [y, enter] if enter.micros - y.micros >= 45_000)
+    });
+    assert_eq!(stage.receipts(&normal), ["stored"]);
+    agent.say(CLEAR);
+    stage.until_receipt(&normal, "offered");
+    agent.until_heard("] normal\r");
+    assert!(!agent.heard().contains(&3));
+    // The key dismisses the question; nothing is typed before it is gone.
+    agent.say("May I stop it?");
+    stage.until_activity("bot", "blocked");
+    let urgent = stage.send("bot --priority interrupt now");
+    agent.until_heard("\x03");
+    assert!(agent.heard().ends_with(b"\x03"));
+    assert_eq!(stage.receipts(&urgent), ["stored"]);
+    agent.say(CLEAR);
+    stage.until_receipt(&urgent, "offered");
+    let header = format!("\x03[URGENT ph message from: human id: {}", &urgent[..8]);
+    agent.until_heard(&format!("{header}] now\r"));
+}
+
+#[test]
+fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste", "--work"]);
+    let check = |line: &str| {
+        let facts = stage.facts();
+        let done = stage.run(line);
+        done.fails(4, "bot: the program waits for no answer");
+        let hint = "hint: 'ph peek bot' shows what it shows; 'ph send bot' leaves a message";
+        assert!(done.err().contains(hint), "{}", done.err());
+        assert_eq!(stage.facts(), facts, "{line}");
+    };
+    check("answer bot y");
+    check("answer bot y --wait offered --timeout 1s");
+    check("send bot --raw y");
+    // Nor while it works.
+    let id = stage.send("bot hello");
+    stage.until_receipt(&id, "offered");
+    tui.until_noted("turn");
+    stage.until_activity("bot", "working");
+    check("answer bot y");
+    assert_eq!(tui.log(), [Tui::turn(&id, "hello")]);
+}
+
+#[test]
+fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste"]);
+    for (order, verb) in [
+        ("answer", "answer bot y"),
+        ("answer\nask pay", "send bot --raw y"),
+    ] {
+        stage.run("pause bot").ok();
+        tui.order("ask remove it");
+        stage.until_activity("bot", "blocked");
+        let id = stage.run(verb).ok().trim().to_owned();
+        stage.until_rule(&id, "paused");
+        // It goes, or another comes in its place, before the answer could be typed.
+        tui.order(order);
+        stage.until_receipt(&id, "failed");
+        let why = stage.run(&format!("why {id}")).ok();
+        let says = "not held   it is failed: the question that it was to answer is gone\n";
+        assert!(why.starts_with(says), "{why}");
+        stage.run("unpause bot").ok();
+    }
+    tui.order("answer");
+    let next = stage.send("bot next");
+    stage.until_receipt(&next, "offered");
+    assert_eq!(tui.until_noted("turn"), [Tui::turn(&next, "next")]);
+}
