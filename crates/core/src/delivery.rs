@@ -154,6 +154,7 @@ impl Desk {
             Rule::Exited => "the program has exited",
             Rule::Starting => "the program is starting",
             Rule::Paused => "delivery is paused",
+            Rule::Draft if self.drafting.left.is_some() => hold::LEFT,
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
             Rule::Parked => "a message stands in the input box and waits for its Enter",
@@ -285,6 +286,7 @@ impl Desk {
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
             Event::Stroked => return self.stroked(now),
+            Event::Unpressed => self.unpressed(),
             Event::Resumed => self.resumed(now),
             Event::WriteFailed(why) => return self.cut_off(now, &why),
         }
@@ -373,6 +375,13 @@ impl Desk {
                 Activity::Starting | Activity::Working | Activity::Blocked(_) | Activity::Exited,
                 _,
             ) => self.record(flight),
+        }
+    }
+
+    /// A key that found no room was not pressed; its time comes again.
+    fn unpressed(&mut self) {
+        if let Phase::Breaking { keys, .. } = &mut self.phase {
+            *keys = keys.saturating_sub(1);
         }
     }
 

@@ -43,10 +43,11 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         ReceiptState::Offering => Why::Held(Hold {
             rule: "offering",
             since: last_step(letter),
-            reason: "its offer has begun, and no session says how that ended".to_owned(),
+            reason: "its offer has begun, and the journal does not have its end yet".to_owned(),
             evidence: "the journal has 'offering' and no 'offered'".to_owned(),
             release: format!(
-                "the next session of {} offers it again, marked as a repeat",
+                "its session says how that ended; where it is gone, the next session of {} offers \
+                 it again, marked as a repeat",
                 message.to
             ),
         }),
@@ -115,6 +116,20 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
     }
 }
 
+/// What holds a message whose session runs and does not answer: what it knows, nobody else does.
+pub fn silent(letter: &Letter, now: Timestamp) -> Hold {
+    let to = &letter.message.to;
+    not_before(letter, now).unwrap_or_else(|| Hold {
+        rule: "silent-session",
+        since: due(letter),
+        reason: format!("the session of {to} runs and does not answer"),
+        evidence: "it holds its lock and did not answer just now".to_owned(),
+        release: format!(
+            "the session goes on, or is ended ('ph stop {to}') and started again ('ph restart {to}')"
+        ),
+    })
+}
+
 /// Since when it could have been delivered.
 pub(crate) fn due(letter: &Letter) -> Timestamp {
     let message = &letter.message;
@@ -176,7 +191,8 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
         reason: format!("no session of {to} has offered it; it waits in the inbox"),
         evidence: no_offer(letter).to_owned(),
         release: format!(
-            "a session of {to} is started ('ph run'), or {to} asks for its mail ('ph inbox', 'ph check --inject')"
+            "a session of {to} is started ('ph run --name {to} COMMAND', or 'ph restart {to}' where \
+             it has run), or {to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"
         ),
     }
 }
@@ -255,6 +271,26 @@ mod tests {
         };
         let evidence = "every offer of it was taken back before anything was written";
         assert_eq!((hold.rule, &*hold.evidence), ("no-session", evidence));
+    }
+
+    #[test]
+    fn a_session_that_does_not_answer_is_no_session_that_is_not_there() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let check = |not_before: Option<i64>, steps: &[Step], want: &str| {
+            let mut message = message(1, "alice", "bob");
+            message.envelope.not_before = not_before.map(|s| Timestamp::from_second(s).unwrap());
+            let letter = with_steps(&message, steps);
+            let got = match why_live(&letter, now, Some(silent(&letter, now))) {
+                Why::Held(hold) => hold.rule,
+                Why::Arrived { state, .. } => state.as_str(),
+            };
+            assert_eq!(got, want, "{not_before:?} {steps:?}");
+        };
+        check(None, &[], "silent-session");
+        check(Some(2_000), &[], "not-before");
+        check(None, &[Step::Offering], "silent-session");
+        check(None, &[Step::Shown], "shown");
+        check(None, &[Step::Read], "read");
     }
 
     #[test]

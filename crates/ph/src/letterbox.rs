@@ -3,10 +3,11 @@
 use crate::context::Context;
 use crate::output::note;
 use crate::report::{Report, Result};
-use crate::session::client::{Client, PATIENT};
+use crate::session::client::{Client, NoAnswer, UNHURRIED};
+use crate::session::roll;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text};
+use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text, why};
 use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
 use posthaste_wire::{self as wire, method};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -235,9 +236,18 @@ pub(crate) fn why(context: &Context, letter: &Letter) -> wire::Why {
     let question = method::Why {
         id: letter.message.id.into(),
     };
-    Client::of(&context.home, &letter.message.to)
-        .and_then(|mut session| session.call(&question, PATIENT).ok())
-        .unwrap_or_else(|| wire::Why::new(letter, context.now))
+    let (to, now) = (&letter.message.to, context.now);
+    let session = Client::of(&context.home, to);
+    match session.map(|mut session| session.call(&question, UNHURRIED)) {
+        Some(Ok(why)) => why,
+        Some(Err(NoAnswer::Refused(_))) => wire::Why::new(letter, now),
+        Some(Err(NoAnswer::Silence)) | None => {
+            match roll::is_silent(&context.home, context.config.patience, to, now) {
+                Ok(true) => wire::Why::live(letter, now, Some(why::silent(letter, now))),
+                Ok(false) | Err(_) => wire::Why::new(letter, now),
+            }
+        }
+    }
 }
 
 pub(crate) fn post(journal: &mut Journal, job: Job) -> Result<Vec<Posted>> {

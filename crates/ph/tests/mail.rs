@@ -547,7 +547,7 @@ fn why_a_message_waits() {
     rule       no-session
     since      [time]
     evidence   the journal has no offer for it
-    release    a session of bob is started ('ph run'), or bob asks for its mail ('ph inbox', 'ph check --inject')
+    release    a session of bob is started ('ph run --name bob COMMAND', or 'ph restart bob' where it has run), or bob asks for its mail ('ph inbox', 'ph read', 'ph check --inject')
     $ ph why [id2]
     held       it lies in the person's inbox and has not been read
     rule       unread
@@ -555,7 +555,7 @@ fn why_a_message_waits() {
     evidence   the journal has no 'read' for it
     release    'ph read [id2]'
     $ ph why [id1] --json
-    {"id":"[id1]","receipt":"stored","held":true,"rule":"no-session","reason":"no session of bob has offered it; it waits in the inbox","since":"[time]","evidence":"the journal has no offer for it","release":"a session of bob is started ('ph run'), or bob asks for its mail ('ph inbox', 'ph check --inject')","reply":null}
+    {"id":"[id1]","receipt":"stored","held":true,"rule":"no-session","reason":"no session of bob has offered it; it waits in the inbox","since":"[time]","evidence":"the journal has no offer for it","release":"a session of bob is started ('ph run --name bob COMMAND', or 'ph restart bob' where it has run), or bob asks for its mail ('ph inbox', 'ph read', 'ph check --inject')","reply":null}
     $ ph read [id1] --body
     hi$ ph why [id1]
     not held   it is read

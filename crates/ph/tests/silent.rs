@@ -249,3 +249,84 @@ fn what_a_slow_session_has_stored_is_sent_and_no_repeat() {
     let count = stage.run("count bot --json").json();
     assert_eq!(count["total"], 2);
 }
+
+/// What was refused is not done later, and what is said of a session that hangs is true and helps.
+#[test]
+fn what_one_that_hangs_was_asked_for_is_not_typed_when_it_goes_on() {
+    let stage = Stage::new();
+    let agent = stage.agent("bot", "--raw");
+    stage.until_activity("bot", "idle");
+    stage.run("pause bot").ok();
+    let held = stage.send("bot before");
+    stage.run("unpause bot").ok();
+    stage.until_receipt(&held, "offered");
+    stage.run("pause bot").ok();
+    let held = stage.send("bot held");
+    let pid = stage.pid("bot");
+    kill(pid, Signal::STOP);
+    let spawn = |line: &str| stage.call(&stage.words(line)).spawn();
+    let (nudge, answer) = (spawn("nudge bot forget-me"), spawn("answer bot not-this"));
+    let (pause, why) = (spawn("pause bot"), spawn(&format!("why {held} --json")));
+
+    let paused = Done::of(pause);
+    paused.fails(5, "bot: the session does not answer");
+    assert!(
+        paused.err().contains("hint: 'ph stop bot' ends it"),
+        "{}",
+        paused.err()
+    );
+    let nudged = Done::of(nudge);
+    assert_eq!(
+        (nudged.code, nudged.out().as_str()),
+        (1, "not nudged: the session does not answer\n")
+    );
+    let why = Done::of(why).json();
+    let said = |name: &str| why[name].as_str().unwrap_or("").to_owned();
+    assert_eq!(said("rule"), "silent-session");
+    assert_eq!(
+        said("reason"),
+        "the session of bot runs and does not answer"
+    );
+    assert!(said("release").contains("'ph stop bot'"), "{why}");
+    let answered = Done::of(answer);
+    answered.fails(5, "the session of bot does not answer");
+
+    kill(pid, Signal::CONT);
+    stage.run("unpause bot").ok();
+    stage.until_receipt(&held, "offered");
+    let last = stage.send("bot the-last");
+    stage.until_receipt(&last, "offered");
+    agent.until_heard("the-last\r");
+    let heard = agent.heard_text();
+    assert!(!heard.contains("forget-me"), "{heard}");
+    assert!(!heard.contains("not-this"), "{heard}");
+}
+
+/// An answer is as old as its sender's word, not as its arrival.
+#[test]
+fn what_was_asked_for_long_ago_is_not_typed() {
+    let stage = Stage::new();
+    let agent = stage.agent("bot", "--raw");
+    stage.until_activity("bot", "idle");
+    let long_ago = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(60);
+    let nudge = json!({"text": "too-late", "asked_at": long_ago});
+    let reason = "it was asked for too long ago, and whoever did has given up";
+    assert_eq!(
+        stage.rpc("bot", "nudge", &nudge),
+        json!({"status": "held", "reason": reason})
+    );
+    let raw = json!({"body": "too-late", "raw": true, "asked_at": long_ago});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "send", "params": raw});
+    let refused = stage.ask("bot", &call);
+    assert_eq!(refused["error"]["message"], format!("bot: {reason}"));
+    // Mail is not: it waits as long as it has to.
+    let mail = json!({"body": "in-time", "asked_at": long_ago});
+    stage.rpc("bot", "send", &mail);
+    agent.until_heard("in-time\r");
+    assert!(!agent.heard_text().contains("too-late"));
+    let fresh = jiff::Timestamp::now() - jiff::SignedDuration::from_secs(1);
+    let raw = json!({"body": "just-now", "raw": true, "asked_at": fresh});
+    let sent = stage.rpc("bot", "send", &raw);
+    assert_eq!(sent["created_at"], json!(fresh));
+    agent.until_heard("just-now\r");
+}

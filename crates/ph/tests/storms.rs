@@ -159,7 +159,10 @@ fn what_comes_without_measure_is_cut_however_many_send_it() {
     let says = format!(
         "message {id} was stored and is not delivered: a storm between agents: alice has written to bob 20 times in a minute, and 20 are allowed (mail.max_rate)"
     );
-    assert!(cut[0].err().contains(&says), "{}", cut[0].err());
+    let hint = format!("hint: 'ph show {}' tells what led to it", &id[..8]);
+    for says in [says, hint] {
+        assert!(cut[0].err().contains(&says), "{}", cut[0].err());
+    }
     assert_eq!(told["receipt"], "failed");
     assert_eq!(stage.run("count bob --json").json()["unread"], 20);
     assert_eq!(all(&stage, "bob").len(), 30, "all of them are kept");

@@ -13,6 +13,7 @@ use posthaste_core::{AgentName, Evidence, IdPrefix, MessageId, Priority};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
+use std::time::Duration;
 
 /// A row of the table, from its parameters' side.
 pub trait Method: Serialize {
@@ -90,6 +91,10 @@ macro_rules! methods {
 
         /// A call that was understood.
         #[derive(Debug, Clone, PartialEq, Eq)]
+        #[expect(
+            clippy::large_enum_variant,
+            reason = "a call is read, carried out and gone; few are there at once"
+        )]
         pub enum Call {
             $($Method($Method),)*
         }
@@ -112,6 +117,10 @@ macro_rules! methods {
         }
     };
 }
+
+/// For how long after it was asked for something is typed that is not to be typed later. A session
+/// that could not answer by then leaves it: whoever asked is told that it was not done.
+pub const GOOD_FOR: Duration = Duration::from_secs(3);
 
 /// Parameters that are no object count as none, as in the original.
 fn object<'a>(
@@ -172,6 +181,8 @@ methods! {
         allow_self: bool,
         /// The body's bytes as they are, then Enter.
         raw: bool,
+        /// Of a raw one: when its sender asked, see [`GOOD_FOR`]. It is as old as that.
+        asked_at: Option<Timestamp>,
     } -> Sent;
 
     /// Everything about a message.
@@ -189,7 +200,11 @@ methods! {
     "mark_read" MarkRead { ids: Vec<IdPrefix>, } -> Marked;
 
     /// Text without a message: not stored, not retried.
-    "nudge" Nudge { text: Keys, } -> Nudged;
+    "nudge" Nudge {
+        text: Keys,
+        /// When its sender asked, see [`GOOD_FOR`].
+        asked_at: Option<Timestamp>,
+    } -> Nudged;
 
     /// Asks the script that keeps the mail now, where one does.
     "check_mail" CheckMail {} -> Noted;
@@ -240,6 +255,7 @@ impl Send {
             closes: None,
             allow_self: false,
             raw: false,
+            asked_at: None,
         }
     }
 }

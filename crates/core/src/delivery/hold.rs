@@ -11,6 +11,8 @@ use std::time::Duration;
 
 /// A message that is on its way for so long is held up.
 const LONG: Duration = Duration::from_secs(1);
+pub(super) const LEFT: &str =
+    "what was written before stands in the input box, and Enter did not submit it";
 
 /// What can hold a message back on the session's side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -258,11 +260,7 @@ impl Desk {
                 judged.evidence,
                 format!("a session of {} is started again", letter.message.to),
             ),
-            Rule::Starting => (
-                "the program is starting, and what is written to it now may be lost".to_owned(),
-                judged.evidence,
-                self.judge.release(),
-            ),
+            Rule::Starting => self.starting_says(judged.evidence, letter),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
                 self.pauses_say(|by| by.evidence().to_owned(), "; "),
@@ -299,12 +297,29 @@ impl Desk {
         }
     }
 
+    /// What is said of a start; a question that comes this early is what it waits for.
+    fn starting_says(&self, evidence: String, letter: &Letter) -> (String, String, String) {
+        let ready = self.judge.release();
+        let Some(dialog) = &self.dialog else {
+            let lost = "the program is starting, and what is written to it now may be lost";
+            return (lost.to_owned(), evidence, ready);
+        };
+        let what = text::one_line(&dialog.what, 80);
+        (
+            format!("the program is starting, and waits for an answer ({what})"),
+            evidence,
+            format!(
+                "the question is answered ('ph answer {} TEXT'), and then {ready}",
+                letter.message.to
+            ),
+        )
+    }
+
     /// What is said of a draft; not what stands in it, which is the person's.
     fn draft_says(&self, set_aside: &str) -> (String, String, String) {
         if self.drafting.left.is_some() {
             return (
-                "what was written before stands in the input box, and Enter did not submit it"
-                    .to_owned(),
+                LEFT.to_owned(),
                 "the screen shows it there".to_owned(),
                 "a person submits or clears it".to_owned(),
             );

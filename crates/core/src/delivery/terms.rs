@@ -95,6 +95,8 @@ pub enum Event {
     Wrote,
     /// An [`Effect::Enter`] is.
     Entered,
+    /// Of an [`Effect::Key`]: so much waits to be typed that it found no room.
+    Unpressed,
     /// An [`Effect::Strokes`] is.
     Stroked,
     /// Of an [`Effect::Resume`]: the keyboard is ours again. Else [`Event::Barred`] is told.

@@ -530,6 +530,36 @@ fn an_interrupt_presses_its_key_and_waits() {
 }
 
 #[test]
+fn a_key_that_found_no_room_does_not_count() {
+    let mut desk = working();
+    let urgent = [letter(1, Priority::Interrupt)];
+    let evidence = |desk: &Desk, at| {
+        let hold = desk.hold(ms(at), &urgent[0], &urgent);
+        hold.expect("it is held").evidence
+    };
+    desk.act(ms(3_000), &urgent);
+    assert_eq!(
+        evidence(&desk, 3_000),
+        "the interrupt key was pressed 1 time(s)"
+    );
+    assert_eq!(said(&desk.on(ms(3_000), Event::Unpressed)), "");
+    assert_eq!(
+        evidence(&desk, 3_000),
+        "the interrupt key was pressed 0 time(s)"
+    );
+    // Its time comes again, and not sooner.
+    for at in (3_500..8_000).step_by(1_000) {
+        assert_eq!(said(&desk.on(ms(at), Event::Output)), "");
+    }
+    let pressed = said(&desk.on(ms(8_000), Event::Tick));
+    assert!(pressed.starts_with("key"), "{pressed}");
+    assert_eq!(
+        evidence(&desk, 8_000),
+        "the interrupt key was pressed 1 time(s)"
+    );
+}
+
+#[test]
 fn an_interrupt_dismisses_a_question_or_is_held() {
     use Doing::{Act, Hear};
     let pending = [letter(1, Priority::Interrupt), raw(2)];

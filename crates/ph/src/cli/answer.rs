@@ -4,15 +4,21 @@ use super::send::{self, Answer, new_id};
 use super::wait::WaitArgs;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::session::client::{Client, NoAnswer, PATIENT};
+use crate::session::client::{Client, NoAnswer};
 use posthaste_core::{AgentName, Draft, Priority};
-use posthaste_wire::method;
+use posthaste_wire::method::{self, GOOD_FOR};
+use std::time::Duration;
+
+/// For all else that a session does with an answer before it says so.
+const MOMENT: Duration = Duration::from_secs(1);
 
 /// Answer a question that an agent's program asks, such as for a permission
 ///
-/// The text goes to its terminal as it is, then Enter: without a header, and without looking at
-/// what it is typed into. Refused where it is known that no question stands open, and where the
-/// agent does not run. The same as 'ph send --raw'.
+/// The text goes to its terminal as it is, without a header, then Enter. Where the program's
+/// questions are known, it answers the one that stands open, and Enter is pressed only while that
+/// one still does. Of a program of which nothing is known, it is typed into whatever is there.
+/// Refused where it is known that no question stands open, and where the agent does not run. The
+/// same as 'ph send --raw'.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -59,7 +65,9 @@ pub(super) fn hand_over(
         ))
         .hint(format!("'ph send {name}' leaves a message")));
     };
-    client.call(send, PATIENT).map_err(|error| match error {
+    // Longer than the session would begin with it, and than its journal may take.
+    let patience = GOOD_FOR + context.config.patience.0 + MOMENT;
+    client.call(send, patience).map_err(|error| match error {
         NoAnswer::Refused(failure) => Report::refused(failure.message).hint(format!(
             "'ph peek {name}' shows what it shows; 'ph send {name}' leaves a message"
         )),

@@ -2,11 +2,11 @@ use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::session::client::{Client, NoAnswer, PATIENT};
+use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_wire::Activity;
-use posthaste_wire::method::{self, Nudged};
+use posthaste_wire::method::{self, GOOD_FOR, Nudged};
 use posthaste_wire::param::Keys;
 use serde::Serialize;
 
@@ -90,11 +90,13 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
 pub(super) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<Option<String>> {
     let nudge = method::Nudge {
         text: Keys(text.to_owned()),
+        asked_at: Some(crate::times::now()),
     };
     let Some(mut client) = Client::of(&context.home, name) else {
         return Ok(Some(silence(context, name)));
     };
-    match client.call(&nudge, PATIENT) {
+    // Longer than the session would begin with it: what was not answered is not typed later.
+    match client.call(&nudge, GOOD_FOR + UNHURRIED) {
         Ok(Nudged::Nudged) => Ok(None),
         Ok(Nudged::Held { reason }) => Ok(Some(reason)),
         Err(NoAnswer::Silence) => Ok(Some(silence(context, name))),
@@ -104,6 +106,9 @@ pub(super) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<O
 
 /// Why nobody answers: one that has ended may still be on its way out.
 fn silence(context: &Context, name: &AgentName) -> String {
+    if status::is_silent(context, name) {
+        return SILENT.to_owned();
+    }
     match status::find(context, name) {
         Ok(session) if session.activity != Activity::Exited => SILENT.to_owned(),
         Ok(_) | Err(_) => format!("{name} does not run"),

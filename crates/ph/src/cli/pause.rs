@@ -4,7 +4,7 @@ use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::session::client::{Client, NoAnswer, PATIENT};
+use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_wire::method::{self, Method, Paused};
@@ -87,7 +87,7 @@ fn ask<M: Method<Answer = Paused>>(
     name: &AgentName,
     question: &M,
 ) -> Result<Paused> {
-    let answer = Client::of(&context.home, name).map(|mut client| client.call(question, PATIENT));
+    let answer = Client::of(&context.home, name).map(|mut client| client.call(question, UNHURRIED));
     match answer {
         Some(Ok(paused)) => Ok(paused),
         Some(Err(NoAnswer::Refused(failure))) => Err(Report::refused(failure.message)),
@@ -97,9 +97,17 @@ fn ask<M: Method<Answer = Paused>>(
 
 /// Why nobody answers: one that never ran, one that has ended, or one that hangs.
 fn silence(context: &Context, name: &AgentName) -> Report {
+    let hangs = || {
+        Report::storage(format!("{name}: {SILENT}")).hint(format!(
+            "'ph stop {name}' ends it; should it go on, 'ph status {name}' says whether it is paused"
+        ))
+    };
+    if status::is_silent(context, name) {
+        return hangs();
+    }
     match status::find(context, name) {
         Err(report) => report,
-        Ok(session) if session.socket.is_some() => Report::storage(format!("{name}: {SILENT}")),
+        Ok(session) if session.socket.is_some() => hangs(),
         Ok(_) => Report::refused(format!("no session of {name} is running")).hint(format!(
             "its mail waits in any case; 'ph restart {name}' starts it again"
         )),

@@ -273,16 +273,16 @@ fn undelivered(sent: &[Done]) -> Result<()> {
     let failed = sent.iter().filter_map(|sent| {
         let why = sent.failed.as_ref()?;
         let id = sent.id;
-        Some(format!(
-            "message {id} was stored and is not delivered: {why}"
-        ))
+        let said = format!("message {id} was stored and is not delivered: {why}");
+        Some((id, said))
     });
-    let failed: Vec<String> = failed.collect();
+    let failed: Vec<_> = failed.collect();
     match failed.split_last() {
         None => Ok(()),
         Some((last, others)) => {
-            others.iter().for_each(note);
-            Err(Report::refused(last).hint("'ph show' tells what led to it"))
+            others.iter().for_each(|(_, said)| note(said));
+            let (id, said) = last;
+            Err(Report::refused(said).hint(format!("'ph show {}' tells what led to it", id.id8())))
         }
     }
 }
@@ -343,6 +343,7 @@ fn call(draft: &Draft, body: &str) -> method::Send {
         closes: draft.closes.map(IdPrefix::from),
         allow_self: draft.allow_self,
         raw: draft.raw,
+        asked_at: draft.raw.then(crate::times::now),
         ..method::Send::new(body)
     }
 }

@@ -63,6 +63,12 @@ pub(super) fn find(context: &Context, name: &AgentName) -> Result<Session> {
     roll::latest(&context.home, patience, name, context.now)?.ok_or_else(|| never_ran(name))
 }
 
+/// Whether a session lives that has not answered just now. It is not asked again.
+pub(super) fn is_silent(context: &Context, name: &AgentName) -> bool {
+    let patience = context.config.patience;
+    roll::is_silent(&context.home, patience, name, context.now).unwrap_or(false)
+}
+
 pub(super) fn never_ran(name: &AgentName) -> Report {
     Report::not_found(format!("{name} has never run"))
         .hint(format!("'ph run --name {name} COMMAND' starts it"))

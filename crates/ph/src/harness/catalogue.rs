@@ -10,8 +10,10 @@ use etcetera::BaseStrategy;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
 use posthaste_store::Home;
+use rustix::fs::OFlags;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Works for any command.
@@ -58,13 +60,16 @@ impl Catalogue {
         let mut catalogue = Self::built_in();
         let user = etcetera::choose_base_strategy().ok();
         if let Some(dir) = user.map(|dirs| dirs.config_dir().join("posthaste/harness")) {
-            catalogue.add(&dir, OpenOptions::new().read(true))?;
+            catalogue.add(
+                &dir,
+                at_once(OpenOptions::new().read(true), OFlags::empty()),
+            )?;
         }
         let own = home.path().join("harness");
         if own.symlink_metadata().is_ok() {
             believe(home.path())?;
             believe(&own)?;
-            catalogue.add(&own, private_file().read(true))?;
+            catalogue.add(&own, at_once(private_file().read(true), OFlags::NOFOLLOW))?;
         }
         Ok(catalogue)
     }
@@ -183,6 +188,11 @@ fn believe(dir: &Path) -> Result<()> {
             "if it is yours, and no link, make it private: chmod 700 {shown}"
         )),
     )
+}
+
+/// Opens what is no file without waiting for somebody at its other end; then it is told.
+fn at_once(options: &mut OpenOptions, flags: OFlags) -> &OpenOptions {
+    options.custom_flags((flags | OFlags::NONBLOCK).bits().cast_signed())
 }
 
 fn read(path: &Path, options: &OpenOptions) -> Result<String> {

@@ -29,6 +29,8 @@ use tokio::sync::watch;
 
 /// How long a program that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
+/// What ends it where we are killed: nobody comes after us who would.
+const ORPHANED: Signal = Signal::KILL;
 /// How much is read before the rest gets its turn.
 const PIECE: usize = 64 << 10;
 
@@ -79,7 +81,7 @@ pub(crate) fn run(
             start: &harness.start,
         };
         let files = rustix::process::getrlimit(Resource::Nofile);
-        let (pty, child) = child::spawn(launch, &told, files)?;
+        let (pty, child) = child::spawn(launch, &told, files, ORPHANED)?;
         let mut trial = Trial::new(Arc::new(harness), launch, pty);
         trial.watch(child, limit, tell).await
     })

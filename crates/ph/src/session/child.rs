@@ -50,11 +50,13 @@ impl Told<'_> {
     }
 }
 
-/// Starts the program; the answer's file descriptor is its terminal's other side.
+/// Starts the program; the answer's file descriptor is its terminal's other side. It gets the
+/// signal where we are killed.
 pub(crate) fn spawn(
     launch: &Launch,
     told: &Told<'_>,
     files: Rlimit,
+    orphaned: Signal,
 ) -> Result<(AsyncFd<OwnedFd>, Child)> {
     let [program, args @ ..] = launch.command.as_slice() else {
         return Err(Report::usage("no command was given"));
@@ -81,7 +83,7 @@ pub(crate) fn spawn(
         .env("PH_HOME", told.home.path())
         .env("PH_SOCKET", told.socket);
     // SAFETY: only async-signal-safe calls: signal(2), prctl(2), setrlimit(2).
-    let command = unsafe { command.pre_exec(move || before_exec(files)) };
+    let command = unsafe { command.pre_exec(move || before_exec(files, orphaned)) };
     let child = command
         .spawn(pts)
         .map_err(|error| not_started(program, launch, &error))?;
@@ -96,7 +98,7 @@ pub(crate) fn watched(fd: OwnedFd, interest: Interest) -> std::io::Result<AsyncF
     fd.map_err(Into::into)
 }
 
-fn before_exec(files: Rlimit) -> std::io::Result<()> {
+fn before_exec(files: Rlimit, orphaned: Signal) -> std::io::Result<()> {
     for ignored in [
         libc::SIGHUP,
         libc::SIGINT,
@@ -110,7 +112,9 @@ fn before_exec(files: Rlimit) -> std::io::Result<()> {
     }
     // So that nothing outlives a session that was killed.
     #[cfg(target_os = "linux")]
-    rustix::process::set_parent_process_death_signal(Some(Signal::HUP))?;
+    rustix::process::set_parent_process_death_signal(Some(orphaned))?;
+    #[cfg(not(target_os = "linux"))]
+    let _ = orphaned;
     rustix::process::setrlimit(Resource::Nofile, files)?;
     Ok(())
 }

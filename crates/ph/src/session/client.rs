@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 
 /// How long a live session may take to answer before a sender goes its own way.
 pub(crate) const PROMPT: Duration = Duration::from_millis(100);
+/// How long a session may take for what it does at once, unless it hangs.
+pub(crate) const UNHURRIED: Duration = Duration::from_secs(5);
 /// How long a question that nothing else can answer may take.
 pub(crate) const PATIENT: Duration = Duration::from_secs(10);
 

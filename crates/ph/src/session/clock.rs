@@ -3,7 +3,12 @@
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use posthaste_core::Timestamp;
+use posthaste_wire::method::GOOD_FOR;
 use std::sync::LazyLock;
+use std::time::Duration;
+
+/// What is said of something that was asked for too long ago.
+pub(crate) const TOO_LATE: &str = "it was asked for too long ago, and whoever did has given up";
 
 /// Read once: a session does not move between zones.
 static ZONE: LazyLock<TimeZone> = LazyLock::new(TimeZone::system);
@@ -23,4 +28,11 @@ pub(crate) fn local_now() -> String {
 
 pub(crate) fn local_text(time: Timestamp) -> String {
     local(time).strftime("%Y-%m-%dT%H:%M:%S%.6f").to_string()
+}
+
+/// Whether whoever asked at this time has given up by now.
+pub(crate) fn is_too_late(asked_at: Option<Timestamp>) -> bool {
+    let age = |at| Duration::try_from(crate::times::now().duration_since(at));
+    // From a time to come only where the clock was set back: then nobody knows.
+    asked_at.is_some_and(|at| age(at).is_ok_and(|age| age > GOOD_FOR))
 }

@@ -181,8 +181,13 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
             sink.outcome::<method::MarkRead>(mark_read(shared, mark.ids).await);
         }
         Call::Nudge(nudge) => {
-            let text = nudge.text.0;
-            shared.wish(Wish::Nudge { text, sink }).await;
+            let (text, asked_at) = (nudge.text.0, nudge.asked_at);
+            let wish = Wish::Nudge {
+                text,
+                asked_at,
+                sink,
+            };
+            shared.wish(wish).await;
         }
         Call::CheckMail(_) => {
             shared.round.notify_one();

@@ -4,14 +4,16 @@
 //! keyboard is taken before an offer is recorded and kept until it is written whole, so that no
 //! person's key falls into it.
 
+use super::clerk::Wish;
 use super::keyboard::{Drafts, HasDraft, Lease};
-use super::{Shared, log};
+use super::{Shared, clock, log};
 use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::turn::{self, Entry, Input};
-use posthaste_core::{Letter, MessageId, owed, text};
+use posthaste_core::{Letter, MessageId, Timestamp, owed, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 /// How an offer to the terminal is called in receipts.
@@ -236,8 +238,11 @@ fn render(shared: &Shared, letters: &[Letter], input: Input) -> Result<Vec<u8>, 
 pub(crate) struct Submission {
     pub(crate) enter: Vec<u8>,
     pub(crate) delay: Duration,
-    /// Whether the screen can show a question, so that it is looked at before Enter.
+    /// Whether the screen can show a question, so that it is looked at before the first key and
+    /// before Enter.
     pub(crate) looks: bool,
+    /// When whoever waits for it asked.
+    pub(crate) asked_at: Option<Timestamp>,
 }
 
 /// Types a line that is no message. Nothing of it is kept: where it cannot be typed soon, it is not
@@ -247,15 +252,15 @@ pub(crate) async fn nudge(
     said: &str,
     submission: Submission,
 ) -> Result<(), String> {
-    let deaf = |_| "the program does not read its input".to_owned();
     let lease = timeout(PATIENCE, shared.keyboard.lease(Drafts::Kept))
         .await
-        .map_err(deaf)?;
+        .map_err(|_| "something else is still being typed, or has not been read".to_owned())?;
     let lease = match lease {
         Some(Ok(lease)) => lease,
         Some(Err(HasDraft)) => return Err("a person is typing".to_owned()),
         None => return Err(GONE.to_owned()),
     };
+    look_again(&shared, &submission).await?;
     let line = text::one_line(said, NUDGE).into_bytes();
     // A line that is half written is brought to its end, also where nobody waits for that any more.
     let typing = tokio::task::spawn_local(async move {
@@ -272,8 +277,30 @@ pub(crate) async fn nudge(
         }
         lease.write(submission.enter).await.map_err(gone)
     });
-    match timeout(PATIENCE, typing).await.map_err(deaf)? {
-        Ok(typed) => typed,
+    match timeout(PATIENCE, typing).await {
+        Ok(Ok(typed)) => typed,
+        Ok(Err(_)) => Err(GONE.to_owned()),
+        Err(_) => Err("the program does not read its input".to_owned()),
+    }
+}
+
+/// The rules once more, before the first key: until the keyboard was free, a question may have
+/// opened, and a text stayed in the input box.
+async fn look_again(shared: &Shared, submission: &Submission) -> Result<(), String> {
+    let seen = if submission.looks {
+        Some(shared.terminal.look().await.ok_or(GONE)?)
+    } else {
+        None
+    };
+    let (tell, told) = oneshot::channel();
+    let tell = Box::new(move |reason| {
+        let _ = tell.send(reason);
+    });
+    shared.wish(Wish::Nudgeable { seen, tell }).await;
+    match told.await {
+        Ok(None) if clock::is_too_late(submission.asked_at) => Err(clock::TOO_LATE.to_owned()),
+        Ok(None) => Ok(()),
+        Ok(Some(reason)) => Err(reason),
         Err(_) => Err(GONE.to_owned()),
     }
 }

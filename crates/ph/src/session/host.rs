@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
-use tokio::task::LocalSet;
+use tokio::task::{JoinHandle, LocalSet};
 use uuid::Uuid;
 
 /// How many lines of scrollback are kept in memory; the recording has the rest.
@@ -44,6 +44,8 @@ pub(crate) const RECORDING_STEM: &str = "output";
 const RECORDING: u64 = 8 << 20;
 /// How many wishes may wait for the owner of the state; who comes when it is full waits.
 const WISHES: usize = 256;
+/// What a program hears where its session is killed; the next session ends one that stays.
+const ORPHANED: Signal = Signal::HUP;
 /// How long connections may take for what they are still owed when the session ends.
 const FAREWELL: Duration = Duration::from_secs(1);
 
@@ -144,7 +146,7 @@ async fn run(orders: Orders) -> Result<()> {
     let me = std::process::id();
     let began = process::started(me).unwrap_or_default();
     let _parent = Birth::note(&home, &launch.name, me, began)?;
-    let (pty, child) = child::spawn(launch, &told, files)?;
+    let (pty, child) = child::spawn(launch, &told, files, ORPHANED)?;
     let record = record_of(&orders, &child, socket);
     let started_at = record.started_at;
     let started = Started {
@@ -306,10 +308,7 @@ impl Running {
         let (draft, drafted) = watch::channel(Typing::default());
         let harness = self.harness.clone();
         let (sight, sighted) = Sight::new(harness.clone());
-        let mut screen = Screen::new(size, SCROLLBACK);
-        if let Some(osc) = &harness.activity.osc {
-            screen.listen(osc.number);
-        }
+        let screen = screen(&harness, size);
         let (keyboard, typing) = Keyboard::new(pty.clone(), draft);
         tokio::task::spawn_local(typing);
         let (quiet, drained) = oneshot::channel();
@@ -347,11 +346,7 @@ impl Running {
             interactive: is_interactive,
             ended: how_ended,
         });
-        let mut doors = Vec::new();
-        for socket in std::mem::take(&mut self.sockets) {
-            let accepting = listen::keep(socket, shared.clone());
-            doors.push(tokio::task::spawn_local(accepting));
-        }
+        let doors = self.open_doors(&shared);
         let carrier = self.carrier(&shared, &record);
         let clerk = Clerk::new(Outset {
             shared: shared.clone(),
@@ -372,26 +367,17 @@ impl Running {
         // Who asks from here on is told that it ends, and finds how in the journal.
         drop(wished);
         let _ = ended.send(Some(how.to_string()));
-        if audience == Audience::Expected {
-            let come = async {
-                while shared.viewers.get() == 0 {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-            };
-            let _ = tokio::time::timeout(FAREWELL, come).await;
-        }
-        // Nobody new gets in; who is here gets what is theirs.
-        for door in doors {
-            door.abort();
-            let _ = door.await;
-        }
-        hub.close();
-        let farewell = async {
-            while hub.count() > 0 || !terminal.is_unwatched().await {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        let _ = tokio::time::timeout(FAREWELL, farewell).await;
+        farewell(&shared, doors, audience).await;
+    }
+
+    /// Lets in whoever comes to its sockets.
+    fn open_doors(&mut self, shared: &Rc<Shared>) -> Vec<JoinHandle<()>> {
+        let sockets = std::mem::take(&mut self.sockets).into_iter();
+        let doors = sockets.map(|socket| {
+            let accepting = listen::keep(socket, shared.clone());
+            tokio::task::spawn_local(accepting)
+        });
+        doors.collect()
     }
 
     /// Who carries the mail, where a script keeps it.
@@ -422,6 +408,37 @@ impl Running {
             Ok(_) => {}
             Err(error) => log::line(format!("the end could not be recorded: {error}")),
         }
+    }
+}
+
+/// Nobody new gets in; who is here, or is about to come, gets what is theirs.
+async fn farewell(shared: &Shared, doors: Vec<JoinHandle<()>>, audience: Audience) {
+    if audience == Audience::Expected {
+        let come = until(async || shared.viewers.get() > 0);
+        let _ = tokio::time::timeout(FAREWELL, come).await;
+    }
+    for door in doors {
+        door.abort();
+        let _ = door.await;
+    }
+    let (hub, terminal) = (&shared.hub, &shared.terminal);
+    hub.close();
+    let gone = until(async || hub.count() == 0 && terminal.is_unwatched().await);
+    let _ = tokio::time::timeout(FAREWELL, gone).await;
+}
+
+fn screen(harness: &Manifest, size: Size) -> Screen {
+    let mut screen = Screen::new(size, SCROLLBACK);
+    if let Some(osc) = &harness.activity.osc {
+        screen.listen(osc.number);
+    }
+    screen
+}
+
+/// Looks now and then until it is so; whoever waits says for how long.
+async fn until(is_so: impl AsyncFn() -> bool) {
+    while !is_so().await {
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }
 

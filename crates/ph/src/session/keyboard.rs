@@ -160,9 +160,10 @@ impl Keyboard {
         Some(granted.map(|()| Lease { strokes }))
     }
 
-    /// Types if there is room.
-    pub(crate) fn try_type_in(&self, typed: Typed) {
-        let _ = self.queue.try_send(Waiting { typed, _room: None });
+    /// Types if there is room; says whether there was.
+    pub(crate) fn try_type_in(&self, typed: Typed) -> bool {
+        let waiting = Waiting { typed, _room: None };
+        self.queue.try_send(waiting).is_ok()
     }
 }
 

@@ -1,12 +1,14 @@
 //! Mail that comes in over the socket: on disk before its sender is answered.
 
-use super::Shared;
 use super::clerk::Wish;
 use super::dispatch::{denial, failure};
 use super::peer::{Look, Peer};
+use super::{Shared, clock};
 use jiff::SignedDuration;
 use posthaste_core::why::{self, Why};
-use posthaste_core::{AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, owed};
+use posthaste_core::{
+    AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, owed,
+};
 use posthaste_store::{Done, Error, Job, Posted, files};
 use posthaste_wire::method::{Send, Sent};
 use posthaste_wire::rpc::Failure;
@@ -51,7 +53,7 @@ fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String
 /// Instructions from the person, as a message.
 pub(crate) async fn from_the_person(shared: &Shared, text: String) -> Result<(), Failure> {
     let draft = draft(shared, AgentName::human(), Evidence::Flag, text);
-    store(shared, draft).await.map(drop)
+    store(shared, draft, crate::times::now()).await.map(drop)
 }
 
 pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sent, Failure> {
@@ -61,7 +63,14 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
     draft.to = send.to.unwrap_or(draft.to);
     draft.subject = send.subject;
     draft.priority = send.priority.unwrap_or(Priority::Normal);
+    let mut created_at = crate::times::now();
     if send.raw {
+        if clock::is_too_late(send.asked_at) {
+            let why = format!("{}: {}", draft.to, clock::TOO_LATE);
+            return Err(Failure::invalid_params(why));
+        }
+        // It is meant for a question that stood there when it was asked for.
+        created_at = send.asked_at.map_or(created_at, |at| at.min(created_at));
         answerable(shared, &draft.to).await?;
         draft.priority = Priority::Interrupt;
     }
@@ -78,7 +87,7 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
     if let Some(prefix) = send.closes {
         draft.closes = Some(find(shared, prefix).await?);
     }
-    let posted = store(shared, draft).await?;
+    let posted = store(shared, draft, created_at).await?;
     let letter = &posted.letter;
     let body = match &letter.message.envelope.body {
         Body::Inline(text) => text.clone(),
@@ -146,7 +155,7 @@ pub(crate) async fn plain(
     }
     // Whether an agent may write to itself is for its own command to ask; here it has.
     draft.allow_self = true;
-    let letter = store(shared, draft).await?.letter;
+    let letter = store(shared, draft, crate::times::now()).await?.letter;
     match why::why(&letter, crate::times::now()) {
         // In this dialect what is stored and will never arrive is refused; 'ph show' has it.
         Why::Arrived {
@@ -181,9 +190,9 @@ async fn closes(
     }
 }
 
-async fn store(shared: &Shared, draft: Draft) -> Result<Posted, Failure> {
+async fn store(shared: &Shared, draft: Draft, now: Timestamp) -> Result<Posted, Failure> {
     let job = Job::Post {
-        now: crate::times::now(),
+        now,
         drafts: vec![draft],
     };
     let answer = shared.books.commit(job).await;

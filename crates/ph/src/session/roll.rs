@@ -55,6 +55,23 @@ pub(crate) fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<
     Ok(sessions)
 }
 
+/// Whether a session lives that has not answered just now.
+pub(crate) fn is_silent(
+    home: &Home,
+    patience: Patience,
+    name: &AgentName,
+    now: Timestamp,
+) -> Result<bool> {
+    let place = Place::of(home, name);
+    match place.record() {
+        Some(record) if place.is_held()? => {
+            let session = silent(home, patience, &record, now)?;
+            Ok(session.is_some())
+        }
+        Some(_) | None => Ok(false),
+    }
+}
+
 /// One session that lives now.
 fn live(
     home: &Home,

@@ -210,17 +210,18 @@ impl Stage {
 
     /// Says one line to a session's socket; gives back the line that it answers with.
     pub(crate) fn ask(&self, name: &str, line: &Value) -> Value {
+        self.begin(name, line).answer()
+    }
+
+    /// Says one line to a session's socket, and does not wait for the answer.
+    pub(crate) fn begin(&self, name: &str, line: &Value) -> Asked {
         let socket = self.home().join("sockets").join(format!("{name}.sock"));
         let mut stream = UnixStream::connect(socket).expect("a session that listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a time");
         stream
             .write_all(format!("{line}\n").as_bytes())
             .expect("a session that reads");
-        let mut answer = String::new();
-        BufReader::new(stream)
-            .read_line(&mut answer)
-            .expect("an answer");
-        serde_json::from_str(&answer).expect("JSON")
+        Asked(stream)
     }
 
     pub(crate) fn rpc(&self, name: &str, method: &str, params: &Value) -> Value {
@@ -255,6 +256,19 @@ impl Stage {
                 stat(pid).is_none_or(|stat| stat.state != 'Z')
             });
         }
+    }
+}
+
+/// A question to a session that has not been answered.
+pub(crate) struct Asked(UnixStream);
+
+impl Asked {
+    pub(crate) fn answer(self) -> Value {
+        let mut answer = String::new();
+        BufReader::new(self.0)
+            .read_line(&mut answer)
+            .expect("an answer");
+        serde_json::from_str(&answer).expect("JSON")
     }
 }
 

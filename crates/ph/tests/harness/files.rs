@@ -1,9 +1,10 @@
 //! Manifests as files: found, overridden, wrong; and what `ph harness` says of them.
 
-use crate::common::stage::Stage;
+use crate::common::stage::{Stage, is_alive, number_in, until, until_dead};
 use crate::common::{Done, path_text};
 use crate::tui::{LAB, teach};
 use posthaste_lab::pty::Size;
+use rustix::fs::{FileType, Mode};
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -127,6 +128,30 @@ fn what_is_wrong_is_told_before_anything_starts() {
         .run("harness test good -- no-such-command")
         .fails(2, "no such command");
     assert!(stage.processes().is_empty());
+}
+
+#[test]
+fn what_is_no_file_is_told_and_not_waited_for() {
+    let stage = Stage::new();
+    teach(&stage, "good", &named("good", ""));
+    let pipe = stage.user().join(".config/posthaste/harness/pipe.toml");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).expect("a pipe");
+    let run = |line: &str| {
+        let mut child = stage.call(&stage.words(line)).spawn();
+        until("an answer", || {
+            child.try_wait().expect("it can be waited for")
+        });
+        Done::of(child)
+    };
+    let listed = run("harness ls");
+    assert!(listed.out().contains("not right"), "{}", listed.out());
+    let says = "pipe.toml: it is no file";
+    assert!(listed.err().contains(says), "{}", listed.err());
+    for line in ["harness show pipe", "harness test pipe -- cat"] {
+        run(line).fails(2, says);
+    }
+    // It is nobody else's business.
+    run("run --detach --name bot cat").ok();
 }
 
 #[test]
@@ -272,6 +297,19 @@ fn a_trial_ends_what_it_has_started() {
     let done = stage.call(&args).run();
     assert!(done.out().contains("by us"), "{}", done.out());
     assert!(stage.processes().is_empty());
+    // So it does where it is killed itself.
+    let file = stage.dir().join("pid");
+    let stays = format!(
+        "trap '' HUP TERM; echo $$ > '{}'; while :; do sleep 0.1; done",
+        path_text(&file)
+    );
+    let args = ["harness", "test", "generic", "--", "/bin/sh", "-c", &stays];
+    let mut trial = stage.call(&args).spawn();
+    let program = number_in(&file);
+    assert!(is_alive(program));
+    trial.kill().expect("it runs");
+    trial.wait().expect("it was killed");
+    until_dead(program);
     // So it does where somebody has seen enough.
     let args = ["harness", "test", "generic", "--", "sleep", "1000"];
     let mut trial = stage.terminal_of(&args, Size::USUAL);

@@ -9,6 +9,7 @@ mod common;
 mod answers;
 mod drafts;
 mod files;
+mod nudges;
 mod questions;
 mod signs;
 mod tui;

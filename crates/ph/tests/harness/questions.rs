@@ -163,3 +163,69 @@ fn a_nudge_presses_no_enter_into_a_question() {
     );
     assert!(tui.log().is_empty(), "{:?}", tui.log());
 }
+
+#[test]
+fn a_question_that_comes_before_it_is_ready_is_named() {
+    let stage = Stage::new();
+    let asks = r#"
+name = "asks"
+description = "Asks before it can be written to"
+
+[ready]
+screen = ['^ready']
+
+[[dialog]]
+name = "permission"
+pattern = 'Do you want to (?<what>.+)\?\nyes or no'
+"#;
+    teach(&stage, "asks", asks);
+    let script = "printf 'Do you want to trust this?\\nyes or no\\n'; read -r a; \
+                  printf '\\033[H\\033[2Jready\\n'; exec cat";
+    let head = [
+        "run",
+        "--detach",
+        "--name",
+        "bot",
+        "--harness",
+        "asks",
+        "--",
+    ];
+    let args = [&head[..], &["/bin/sh", "-c", script]].concat();
+    stage.call(&args).run().ok();
+    stage.until_activity("bot", "blocked");
+    let id = stage.send("bot hello");
+    stage.until_rule(&id, "starting");
+    let why = stage.why(&id);
+    assert_eq!(
+        why["reason"],
+        "the program is starting, and waits for an answer (permission: trust this)"
+    );
+    let release = why["release"].as_str().expect("a text");
+    assert!(
+        release.starts_with("the question is answered ('ph answer bot TEXT')"),
+        "{release}"
+    );
+    stage.run("answer bot y").ok();
+    stage.until_receipt(&id, "offered");
+    stage.until_shown("bot", "ready");
+}
+
+#[test]
+fn what_is_being_typed_is_not_called_cut_off() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    Tui::ready(
+        &stage,
+        &["--title", "--paste", "--ask-on-text", "delete all"],
+    );
+    let id = stage.send("bot hello");
+    stage.until_rule(&id, "blocked");
+    let inbox = stage.run("inbox bot --json").json();
+    assert_eq!(
+        (&inbox[0]["receipt"], &inbox[0]["reason"]),
+        (
+            &json!("offering"),
+            &json!("its offer has begun, and the journal does not have its end yet")
+        )
+    );
+}

@@ -154,6 +154,7 @@ fn our_methods_for_mail() {
             closes: Some(prefix("9b0e")),
             allow_self: true,
             raw: true,
+            asked_at: Some(at(0)),
         },
         Call::Send,
         &format!(
@@ -161,7 +162,8 @@ fn our_methods_for_mail() {
                 r#"{{"id":"{}","from":"a","from_evidence":"ancestry","to":"bob","subject":"s","#,
                 r#""body":"two\nlines","priority":"idle-first","reply_to":"3fa8","key":"k","#,
                 r#""ttl_ms":1000,"not_before":"2026-01-23T10:00:00Z","deadline_ms":2000,"#,
-                r#""expects_reply":true,"closes":"9b0e","allow_self":true,"raw":true}}"#
+                r#""expects_reply":true,"closes":"9b0e","allow_self":true,"raw":true,"#,
+                r#""asked_at":"2026-01-23T10:00:00Z"}}"#
             ),
             ID
         ),
@@ -211,14 +213,16 @@ fn our_methods_for_the_session() {
     check(
         method::Nudge {
             text: Keys("now".to_owned()),
+            asked_at: Some(at(0)),
         },
         Call::Nudge,
-        r#"{"text":"now"}"#,
+        r#"{"text":"now","asked_at":"2026-01-23T10:00:00Z"}"#,
         r#"{"status":"nudged"}"#,
     );
     check(
         method::Nudge {
             text: Keys("later".to_owned()),
+            asked_at: None,
         },
         Call::Nudge,
         r#"{"text":"later"}"#,

@@ -6,6 +6,7 @@ use crate::session::clock;
 use crate::session::dispatch::Sink;
 use crate::session::errands;
 use crate::session::viewer::ViewerId;
+use posthaste_core::Timestamp;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Event, PausedBy};
 use posthaste_wire::event::StateChange;
@@ -44,7 +45,17 @@ impl Clerk {
             }
             Wish::Pause { on, sink } => self.pause(on, sink),
             Wish::Interactive { enabled, sink } => self.interact(enabled, sink),
-            Wish::Nudge { text, sink } => self.nudge(text, sink),
+            Wish::Nudge {
+                text,
+                asked_at,
+                sink,
+            } => self.nudge(text, asked_at, sink),
+            Wish::Nudgeable { seen, tell } => {
+                if let Some(sighting) = seen {
+                    self.tell(Event::Seen(sighting));
+                }
+                tell(self.desk.bars_a_nudge());
+            }
             Wish::Answerable(tell) => tell(self.desk.bars_an_answer()),
             Wish::Take(viewer) => self.take(viewer),
             Wish::Release(viewer) => self.release(viewer),
@@ -116,7 +127,11 @@ impl Clerk {
         }
     }
 
-    fn nudge(&mut self, text: String, sink: Sink) {
+    fn nudge(&mut self, text: String, asked_at: Option<Timestamp>, sink: Sink) {
+        if clock::is_too_late(asked_at) {
+            let reason = clock::TOO_LATE.to_owned();
+            return sink.answer::<method::Nudge>(&Nudged::Held { reason });
+        }
         // Whoever is nudged is to look: so do we.
         self.shared.round.notify_one();
         if let Some(reason) = self.desk.bars_a_nudge() {
@@ -127,6 +142,7 @@ impl Clerk {
             enter: self.desk.enter_key().to_vec(),
             delay: self.desk.enter_after(),
             looks: self.desk.looks(),
+            asked_at,
         };
         tokio::task::spawn_local(async move {
             let answer = match errands::nudge(shared, &text, submission).await {
