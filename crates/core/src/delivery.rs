@@ -32,8 +32,6 @@ use phase::{Cargo, Flight, Lane, Phase};
 use std::time::Duration;
 use submit::{Aside, Before};
 
-/// How long an interrupt waits for the agent to be idle, each time.
-const BREAK: Duration = Duration::from_secs(5);
 /// How often the interrupt key is pressed.
 const KEYS: u8 = 3;
 /// How long the journal is left alone after it failed.
@@ -447,8 +445,11 @@ impl Desk {
 
     fn wrote(&mut self, now: Moment) {
         if let Phase::Writing(flight) = &self.phase {
+            let mut flight = flight.clone();
+            let patience = self.manner.harness.submit.seen_within.get();
+            flight.seen_by = Some(now.mono + patience);
             self.phase = Phase::Written {
-                flight: flight.clone(),
+                flight,
                 enter_at: now.mono + self.enter_after(),
             };
         }

@@ -69,16 +69,26 @@ impl Desk {
         }
         self.see(now, dialog);
         // Nobody else can type while a text of ours waits for its Enter.
-        if let (
-            Field::Holds(text),
-            Phase::Written { flight, .. }
-            | Phase::Looking {
-                flight,
-                before: Before::Enter,
-            },
-        ) = (&field, &mut self.phase)
-        {
-            flight.shown = Some(text.clone());
+        let enter_at = now.mono + self.enter_after();
+        match (&field, &mut self.phase) {
+            (
+                Field::Holds(text),
+                Phase::Written {
+                    flight,
+                    enter_at: at,
+                },
+            ) => {
+                flight.shown = Some(text.clone());
+                *at = enter_at.min(*at);
+            }
+            (
+                Field::Holds(text),
+                Phase::Looking {
+                    flight,
+                    before: Before::Enter,
+                },
+            ) => flight.shown = Some(text.clone()),
+            (Field::Holds(_) | Field::Empty | Field::Unseen, _) => {}
         }
         self.drafting.see(now, field);
     }

@@ -57,6 +57,8 @@ pub(super) struct Flight {
     pub(super) answers: Option<String>,
     /// How the input box showed it, where that was seen.
     pub(super) shown: Option<String>,
+    /// Until when Enter waits for it to be seen there.
+    pub(super) seen_by: Option<Duration>,
     pub(super) enters: u8,
     /// The interrupt key was not pressed, because it might have ended the program.
     pub(super) spared: bool,
@@ -82,6 +84,7 @@ impl Flight {
             since,
             answers: None,
             shown: None,
+            seen_by: None,
             enters: 0,
             spared: false,
             was_parked: false,

@@ -142,12 +142,12 @@ impl Desk {
             (Some(_), Some(dismiss)) => dismiss,
             (_, _) => &interrupt.keys,
         };
-        let key = key.bytes().to_vec();
+        let (key, wait) = (key.bytes().to_vec(), interrupt.wait.get());
         self.drafting.interrupted();
         self.phase = Phase::Breaking {
             flight,
             keys,
-            until: now.mono + super::BREAK,
+            until: now.mono + wait,
         };
         vec![Effect::Key(key)]
     }
@@ -195,6 +195,12 @@ impl Desk {
             (Field::Empty, true) => {
                 self.phase = Phase::Writing(flight);
                 return self.lose("a question opened before Enter, and the text is gone since");
+            }
+            // A program that shows a text late would lose this Enter and keep the text.
+            (Field::Empty, false) if flight.seen_by.is_some_and(|by| now.mono < by) => {
+                let enter_at = flight.seen_by.unwrap_or(now.mono);
+                self.phase = Phase::Written { flight, enter_at };
+                return Vec::new();
             }
             // Not on a screen that nobody knows.
             (Field::Unseen, true) if self.sees_drafts() => return self.park(flight),

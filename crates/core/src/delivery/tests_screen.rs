@@ -3,7 +3,7 @@
 use super::tests::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
 use super::*;
 use crate::activity::tests::ms;
-use crate::harness::{Claim, Field, Manifest, Says, Sighting, Source};
+use crate::harness::{Claim, Field, Manifest, Says, Sighting, Source, Wait};
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 use proptest::prelude::*;
@@ -423,6 +423,53 @@ fn a_key_that_would_quit_needs_proof_of_work() {
     play(desk(), &asked);
     // An idle program gets none.
     play(desk(), &[(3_000, Doing::Act(&urgent), "offer 1")]);
+}
+
+#[test]
+fn enter_waits_for_a_text_that_is_shown_late() {
+    let pending = [letter(1, Normal)];
+    let desk = || {
+        let desk = with(|manifest| manifest.submit.seen_within = Wait::millis(2_000));
+        let written = [
+            (3_001, Doing::Act(&pending), "offer 1"),
+            (3_002, recorded(&[1]), "write 1"),
+            hear(3_003, Event::Wrote, ""),
+            hear(3_053, Event::Tick, "look"),
+            looked(3_054, shows(Field::Empty), ""),
+            hear(3_500, Event::Tick, ""),
+        ];
+        play(desk, &written)
+    };
+    let holds = || shows(Field::Holds("[ph message".to_owned()));
+    let late = [
+        seen(4_000, holds(), ""),
+        hear(4_050, Event::Tick, "look"),
+        looked(4_051, holds(), "enter"),
+    ];
+    play(desk(), &late);
+    // One that is never shown gets its Enter all the same.
+    let never = [
+        hear(5_003, Event::Tick, "look"),
+        looked(5_004, shows(Field::Empty), "enter"),
+    ];
+    play(desk(), &never);
+}
+
+#[test]
+fn the_keys_are_pressed_again_when_the_harness_says() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = with(|manifest| {
+        manifest.interrupt.keys = keys("esc");
+        manifest.interrupt.wait = Wait::millis(1_500);
+    });
+    let works = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(&urgent), "key [27]"),
+        hear(4_500, Event::Tick, ""),
+        hear(4_501, Event::Tick, "key [27]"),
+        seen(4_600, claims(Says::Idle), "offer 1"),
+    ];
+    play(desk, &works);
 }
 
 #[test]

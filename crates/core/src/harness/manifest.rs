@@ -257,6 +257,8 @@ pub struct Submit {
     pub enter: Keys,
     /// How long after the text Enter is pressed.
     pub delay: Wait,
+    /// How long Enter waits for the text, where the box still shows none.
+    pub seen_within: Wait,
     /// How often Enter is pressed again where the box still holds the text.
     pub retries: u8,
     pub retry_after: Wait,
@@ -268,6 +270,7 @@ impl Default for Submit {
             paste: Paste::Auto,
             enter: Keys::enter(),
             delay: Wait::millis(50),
+            seen_within: Wait::millis(0),
             retries: 1,
             retry_after: Wait::millis(1_000),
         }
@@ -284,6 +287,8 @@ pub struct Interrupt {
     /// Whether the keys would end a program that does nothing. They are then pressed only where
     /// better evidence than output shows that it works.
     pub quits_when_idle: bool,
+    /// How long it may take to be idle, before the keys are pressed again.
+    pub wait: Wait,
 }
 
 impl Default for Interrupt {
@@ -292,6 +297,7 @@ impl Default for Interrupt {
             keys: Keys::ctrl_c(),
             dismiss: None,
             quits_when_idle: false,
+            wait: Wait::millis(5_000),
         }
     }
 }
@@ -359,6 +365,13 @@ impl Manifest {
             submit: Submit::default(),
             interrupt: Interrupt::default(),
         }
+    }
+
+    /// How a person gets this program, where it is one that the harness is for.
+    pub fn install_of(&self, program: &str) -> Option<&str> {
+        let base = program.rsplit('/').next().unwrap_or(program);
+        let is_known = self.commands.iter().any(|command| command == base);
+        self.install.as_deref().filter(|_| is_known)
     }
 
     /// Whether a screen tells anything about such a program, so that looking at it is worth it.

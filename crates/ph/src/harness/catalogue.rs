@@ -19,7 +19,13 @@ use std::path::{Path, PathBuf};
 /// Works for any command.
 pub(crate) const GENERIC: &str = "generic";
 
-const BUILT_IN: [(&str, &str); 1] = [(GENERIC, include_str!("../../harness/generic.toml"))];
+const BUILT_IN: [(&str, &str); 5] = [
+    ("claude", include_str!("../../harness/claude.toml")),
+    ("codex", include_str!("../../harness/codex.toml")),
+    ("gemini", include_str!("../../harness/gemini.toml")),
+    (GENERIC, include_str!("../../harness/generic.toml")),
+    ("opencode", include_str!("../../harness/opencode.toml")),
+];
 /// How large a manifest may be, and how many a directory may hold.
 const LARGEST: u64 = 64 << 10;
 const MOST: usize = 500;
@@ -74,7 +80,7 @@ impl Catalogue {
         Ok(catalogue)
     }
 
-    fn built_in() -> Self {
+    pub(super) fn built_in() -> Self {
         let entries = BUILT_IN.map(|(name, text)| Entry {
             name: name.to_owned(),
             origin: Origin::BuiltIn,

@@ -78,7 +78,7 @@ pub(crate) fn run(
         let told = Told {
             home: &home,
             socket: &dir.path().join("none.sock"),
-            start: &harness.start,
+            harness: &harness,
         };
         let files = rustix::process::getrlimit(Resource::Nofile);
         let (pty, child) = child::spawn(launch, &told, files, ORPHANED)?;

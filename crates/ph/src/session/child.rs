@@ -4,7 +4,7 @@
 
 use super::place::Launch;
 use crate::report::{Report, Result};
-use posthaste_core::harness::{Placeholder, Start, Template};
+use posthaste_core::harness::{Manifest, Placeholder, Template};
 use posthaste_core::text;
 use posthaste_store::Home;
 use rustix::process::{Resource, Rlimit, Signal};
@@ -32,8 +32,7 @@ const NOT_INHERITED: [&str; 8] = [
 pub(crate) struct Told<'a> {
     pub(crate) home: &'a Home,
     pub(crate) socket: &'a Path,
-    /// What its harness adds.
-    pub(crate) start: &'a Start,
+    pub(crate) harness: &'a Manifest,
 }
 
 impl Told<'_> {
@@ -63,11 +62,12 @@ pub(crate) fn spawn(
     };
     let no_terminal =
         |error: &dyn std::fmt::Display| Report::storage(format!("cannot open a terminal: {error}"));
+    let start = &told.harness.start;
     let (pty, pts) = pty_process::open().map_err(|error| no_terminal(&error))?;
     pty.resize(pty_process::Size::new(launch.rows, launch.cols))
         .map_err(|error| no_terminal(&error))?;
     let mut command = pty_process::Command::new(program)
-        .args(told.start.args.iter().map(|arg| told.fill(arg, launch)))
+        .args(start.args.iter().map(|arg| told.fill(arg, launch)))
         .args(args)
         .current_dir(&launch.cwd)
         .env("TERM", "xterm-256color")
@@ -75,9 +75,13 @@ pub(crate) fn spawn(
     for name in NOT_INHERITED {
         command = command.env_remove(name);
     }
-    let start = told.start.env.iter();
     command = command
-        .envs(start.map(|(name, value)| (name, told.fill(value, launch))))
+        .envs(
+            start
+                .env
+                .iter()
+                .map(|(name, value)| (name, told.fill(value, launch))),
+        )
         .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .env("PH_AGENT", launch.name.as_str())
         .env("PH_HOME", told.home.path())
@@ -86,7 +90,7 @@ pub(crate) fn spawn(
     let command = unsafe { command.pre_exec(move || before_exec(files, orphaned)) };
     let child = command
         .spawn(pts)
-        .map_err(|error| not_started(program, launch, &error))?;
+        .map_err(|error| not_started(launch, told.harness, &error))?;
     let pty = watched(pty.into(), Interest::READABLE).map_err(|error| no_terminal(&error))?;
     Ok((pty, child))
 }
@@ -119,7 +123,8 @@ fn before_exec(files: Rlimit, orphaned: Signal) -> std::io::Result<()> {
     Ok(())
 }
 
-fn not_started(program: &str, launch: &Launch, error: &pty_process::Error) -> Report {
+fn not_started(launch: &Launch, harness: &Manifest, error: &pty_process::Error) -> Report {
+    let program = launch.command.first().map_or("", String::as_str);
     let shown = text::one_line(program, 80);
     let kind = match error {
         pty_process::Error::Io(error) => Some(error.kind()),
@@ -136,8 +141,13 @@ fn not_started(program: &str, launch: &Launch, error: &pty_process::Error) -> Re
             ))
             .hint("the first line of a script names it, after '#!'")
         }
-        Some(ErrorKind::NotFound) => Report::usage(format!("no such command: {shown}"))
-            .hint("is it installed, and on PATH? a path needs a '/'"),
+        Some(ErrorKind::NotFound) => {
+            let report = Report::usage(format!("no such command: {shown}"));
+            match harness.install_of(program) {
+                Some(how) => report.hint(format!("to install it: {}", text::one_line(how, 200))),
+                None => report.hint("is it installed, and on PATH? a path needs a '/'"),
+            }
+        }
         Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} may not be executed"))
             .hint("'chmod +x' makes a script a command"),
         _ => Report::usage(format!("cannot start {shown}: {error}")),

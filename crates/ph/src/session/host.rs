@@ -140,7 +140,7 @@ async fn run(orders: Orders) -> Result<()> {
     let told = child::Told {
         home: &home,
         socket: &socket,
-        start: &harness.start,
+        harness: &harness,
     };
     // What the child starts must know whose it is from its first instruction on.
     let me = std::process::id();

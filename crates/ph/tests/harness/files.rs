@@ -8,6 +8,7 @@ use rustix::fs::{FileType, Mode};
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 /// Puts a manifest into the home.
 fn teach_home(stage: &Stage, name: &str, manifest: &str) {
@@ -198,17 +199,83 @@ fn what_there_is_can_be_listed_and_shown() {
         ),
     );
     teach(&stage, "wrong", "name = 1");
-    insta::assert_snapshot!(stage.transcript(&[
-        "harness ls",
-        "harness ls --json",
-        "harness show lab",
-        "harness show none --json"
-    ]));
+    insta::assert_snapshot!(stage.transcript(&["harness show lab", "harness show none --json"]));
+    let list = |args: &[&str]| {
+        let done = stage.call(args).env("PATH", stage.dir()).run();
+        stage.redact(&format!("{}{}", done.out(), done.err()))
+    };
+    insta::assert_snapshot!(list(&["harness", "ls"]), @"
+    NAME      COMMANDS         INSTALLED  FROM
+    claude    claude           no         built in
+    codex     codex            no         built in
+    gemini    gemini           no         built in
+    generic   any              -          built in
+    lab       lab-tui          no         [dir]/user/.config/posthaste/harness/lab.toml
+    none      no-such-command  no         [dir]/user/.config/posthaste/harness/none.toml
+    opencode  opencode         no         built in
+    wrong     -                not right  [dir]/user/.config/posthaste/harness/wrong.toml
+    note: the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is not right: invalid type: integer `1`, expected a string
+    ");
+    let all = stage.call(&["harness", "ls", "--json"]).run().json();
+    let own = all.as_array().unwrap().iter();
+    let own = own.filter(|entry| entry["source"] != "built in" || entry["name"] == "generic");
+    let own: Vec<String> = own.map(Value::to_string).collect();
+    insta::assert_snapshot!(stage.redact(&own.join("\n")), @r#"
+    {"commands":[],"description":"Any program, judged by when it writes to its terminal","error":null,"install":null,"installed":null,"name":"generic","source":"built in"}
+    {"commands":["lab-tui"],"description":"The lab's scripted agent","error":null,"install":null,"installed":false,"name":"lab","source":"[dir]/user/.config/posthaste/harness/lab.toml"}
+    {"commands":["no-such-command"],"description":"A test's own","error":null,"install":"try harder","installed":false,"name":"none","source":"[dir]/user/.config/posthaste/harness/none.toml"}
+    {"commands":[],"description":null,"error":"the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is not right: invalid type: integer `1`, expected a string","install":null,"installed":null,"name":"wrong","source":"[dir]/user/.config/posthaste/harness/wrong.toml"}
+    "#);
     let generic = stage.run("harness show generic").ok();
     assert!(
         generic.starts_with("# built in\n# For any program"),
         "{generic}"
     );
+}
+
+/// A directory with a program of this name as the only one to be found.
+fn alone_on_path(stage: &Stage, program: &str) -> PathBuf {
+    let path = stage.file(&format!("alone/{program}"), "#!/bin/sh\nexec cat\n");
+    std::fs::set_permissions(&path, Permissions::from_mode(0o700)).expect("it is ours");
+    path.parent().expect("a directory").to_owned()
+}
+
+#[test]
+fn the_agents_that_are_known_are_listed() {
+    let stage = Stage::new();
+    let path = alone_on_path(&stage, "codex");
+    let done = stage.call(&["harness", "ls"]).env("PATH", path).run();
+    insta::assert_snapshot!(done.ok(), @"
+    NAME      COMMANDS  INSTALLED  FROM
+    claude    claude    no         built in
+    codex     codex     yes        built in
+    gemini    gemini    no         built in
+    generic   any       -          built in
+    opencode  opencode  no         built in
+    ");
+}
+
+#[test]
+fn an_agent_that_is_not_installed_can_be() {
+    let stage = Stage::new();
+    let nothing = stage.dir().join("nothing");
+    let check = |command: &[&str], hint: &str| {
+        let args = [&["run", "--detach", "--name", "bot"], command].concat();
+        let done = stage.call(&args).env("PATH", &nothing).run();
+        done.fails(
+            2,
+            &format!("no such command: {}", command[command.len() - 1]),
+        );
+        assert!(done.err().contains(hint), "{}", done.err());
+    };
+    let npm = "hint: to install it: npm install -g";
+    check(&["claude"], &format!("{npm} @anthropic-ai/claude-code"));
+    check(&["codex"], &format!("{npm} @openai/codex"));
+    check(&["opencode"], &format!("{npm} opencode-ai"));
+    check(&["gemini"], &format!("{npm} @google/gemini-cli"));
+    // That would not help with another program, whatever it is like.
+    check(&["--harness", "claude", "my-claude"], "on PATH?");
+    assert!(stage.processes().is_empty());
 }
 
 #[test]

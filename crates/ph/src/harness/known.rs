@@ -1,0 +1,346 @@
+//! The built-in manifests, tried on what the real programs' screens showed. The screens are the
+//! lab's; what each must mean stands here.
+
+use super::Catalogue;
+use crate::session::sight::glance;
+use posthaste_core::activity::Activity;
+use posthaste_core::delivery::{Desk, Event, Manner};
+use posthaste_core::harness::{Field, Glance, Manifest, Says, Sighting};
+use posthaste_core::moment::Moment;
+use posthaste_screen::{Screen, Size};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+const SIZES: [(&str, Size); 2] = [
+    ("80x24", Size { cols: 80, rows: 24 }),
+    (
+        "120x40",
+        Size {
+            cols: 120,
+            rows: 40,
+        },
+    ),
+];
+
+fn manifest(name: &str) -> Arc<Manifest> {
+    Arc::new(Catalogue::built_in().take(name).unwrap())
+}
+
+fn dir(agent: &str, size: &str) -> PathBuf {
+    let lab = concat!(env!("CARGO_MANIFEST_DIR"), "/../lab/fixtures/agents");
+    PathBuf::from(lab).join(agent).join(size)
+}
+
+fn states(agent: &str, size: &str) -> BTreeSet<String> {
+    let files = std::fs::read_dir(dir(agent, size)).unwrap();
+    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    let states = names.filter_map(|name| name.strip_suffix(".txt").map(str::to_owned));
+    states.collect()
+}
+
+/// The terminal as it was, drawn again.
+fn screen(harness: &Manifest, agent: &str, (named, size): (&str, Size), state: &str) -> Screen {
+    let read = |ending: &str| {
+        let path = dir(agent, named).join(format!("{state}.{ending}"));
+        std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    };
+    let beside: Value = serde_json::from_str(&read("json")).unwrap();
+    let mut screen = Screen::new(size, 0);
+    if let Some(osc) = &harness.activity.osc {
+        screen.listen(osc.number);
+    }
+    let mut feed = |text: String| screen.feed(text.as_bytes());
+    for (row, line) in read("txt").lines().enumerate() {
+        feed(format!("\x1b[{};1H{line}", row + 1));
+    }
+    let place = |at: usize| beside["cursor"][at].as_u64().unwrap() + 1;
+    feed(format!("\x1b[{};{}H", place(0), place(1)));
+    feed(format!("\x1b]0;{}\x07", beside["title"].as_str().unwrap()));
+    if let Some(note) = beside["osc_7501"].as_str() {
+        feed(format!("\x1b]7501;{note}\x07"));
+    }
+    screen
+}
+
+fn at(millis: u64) -> Moment {
+    Moment {
+        wall: jiff::Timestamp::UNIX_EPOCH,
+        mono: Duration::from_millis(millis),
+    }
+}
+
+/// What a desk makes of these sights, one after the other, of a program that was just started.
+fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -> String {
+    let manner = Manner {
+        harness: harness.clone(),
+        path_bytes: 0,
+    };
+    let mut desk = Desk::new(manner, at(0));
+    for (n, sight) in (1..).zip(sights) {
+        desk.on(at(n), Event::Output);
+        desk.on(at(n), Event::Seen(sight));
+    }
+    let judgement = desk.activity();
+    match judgement.activity {
+        Activity::Blocked(on) => format!("blocked on {on}"),
+        other => format!("{other}: {}", judgement.evidence),
+    }
+}
+
+fn field(sighting: &Sighting) -> String {
+    match &sighting.field {
+        Field::Unseen => "unseen".to_owned(),
+        Field::Empty => "empty".to_owned(),
+        Field::Holds(text) => format!("<{text}>"),
+    }
+}
+
+/// Every screen of an agent, at both sizes: what it does, and what stands in its box. Each comes
+/// after one on which it was idle, but for the question before the start.
+fn check(agent: &str, wanted: &[(&str, &str)]) {
+    let harness = manifest(agent);
+    for size in SIZES {
+        let told: BTreeSet<String> = wanted.iter().map(|(state, _)| (*state).into()).collect();
+        assert_eq!(told, states(agent, size.0), "{agent} {}", size.0);
+        for (state, want) in wanted {
+            let seen = |state| glance(&harness, &screen(&harness, agent, size, state));
+            let sight = seen(state);
+            let before = (*state != "trust").then(|| seen("idle"));
+            assert_eq!(sight.dialog.is_none(), !want.starts_with("blocked"));
+            let got = field(&sight);
+            let got = format!(
+                "{}, {got}",
+                judged(&harness, before.into_iter().chain([sight]))
+            );
+            assert_eq!(got, *want, "{agent} {} {state}", size.0);
+        }
+    }
+}
+
+/// What the lab types into the box.
+const DRAFT: &str = "lab-plain: please answer in lines=2";
+
+#[test]
+fn claude() {
+    let idle = "idle: its title says: ✳, empty";
+    let works = "working: its title says: ⠐, empty";
+    check(
+        "claude",
+        &[
+            (
+                "trust",
+                "blocked on trust: /tmp/ph-lab-000000/home/work, unseen",
+            ),
+            ("idle", idle),
+            ("draft", &format!("idle: its title says: ✳, <{DRAFT}>")),
+            (
+                "pasted",
+                "idle: its title says: ✳, <[Pasted text #1 +49 lines]>",
+            ),
+            ("waiting", works),
+            ("busy", works),
+            ("queued", works),
+            ("tool", works),
+            // The title says that it is idle.
+            (
+                "dialog",
+                "blocked on permission: Bash command touch denied lab command, unseen",
+            ),
+            ("answered", idle),
+            ("interrupted", idle),
+            ("denied", idle),
+        ],
+    );
+}
+
+#[test]
+fn codex() {
+    let idle = "idle: its status note says: state=idle, empty";
+    let works = "working: its status note says: state=working, empty";
+    check(
+        "codex",
+        &[
+            ("trust", "blocked on hooks: Hooks need review, unseen"),
+            ("idle", idle),
+            (
+                "draft",
+                &format!("idle: its status note says: state=idle, <{DRAFT}>"),
+            ),
+            // The row of the cursor: the box shows the last twelve of fifty.
+            (
+                "pasted",
+                "idle: its status note says: state=idle, <lab-paste 50>",
+            ),
+            ("waiting", works),
+            ("busy", works),
+            ("tool", works),
+            ("dialog", "blocked on permission: touch denied, unseen"),
+            ("answered", "idle: its status note says: state=done, empty"),
+            ("interrupted", idle),
+            ("denied", idle),
+        ],
+    );
+}
+
+#[test]
+fn opencode() {
+    let idle = "idle: its screen says: ctrl+p commands, empty";
+    let works = "working: its screen says: esc interrupt, empty";
+    check(
+        "opencode",
+        &[
+            ("idle", idle),
+            (
+                "draft",
+                &format!("idle: its screen says: ctrl+p commands, <{DRAFT}>"),
+            ),
+            (
+                "pasted",
+                "idle: its screen says: ctrl+p commands, <[Pasted ~50 lines]>",
+            ),
+            ("waiting", works),
+            ("busy", works),
+            ("queued", works),
+            ("tool", works),
+            ("dialog", "blocked on permission: $ touch denied, unseen"),
+            ("answered", idle),
+            ("interrupted", idle),
+            ("denied", idle),
+        ],
+    );
+}
+
+#[test]
+fn gemini() {
+    let idle = "idle: its title says: ◇, empty";
+    let works = "working: its title says: ✦, empty";
+    check(
+        "gemini",
+        &[
+            // The title says that it is ready.
+            (
+                "trust",
+                "blocked on trust: the files in this folder, unseen",
+            ),
+            ("idle", idle),
+            ("draft", &format!("idle: its title says: ◇, <{DRAFT}>")),
+            (
+                "pasted",
+                "idle: its title says: ◇, <[Pasted Text: 50 lines]>",
+            ),
+            ("waiting", works),
+            ("busy", works),
+            ("queued", works),
+            ("tool", works),
+            (
+                "dialog",
+                "blocked on permission: Shell touch denied, unseen",
+            ),
+            ("answered", idle),
+            ("interrupted", idle),
+            ("denied", idle),
+        ],
+    );
+}
+
+/// What the screen shows of an activity without title and status note. Where it shows nothing,
+/// output and silence decide, and those take longer and can be wrong.
+#[test]
+fn the_screen_alone() {
+    let check = |agent: &str, works: &[&str], asks: &[&str]| {
+        let harness = manifest(agent);
+        for size in SIZES {
+            for state in states(agent, size.0) {
+                let screen = screen(&harness, agent, size, &state);
+                let (lines, cursor) = screen.foot(harness.lines());
+                let bare = Glance {
+                    title: None,
+                    osc: None,
+                    lines: &lines,
+                    cursor,
+                };
+                let seen = harness.recognise(&bare);
+                let says = seen.claims.iter().map(|claim| claim.says);
+                let about = format!("{agent} {} {state}", size.0);
+                let is_at_work = says.into_iter().any(|says| says == Says::Working);
+                assert_eq!(is_at_work, works.contains(&&*state), "{about}");
+                assert_eq!(seen.dialog.is_some(), asks.contains(&&*state), "{about}");
+                let is_box_there = !asks.contains(&&*state);
+                assert_eq!(seen.field != Field::Unseen, is_box_there, "{about}");
+                // Once seen, it stays ready: a long draft may have its first row out of sight.
+                assert!(!seen.ready || is_box_there, "{about}");
+                assert!(seen.ready || state != "idle", "{about}");
+            }
+        }
+    };
+    let asks = ["trust", "dialog"];
+    let works = ["waiting", "busy", "queued", "tool"];
+    check("claude", &works, &asks);
+    // While text streams, nothing but the title and the status note says that Codex works.
+    check("codex", &["waiting", "tool"], &asks);
+    check("opencode", &works, &asks);
+    check("gemini", &works, &asks);
+}
+
+/// What is said in a conversation is nothing that the program asks: its input box stands below.
+#[test]
+fn what_is_quoted_is_no_question() {
+    let check = |agent: &str| {
+        let harness = manifest(agent);
+        for size in SIZES {
+            let quoted = |state: &str| {
+                let lines = screen(&harness, agent, size, state).text(None);
+                let first = lines.iter().position(|line| !line.trim().is_empty());
+                lines[first.unwrap_or(0)..].to_vec()
+            };
+            let idle = screen(&harness, agent, size, "answered");
+            let (below, cursor) = idle.foot(8);
+            for state in ["trust", "dialog", "tool"] {
+                if !states(agent, size.0).contains(state) {
+                    continue;
+                }
+                let above = quoted(state);
+                let lines = [above.as_slice(), below.as_slice()].concat();
+                let seen = harness.recognise(&Glance {
+                    title: None,
+                    osc: None,
+                    lines: &lines,
+                    cursor: cursor.map(|row| row + above.len()),
+                });
+                assert_eq!(seen.dialog, None, "{agent} {state}");
+                assert_eq!(seen.field, Field::Empty, "{agent} {state}");
+            }
+        }
+    };
+    for agent in ["claude", "codex", "opencode", "gemini"] {
+        check(agent);
+    }
+}
+
+/// In shell mode, whatever is typed is run.
+#[test]
+fn shell_mode_is_no_place_for_mail() {
+    let check = |agent: &str, lines: [String; 4]| {
+        let seen = manifest(agent).recognise(&Glance {
+            title: None,
+            osc: None,
+            lines: &lines,
+            cursor: Some(1),
+        });
+        assert_eq!(seen.dialog.as_deref(), Some("shell mode"), "{agent}");
+    };
+    let row = |text: &str| text.to_owned();
+    let rule = "─".repeat(80);
+    let below = row("  ! for shell mode");
+    check("claude", [rule.clone(), row("! ls"), rule, below]);
+    let edges = ["▄", "▀"].map(|edge| edge.repeat(80));
+    let [above, under] = edges;
+    let typed = row(" !   Type your shell command");
+    check(
+        "gemini",
+        [above, typed, under, row(" workspace (/directory)")],
+    );
+}
