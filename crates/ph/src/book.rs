@@ -21,7 +21,9 @@ use std::path::Path;
 
 /// How near a name is to one of the book's before it is taken for a slip.
 const NEAR: usize = 1;
-/// What is typed for an agent that has no text of its own.
+/// How long both are at least: of short names, every other is as near.
+const TELLING: usize = 4;
+/// How long what an agent is nudged with may be.
 const NUDGE: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
@@ -35,6 +37,8 @@ pub(crate) struct Book {
 struct Entry<T> {
     value: T,
     source: Source,
+    /// Those in it that are written `@name`.
+    listed: Vec<AgentName>,
 }
 
 /// Somebody that a message is for, as it was written.
@@ -84,18 +88,35 @@ impl Book {
                     return Err(wrong(path, &key, "cannot be: 'human' is the person"));
                 }
                 "aliases" => {
-                    let value = member(path, &key, value)?;
+                    let Address {
+                        name: value,
+                        is_listed,
+                    } = member(path, &key, value)?;
+                    let listed = is_listed.then(|| value.clone()).into_iter().collect();
                     self.groups.remove(&name);
-                    self.aliases.insert(name, Entry { value, source });
+                    let entry = Entry {
+                        value,
+                        source,
+                        listed,
+                    };
+                    self.aliases.insert(name, entry);
                 }
                 _ => {
                     let members = value.as_array().filter(|members| !members.is_empty());
                     let members = members
                         .ok_or_else(|| wrong(path, &key, "is a list of names, such as [\"a\"]"))?;
                     let members = members.iter().map(|value| member(path, &key, value));
-                    let value = members.collect::<Result<Vec<_>>>()?;
+                    let members = members.collect::<Result<Vec<_>>>()?;
+                    let listed = members.iter().filter(|member| member.is_listed);
+                    let listed = listed.map(|member| member.name.clone()).collect();
+                    let value = members.into_iter().map(|member| member.name).collect();
                     self.aliases.remove(&name);
-                    self.groups.insert(name, Entry { value, source });
+                    let entry = Entry {
+                        value,
+                        source,
+                        listed,
+                    };
+                    self.groups.insert(name, entry);
                 }
             }
         }
@@ -121,27 +142,33 @@ impl Book {
                 );
             }
             let text = value.as_str().map(str::trim);
-            let text = text.filter(|text| !text.is_empty() && text.len() <= NUDGE);
+            let text = text.filter(|text| !text.is_empty() && text.len() <= NUDGE && is_line(text));
             let value = text
                 .ok_or_else(|| wrong(path, &key, "is a text of one line"))?
                 .to_owned();
             let source = Source::File(path.to_owned());
-            self.nudges.insert(name.clone(), Entry { value, source });
+            let listed = Vec::new();
+            let entry = Entry {
+                value,
+                source,
+                listed,
+            };
+            self.nudges.insert(name.clone(), entry);
         }
         Ok(())
     }
 
     /// Whether everything in it leads to agents. To be asked when all files are read.
     pub(crate) fn check(&self) -> Result<()> {
-        let entries = self
-            .aliases
-            .iter()
-            .map(|(name, entry)| (name, &entry.source));
-        let groups = self
-            .groups
-            .iter()
-            .map(|(name, entry)| (name, &entry.source));
-        for (name, source) in entries.chain(groups) {
+        let aliases = self.aliases.iter();
+        let aliases = aliases.map(|(name, entry)| (name, &entry.source, &entry.listed));
+        let groups = self.groups.iter();
+        let groups = groups.map(|(name, entry)| (name, &entry.source, &entry.listed));
+        for (name, source, listed) in aliases.chain(groups) {
+            if let Some(member) = listed.iter().find(|member| !self.has(member)) {
+                let report = self.unknown(member);
+                return Err(report.after(&format!("'{name}' in the settings ({source}):")));
+            }
             let mut found = Vec::new();
             if self.collect(name, &mut vec![], &mut found).is_err() {
                 return Err(
@@ -164,6 +191,16 @@ impl Book {
             let _ = self.collect(name, &mut vec![], &mut found);
         }
         Ok(found)
+    }
+
+    /// The one agent that a name means, for who asks about one.
+    pub(crate) fn agent(&self, name: &AgentName) -> Result<AgentName> {
+        if self.is_group(name) {
+            return Err(Report::usage(format!("'{name}' is a group, not an agent"))
+                .hint("name one of its members: 'ph config show' lists them"));
+        }
+        let found = self.resolve(&[name.clone().into()])?;
+        Ok(found.into_iter().next().unwrap_or_else(|| name.clone()))
     }
 
     /// Whether a name is an alias or a group.
@@ -206,8 +243,9 @@ impl Book {
     /// The name in the book that this one is a slip of, if it looks like one.
     pub(crate) fn nearest(&self, name: &AgentName) -> Option<&AgentName> {
         let names = self.aliases.keys().chain(self.groups.keys());
+        let is_telling = |name: &AgentName| name.as_str().len() >= TELLING;
         names
-            .filter(|known| *known != name)
+            .filter(|known| *known != name && is_telling(known) && is_telling(name))
             .find(|known| strsim::osa_distance(known.as_str(), name.as_str()) <= NEAR)
     }
 
@@ -258,12 +296,22 @@ impl Book {
     }
 }
 
-fn member(path: &Path, key: &str, value: &toml::Value) -> Result<AgentName> {
-    let name = value
+fn member(path: &Path, key: &str, value: &toml::Value) -> Result<Address> {
+    let said = value
         .as_str()
         .ok_or_else(|| wrong(path, key, "names agents"))?;
-    let name = name.strip_prefix('@').unwrap_or(name);
-    AgentName::parse(name).map_err(|error| wrong(path, key, &format!("cannot be so: {error}")))
+    let listed = said.strip_prefix('@');
+    let name = AgentName::parse(listed.unwrap_or(said));
+    let name = name.map_err(|error| wrong(path, key, &format!("cannot be so: {error}")))?;
+    Ok(Address {
+        name,
+        is_listed: listed.is_some(),
+    })
+}
+
+/// Whether a text is one line, and nothing but text.
+pub(crate) fn is_line(text: &str) -> bool {
+    !text.chars().any(char::is_control)
 }
 
 fn wrong(path: &Path, key: &str, what: &str) -> Report {
@@ -318,6 +366,7 @@ mod tests {
         );
         assert!(book.nearest(&AgentName::parse("teem").unwrap()).is_some());
         assert!(book.nearest(&AgentName::parse("team").unwrap()).is_none());
+        assert!(book.nearest(&AgentName::parse("tea").unwrap()).is_none());
     }
 
     #[test]
@@ -340,6 +389,9 @@ mod tests {
         check("[groups]\nhuman = ['b']\n", "'human' is the person");
         check("[aliases]\nhuman = 'b'\n", "'human' is the person");
         check("[agents.a]\nnudge = ''\n", "agents.a.nudge");
+        check("[agents.a]\nnudge = \"a\\nb\"\n", "is a text of one line");
+        check("[groups]\na = ['@b']\n", "no alias or group is called 'b'");
+        check("[aliases]\na = '@b'\n", "no alias or group is called 'b'");
         check(
             "[agents.a]\nnoodge = 'x'\n",
             "unknown setting agents.a.noodge",

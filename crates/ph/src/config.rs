@@ -3,13 +3,16 @@
 //! Every setting is one row of [`SETTINGS`]: its name, default, and what makes a value right.
 //! What a value means is decided once, in [`Config::of`].
 
+mod mail;
+
+pub(crate) use mail::{Mail, ScriptSettings};
+
 use crate::book::{self, Book};
 use crate::report::{Report, Result};
 use crate::times::{TimeStyle, parse_duration};
 use anstream::ColorChoice;
 use posthaste_core::{Limits, Priority};
 use posthaste_store::Patience;
-use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -129,21 +132,6 @@ pub(crate) struct Config {
     pub(crate) book: Book,
 }
 
-/// What keeps the mail.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Mail {
-    Journal,
-    Script(ScriptSettings),
-}
-
-/// A script, and how it is called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ScriptSettings {
-    pub(crate) path: PathBuf,
-    pub(crate) timeout: Duration,
-    pub(crate) tick: Duration,
-}
-
 impl Layers {
     pub(crate) fn defaults() -> Self {
         let values = SETTINGS.iter().map(|s| Value {
@@ -253,34 +241,6 @@ impl Layers {
         self.get(key, |text| parse_duration(text).ok()?.try_into().ok())
     }
 
-    /// Where a script is. A name alone is looked for on PATH; a path that does not begin at the
-    /// root begins beside the file that says it, else here.
-    fn place_of(&self, key: &str, script: &str) -> Result<PathBuf> {
-        if !script.contains('/') {
-            let path = std::env::var_os("PATH").unwrap_or_default();
-            let found = std::env::split_paths(&path)
-                .map(|dir| dir.join(script))
-                .find(|path| path.is_absolute() && crate::session::start::is_program(path));
-            return found.ok_or_else(|| {
-                Report::usage(format!("{key}: no program '{script}' is on PATH"))
-                    .hint("a script beside the settings is written ./NAME")
-            });
-        }
-        let beside = match self.source(key) {
-            Some(Source::File(file)) => file.parent(),
-            Some(Source::Default | Source::Env(_) | Source::Flag(_)) | None => None,
-        };
-        let path = beside.map_or_else(|| PathBuf::from(script), |dir| dir.join(script));
-        let path = std::path::absolute(&path)
-            .map_err(|error| Report::usage(format!("cannot tell where {script} is: {error}")))?;
-        // Its directory by its true name; its own name stays, because some go by that.
-        let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
-        Ok(match (dir, path.file_name()) {
-            (Some(dir), Some(name)) => dir.join(name),
-            (_, _) => path,
-        })
-    }
-
     fn get<T>(&self, key: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<T> {
         let (setting, value) = self
             .rows()
@@ -320,38 +280,6 @@ impl Config {
             mail: Mail::of(layers)?,
             book: layers.book.clone(),
         })
-    }
-}
-
-impl Mail {
-    pub(crate) fn script(&self) -> Option<&ScriptSettings> {
-        match self {
-            Self::Journal => None,
-            Self::Script(settings) => Some(settings),
-        }
-    }
-
-    fn of(layers: &Layers) -> Result<Self> {
-        let said = layers.get("mail.provider", |text| match text {
-            "journal" => Some(None),
-            "exec" => Some(Some("mail.script")),
-            other => other
-                .strip_prefix("exec:")
-                .filter(|script| !script.is_empty())
-                .map(|_| Some("mail.provider")),
-        })?;
-        let Some(key) = said else {
-            return Ok(Self::Journal);
-        };
-        let script = layers.get(key, |text| {
-            let script = text.strip_prefix("exec:").unwrap_or(text);
-            (!script.is_empty() && !script.contains('\0')).then(|| script.to_owned())
-        })?;
-        Ok(Self::Script(ScriptSettings {
-            path: layers.place_of(key, &script)?,
-            timeout: layers.length("mail.timeout")?,
-            tick: layers.length("mail.tick")?,
-        }))
     }
 }
 

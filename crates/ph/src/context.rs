@@ -1,6 +1,6 @@
 //! What every verb starts from: the home, the settings, who is asking, and where to write.
 
-use crate::config::{Config, Layers, Source};
+use crate::config::{Config, Layers};
 use crate::output::{Output, note};
 use crate::report::{Report, Result};
 use crate::session::place;
@@ -72,9 +72,9 @@ impl Context {
         let config_files: Vec<_> = user.into_iter().chain([home.config()]).collect();
         let read = || -> Result<_> {
             let layers = Layers::load(&config_files, said.color.as_deref())?;
-            let config = Config::of(&layers)?;
-            if home_source == HomeSource::Project && config.mail.script().is_some() {
-                refuse_script_of_others(&home, &layers)?;
+            let mut config = Config::of(&layers)?;
+            if is_project(&home, home_source) {
+                config.mail.distrust(&layers, &home.config());
             }
             Ok((layers, config))
         };
@@ -202,28 +202,16 @@ fn find_home(flag: Option<PathBuf>) -> Result<(Home, HomeSource)> {
     ))
 }
 
-/// What came with somebody's files must not start anything: a script that a project's own settings
-/// name is run only where nobody else can have put it there.
-fn refuse_script_of_others(home: &Home, layers: &Layers) -> Result<()> {
-    let file = Source::File(home.config());
-    let is_its = ["mail.provider", "mail.script"]
-        .into_iter()
-        .any(|key| layers.source(key) == Some(&file));
-    let is_open = home
-        .path()
-        .metadata()
-        .map_or(true, |meta| meta.mode() & 0o077 != 0);
-    if !is_its || !is_open {
-        return Ok(());
-    }
-    let shown = home.path().display();
-    Err(Report::refused(format!(
-        "{} names a script, and {shown} is open to others",
-        home.config().display()
-    ))
-    .hint(format!(
-        "if it is yours, make it private: chmod 700 {shown}"
-    )))
+/// Whether this home belongs to a project, whose files may have come from anybody. A session tells
+/// its agent the home by name, so how it was found says nothing.
+fn is_project(home: &Home, source: HomeSource) -> bool {
+    let is_so_called = |path: &Path| path.file_name().is_some_and(|name| name == PROJECT_DIR);
+    source == HomeSource::Project
+        || is_so_called(home.path())
+        || home
+            .path()
+            .canonicalize()
+            .is_ok_and(|path| is_so_called(&path))
 }
 
 fn absolute(path: &Path) -> Result<Home> {

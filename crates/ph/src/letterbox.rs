@@ -57,24 +57,25 @@ pub(crate) struct Row {
 /// A list, one line a letter.
 pub(crate) fn list(context: &mut Context, letters: &[Letter]) -> Result<()> {
     let now = context.now;
-    let row = |letter: &Letter| {
-        let message = &letter.message;
-        Row {
-            id: message.id.id8(),
-            from: message.envelope.from.to_string(),
-            to: message.to.to_string(),
-            created_at: message.created_at,
-            standing: standing_word(letter, now),
-            is_waiting: letter.is_waiting(now),
-            subject: message.envelope.subject.clone(),
-            body: match &message.envelope.body {
-                Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
-                Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
-            },
-        }
-    };
-    let letters: Vec<_> = letters.iter().map(row).collect();
+    let letters: Vec<_> = letters.iter().map(|letter| row(letter, now)).collect();
     rows(context, &letters)
+}
+
+pub(crate) fn row(letter: &Letter, now: Timestamp) -> Row {
+    let message = &letter.message;
+    Row {
+        id: message.id.id8(),
+        from: message.envelope.from.to_string(),
+        to: message.to.to_string(),
+        created_at: message.created_at,
+        standing: standing_word(letter, now),
+        is_waiting: letter.is_waiting(now),
+        subject: message.envelope.subject.clone(),
+        body: match &message.envelope.body {
+            Body::Inline(body) => text::head(body, 4 * LINE).to_owned(),
+            Body::Filed { bytes, .. } => format!("({bytes} bytes)"),
+        },
+    }
 }
 
 pub(crate) fn rows(context: &mut Context, rows: &[Row]) -> Result<()> {

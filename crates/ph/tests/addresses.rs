@@ -13,7 +13,8 @@ const BOOK: &str = "[aliases]\nlead = 'a'\n[groups]\nreviewers = ['lead', 'b', '
 fn mail(ph: &Ph) -> Vec<(String, u64)> {
     let names = ["a", "b", "c", "human", "lead", "reviewers", "everyone"];
     let count = |name: &str| {
-        let count = ph.run(&format!("count {name} --json")).json();
+        // Of this very inbox, whatever the settings call it.
+        let count = ph.run(&format!("provider count {name}")).json();
         (name.to_owned(), count["total"].as_u64().expect("a number"))
     };
     names
@@ -104,6 +105,33 @@ fn unknown_names_are_refused_before_anything_is_sent() {
 }
 
 #[test]
+fn an_alias_is_asked_about_as_it_is_written_to() {
+    let stage = Stage::new();
+    stage.file("home/config.toml", BOOK);
+    stage.run("send lead hi").ok();
+    assert_eq!(stage.run("inbox lead --json").json()[0]["to"], "a");
+    assert_eq!(stage.run("count lead --json").json()["total"], 1);
+    assert_eq!(stage.run("check lead").ok(), "1 unread message(s) for a\n");
+    stage.script("a", "sleep 1000");
+    assert_eq!(stage.status("lead")["name"], "a");
+    for line in ["inbox reviewers", "count reviewers", "status reviewers"] {
+        stage.run(line).fails(2, "'reviewers' is a group");
+    }
+    for name in ["lead", "reviewers"] {
+        stage
+            .run(&format!("run --name {name} --detach -- true"))
+            .fails(2, "mail to it would go elsewhere");
+    }
+}
+
+#[test]
+fn short_names_are_no_slips_of_each_other() {
+    let ph = Ph::new();
+    ph.file("home/config.toml", "[groups]\nx = ['a', 'b']\n");
+    ph.run("send y hi").ok();
+}
+
+#[test]
 fn the_book_is_shown_and_checked() {
     let ph = Ph::new();
     let book = format!("{BOOK}[agents.a]\nnudge = 'Look at your mail'\n");
@@ -122,6 +150,11 @@ fn the_book_is_shown_and_checked() {
         ("[groups]\nx = ['y']\ny = ['x']\n", "leads back to itself"),
         ("[groups]\nhuman = ['y']\n", "'human' is the person"),
         ("[groups]\nx = []\n", "groups.x in"),
+        ("[groups]\nx = ['@y']\n", "no alias or group is called 'y'"),
+        (
+            "[agents.a]\nnudge = \"a\\u001bb\"\n",
+            "is a text of one line",
+        ),
         ("[groups]\nx = ['No Name']\n", "cannot be so"),
         (
             "[agents.a]\nnoodge = 'x'\n",
@@ -173,6 +206,15 @@ fn the_text_of_a_nudge_is_set_for_each_agent() {
     agent.until_heard("Look at your mail");
     stage.run("nudge lead 'And now'").ok();
     agent.until_heard("And now");
+    assert_eq!(stage.run("nudge @team 'Listed'").code, 1);
+    agent.until_heard("Listed");
+    stage
+        .run("nudge @bot hey")
+        .fails(2, "no alias or group is called 'bot'");
+    stage
+        .call(&["nudge", "bot", "a\nb"])
+        .run()
+        .fails(2, "a nudge is one line");
     let team = stage.run("nudge team 'All of you' --json");
     assert_eq!(team.code, 1);
     let nudged: Vec<Value> = team.json().as_array().unwrap().clone();
@@ -203,6 +245,11 @@ fn who_is_written_to_can_be_nudged_once() {
     for name in ["bot", "set"] {
         stage.until_activity(name, "idle");
     }
+    // What was sent before is not told again.
+    let first = stage.run("send bot hello --from alice --in 1h --key k");
+    let again = stage.run("send bot hello --from alice --in 1h --key k --notify");
+    assert_eq!(again.out(), first.out());
+    assert!(!again.err().contains("nudged"), "{}", again.err());
     // Not to be delivered now, so that nothing else is typed.
     let done = stage.run("send bot,set,gone hello --from alice --in 1h --notify");
     assert_eq!((done.code, done.out().lines().count()), (0, 3));

@@ -7,7 +7,7 @@ use crate::query;
 use crate::views::{FAILED, Views, instant, record_at};
 use jiff::Timestamp;
 use posthaste_core::storm::{Given, MINUTE};
-use posthaste_core::{AgentName, Letter, owed};
+use posthaste_core::{AgentName, Evidence, Letter, owed};
 use rusqlite::{Connection, OptionalExtension, params};
 
 impl Journal {
@@ -93,8 +93,11 @@ pub(crate) fn recent(
         .prepare(
             conn,
             &format!(
-                "SELECT count(*) FROM (SELECT 1 FROM v#_letters INDEXED BY v#_pairs
-                 WHERE sender = ?1 AND recipient = ?2 AND sent_at > ?3 AND ended != {FAILED} LIMIT ?4)"
+                "SELECT count(*) FROM (SELECT 1 FROM v#_letters l INDEXED BY v#_pairs
+                 JOIN facts f ON f.seq = l.seq
+                 WHERE l.sender = ?1 AND l.recipient = ?2 AND l.sent_at > ?3 AND l.ended != {FAILED}
+                 AND json_extract(f.data, '$.from_evidence') IS NOT '{provider}' LIMIT ?4)",
+                provider = Evidence::Provider
             ),
         )?
         .query_row(

@@ -21,4 +21,4 @@ pub mod time;
 pub mod topic;
 
 pub use message::{Count, Detail, Message, Receipt, Why};
-pub use session::{Activity, Mode, Run, Session, Status};
+pub use session::{Activity, MailTrouble, Mode, Run, Session, Status};

@@ -88,7 +88,6 @@ pub struct Text {
     pub from: String,
     #[serde(default)]
     pub subject: String,
-    #[serde(default)]
     pub body: String,
 }
 

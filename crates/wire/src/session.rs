@@ -62,10 +62,22 @@ pub struct Session {
     /// What holds its mail back, where somebody does.
     #[serde(default)]
     pub paused: Option<String>,
+    /// What is wrong with the script that keeps its mail, where something is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail_trouble: Option<MailTrouble>,
     /// Null while it runs.
     pub ended_at: Option<Timestamp>,
     /// How it ended: `exit 0`, `signal 9`, `crashed`; null while it runs.
     pub exit: Option<String>,
+}
+
+/// Why a session gets no mail from the script that keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MailTrouble {
+    pub what: String,
+    pub since: Timestamp,
+    /// When it is asked again.
+    pub next: Timestamp,
 }
 
 /// How a run stands, in the original's words.

@@ -33,7 +33,7 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = whose(context, args)?;
-    let (total, unread) = if let Some(script) = elsewhere::script(context) {
+    let (total, unread) = if let Some(script) = elsewhere::script(context)? {
         let count = elsewhere::check(context, &script, &name)?;
         (count.total, count.unread)
     } else {
@@ -119,7 +119,7 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
 
 fn whose(context: &Context, args: &Args) -> Result<AgentName> {
     match &args.name {
-        Some(name) => Ok(name.clone()),
+        Some(name) => context.config.book.agent(name),
         None => Ok(context.me()?.0),
     }
 }

@@ -19,11 +19,11 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = match &args.name {
-        Some(name) => name.clone(),
+        Some(name) => context.config.book.agent(name)?,
         None => context.me()?.0,
     };
-    let (total, unread) = if let Some(script) = elsewhere::script(context) {
-        let count = elsewhere::count(&script, &name)?;
+    let (total, unread) = if let Some(script) = elsewhere::script(context)? {
+        let count = elsewhere::count(context, &script, &name)?;
         (count.total, count.unread)
     } else {
         in_journal(context, &name)?

@@ -1,6 +1,7 @@
 use crate::context::Context;
 use crate::output::{counted, progress, progress_done};
 use crate::report::{Code, Report, Result};
+use crate::session::roll;
 use crate::session::start::is_program;
 use anstyle::AnsiColor;
 use posthaste_core::text;
@@ -80,13 +81,11 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Some(report) => failed("settings", report),
         None => ok("settings", config_detail(context)),
     });
-    findings.extend(
-        context
-            .config
-            .mail
-            .script()
-            .map(|settings| mail(&settings.path)),
-    );
+    findings.extend(match context.config.mail.script() {
+        Ok(script) => script.map(|settings| mail(&settings.path)),
+        Err(report) => Some(failed("mail", &report)),
+    });
+    findings.extend(unserved(context));
     findings.extend(OUTSIDE.iter().map(|program| match on_path(program) {
         Some(path) => ok(program, path.display().to_string()),
         None => info(program, "not installed".to_owned()),
@@ -168,6 +167,19 @@ fn permissions(home: &Home) -> Option<Finding> {
         let hint = format!("chmod -R go-rwx {}", home.path().display());
         wrong("permissions", loose.join(", "), Some(hint))
     })
+}
+
+/// The sessions that get no mail from the script that keeps it.
+fn unserved(context: &Context) -> Vec<Finding> {
+    // What is wrong with the home itself is told elsewhere.
+    let living = roll::living(&context.home, context.config.patience, context.now);
+    let living = living.unwrap_or_default();
+    let troubled = living.into_iter().filter_map(|session| {
+        let trouble = session.mail_trouble?;
+        let detail = format!("{} gets no mail: {}", session.name, trouble.what);
+        Some(wrong("mail", detail, None))
+    });
+    troubled.collect()
 }
 
 /// Whether the script that keeps the mail can be run.

@@ -34,10 +34,13 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = match &args.name {
-        Some(name) => name.clone(),
+        Some(name) => context.config.book.agent(name)?,
         None => context.me()?.0,
     };
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::script(context)? {
+        if args.awaiting {
+            return Err(elsewhere::cannot(&script, "tell which replies are awaited"));
+        }
         let which = match (args.prompt, args.all) {
             (true, _) => Inbox::Prompt,
             (false, true) => Inbox::All,

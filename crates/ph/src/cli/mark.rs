@@ -4,7 +4,7 @@ use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
-use crate::report::{Code, Result};
+use crate::report::{Code, Report, Result};
 use posthaste_core::Order;
 use posthaste_store::{Ordered, Outcome};
 use serde::Serialize;
@@ -70,8 +70,18 @@ pub(super) fn order(
     said: &[SaidId],
     word: impl Fn(Outcome) -> &'static str,
 ) -> Result<Code> {
-    if let Some(script) = elsewhere::script(context) {
-        return elsewhere::order(context, &script, order, said, word);
+    if let Some(script) = elsewhere::script(context)? {
+        let here = said.iter().map(|id| elsewhere::is_here(context, id));
+        let here = here.collect::<Result<Vec<_>>>()?;
+        if !here.contains(&true) {
+            return elsewhere::order(context, &script, order, said, word);
+        }
+        if here.contains(&false) {
+            return Err(Report::usage(
+                "some of these messages are in the journal, the others are kept by a script",
+            )
+            .hint("name those that 'ph show' says are of one kind at a time"));
+        }
     }
     let prefixes = said.iter().map(SaidId::prefix);
     let prefixes = prefixes.collect::<Result<Vec<_>>>()?;

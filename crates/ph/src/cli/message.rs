@@ -38,7 +38,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let body = not_empty(text)?;
     let allow_self = false;
     let Agents { names, .. } = recipients::resolve(context, &[to.into()], &from, allow_self)?;
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::script(context)? {
         let sending = elsewhere::Sending {
             from,
             to: names,
@@ -46,7 +46,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
             body,
             allow_self,
         };
-        return elsewhere::send(context, &script, &sending, Answer::Sentence);
+        return elsewhere::send(context, &script, &sending, Answer::Sentence).1;
     }
     let drafts: Vec<_> = names
         .into_iter()

@@ -33,6 +33,11 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
         // An agent must never fail because of its mail, not even where its hook is misspelt.
         return Code::Ok.into();
     }
+    let is_script = verb(&words) == Some("provider") && !words.iter().any(|word| word == "test");
+    if is_script {
+        // Where we are a provider's script, 2 says that an operation is not known.
+        return ExitCode::FAILURE;
+    }
     code
 }
 

@@ -1,5 +1,6 @@
 //! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
 
+use crate::book::Address;
 use crate::report::{Report, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
@@ -25,6 +26,29 @@ impl TypedValueParser for NameParser {
             let hint = AgentName::suggestion(&said).map(|name| format!("'{name}' would do"));
             invalid(command, arg, &said, &error.to_string(), hint)
         })
+    }
+}
+
+/// Reads whom something is for: an agent's name, or '@' and what the settings call somebody.
+#[derive(Clone)]
+pub(super) struct AddressParser;
+
+impl TypedValueParser for AddressParser {
+    type Value = Address;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<Address, clap::Error> {
+        let said = value.to_string_lossy();
+        let (name, is_listed) = match said.strip_prefix('@') {
+            Some(name) => (OsStr::new(name), true),
+            None => (value, false),
+        };
+        let name = NameParser.parse_ref(command, arg, name)?;
+        Ok(Address { name, is_listed })
     }
 }
 

@@ -1,5 +1,6 @@
-use super::names::{NameParser, complete_agents};
+use super::names::{AddressParser, complete_agents};
 use super::status;
+use crate::book::{self, Address};
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
@@ -21,9 +22,9 @@ Examples:
   ph nudge coder-1 'Check your mail'
   ph nudge coder-1")]
 pub(super) struct Args {
-    /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
-    name: AgentName,
+    /// The agent's name, an alias or a group
+    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    name: Address,
     /// What to type [default: the setting agents.NAME.nudge]
     #[arg(value_name = "TEXT")]
     text: Option<String>,
@@ -37,7 +38,10 @@ struct Answer<'a> {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let names = context.config.book.resolve(&[args.name.clone().into()])?;
+    let names = context
+        .config
+        .book
+        .resolve(std::slice::from_ref(&args.name))?;
     let texts = names.iter().map(|name| text(context, args, name));
     let texts = texts.collect::<Result<Vec<_>>>()?;
     let mut answers = Vec::with_capacity(names.len());
@@ -82,6 +86,12 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
     })?;
     if text.trim().is_empty() {
         return Err(Report::usage("there is nothing to type"));
+    }
+    if !book::is_line(text.trim()) {
+        return Err(
+            Report::usage("a nudge is one line, without control characters")
+                .hint("'ph send' takes any text"),
+        );
     }
     Ok(text.to_owned())
 }

@@ -25,7 +25,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::keeper(context, &args.id)? {
         return elsewhere::read(context, &script, &args.id, args.body);
     }
     let (me, _) = context.me()?;

@@ -43,9 +43,14 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    if let Some(script) = elsewhere::script(context) {
-        if args.priority.is_some() {
-            return Err(elsewhere::cannot(&script, "send with --priority"));
+    if let Some(script) = elsewhere::keeper(context, &args.id)? {
+        let beyond = [
+            ("--priority", args.priority.is_some()),
+            ("--expects-reply", args.expects_reply),
+            ("--wait", args.wait.begin().is_some()),
+        ];
+        if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
+            return Err(elsewhere::cannot(&script, &format!("send with {flag}")));
         }
         let text = Text {
             from: from.to_string(),

@@ -131,6 +131,12 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         Some(name) => name,
         None => own_name(&command)?,
     };
+    if context.config.book.has(&name) {
+        return Err(Report::usage(format!(
+            "the settings have '{name}' as an alias or a group: mail to it would go elsewhere"
+        ))
+        .hint("choose another with --name"));
+    }
     if name.is_human() {
         return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
     }

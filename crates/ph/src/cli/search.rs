@@ -50,7 +50,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if !query.words.chars().any(char::is_alphanumeric) {
         return Err(Report::usage("there is no word to look for"));
     }
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::script(context)? {
         return Err(elsewhere::cannot(&script, "search"));
     }
     let letters = match context.reader()? {

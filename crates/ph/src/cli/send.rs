@@ -90,7 +90,10 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
     args.whom.check()?;
-    if let Some(script) = elsewhere::script(context) {
+    // An answer to a program goes to its terminal: no mail, whatever keeps the mail.
+    if !args.raw
+        && let Some(script) = elsewhere::script(context)?
+    {
         return send_elsewhere(context, &script, args, from);
     }
     let body = args.whom.body(args.body)?;
@@ -139,7 +142,10 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let drafts: Vec<_> = drafts.collect();
     let wait = args.wait.begin();
     let sent = put(context, &drafts, answer, wait.is_some())?;
-    args.whom.notify(context, &from, &to);
+    // One that stood there already was told of then.
+    let new = sent.iter().filter(|sent| sent.repeated.is_none());
+    let new: Vec<_> = new.map(|sent| sent.to.clone()).collect();
+    args.whom.notify(context, &from, &new);
     await_all(context, wait, sent, answer)
 }
 
@@ -170,7 +176,6 @@ fn send_elsewhere(
         ("--deadline", args.deadline.is_some()),
         ("--expects-reply", args.expects_reply),
         ("--closes", args.closes.is_some()),
-        ("--raw", args.raw),
         ("--wait", args.wait.begin().is_some()),
     ];
     if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
@@ -186,9 +191,9 @@ fn send_elsewhere(
         body,
         allow_self: args.allow_self,
     };
-    let code = elsewhere::send(context, script, &sending, answer)?;
-    args.whom.notify(context, &sending.from, &sending.to);
-    Ok(code)
+    let (sent, code) = elsewhere::send(context, script, &sending, answer);
+    args.whom.notify(context, &sending.from, &sent);
+    code
 }
 
 /// How the answer names what was stored.

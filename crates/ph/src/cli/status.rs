@@ -19,7 +19,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    print(context, &args.name)
+    let name = context.config.book.agent(&args.name)?;
+    print(context, &name)
 }
 
 pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
@@ -41,6 +42,12 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "evidence", &session.evidence)?;
     if let Some(why) = &session.paused {
         field(context, "paused", why)?;
+    }
+    if let Some(trouble) = &session.mail_trouble {
+        let [since, next] =
+            [trouble.since, trouble.next].map(|at| context.config.time.show(at, context.now));
+        let told = format!("{} (since {since}; asked again {next})", trouble.what);
+        field(context, "mail", &told)?;
     }
     field(context, "unread", &session.unread.to_string())?;
     field(context, "queued", &session.queued.to_string())?;

@@ -19,7 +19,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(script) = elsewhere::script(context) {
+    if let Some(script) = elsewhere::keeper(context, &args.id)? {
         return elsewhere::thread(context, &script, &args.id);
     }
     let mut journal = context.reader()?;

@@ -4,10 +4,11 @@
 //! because exit 2 means one thing here: that the operation is not known. Always answers from the
 //! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
 
+use super::asking;
 use crate::context::{Context, Said, agent_name};
 use crate::letterbox;
 use crate::report::{Code, Report, Result};
-use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order};
+use posthaste_core::{AgentName, Draft, Evidence, IdPrefix, Letter, MessageId, Order};
 use posthaste_store::{Job, Listing, Outcome, files};
 use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
@@ -64,6 +65,7 @@ fn run(words: &[OsString], said: &Said) -> Result<ExitCode> {
     };
     let mut context = Context::new(said)?;
     let context = &mut context;
+    asking::refuse(&context.home)?;
     match op {
         Op::EnsureRunning => {}
         Op::Send => {
@@ -103,12 +105,18 @@ fn text_on_stdin() -> Result<Text> {
         .lock()
         .read_to_end(&mut bytes)
         .map_err(|error| Report::usage(format!("cannot read standard input: {error}")))?;
-    let text: Text = serde_json::from_slice(&bytes).map_err(|error| {
+    let wrong = |why: &dyn std::fmt::Display| {
         Report::usage(format!(
-            "standard input is not the JSON of a message: {error}"
+            "standard input is not the JSON of a message: {why}"
         ))
         .hint(r#"write {"from":"…","subject":"…","body":"…"}"#)
-    })?;
+    };
+    let value: serde_json::Value = serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?;
+    // A list in the right order would pass for one otherwise.
+    if !value.is_object() {
+        return Err(wrong(&"it is no object"));
+    }
+    let text: Text = serde_json::from_value(value).map_err(|error| wrong(&error))?;
     let is_line = !text.subject.chars().any(char::is_control) && text.subject.len() <= SUBJECT;
     if !is_line {
         return Err(Report::usage(format!(
@@ -193,11 +201,21 @@ fn existing(context: &Context) -> Result<Option<posthaste_store::Journal>> {
 
 fn list(context: &mut Context, who: &str, listing: Listing) -> Result<()> {
     let who = agent_name(who)?;
-    let letters = match existing(context)? {
-        Some(mut journal) => journal.inbox(&who, listing, context.now)?,
-        None => Vec::new(),
-    };
+    let letters = mail(context, &who, listing)?;
     print_all(context, &letters)
+}
+
+/// The mail of an agent. Where a script keeps the mail of this home, our copies of it are not for
+/// others: whoever asks may be that script, whatever stands between.
+fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<Letter>> {
+    let Some(mut journal) = existing(context)? else {
+        return Ok(Vec::new());
+    };
+    let mut letters = journal.inbox(who, listing, context.now)?;
+    if context.config.mail.is_elsewhere() {
+        letters.retain(|letter| letter.message.envelope.from_evidence != Evidence::Provider);
+    }
+    Ok(letters)
 }
 
 /// The thread of this id, or of the message with this id. One that nobody knows is empty.
@@ -223,7 +241,7 @@ fn read(context: &mut Context, id: &str) -> Result<()> {
     let standing = letter.standing.at(&letter.message, context.now);
     // What cannot be shown is not marked as read.
     files::body(&context.home, &letter.message)?;
-    if standing.is_unread()
+    if !standing.read
         && let Some(mut journal) = existing(context)?
     {
         let id = letter.message.id;
@@ -253,6 +271,10 @@ fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
 fn count(context: &mut Context, who: &str) -> Result<()> {
     let who = agent_name(who)?;
     let (total, unread) = match existing(context)? {
+        Some(_) if context.config.mail.is_elsewhere() => {
+            let count = |listing| Ok::<_, Report>(mail(context, &who, listing)?.len() as u64);
+            (count(Listing::All)?, count(Listing::Unread)?)
+        }
         Some(mut journal) => {
             let count = journal.count(&who, context.now)?;
             (count.total, count.unread)

@@ -1,9 +1,10 @@
 //! One call of a script, from its start to its last byte: within its time and its bounds, and
-//! with nothing of it left when this answers.
+//! with nothing of its process group left when this answers.
 //!
 //! One thread waits for all of it: a script that reads nothing, floods its output or closes it and
 //! lives on is no special case. Knows nothing of mail.
 
+use super::asking::ASKING;
 use crate::session::{child, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -20,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// How much a script may say; more is a mistake, or malice.
 pub(crate) const MOST: usize = 64 << 20;
-/// How much of its complaints is kept.
-const COMPLAINTS: usize = 4 << 10;
+/// How much of its complaints is kept, from the end.
+const COMPLAINTS: usize = 16 << 10;
 /// Read at a time, and how often before others have their turn.
 const PIECE: usize = 64 << 10;
 const PIECES: usize = 64;
@@ -41,6 +42,8 @@ pub(crate) struct Call<'a> {
     pub(crate) timeout: Duration,
     pub(crate) children: Children,
     pub(crate) place: Option<&'a Place>,
+    /// The homes that ask, for a script that would ask one of them.
+    pub(crate) asking: Option<&'a str>,
     /// Readable as soon as nobody wants the answer any more.
     pub(crate) stop: Option<BorrowedFd<'a>>,
 }
@@ -149,6 +152,9 @@ impl Call<'_> {
             command.current_dir(&place.dir);
             command.envs(place.env.iter().map(|(name, value)| (name, value)));
         }
+        if let Some(asking) = self.asking {
+            command.env(ASKING, asking);
+        }
         child::end_with_us(&mut command);
         command
     }
@@ -170,6 +176,14 @@ struct Stream {
     from: Option<OwnedFd>,
     bytes: Vec<u8>,
     most: usize,
+    keeps: Keeps,
+}
+
+/// Which part of too much is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Beginning,
+    End,
 }
 
 impl Running {
@@ -205,11 +219,13 @@ impl Running {
                 bytes: Vec::new(),
                 // One more, to tell that it is too much.
                 most: MOST + 1,
+                keeps: Keeps::Beginning,
             },
             stderr: Stream {
                 from: stderr,
                 bytes: Vec::new(),
                 most: COMPLAINTS,
+                keeps: Keeps::End,
             },
         };
         let fds = [
@@ -344,16 +360,31 @@ impl Stream {
         let mut piece = [0; PIECE];
         for _ in 0..PIECES {
             let Some(fd) = &self.from else { break };
-            let room = self.most.saturating_sub(self.bytes.len());
             match rustix::io::read(fd, &mut piece) {
                 Ok(0) => self.from = None,
-                Ok(count) => self.bytes.extend_from_slice(&piece[..count.min(room)]),
+                Ok(count) => self.keep(&piece[..count]),
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => break,
                 Err(error) => return Err(error.into()),
             }
         }
         Ok(())
+    }
+}
+
+impl Stream {
+    fn keep(&mut self, piece: &[u8]) {
+        let room = self.most.saturating_sub(self.bytes.len());
+        match self.keeps {
+            Keeps::Beginning => self
+                .bytes
+                .extend_from_slice(&piece[..piece.len().min(room)]),
+            Keeps::End => {
+                self.bytes.extend_from_slice(piece);
+                let over = self.bytes.len().saturating_sub(self.most);
+                self.bytes.drain(..over);
+            }
+        }
     }
 }
 

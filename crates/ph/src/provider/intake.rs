@@ -2,12 +2,15 @@
 //!
 //! Decides what is to be done with what a script lists; does none of it. Mail that was accepted or
 //! read here is to be marked there, which needs no memory: what is still listed was not marked.
+//!
+//! A script may give an id twice, to two messages: what it calls one message is one only if it says
+//! the same of it. The second is another, and is kept beside the first.
 
 use posthaste_core::{AgentName, Draft, Evidence, Letter, MessageId, Posting, post};
 use posthaste_wire::provider::Message;
 use std::path::Path;
 
-/// What the key of such a message begins with; the script's id follows.
+/// What the key of such a message begins with; what it says, its time and the script's id follow.
 const KEY: &str = "exec:";
 /// How long a script's id may be: it goes on command lines.
 const LONGEST: usize = 1_000;
@@ -19,37 +22,103 @@ const SOMEBODY: &str = "unknown";
 pub(crate) struct Sorted {
     /// To be stored.
     pub(crate) new: Vec<Draft>,
-    /// The script's ids of what is to be marked as read there.
-    pub(crate) done: Vec<String>,
-    /// What cannot be taken in, and why.
+    /// Known but for its time. To be stored where the script says that time again: some make one
+    /// up at every call, and their mail would multiply.
+    pub(crate) retimed: Vec<Draft>,
+    /// What is to be marked as read there: our id, and the script's.
+    pub(crate) done: Vec<(MessageId, String)>,
+    /// What cannot be taken in, or not under its id, and why.
     pub(crate) odd: Vec<String>,
 }
 
+/// What is known here of a message that a script has.
+#[derive(Debug)]
+pub(crate) enum Found {
+    Known(Letter),
+    /// Not kept yet; this would be its id.
+    New(MessageId),
+    /// The script has given its id to another before; this would be ours.
+    Again(MessageId),
+    /// The same as this one, but for its time; the id that it would have if it were another.
+    Retimed(Letter, MessageId),
+}
+
 /// The id under which a script's message is kept here: the same every time.
-pub(crate) fn id_of(script: &Path, agent: &AgentName, id: &str) -> MessageId {
+fn id_of(script: &Path, agent: &AgentName, id: &str) -> MessageId {
+    let mut bytes = [0; 16];
+    let script = script.as_os_str().as_encoded_bytes();
+    hash(
+        [script, agent.as_str().as_bytes(), id.as_bytes()],
+        &mut bytes,
+    );
+    MessageId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+}
+
+fn hash<const N: usize>(parts: [&[u8]; N], into: &mut [u8]) {
     let mut hash = blake3::Hasher::new();
-    for part in [
-        script.as_os_str().as_encoded_bytes(),
-        agent.as_str().as_bytes(),
-        id.as_bytes(),
-    ] {
+    for part in parts {
         hash.update(&(part.len() as u64).to_le_bytes());
         hash.update(part);
     }
-    let mut bytes = [0; 16];
-    hash.finalize_xof().fill(&mut bytes);
-    MessageId(uuid::Builder::from_custom_bytes(bytes).into_uuid())
+    hash.finalize_xof().fill(into);
+}
+
+/// The key of a message: which script says what, when, under which id.
+fn key_of(script: &Path, message: &Message) -> String {
+    let mut mark = [0; 8];
+    let said = [&message.from, &message.subject, &message.body].map(String::as_bytes);
+    let [from, subject, body] = said;
+    let script = script.as_os_str().as_encoded_bytes();
+    hash([script, from, subject, body], &mut mark);
+    let mark = u64::from_be_bytes(mark);
+    let at = message.created_at.as_nanosecond();
+    format!("{KEY}{mark:016x}:{at}:{}", message.id)
+}
+
+/// A key's parts: what is said, when, under which id.
+fn parts(key: &str) -> Option<(&str, &str, &str)> {
+    let mut parts = key.strip_prefix(KEY)?.splitn(3, ':');
+    Some((parts.next()?, parts.next()?, parts.next()?))
+}
+
+fn key(letter: &Letter) -> Option<&str> {
+    let envelope = &letter.message.envelope;
+    let is_its = envelope.from_evidence == Evidence::Provider;
+    envelope.key.as_deref().filter(|_| is_its)
 }
 
 /// The script's id of a message that came from one.
 pub(crate) fn outside_id(letter: &Letter) -> Option<&str> {
-    let envelope = &letter.message.envelope;
-    let is_its = envelope.from_evidence == Evidence::Provider;
-    envelope
-        .key
-        .as_deref()?
-        .strip_prefix(KEY)
-        .filter(|_| is_its)
+    let (_, _, id) = parts(key(letter)?)?;
+    Some(id)
+}
+
+/// What is known of a message.
+pub(crate) fn find<E>(
+    script: &Path,
+    agent: &AgentName,
+    message: &Message,
+    mut look: impl FnMut(MessageId) -> Result<Option<Letter>, E>,
+) -> Result<Found, E> {
+    let first = id_of(script, agent, &message.id);
+    let Some(letter) = look(first)? else {
+        return Ok(Found::New(first));
+    };
+    let want = key_of(script, message);
+    if key(&letter) == Some(&want) {
+        return Ok(Found::Known(letter));
+    }
+    let again = id_of(script, agent, &want);
+    if let Some(letter) = look(again)? {
+        return Ok(Found::Known(letter));
+    }
+    let said = |key| parts(key).map(|(said, _, _)| said);
+    let is_said_before = key(&letter).and_then(said) == said(&want);
+    Ok(if is_said_before {
+        Found::Retimed(letter, again)
+    } else {
+        Found::Again(again)
+    })
 }
 
 /// Sorts what a script lists for an agent by what is known of it here.
@@ -61,15 +130,29 @@ pub(crate) fn sort<E>(
 ) -> Result<Sorted, E> {
     let mut sorted = Sorted::default();
     for message in listed {
+        let shown = posthaste_core::text::one_line(&message.id, 40);
         if let Err(why) = check(&message.id) {
-            let shown = posthaste_core::text::one_line(&message.id, 40);
             sorted.odd.push(format!("message '{shown}': {why}"));
             continue;
         }
-        match look(id_of(script, agent, &message.id))? {
-            None => sorted.new.push(draft(script, agent, message)),
-            Some(letter) if is_done(&letter) => sorted.done.push(message.id.clone()),
-            Some(_) => {}
+        match find(script, agent, message, &mut look)? {
+            Found::New(id) => sorted.new.push(draft(script, agent, id, message)),
+            Found::Again(id) => {
+                sorted.new.push(draft(script, agent, id, message));
+                sorted.odd.push(format!(
+                    "message '{shown}': another had its id before; both are kept"
+                ));
+            }
+            Found::Retimed(_, id) => {
+                sorted.retimed.push(draft(script, agent, id, message));
+                sorted.odd.push(format!(
+                    "message '{shown}': it is of another time than before"
+                ));
+            }
+            Found::Known(letter) if is_done(&letter) => {
+                sorted.done.push((letter.message.id, message.id.clone()));
+            }
+            Found::Known(_) => {}
         }
     }
     Ok(sorted)
@@ -84,7 +167,7 @@ fn check(id: &str) -> Result<(), &'static str> {
     }
 }
 
-fn draft(script: &Path, agent: &AgentName, message: &Message) -> Draft {
+fn draft(script: &Path, agent: &AgentName, id: MessageId, message: &Message) -> Draft {
     let from = AgentName::parse(&message.from)
         .ok()
         .or_else(|| AgentName::suggestion(&message.from))
@@ -94,15 +177,10 @@ fn draft(script: &Path, agent: &AgentName, message: &Message) -> Draft {
     Draft {
         from_evidence: Evidence::Provider,
         subject: Some(subject).filter(|subject| !subject.is_empty()),
-        key: Some(format!("{KEY}{}", message.id)),
+        key: Some(key_of(script, message)),
         // Whether somebody may write to itself was for the script to say.
         allow_self: true,
-        ..Draft::new(
-            id_of(script, agent, &message.id),
-            from,
-            agent.clone(),
-            message.body.clone(),
-        )
+        ..Draft::new(id, from, agent.clone(), message.body.clone())
     }
 }
 
@@ -110,10 +188,11 @@ fn draft(script: &Path, agent: &AgentName, message: &Message) -> Draft {
 pub(crate) fn message(
     script: &Path,
     agent: &AgentName,
+    id: MessageId,
     message: &Message,
 ) -> Option<posthaste_core::Message> {
     check(&message.id).ok()?;
-    let draft = draft(script, agent, message);
+    let draft = draft(script, agent, id, message);
     let alone = post::Correspondence::default();
     match post::decide(message.created_at, &draft, &alone) {
         Ok(Posting::New { envelope, .. }) => Some(posthaste_core::Message {
@@ -213,7 +292,7 @@ mod tests {
         assert_eq!(names, ["alice", "the-boss", "unknown"]);
         assert_eq!(new[0].subject.as_deref(), Some("a b"));
         let again = sorted(&listed, &kept(&listed, &[]));
-        assert!(again.new.is_empty() && again.done.is_empty());
+        assert!(again.new.is_empty() && again.done.is_empty() && again.odd.is_empty());
         let letters = kept(&listed, &[]);
         let ids: Vec<_> = letters.all().filter_map(outside_id).collect();
         assert_eq!(ids, ["1", "-2", "3"]);
@@ -231,6 +310,36 @@ mod tests {
         for (at, id) in ids.iter().enumerate() {
             assert!(!ids[..at].contains(id));
         }
+    }
+
+    #[test]
+    fn an_id_that_is_given_twice_is_two_messages() {
+        let first = message("1", "alice");
+        let mail = kept(std::slice::from_ref(&first), &[Step::Read]);
+        let check = |change: fn(&mut Message)| {
+            let mut second = first.clone();
+            change(&mut second);
+            let sorted = sorted(&[second], &mail);
+            assert!(sorted.done.is_empty() && sorted.retimed.is_empty());
+            assert_eq!((sorted.new.len(), sorted.odd.len()), (1, 1));
+            assert!(mail.get(sorted.new[0].id).is_none());
+        };
+        check(|message| message.body.push('!'));
+        check(|message| message.subject.clear());
+        check(|message| message.from = "carol".to_owned());
+        // A time alone may be one that is made up at every call.
+        let mut later = first.clone();
+        later.created_at = Timestamp::from_second(1).unwrap();
+        let sorted = sorted(&[later], &mail);
+        assert!(sorted.done.is_empty() && sorted.new.is_empty());
+        assert_eq!((sorted.retimed.len(), sorted.odd.len()), (1, 1));
+    }
+
+    #[test]
+    fn keys_tell_scripts_apart() {
+        let [one, other] = ["/s", "/t"].map(|script| key_of(Path::new(script), &message("1", "a")));
+        assert_ne!(one, other);
+        assert_eq!(parts(&one).map(|(_, _, id)| id), Some("1"));
     }
 
     #[test]

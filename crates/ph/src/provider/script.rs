@@ -3,17 +3,18 @@
 //! Nothing is taken for success that was not: an exit other than 0, an answer that is not whole,
 //! or none where one is due is an error that names the script, the operation and what it said.
 
-use super::call::{self, Call, Children, Cut, MOST, Place, Said};
+use super::asking;
+use super::call::{self, Call, Children, Cut, Place, Said};
 use super::stop::Signals;
-use crate::report::Report;
+use super::trouble::{Trouble, What};
 use posthaste_core::text;
+use posthaste_store::Home;
 use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::cell::Cell;
 use std::ffi::OsStr;
-use std::fmt;
-use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -21,51 +22,22 @@ use std::time::Duration;
 
 /// How much of what a script said stands in an error.
 const SHOWN: usize = 300;
+/// How much of an id will do for the whole of it.
+const BEGINNING: usize = 8;
 
 #[derive(Debug)]
 pub(crate) struct Script {
     path: PathBuf,
     timeout: Duration,
     place: Option<Place>,
+    /// Which homes ask it.
+    asking: Option<String>,
+    /// Whether what it leaves running is told by somebody else.
+    is_quiet: bool,
     /// Whether it was asked to see to it that its system runs.
     is_asked: Cell<bool>,
     /// What ends a call, where it is not a signal.
     stop: Option<UnixStream>,
-}
-
-/// What went wrong at which operation of which script.
-#[derive(Debug)]
-pub(crate) struct Trouble {
-    script: PathBuf,
-    op: String,
-    what: What,
-}
-
-#[derive(Debug)]
-pub(crate) enum What {
-    NotStarted(std::io::Error),
-    /// It does not know the operation.
-    Unknown,
-    NotFound(String),
-    AlreadyArchived,
-    Failed {
-        how: String,
-        said: String,
-    },
-    TooLong {
-        timeout: Duration,
-        said: String,
-    },
-    TooMuch {
-        said: String,
-    },
-    /// What it answered is not what the protocol asks for.
-    Wrong {
-        why: String,
-        said: String,
-    },
-    Stopped,
-    Io(std::io::Error),
 }
 
 type Result<T> = std::result::Result<T, Trouble>;
@@ -76,6 +48,8 @@ impl Script {
             path,
             timeout,
             place: None,
+            asking: None,
+            is_quiet: false,
             is_asked: Cell::new(false),
             stop: None,
         }
@@ -87,9 +61,21 @@ impl Script {
         self
     }
 
+    /// The same, asked for the mail of this home.
+    pub(crate) fn asked_by(mut self, home: &Home) -> Self {
+        self.asking = Some(asking::with(home));
+        self
+    }
+
     /// The same in another directory and environment.
     pub(crate) fn within(mut self, place: Place) -> Self {
         self.place = Some(place);
+        self
+    }
+
+    /// The same, without a word of what it leaves running.
+    pub(crate) fn quietly(mut self) -> Self {
+        self.is_quiet = true;
         self
     }
 
@@ -104,53 +90,63 @@ impl Script {
     }
 
     pub(crate) fn send(&self, to: &str, text: &Text) -> Result<Message> {
-        self.ask(Op::Send, to, Some(text))
+        let sent: Message = self.ask(Op::Send, to, Some(text))?;
+        self.expect(Op::Send, "recipient", &sent.to, sent.to == to)?;
+        Ok(sent)
     }
 
     pub(crate) fn reply(&self, id: &str, text: &Text) -> Result<Message> {
-        self.ask(Op::Reply, id, Some(text))
+        let sent: Message = self.ask(Op::Reply, id, Some(text))?;
+        let is_right = sent.reply_to.is_empty() || is_id(&sent.reply_to, id);
+        self.expect(Op::Reply, "reply_to", &sent.reply_to, is_right)?;
+        Ok(sent)
     }
 
     pub(crate) fn inbox(&self, who: &str) -> Result<Vec<Message>> {
-        self.list(Op::Inbox, who)
+        self.list_of(Op::Inbox, who)
     }
 
     pub(crate) fn check(&self, who: &str) -> Result<Vec<Message>> {
-        self.list(Op::Check, who)
+        self.list_of(Op::Check, who)
     }
 
     /// The same as far as it can be understood, and what is wrong with the rest: one bad message
     /// must not keep the others from their agent.
     pub(crate) fn check_each(&self, who: &str) -> Result<(Vec<Message>, Option<String>)> {
-        let listed: Vec<serde_json::Value> = self.list(Op::Check, who)?;
+        let (listed, _) = self.list(Op::Check, who)?;
         let (mut messages, mut odd) = (Vec::with_capacity(listed.len()), None);
         for value in listed {
-            match serde_json::from_value(value) {
+            match message(value).and_then(|message| belongs(message, who)) {
                 Ok(message) => messages.push(message),
-                Err(error) => odd = odd.or(Some(text::one_line(&error.to_string(), SHOWN))),
+                Err(why) => odd = odd.or(Some(why)),
             }
         }
         Ok((messages, odd))
     }
 
     pub(crate) fn all(&self, who: &str) -> Result<Vec<Message>> {
-        self.list(Op::All, who)
+        self.list_of(Op::All, who)
     }
 
     pub(crate) fn thread(&self, id: &str) -> Result<Vec<Message>> {
-        self.list(Op::Thread, id)
+        let (listed, said) = self.list(Op::Thread, id)?;
+        let messages = listed.into_iter().map(message);
+        let messages: std::result::Result<_, _> = messages.collect();
+        messages.map_err(|why| self.wrong(Op::Thread, &why, &said))
     }
 
     pub(crate) fn get(&self, id: &str) -> Result<Message> {
-        self.ask(Op::Get, id, None)
+        self.one(Op::Get, id)
     }
 
     pub(crate) fn read(&self, id: &str) -> Result<Message> {
-        self.ask(Op::Read, id, None)
+        self.one(Op::Read, id)
     }
 
     pub(crate) fn count(&self, who: &str) -> Result<Count> {
-        self.ask(Op::Count, who, None)
+        let said = self.say(Op::Count, who, None)?;
+        let value = self.understand(Op::Count, &said)?;
+        object(value).map_err(|why| self.wrong(Op::Count, &why, &said))
     }
 
     /// One of the operations that answer nothing.
@@ -158,19 +154,37 @@ impl Script {
         self.say(op, id, None).map(drop)
     }
 
-    fn ask<T: DeserializeOwned>(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<T> {
+    /// The message that an operation answers with.
+    fn ask(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<Message> {
         let said = self.say(op, arg, text)?;
-        self.understand(op, &said)
+        let value = self.understand(op, &said)?;
+        message(value).map_err(|why| self.wrong(op, &why, &said))
+    }
+
+    /// The message of this id, and no other.
+    fn one(&self, op: Op, id: &str) -> Result<Message> {
+        let message = self.ask(op, id, None)?;
+        self.expect(op, "id", &message.id, is_id(&message.id, id))?;
+        Ok(message)
+    }
+
+    /// Mail of this agent, and of no other.
+    fn list_of(&self, op: Op, who: &str) -> Result<Vec<Message>> {
+        let (listed, said) = self.list(op, who)?;
+        let messages = listed.into_iter().map(message);
+        let messages = messages.map(|message| belongs(message?, who));
+        let messages: std::result::Result<_, _> = messages.collect();
+        messages.map_err(|why| self.wrong(op, &why, &said))
     }
 
     /// A list; no output at all is an empty one, and so is null.
-    fn list<T: DeserializeOwned>(&self, op: Op, arg: &str) -> Result<Vec<T>> {
+    fn list(&self, op: Op, arg: &str) -> Result<(Vec<Value>, Said)> {
         let said = self.say(op, arg, None)?;
         if said.stdout.trim_ascii().is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), said));
         }
         let list: Option<_> = self.understand(op, &said)?;
-        Ok(list.unwrap_or_default())
+        Ok((list.unwrap_or_default(), said))
     }
 
     fn understand<T: DeserializeOwned>(&self, op: Op, said: &Said) -> Result<T> {
@@ -180,9 +194,26 @@ impl Script {
             } else {
                 format!("'{}' ({error})", shown(&said.stdout, 80))
             };
-            let said = shown(&said.stderr, SHOWN);
+            let said = end_of(&said.stderr);
             self.trouble(op.as_str(), What::Wrong { why, said })
         })
+    }
+
+    /// An answer of another shape.
+    fn wrong(&self, op: Op, why: &str, said: &Said) -> Trouble {
+        let why = format!("'{}' ({why})", shown(&said.stdout, 80));
+        let said = end_of(&said.stderr);
+        self.trouble(op.as_str(), What::Wrong { why, said })
+    }
+
+    /// An answer to another question.
+    fn expect(&self, op: Op, what: &str, got: &str, is_right: bool) -> Result<()> {
+        if is_right {
+            return Ok(());
+        }
+        let why = format!("a message whose {what} is '{}'", text::one_line(got, 80));
+        let said = String::new();
+        Err(self.trouble(op.as_str(), What::Wrong { why, said }))
     }
 
     fn say(&self, op: Op, arg: &str, text: Option<&Text>) -> Result<Said> {
@@ -193,7 +224,7 @@ impl Script {
             None => Vec::new(),
         };
         let said = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
-        if said.left > 0 {
+        if said.left > 0 && !self.is_quiet {
             let script = self.path.display();
             crate::output::note(format!(
                 "{script} left processes running at '{op}' ({}); they were ended",
@@ -204,15 +235,17 @@ impl Script {
             return Ok(said);
         }
         let complaint = String::from_utf8_lossy(&said.stderr).to_lowercase();
-        let words = shown(&said.stderr, SHOWN);
-        let what = if said.status.code() == Some(UNKNOWN) {
-            What::Unknown
+        let words = end_of(&said.stderr);
+        let how = call::how(said.status);
+        let what = if said.status.code().is_none() {
+            What::Killed { how, said: words }
+        } else if said.status.code() == Some(UNKNOWN) {
+            What::Unknown(words)
         } else if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) {
             What::AlreadyArchived
         } else if complaint.contains(NOT_FOUND) || complaint.contains("not found") {
             What::NotFound(words)
         } else {
-            let how = call::how(said.status);
             What::Failed { how, said: words }
         };
         Err(self.trouble(op.as_str(), what))
@@ -264,6 +297,7 @@ impl Script {
                 Children::End
             },
             place: self.place.as_ref(),
+            asking: self.asking.as_deref(),
             stop,
         };
         call.run()
@@ -274,10 +308,10 @@ impl Script {
             Cut::NotStarted(error) => What::NotStarted(error),
             Cut::TooLong { stderr } => What::TooLong {
                 timeout: self.timeout,
-                said: shown(&stderr, SHOWN),
+                said: end_of(&stderr),
             },
             Cut::TooMuch { stderr } => What::TooMuch {
-                said: shown(&stderr, SHOWN),
+                said: end_of(&stderr),
             },
             Cut::Stopped => What::Stopped,
             Cut::Io(error) => What::Io(error),
@@ -286,106 +320,53 @@ impl Script {
     }
 
     fn trouble(&self, op: &str, what: What) -> Trouble {
-        Trouble {
-            script: self.path.clone(),
-            op: op.to_owned(),
-            what,
-        }
+        Trouble::new(self.path.clone(), op, what)
+    }
+}
+
+/// What is said in braces: a list in the same order would pass for it otherwise.
+fn object<T: DeserializeOwned>(value: Value) -> std::result::Result<T, String> {
+    if !value.is_object() {
+        return Err("it is no object".to_owned());
+    }
+    serde_json::from_value(value).map_err(|error| text::one_line(&error.to_string(), SHOWN))
+}
+
+/// A message, which has an id.
+fn message(value: Value) -> std::result::Result<Message, String> {
+    let message: Message = object(value)?;
+    if message.id.is_empty() {
+        return Err("its id is empty".to_owned());
+    }
+    Ok(message)
+}
+
+fn belongs(message: Message, who: &str) -> std::result::Result<Message, String> {
+    if message.to == who {
+        return Ok(message);
+    }
+    let [id, to] = [&message.id, &message.to].map(|text| text::one_line(text, 80));
+    Err(format!("'{id}' is a message to '{to}', not to {who}"))
+}
+
+/// Whether an id is the one that was asked for, or begins so: some take the beginning of one.
+fn is_id(id: &str, asked: &str) -> bool {
+    let head = id.as_bytes().get(..asked.len());
+    let is_begun = asked.len() >= BEGINNING
+        && head.is_some_and(|head| head.eq_ignore_ascii_case(asked.as_bytes()));
+    id == asked || is_begun
+}
+
+/// The end of what a script complained of, which is where the cause stands.
+fn end_of(bytes: &[u8]) -> String {
+    let said = text::one_line(&String::from_utf8_lossy(bytes), usize::MAX);
+    match said.char_indices().rev().nth(SHOWN) {
+        Some((at, c)) => format!("…{}", &said[at + c.len_utf8()..]),
+        None => said,
     }
 }
 
 /// What a script said, as it can be shown to anybody.
 fn shown(bytes: &[u8], most: usize) -> String {
     text::one_line(&String::from_utf8_lossy(bytes), most)
-}
-
-impl Trouble {
-    pub(crate) fn is_unknown_op(&self) -> bool {
-        matches!(self.what, What::Unknown)
-    }
-
-    pub(crate) fn is_already_archived(&self) -> bool {
-        matches!(self.what, What::AlreadyArchived)
-    }
-
-    pub(crate) fn is_time_out(&self) -> bool {
-        matches!(self.what, What::TooLong { .. })
-    }
-}
-
-/// What a script said on its standard error, where it said something.
-fn and_said(said: &str) -> String {
-    if said.is_empty() {
-        "; it said nothing on standard error".to_owned()
-    } else {
-        format!("; it said: {said}")
-    }
-}
-
-impl fmt::Display for Trouble {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let op = text::one_line(&self.op, 40);
-        let script = self.script.display();
-        match &self.what {
-            What::NotStarted(error) => write!(f, "cannot run {script} for '{op}': {error}"),
-            What::Unknown => write!(f, "{script} does not know '{op}' (exit {UNKNOWN})"),
-            What::NotFound(said) => write!(
-                f,
-                "{script} found no such message at '{op}'{}",
-                and_said(said)
-            ),
-            What::AlreadyArchived => write!(f, "{script} says at '{op}': {ALREADY_ARCHIVED}"),
-            What::Failed { how, said } => {
-                write!(f, "{script} failed at '{op}' ({how}){}", and_said(said))
-            }
-            What::TooLong { timeout, said } => write!(
-                f,
-                "{script} did not answer '{op}' within {timeout:?} and was ended{}",
-                and_said(said)
-            ),
-            What::TooMuch { said } => write!(
-                f,
-                "{script} wrote more than {} MiB at '{op}' and was ended{}",
-                MOST >> 20,
-                and_said(said)
-            ),
-            What::Wrong { why, said } => write!(
-                f,
-                "{script} answered '{op}' with {why}, which is not what was asked for{}",
-                and_said(said)
-            ),
-            What::Stopped => write!(f, "the call of {script} for '{op}' was cut off"),
-            What::Io(error) => write!(f, "cannot talk to {script} at '{op}': {error}"),
-        }
-    }
-}
-
-impl From<Trouble> for Report {
-    fn from(trouble: Trouble) -> Self {
-        match &trouble.what {
-            What::NotStarted(error) => {
-                let hint = match error.kind() {
-                    ErrorKind::NotFound if trouble.script.exists() => {
-                        "its first line names an interpreter that is not there"
-                    }
-                    ErrorKind::NotFound => "the setting mail.provider names it",
-                    ErrorKind::PermissionDenied => "'chmod +x' makes a script a command",
-                    _ => "a script's first line names its interpreter, such as #!/bin/sh",
-                };
-                Self::usage(&trouble).hint(hint)
-            }
-            What::Unknown => Self::refused(&trouble)
-                .hint("the mail is kept by that script, and it has no such operation"),
-            What::NotFound(_) => Self::not_found(&trouble),
-            What::AlreadyArchived => Self::refused(&trouble),
-            What::TooLong { .. } => {
-                Self::storage(&trouble).hint("the setting mail.timeout gives it more time")
-            }
-            What::Failed { .. }
-            | What::TooMuch { .. }
-            | What::Wrong { .. }
-            | What::Stopped
-            | What::Io(_) => Self::storage(&trouble),
-        }
-    }
 }

@@ -6,7 +6,8 @@
 mod cases;
 
 use super::call::{Place, Said};
-use super::script::{Script, Trouble};
+use super::script::Script;
+use super::trouble::Trouble;
 use crate::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
 use serde::Serialize;
@@ -94,6 +95,7 @@ impl Bench {
         Ok(Self {
             script: Script::new(script.to_owned(), timeout)
                 .within(place)
+                .quietly()
                 .awake(),
             alice,
             bob,

@@ -9,9 +9,11 @@ use super::{Shared, log};
 use crate::config::ScriptSettings;
 use crate::provider::call::Place;
 use crate::provider::intake::{self, Sorted};
-use crate::provider::script::{Script, Trouble};
-use posthaste_core::Draft;
+use crate::provider::script::Script;
+use crate::provider::trouble::Trouble;
+use posthaste_core::{Draft, MessageId, Timestamp};
 use posthaste_store::{Done, Error, Job};
+use posthaste_wire::MailTrouble;
 use posthaste_wire::provider::{Message, Op};
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::net::UnixStream;
@@ -20,7 +22,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle as Task;
 
 /// How many messages are looked up before others have their turn at the journal.
@@ -58,9 +60,12 @@ struct Round {
     /// One errand waits at most: there is one who sends them, and it waits for the answer.
     errands: SyncSender<Errand>,
     /// How often it was tried to mark what is listed; [`TRIES`] where it is done, or never will be.
-    marked: BTreeMap<String, u32>,
-    /// What was said last of what goes wrong, which is said once.
+    marked: BTreeMap<MessageId, u32>,
+    /// What was listed with another time than before, the last time.
+    retimed: BTreeSet<MessageId>,
+    /// What was said last of what goes wrong, which is said once; for who asks, too.
     trouble: Option<String>,
+    told: watch::Sender<Option<MailTrouble>>,
     failures: u32,
 }
 
@@ -69,9 +74,11 @@ impl Carrier {
         shared: Rc<Shared>,
         settings: &ScriptSettings,
         dir: &Path,
+        told: watch::Sender<Option<MailTrouble>>,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
         let script = Script::new(settings.path.clone(), settings.timeout)
+            .asked_by(&shared.home)
             .until(stopped)
             .within(Place {
                 dir: dir.to_owned(),
@@ -88,7 +95,9 @@ impl Carrier {
             tick: settings.tick.clamp(SHORTEST, LONGEST),
             errands,
             marked: BTreeMap::new(),
+            retimed: BTreeSet::new(),
             trouble: None,
+            told,
             failures: 0,
         };
         let round = tokio::task::spawn_local(round.run());
@@ -147,11 +156,24 @@ impl Round {
             {
                 log::line(trouble);
             }
-            self.trouble = trouble;
             let pause = self.tick * 2u32.saturating_pow(self.failures.min(16));
             let pause = pause.min(REST.max(self.tick));
+            self.tell(trouble.as_deref(), pause);
+            self.trouble = trouble;
             let _ = tokio::time::timeout(pause, self.shared.round.notified()).await;
         }
+    }
+
+    /// Tells who asks what is wrong, since when, and when it is tried again.
+    fn tell(&self, trouble: Option<&str>, pause: Duration) {
+        let now = crate::times::now();
+        let since = self.told.borrow().as_ref().map_or(now, |told| told.since);
+        let next = now.checked_add(pause).unwrap_or(Timestamp::MAX);
+        self.told.send_replace(trouble.map(|what| MailTrouble {
+            what: what.to_owned(),
+            since,
+            next,
+        }));
     }
 
     /// Asks for mail once, and sees to all of it.
@@ -161,22 +183,31 @@ impl Round {
             Some(Err(trouble)) => return Went::Badly(trouble.to_string()),
             None => return Went::Badly("nobody calls the script any more".to_owned()),
         };
-        let still: BTreeSet<&str> = listed.iter().map(|message| message.id.as_str()).collect();
-        self.marked.retain(|id, _| still.contains(id.as_str()));
         let mut done = Vec::new();
+        let mut retimed = BTreeSet::new();
         for page in listed.chunks(PAGE) {
             let sorted = match self.sort(page.to_vec()).await {
                 Ok(sorted) => sorted,
                 Err(error) => return Went::Badly(error.to_string()),
             };
-            for draft in sorted.new {
-                if let Err(why) = self.store(draft).await {
-                    return Went::Badly(why);
+            // A time that is told twice is a true one.
+            let known = sorted.retimed.into_iter();
+            let (again, once): (Vec<_>, Vec<_>) =
+                known.partition(|draft| self.retimed.contains(&draft.id));
+            retimed.extend(once.iter().map(|draft| draft.id));
+            for draft in sorted.new.into_iter().chain(again) {
+                match self.store(draft).await {
+                    Ok(None) => {}
+                    Ok(Some(refused)) => odd = odd.or(Some(refused)),
+                    Err(why) => return Went::Badly(why),
                 }
             }
             odd = odd.or(sorted.odd.into_iter().next());
             done.extend(sorted.done);
         }
+        self.retimed = retimed;
+        self.marked
+            .retain(|id, _| done.iter().any(|(own, _)| own == id));
         // Last, and no reason to come later: new mail does not wait for it.
         if let Err(why) = self.mark(done).await {
             return Went::Oddly(why);
@@ -208,7 +239,9 @@ impl Round {
             .await
     }
 
-    async fn store(&self, draft: Draft) -> Result<(), String> {
+    /// Stores a message; what is refused for good reason is told.
+    async fn store(&self, draft: Draft) -> Result<Option<String>, String> {
+        let id = draft.id.id8();
         let job = Job::Post {
             now: crate::times::now(),
             drafts: vec![draft],
@@ -216,29 +249,29 @@ impl Round {
         match self.shared.books.commit(job).await.map_err(text)? {
             Ok(Done::Posted(_)) => {
                 self.shared.mail.notify_one();
-                Ok(())
+                Ok(None)
             }
             Ok(_) => Err("the journal answered another question".to_owned()),
-            // It stands there with other words: the script's own affair.
-            Err(_) => Ok(()),
+            Err(denied) => Ok(Some(format!("message {id}: {denied}"))),
         }
     }
 
     /// Marks messages as read there, each as often as there is hope. One that takes too long keeps
     /// the others for the next round.
-    async fn mark(&mut self, ids: Vec<String>) -> Result<(), String> {
+    async fn mark(&mut self, done: Vec<(MessageId, String)>) -> Result<(), String> {
         let mut failed = None;
-        for id in ids {
+        for (id, outside) in done {
             let tried = self.marked.get(&id).copied().unwrap_or_default();
             if tried >= TRIES {
                 continue;
             }
-            let errand = id.clone();
-            let tries = match self.ask(|answer| Errand::MarkRead(errand, answer)).await {
+            let tries = match self.ask(|answer| Errand::MarkRead(outside, answer)).await {
                 Some(Ok(())) => TRIES,
                 Some(Err(trouble)) => {
                     failed.get_or_insert_with(|| trouble.to_string());
                     if trouble.is_time_out() {
+                        // It counts as a try, or new mail would wait for it in every round.
+                        self.marked.insert(id, tried + 1);
                         break;
                     }
                     // What it does not know, it never will.

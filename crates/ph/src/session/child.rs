@@ -16,7 +16,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
 /// Variables by which a program would take the starter's terminal for its own.
-const NOT_INHERITED: [&str; 8] = [
+const NOT_INHERITED: [&str; 9] = [
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -25,6 +25,8 @@ const NOT_INHERITED: [&str; 8] = [
     "TERM_PROGRAM_VERSION",
     "COLUMNS",
     "LINES",
+    // Whoever asks a script for mail, it is not the program.
+    crate::provider::asking::ASKING,
 ];
 
 /// What the child is told of its session.

@@ -327,6 +327,7 @@ impl Running {
         let (taken, taken_by) = watch::channel(None);
         let (interactive, is_interactive) = watch::channel(false);
         let (ended, how_ended) = watch::channel(None);
+        let (trouble, mail_trouble) = watch::channel(None);
         let shared = Rc::new(Shared {
             agent: self.agent.clone(),
             home,
@@ -344,10 +345,11 @@ impl Running {
             viewers: Cell::new(0),
             taken: taken_by,
             interactive: is_interactive,
+            mail_trouble,
             ended: how_ended,
         });
         let doors = self.open_doors(&shared);
-        let carrier = self.carrier(&shared, &record);
+        let carrier = self.carrier(&shared, &record, trouble);
         let clerk = Clerk::new(Outset {
             shared: shared.clone(),
             record,
@@ -381,9 +383,14 @@ impl Running {
     }
 
     /// Who carries the mail, where a script keeps it.
-    fn carrier(&self, shared: &Rc<Shared>, record: &Record) -> Option<Carrier> {
+    fn carrier(
+        &self,
+        shared: &Rc<Shared>,
+        record: &Record,
+        trouble: watch::Sender<Option<posthaste_wire::MailTrouble>>,
+    ) -> Option<Carrier> {
         let settings = self.script.as_ref()?;
-        match Carrier::start(shared.clone(), settings, &record.launch.cwd) {
+        match Carrier::start(shared.clone(), settings, &record.launch.cwd, trouble) {
             Ok(carrier) => Some(carrier),
             Err(error) => {
                 log::line(format!(

@@ -74,6 +74,8 @@ struct Shared {
     /// Which viewer has the keyboard to itself.
     taken: watch::Receiver<Option<ViewerId>>,
     interactive: watch::Receiver<bool>,
+    /// What is wrong with the script that keeps the mail, where something is.
+    mail_trouble: watch::Receiver<Option<posthaste_wire::MailTrouble>>,
     /// How it ended, once it has.
     ended: watch::Receiver<Option<String>>,
 }

@@ -182,6 +182,7 @@ impl Record {
             unread: 0,
             queued: 0,
             paused: None,
+            mail_trouble: None,
             ended_at: None,
             exit: None,
         }
@@ -216,6 +217,7 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
         unread,
         queued,
         paused: None,
+        mail_trouble: None,
         ended_at,
         exit: Some(exit),
     })

@@ -125,6 +125,7 @@ pub(crate) fn start(
     for socket in &launch.sockets {
         check_text("a socket", socket, "choose another path for --socket")?;
     }
+    let script = config.mail.script()?;
     let harness = Catalogue::of(home)?.take(&launch.harness)?;
     let place = Place::of(home, &launch.name);
     place.prepare()?;
@@ -143,7 +144,7 @@ pub(crate) fn start(
         home: home.path().to_owned(),
         patience: config.patience.0,
         limits: config.limits,
-        script: config.mail.script().cloned(),
+        script,
         launch,
         harness,
         audience,

@@ -108,6 +108,23 @@ fn archiving_twice_is_told_from_other_failures() {
 }
 
 #[test]
+fn what_cannot_be_marked_is_not_said_to_be_read() {
+    let ph = Ph::new();
+    let id = ph.send("bob hi");
+    ask(&ph, &["archive", &id]).ok();
+    ask(&ph, &["read", &id]).fails(1, "archived");
+    assert_eq!(ask(&ph, &["get", &id]).json()["read"], false);
+}
+
+#[test]
+fn what_is_no_operation_is_not_an_unknown_one() {
+    let ph = Ph::new();
+    assert_eq!(ask(&ph, &[]).code, 1);
+    assert_eq!(ask(&ph, &["--bogus"]).code, 1);
+    assert_eq!(ask(&ph, &["bogus"]).code, 2);
+}
+
+#[test]
 fn flags_of_ours_stand_before_the_operation() {
     let ph = Ph::new();
     ph.send("bob hi");

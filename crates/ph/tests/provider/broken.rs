@@ -188,6 +188,27 @@ fn what_it_leaves_running_is_ended() {
 }
 
 #[test]
+fn who_is_interrupted_takes_along_what_the_script_has_started() {
+    // After a kill nobody is left to do that: then the script itself goes, and no more is claimed.
+    for signal in [Signal::INT, Signal::TERM] {
+        let ph = Ph::new();
+        let child = ph.dir().join("child");
+        let text = format!(
+            "#!/bin/sh\nsh -c 'echo $$ > {}; sleep 1000; true'\ntrue\n",
+            path_text(&child)
+        );
+        script(ph.dir(), "parent", &text);
+        keep_by(&ph, "../parent", "");
+        let mut run = ph.call(&["inbox", "bob"]).spawn();
+        let pid = pid_in(&child);
+        let ours = Pid::from_raw(i32::try_from(run.id()).unwrap()).unwrap();
+        rustix::process::kill_process(ours, signal).unwrap();
+        run.wait().unwrap();
+        wait_for("its end", || (!is_alive(pid)).then_some(()));
+    }
+}
+
+#[test]
 fn what_it_was_asked_to_start_stays() {
     let ph = Ph::new();
     let server = ph.dir().join("server");

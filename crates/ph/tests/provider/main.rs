@@ -8,7 +8,9 @@ mod answer;
 mod broken;
 mod live;
 mod suite;
+mod twice;
 mod verbs;
+mod word;
 
 use common::{Ph, path_text};
 use std::os::unix::fs::PermissionsExt;

@@ -25,7 +25,7 @@ fn assert_passes(done: &Done) {
         .collect();
     assert!(failed.is_empty(), "{failed:#?}");
     assert_eq!((done.code, done.err().as_str()), (0, ""));
-    assert_eq!(done.json()["passed"], 43);
+    assert_eq!(done.json()["passed"], 44);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn each_case_is_printed() {
     let shown = ph.call(&["provider", "test", &me]).run().ok();
     let mut lines = shown.lines();
     assert_eq!(lines.next(), Some("pass  send: the fields match"));
-    assert_eq!(lines.next_back(), Some("43 of 43 passed"));
+    assert_eq!(lines.next_back(), Some("44 of 44 passed"));
     assert!(lines.all(|line| line.starts_with("pass  ")), "{shown}");
 }
 
@@ -207,6 +207,105 @@ fn a_list_that_is_empty_says_nothing() {
     let says = "said '[]'; an empty list is no output";
     assert!(reasons.iter().all(|why| why.contains(says)), "{reasons:#?}");
     assert!(!reasons.is_empty());
+}
+
+/// The cases that fail where our own answers go through this, in the shell's words.
+fn failing(ph: &Ph, filter: &str) -> (Done, Vec<String>) {
+    let me = path_text(&ourselves(ph.dir()));
+    let text = format!("#!/bin/sh\nout=$('{me}' \"$@\") || exit $?\n{filter}\n");
+    let done = test(ph, &script(ph.dir(), "filter", &text), &[]);
+    let json = done.json();
+    let cases = json["cases"].as_array().expect("cases").iter();
+    let failed = cases.filter(|case| case["passed"] == false);
+    let failed = failed.map(|case| case["name"].as_str().expect("a name").to_owned());
+    let failed = failed.collect();
+    (done, failed)
+}
+
+#[test]
+fn a_thread_has_a_name() {
+    let ph = Ph::new();
+    let without = r#"printf '%s' "$out" | sed 's/,"thread_id":"[^"]*"//g'"#;
+    let (_, failed) = failing(&ph, without);
+    let name = "reply: is in the same thread".to_owned();
+    assert!(failed.contains(&name), "{failed:?}");
+}
+
+#[test]
+fn what_is_left_running_is_a_fault() {
+    let ph = Ph::new();
+    let leaving = "sleep 1000 >&- 2>&- & printf '%s' \"$out\"";
+    let (done, failed) = failing(&ph, leaving);
+    assert_eq!(failed, ["nothing is left running"]);
+    assert_eq!(done.err(), "", "once is enough");
+}
+
+/// Runs the example over a Maildir by itself.
+fn maildir(root: &Path, words: &[&str], stdin: &str) -> std::process::Output {
+    use std::io::Write;
+    let mut child = Command::new("python3")
+        .arg(example("maildir"))
+        .args(words)
+        .env("PH_PROVIDER_STATE", root)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("Python runs");
+    let mut input = child.stdin.take().expect("a pipe");
+    // One that does not want it may be gone already.
+    let _ = input.write_all(stdin.as_bytes());
+    drop(input);
+    child.wait_with_output().expect("an end")
+}
+
+#[test]
+fn a_maildir_holds_what_others_have_put_there() {
+    if python().is_none() {
+        return;
+    }
+    let ph = Ph::new();
+    let root = ph.dir().join("mail");
+    for part in ["cur", "new", "tmp"] {
+        std::fs::create_dir_all(root.join("bob").join(part)).unwrap();
+    }
+    let put = |name: &str, text: &str| {
+        std::fs::write(root.join("bob/new").join(name), text).unwrap();
+    };
+    put(
+        "1.a",
+        "From: Ann <ann@example.org>\nTo: Bob <bob@example.org>\nSubject: hi\n\
+         Date: Sun, 15 Nov 2026 12:00:00 +0100\n\nfrom outside\n",
+    );
+    put("2.b", "Subject: no date\n\nnothing else\n");
+    put(
+        "3.c",
+        "Content-Type: text/plain; charset=nonsense\n\n\u{e9}\n",
+    );
+    std::fs::write(root.join("stray"), "x").unwrap();
+    std::fs::create_dir(root.join("empty")).unwrap();
+    let got = maildir(&root, &["inbox", "bob"], "");
+    let said = String::from_utf8_lossy(&got.stderr).into_owned();
+    assert!(got.status.success(), "{said}");
+    let listed: Value = serde_json::from_slice(&got.stdout).unwrap();
+    let listed = listed.as_array().unwrap();
+    assert_eq!(listed.len(), 3);
+    let first = listed.iter().find(|m| m["id"] == "1.a").unwrap();
+    assert_eq!(first["created_at"], "2026-11-15T11:00:00Z");
+    assert_eq!(first["to"], "bob");
+    assert!(maildir(&root, &["get", "1.a"], "").status.success());
+    // What goes wrong is told in a line.
+    for (words, stdin) in [
+        (vec!["get", "nowhere"], ""),
+        (vec!["get"], ""),
+        (vec!["send", "bob"], "{"),
+        (vec!["send", "bob"], "[]"),
+    ] {
+        let done = maildir(&root, &words, stdin);
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{words:?}: {said}");
+        assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
+    }
 }
 
 #[test]

@@ -286,6 +286,10 @@ fn a_copy_to_each_or_word_of_where_it_stopped() {
         done.err()
     );
     ph.run("send b hi").fails(5, "nothing was sent to b:");
+    // Who was sent to is nudged; who was not is not.
+    let done = ph.run("send team hi --notify");
+    assert!(done.err().contains("a was not nudged"), "{}", done.err());
+    assert!(!done.err().contains("c was not nudged"), "{}", done.err());
 }
 
 #[test]
@@ -373,9 +377,46 @@ fn files_of_others_start_nothing() {
             .within(&project)
             .run()
     };
-    run().fails(4, "names a script, and");
-    assert!(!mark.exists());
+    let says = "names a script for the mail";
+    run().fails(4, says);
+    // Neither a private directory nor its name is a word of trust: a clone can have both.
     std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    assert_eq!(run().code, 0);
-    assert!(mark.exists(), "what is the user's own is run");
+    run().fails(4, says);
+    let named = |args: &[&str]| ph.call(args).env("PH_HOME", &home).within(&project).run();
+    named(&["inbox", "bob"]).fails(4, says);
+    named(&["send", "bob", "hi"]).fails(4, says);
+    named(&["run", "--name", "bob", "--detach", "--", "true"]).fails(4, says);
+    let hook = named(&["check", "--inject", "bob"]);
+    assert_eq!((hook.code, hook.out().as_str()), (0, ""));
+    // What is no mail goes on.
+    named(&["ls"]).ok();
+    assert!(!mark.exists());
+    // The user's own word is enough.
+    let asked = ph
+        .call(&["inbox", "bob"])
+        .without("PH_HOME")
+        .env("PH_MAIL_PROVIDER", format!("exec:{}/trap", home.display()))
+        .within(&project)
+        .run();
+    assert_eq!(asked.code, 0, "{}", asked.err());
+    assert!(mark.exists(), "what the user names is run");
+}
+
+#[test]
+fn a_script_that_is_not_there_stops_only_the_mail() {
+    let ph = Ph::new();
+    keep_by(&ph, "no-such-program", "");
+    let says = "no program 'no-such-program' is on PATH";
+    ph.run("inbox bob").fails(2, says);
+    for line in ["ls", "config show", "provider inbox bob", "log"] {
+        let done = ph.run(line);
+        assert_eq!(done.code, 0, "{line}: {}", done.err());
+    }
+    assert_eq!(
+        ph.run("provider count bob").ok(),
+        "{\"total\":0,\"unread\":0}\n"
+    );
+    ph.run("status bob").fails(3, "bob");
+    let doctor = ph.run("doctor");
+    assert!(doctor.out().contains(says), "{}", doctor.out());
 }

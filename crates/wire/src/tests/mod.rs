@@ -85,6 +85,7 @@ fn session() -> Session {
         unread: 1,
         queued: 2,
         paused: Some("a client asked for a pause".to_owned()),
+        mail_trouble: None,
         ended_at: None,
         exit: None,
     }

@@ -45,10 +45,13 @@ fn a_message_as_others_write_it() {
 }
 
 #[test]
-fn a_text_may_leave_everything_out() {
-    let text: Text = serde_json::from_str(r#"{"x":1}"#).unwrap();
+fn a_text_may_leave_everything_out_but_its_body() {
+    let text: Text = serde_json::from_str(r#"{"x":1,"body":""}"#).unwrap();
     let written = serde_json::to_string(&text).unwrap();
     assert_eq!(written, r#"{"from":"","subject":"","body":""}"#);
+    for bad in [r#"{"x":1}"#, r#"{"body":null}"#] {
+        assert!(serde_json::from_str::<Text>(bad).is_err(), "{bad}");
+    }
 }
 
 #[test]

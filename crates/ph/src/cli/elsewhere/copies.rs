@@ -3,7 +3,9 @@
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::letterbox;
-use crate::provider::intake;
+use crate::output::note;
+use crate::provider::asking;
+use crate::provider::intake::{self, Found};
 use crate::provider::script::Script;
 use crate::report::{Report, Result};
 use crate::session::client::Client;
@@ -20,14 +22,21 @@ const DIGITS: usize = 8;
 /// Takes in what a script has for an agent, for its hook. A live session does that by itself, and
 /// a script that is slow is not waited for: what is in the journal is shown all the same.
 pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()> {
-    let Some(settings) = context.config.mail.script() else {
+    let Some(settings) = context.config.mail.script()? else {
         return Ok(());
     };
+    asking::refuse(&context.home)?;
     if Client::of(&context.home, name).is_some() {
         return Ok(());
     }
-    let script = Script::new(settings.path.clone(), settings.timeout.min(HOOK)).awake();
-    let listed = script.check(name.as_str())?;
+    let script = Script::new(settings.path, settings.timeout.min(HOOK))
+        .asked_by(&context.home)
+        .awake();
+    let (listed, odd) = script.check_each(name.as_str())?;
+    if let Some(odd) = odd {
+        let script = script.path().display();
+        note(format!("{script} lists what cannot be taken: {odd}"));
+    }
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     keep(context, &script, name, &listed, Patience(patience))
 }
@@ -46,12 +55,18 @@ pub(super) fn keep(
     let mut journal = Journal::open(context.home.clone(), patience)?;
     let sorted = intake::sort(script.path(), name, listed, |id| journal.letter(id))?;
     for draft in sorted.new {
+        let id = draft.id.id8();
         let job = Job::Post {
             now: context.now,
             drafts: vec![draft],
         };
-        // One that stands there with other words is known.
-        let _ = journal.commit(job)?;
+        if let Err(denied) = journal.commit(job)? {
+            note(format!("message {id} is not taken in: {denied}"));
+        }
+    }
+    let script = script.path().display();
+    for odd in sorted.odd {
+        note(format!("{script} lists {odd}"));
     }
     letterbox::leave(journal);
     Ok(())
@@ -63,11 +78,7 @@ pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<
     if id.is_empty() || id.contains('\0') {
         return Err(Report::usage("a message id cannot be empty"));
     }
-    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
-    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
-    if let Some(prefix) = prefix
-        && let Some(mut journal) = journal(context)?
-        && let Ok(letter) = journal.find(&prefix)
+    if let Some(letter) = letter(context, said)?
         && let Some(outside) = intake::outside_id(&letter)
     {
         return Ok((outside.to_owned(), Some(letter)));
@@ -75,30 +86,54 @@ pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<
     Ok((id.clone(), None))
 }
 
+/// What the journal has under one of our own ids, copy or not.
+pub(super) fn letter(context: &Context, SaidId(id): &SaidId) -> Result<Option<Letter>> {
+    let digits = |prefix: &IdPrefix| prefix.as_str().chars().filter(|c| *c != '-').count();
+    let prefix = IdPrefix::parse(id).ok().filter(|id| digits(id) >= DIGITS);
+    let (Some(prefix), Some(mut journal)) = (prefix, journal(context)?) else {
+        return Ok(None);
+    };
+    Ok(journal.find(&prefix).ok())
+}
+
 fn journal(context: &Context) -> Result<Option<Journal>> {
     let home = context.home.clone();
     Ok(Journal::open_existing(home, context.config.patience)?)
 }
 
-/// Our copy of a script's message, if a session has taken it in.
-pub(super) fn copy(context: &Context, script: &Script, to: &str, id: &str) -> Option<Letter> {
-    let to = AgentName::parse(to).ok()?;
-    let id = intake::id_of(script.path(), &to, id);
-    journal(context).ok()??.letter(id).ok()?
+/// The copies of a script's messages: one journal for all that are looked for.
+pub(super) struct Copies<'a> {
+    script: &'a Script,
+    journal: Option<Journal>,
+}
+
+impl<'a> Copies<'a> {
+    pub(super) fn open(context: &Context, script: &'a Script) -> Self {
+        Self {
+            script,
+            journal: journal(context).ok().flatten(),
+        }
+    }
+
+    /// Our copy of a message, if a session has taken it in.
+    pub(super) fn find(&mut self, message: &Message) -> Option<Letter> {
+        let to = AgentName::parse(&message.to).ok()?;
+        let journal = self.journal.as_mut()?;
+        let found = intake::find(self.script.path(), &to, message, |id| journal.letter(id));
+        match found.ok()? {
+            Found::Known(letter) | Found::Retimed(letter, _) => Some(letter),
+            Found::New(_) | Found::Again(_) => None,
+        }
+    }
+}
+
+/// The same of one message.
+pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Option<Letter> {
+    Copies::open(context, script).find(message)
 }
 
 /// Does the same with our copy, so that both agree. The script's word was what counts.
-pub(super) fn follow(
-    context: &Context,
-    script: &Script,
-    to: &str,
-    id: &str,
-    local: Option<Letter>,
-    order: Order,
-) {
-    let Some(letter) = local.or_else(|| copy(context, script, to, id)) else {
-        return;
-    };
+pub(super) fn follow(context: &Context, letter: &Letter, order: Order) {
     if let Ok(Some(mut journal)) = journal(context) {
         let _ = letterbox::order(context, &mut journal, order, vec![letter.message.id]);
         letterbox::leave(journal);

@@ -6,29 +6,38 @@
 //! what its agent was shown. Either will do.
 
 mod copies;
+mod here;
+mod orders;
 
 pub(super) use copies::take_in;
+pub(super) use here::{is_here, keeper};
+pub(super) use orders::order;
 
 use super::names::SaidId;
 use super::send::Answer;
 use crate::context::Context;
 use crate::letterbox::{self, Row, field};
 use crate::output::note;
-use crate::provider::intake;
 use crate::provider::script::Script;
+use crate::provider::{asking, intake};
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
-use copies::{copy, follow, keep, meant};
+use copies::{Copies, copy, follow, keep, meant};
 use jiff::tz::TimeZone;
-use posthaste_core::{AgentName, Body, Letter, Order, prompt, text};
-use posthaste_store::Outcome;
-use posthaste_wire::provider::{Message, Op, Text};
+use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
+use posthaste_store::Listing;
+use posthaste_wire::provider::{Message, Text};
 use posthaste_wire::{Count, Receipt, method};
+use serde_json::json;
 
 /// The script that keeps the mail, where one does.
-pub(super) fn script(context: &Context) -> Option<Script> {
-    let settings = context.config.mail.script()?;
-    Some(Script::new(settings.path.clone(), settings.timeout))
+pub(super) fn script(context: &Context) -> Result<Option<Script>> {
+    let Some(settings) = context.config.mail.script()? else {
+        return Ok(None);
+    };
+    asking::refuse(&context.home)?;
+    let script = Script::new(settings.path, settings.timeout).asked_by(&context.home);
+    Ok(Some(script))
 }
 
 /// Refuses what the protocol of scripts has no word for.
@@ -50,12 +59,25 @@ pub(super) struct Sending {
 }
 
 /// Sends one copy to each. A script cannot send all or none: where one fails, what was sent is
-/// told, and the rest is not tried.
+/// told, and the rest is not tried. Gives back who was sent to, too.
 pub(super) fn send(
     context: &mut Context,
     script: &Script,
     sending: &Sending,
     answer: Answer,
+) -> (Vec<AgentName>, Result<Code>) {
+    let mut sent = Vec::with_capacity(sending.to.len());
+    let code = send_each(context, script, sending, answer, &mut sent);
+    let names = sending.to.iter().take(sent.len()).cloned().collect();
+    (names, code)
+}
+
+fn send_each(
+    context: &mut Context,
+    script: &Script,
+    sending: &Sending,
+    answer: Answer,
+    sent: &mut Vec<Message>,
 ) -> Result<Code> {
     if sending.to.contains(&sending.from) && !sending.allow_self {
         let from = &sending.from;
@@ -69,7 +91,6 @@ pub(super) fn send(
         subject: sending.subject.clone().unwrap_or_default(),
         body: sending.body.clone(),
     };
-    let mut sent = Vec::with_capacity(sending.to.len());
     let mut failed = None;
     for to in &sending.to {
         match script.send(to.as_str(), &text) {
@@ -84,19 +105,21 @@ pub(super) fn send(
         }
     }
     if failed.is_none() || !sent.is_empty() {
-        print_sent(context, &sent, answer)?;
+        print_sent(context, sent, answer)?;
     }
-    match failed {
-        None => Ok(Code::Ok),
-        Some((to, trouble)) if sent.is_empty() => {
-            Err(Report::from(trouble).after(&format!("nothing was sent to {to}:")))
+    let Some((to, trouble)) = failed else {
+        return Ok(Code::Ok);
+    };
+    let (done, all) = (sent.len(), sending.to.len());
+    let how_far = match (trouble.is_denial(), done) {
+        (true, 0) => format!("nothing was sent to {to}:"),
+        (true, _) => format!("{done} of {all} were sent, not the one to {to}:"),
+        (false, 0) => format!("it is not known whether it was sent to {to}:"),
+        (false, _) => {
+            format!("{done} of {all} were sent; it is not known whether the one to {to} was:")
         }
-        Some((to, trouble)) => Err(Report::from(trouble).after(&format!(
-            "{} of {} were sent, not the one to {to}:",
-            sent.len(),
-            sending.to.len()
-        ))),
-    }
+    };
+    Err(Report::from(trouble).after(&how_far))
 }
 
 /// Has the live session of a recipient ask for its mail now, and not at its next tick.
@@ -132,7 +155,15 @@ pub(super) fn reply(
     text: &Text,
 ) -> Result<Code> {
     let (id, _) = meant(context, id)?;
-    let sent = script.reply(&id, text)?;
+    let sent = script.reply(&id, text).map_err(|trouble| {
+        let is_denial = trouble.is_denial();
+        let report = Report::from(trouble);
+        if is_denial {
+            report
+        } else {
+            report.after("it is not known whether it was sent:")
+        }
+    })?;
     if let Ok(to) = AgentName::parse(&sent.to) {
         wake(context, &to);
     }
@@ -158,33 +189,63 @@ pub(super) fn inbox(
         Inbox::Unread | Inbox::Prompt => script.inbox(name.as_str())?,
         Inbox::All => script.all(name.as_str())?,
     };
+    let listing = match which {
+        Inbox::Unread | Inbox::Prompt => Listing::Unread,
+        Inbox::All => Listing::All,
+    };
+    let own = here::mail(context, name, listing)?;
+    let is_empty = messages.is_empty() && own.is_empty();
+    let mut copies = Copies::open(context, script);
     match which {
-        Inbox::Prompt => print_prompt(context, script, name, &messages)?,
-        Inbox::Unread | Inbox::All if context.json => print_json(context, &messages)?,
-        Inbox::Unread if messages.is_empty() => {
-            context.out.line(format!("no unread mail for {name}"))?;
+        Inbox::Prompt => print_prompt(context, script, name, &messages, &own)?,
+        Inbox::Unread | Inbox::All if context.json => {
+            let mut all = Vec::new();
+            for message in &messages {
+                all.push(json!(shown(&mut copies, context.now, message)));
+            }
+            let own = letterbox::all_as_json(&context.home, &own, context.now)?;
+            all.extend(own.iter().map(|message| json!(message)));
+            context.out.json(&all)?;
         }
-        Inbox::All if messages.is_empty() => context.out.line(format!("no mail for {name}"))?,
+        Inbox::Unread if is_empty => context.out.line(format!("no unread mail for {name}"))?,
+        Inbox::All if is_empty => context.out.line(format!("no mail for {name}"))?,
         Inbox::Unread | Inbox::All => {
-            let rows: Vec<_> = messages.iter().map(row).collect();
+            let there = messages.iter();
+            let there =
+                there.map(|message| row(message, shown(&mut copies, context.now, message).receipt));
+            let here = own.iter().map(|letter| letterbox::row(letter, context.now));
+            let rows: Vec<_> = there.chain(here).collect();
             letterbox::rows(context, &rows)?;
         }
     }
     Ok(Code::Ok)
 }
 
-fn print_json(context: &mut Context, messages: &[Message]) -> Result<()> {
-    let shown: Vec<_> = messages.iter().map(Message::shown).collect();
-    context.out.json(&shown)
+/// A message as `--json` shows it, with how far our copy of it has come.
+fn shown(
+    copies: &mut Copies<'_>,
+    now: Timestamp,
+    message: &Message,
+) -> posthaste_wire::Message<String> {
+    let mut shown = message.shown();
+    if let Some(letter) = copies.find(message) {
+        // The script's word is what counts; of what is unread there, ours says more.
+        if !message.read {
+            let standing = letter.standing.at(&letter.message, now);
+            shown.receipt = standing.receipt().to_string();
+        }
+        shown.receipts = letter.receipts.iter().map(Receipt::new).collect();
+    }
+    shown
 }
 
-fn row(message: &Message) -> Row {
+fn row(message: &Message, receipt: String) -> Row {
     Row {
         id: text::one_line(&message.id, usize::MAX),
         from: text::one_line(&message.from, 80),
         to: text::one_line(&message.to, 80),
         created_at: message.created_at,
-        standing: if message.read { "read" } else { "stored" }.to_owned(),
+        standing: receipt,
         is_waiting: !message.read,
         subject: Some(message.subject.clone()).filter(|subject| !subject.is_empty()),
         body: message.body.clone(),
@@ -197,23 +258,33 @@ fn print_prompt(
     script: &Script,
     name: &AgentName,
     messages: &[Message],
+    own: &[Letter],
 ) -> Result<()> {
     // Whoever reads the block may ask for a message by the id in it.
     keep(context, script, name, messages, context.config.patience)?;
+    let mut copies = Copies::open(context, script);
     let kept = messages.iter();
     let kept: Vec<_> = kept
-        .filter_map(|message| intake::message(script.path(), name, message))
-        .collect();
-    let entries: Vec<_> = kept
-        .iter()
-        .map(|message| prompt::Entry {
-            message,
-            text: match &message.envelope.body {
-                Body::Inline(text) => text,
-                Body::Filed { .. } => "",
-            },
+        .filter_map(|message| {
+            let letter = copies.find(message)?;
+            intake::message(script.path(), name, letter.message.id, message)
         })
         .collect();
+    let there = kept.iter().map(|message| prompt::Entry {
+        message,
+        text: match &message.envelope.body {
+            Body::Inline(text) => text,
+            Body::Filed { .. } => "",
+        },
+    });
+    let bodies = own.iter();
+    let bodies = bodies.map(|letter| letterbox::text_or_loss(&context.home, letter));
+    let bodies = bodies.collect::<Result<Vec<_>>>()?;
+    let here = own.iter().zip(&bodies).map(|(letter, text)| prompt::Entry {
+        message: &letter.message,
+        text,
+    });
+    let entries: Vec<_> = there.chain(here).collect();
     let block = prompt::inbox_block(&entries, &TimeZone::system());
     context.out.bytes(block.as_bytes())
 }
@@ -256,19 +327,18 @@ pub(super) fn read(
 
 fn mark(context: &Context, script: &Script, id: &str, local: Option<Letter>) -> Result<Message> {
     let message = script.read(id)?;
-    follow(context, script, &message.to, id, local, Order::MarkRead);
+    if let Some(letter) = local.or_else(|| copy(context, script, &message)) {
+        follow(context, &letter, Order::MarkRead);
+    }
     Ok(message)
 }
 
 pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
     let (id, local) = meant(context, id)?;
     let message = script.get(&id)?;
-    let local = local.or_else(|| copy(context, script, &message.to, &id));
-    let receipts: Vec<_> = local.iter().flat_map(|letter| &letter.receipts).collect();
-    let receipts: Vec<_> = receipts.into_iter().map(Receipt::new).collect();
+    let local = local.or_else(|| copy(context, script, &message));
+    let shown = shown(&mut Copies::open(context, script), context.now, &message);
     if context.json {
-        let mut shown = message.shown();
-        shown.receipts = receipts;
         context.out.json(&shown)?;
         return Ok(Code::Ok);
     }
@@ -277,7 +347,7 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
     if let Some(letter) = &local {
         field(context, "here", &letter.message.id.to_string())?;
     }
-    letterbox::journey(context, receipts)?;
+    letterbox::journey(context, shown.receipts)?;
     letterbox::text(context, &message.body, "")?;
     Ok(Code::Ok)
 }
@@ -288,25 +358,48 @@ pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result
         return Ok(local);
     }
     let message = script.get(&id)?;
-    if let Some(letter) = copy(context, script, &message.to, &id) {
+    if let Some(letter) = copy(context, script, &message) {
         return Ok(Some(letter));
     }
+    let trouble = AgentName::parse(&message.to)
+        .ok()
+        .and_then(|to| Client::of(&context.home, &to))
+        .and_then(|mut session| session.call(&method::Session {}, PROMPT).ok())
+        .map(|session| session.mail_trouble);
     let kept = format!("{} keeps it", script.path().display());
+    // Its session is the one to fetch it: what that says is the reason.
+    let (reason, since, release) = match trouble {
+        None => (
+            kept.clone(),
+            message.created_at,
+            "its agent runs here, or reads it".to_owned(),
+        ),
+        Some(None) => (
+            format!("{kept}; its session has not fetched it yet"),
+            message.created_at,
+            "its session asks the script the next time (mail.tick)".to_owned(),
+        ),
+        Some(Some(trouble)) => {
+            let next = context.config.time.show(trouble.next, context.now);
+            let release = format!("the script answers; it is asked again {next}");
+            (trouble.what, trouble.since, release)
+        }
+    };
     if context.json {
-        context.out.json(&serde_json::json!({
+        context.out.json(&json!({
             "id": id, "receipt": message.shown().receipt, "held": !message.read,
-            "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&kept),
-            "since": message.created_at, "evidence": kept,
-            "release": (!message.read).then_some("its agent runs here, or reads it"),
+            "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&reason),
+            "since": since, "evidence": kept,
+            "release": (!message.read).then_some(&release),
         }))?;
     } else if message.read {
         field(context, "not held", "it is read")?;
     } else {
-        field(context, "held", &kept)?;
+        field(context, "held", &reason)?;
         field(context, "rule", "script")?;
-        let since = context.config.time.show(message.created_at, context.now);
+        let since = context.config.time.show(since, context.now);
         field(context, "since", &since)?;
-        field(context, "release", "its agent runs here, or reads it")?;
+        field(context, "release", &release)?;
     }
     Ok(None)
 }
@@ -322,7 +415,12 @@ pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Res
     };
     let messages = script.thread(&thread)?;
     if context.json {
-        print_json(context, &messages)?;
+        let messages = messages.iter();
+        let mut copies = Copies::open(context, script);
+        let messages: Vec<_> = messages
+            .map(|message| shown(&mut copies, context.now, message))
+            .collect();
+        context.out.json(&messages)?;
         return Ok(Code::Ok);
     }
     for (index, message) in messages.iter().enumerate() {
@@ -336,92 +434,22 @@ pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Res
     Ok(Code::Ok)
 }
 
-/// Carries one order out on each of these messages, and says of each what became of it.
-pub(super) fn order(
-    context: &mut Context,
-    script: &Script,
-    order: Order,
-    ids: &[SaidId],
-    word: impl Fn(Outcome) -> &'static str,
-) -> Result<Code> {
-    let op = match order {
-        Order::MarkRead => Op::MarkRead,
-        Order::MarkUnread => Op::MarkUnread,
-        Order::Archive => Op::Archive,
-        Order::Delete => Op::Delete,
-        Order::Cancel => return Err(cannot(script, "call a message back")),
-        Order::Show | Order::Expire => return Err(cannot(script, "record that")),
-    };
-    let mut outcomes = Vec::with_capacity(ids.len());
-    let failed = ids.iter().try_for_each(|said| {
-        let (id, local) = meant(context, said)?;
-        may(context, script, &id, op)?;
-        let outcome = match script.order(op, &id) {
-            Ok(()) => Outcome::Changed,
-            Err(trouble) if trouble.is_already_archived() => Outcome::AlreadyArchived,
-            Err(trouble) => return Err(trouble.into()),
-        };
-        if let Some(letter) = local {
-            let to = letter.message.to.to_string();
-            follow(context, script, &to, &id, Some(letter), order);
-        }
-        outcomes.push((id, outcome));
-        Ok(())
-    });
-    // A script cannot do all or none: what was done is told.
-    print_outcomes(context, &outcomes, word)?;
-    failed.map(|()| Code::Ok)
-}
-
-/// As in the journal: an agent does with its own mail as it likes, and the person with all.
-fn may(context: &Context, script: &Script, id: &str, op: Op) -> Result<()> {
-    let (me, _) = context.me()?;
-    if me.is_human() {
-        return Ok(());
-    }
-    match script.get(id) {
-        Ok(message) if message.to != me.as_str() => Err(Report::refused(format!(
-            "{me} cannot {op} a message that belongs to {}",
-            text::one_line(&message.to, 80)
-        ))),
-        Ok(_) => Ok(()),
-        // One without 'get' has to know by itself.
-        Err(trouble) if trouble.is_unknown_op() => Ok(()),
-        Err(trouble) => Err(trouble.into()),
-    }
-}
-
-fn print_outcomes(
-    context: &mut Context,
-    outcomes: &[(String, Outcome)],
-    word: impl Fn(Outcome) -> &'static str,
-) -> Result<()> {
-    if context.json && !outcomes.is_empty() {
-        let answers = outcomes.iter().map(|(id, outcome)| {
-            let changed = *outcome == Outcome::Changed;
-            serde_json::json!({ "id": id, "outcome": word(*outcome), "changed": changed })
-        });
-        let answers: Vec<_> = answers.collect();
-        context.out.json(&answers)?;
-    } else if !context.json {
-        for (id, outcome) in outcomes {
-            let id = text::one_line(id, usize::MAX);
-            context.out.line(format!("{id} {}", word(*outcome)))?;
-        }
-    }
-    context.out.flush()
-}
-
-pub(super) fn count(script: &Script, name: &AgentName) -> Result<Count> {
-    Ok(script.count(name.as_str())?)
+pub(super) fn count(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
+    let there = script.count(name.as_str())?;
+    let own = |listing| Ok::<_, Report>(here::mail(context, name, listing)?.len() as u64);
+    Ok(Count {
+        total: there.total.saturating_add(own(Listing::All)?),
+        unread: there.unread.saturating_add(own(Listing::Unread)?),
+    })
 }
 
 /// How much is unread; how much there is in all, where that is asked for.
 pub(super) fn check(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
     if context.json {
-        return count(script, name);
+        return count(context, script, name);
     }
-    let unread = script.check(name.as_str())?.len() as u64;
+    let there = script.check(name.as_str())?.len();
+    let unread = (there + here::mail(context, name, Listing::Unread)?.len()) as u64;
     Ok(Count {
         total: unread,
         unread,

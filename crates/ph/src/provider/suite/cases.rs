@@ -12,7 +12,7 @@ const NOBODYS: &str = "nonexistent";
 /// More than any pipe takes at once, and than a command line may hold.
 const LARGE: usize = 1 << 20;
 
-pub(super) const CASES: [Case; 43] = [
+pub(super) const CASES: [Case; 44] = [
     case("send: the fields match", send_fields),
     case("send: ids are unique", send_unique),
     case("send: created_at is recent", send_recent),
@@ -59,6 +59,7 @@ pub(super) const CASES: [Case; 43] = [
     case("unknown keys on standard input are ignored", unknown_keys),
     case("an argument that looks like a flag is none", flags),
     case("an empty argument is an error or empty", empty_argument),
+    case("nothing is left running", nothing_left),
 ];
 
 const fn case(name: &'static str, run: fn(&Bench) -> Verdict) -> Case {
@@ -196,7 +197,26 @@ fn mark_unread(bench: &Bench) -> Verdict {
 fn reply_thread(bench: &Bench) -> Verdict {
     let sent = bench.send_to(&bench.bob, "hello", "first")?;
     let reply = bench.reply(&sent.id, "second")?;
+    if sent.thread_id.is_empty() {
+        return Err("thread_id is empty".to_owned());
+    }
     expect("thread_id", &reply.thread_id, &sent.thread_id)
+}
+
+fn nothing_left(bench: &Bench) -> Verdict {
+    let sent = bench.send("in and out")?;
+    for (op, arg) in [
+        (Op::Inbox, &bench.bob),
+        (Op::Check, &bench.bob),
+        (Op::Get, &sent.id),
+        (Op::MarkRead, &sent.id),
+    ] {
+        let said = bench.call(op.as_str(), Some(arg))?;
+        if said.left > 0 {
+            return Err(format!("{op} left processes running ({})", said.left));
+        }
+    }
+    Ok(())
 }
 
 fn reply_to(bench: &Bench) -> Verdict {

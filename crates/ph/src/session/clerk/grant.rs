@@ -201,6 +201,7 @@ impl Clerk {
             unread: self.view.unread,
             queued: self.view.pending.queued,
             paused: self.desk.paused_because(),
+            mail_trouble: self.outset.shared.mail_trouble.borrow().clone(),
             ended_at,
             exit,
             ..record.session()

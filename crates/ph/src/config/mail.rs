@@ -1,0 +1,140 @@
+//! What keeps the mail, by the settings.
+//!
+//! A script is only named here; where it is, and whether it may be run, is asked by whoever calls
+//! it. So settings that name one which is not there stop nothing but the mail.
+
+use super::{Layers, Source};
+use crate::report::{Report, Result};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What keeps the mail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Mail {
+    Journal,
+    Script(Named),
+}
+
+/// A script as the settings name it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Named {
+    key: &'static str,
+    said: String,
+    source: Source,
+    timeout: Duration,
+    tick: Duration,
+    /// The settings of a project that name it, which nobody may.
+    project: Option<PathBuf>,
+}
+
+/// A script, and how it is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ScriptSettings {
+    pub(crate) path: PathBuf,
+    pub(crate) timeout: Duration,
+    pub(crate) tick: Duration,
+}
+
+impl Mail {
+    /// The script, where one keeps the mail and may be called.
+    pub(crate) fn script(&self) -> Result<Option<ScriptSettings>> {
+        match self {
+            Self::Journal => Ok(None),
+            Self::Script(named) => named.settings().map(Some),
+        }
+    }
+
+    /// Whether a script keeps the mail, right or not.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        match self {
+            Self::Journal => false,
+            Self::Script(_) => true,
+        }
+    }
+
+    pub(super) fn of(layers: &Layers) -> Result<Self> {
+        let said = layers.get("mail.provider", |text| match text {
+            "journal" => Some(None),
+            "exec" => Some(Some("mail.script")),
+            other => other
+                .strip_prefix("exec:")
+                .filter(|script| !script.is_empty())
+                .map(|_| Some("mail.provider")),
+        })?;
+        let Some(key) = said else {
+            return Ok(Self::Journal);
+        };
+        let script = layers.get(key, |text| {
+            let script = text.strip_prefix("exec:").unwrap_or(text);
+            (!script.is_empty() && !script.contains('\0')).then(|| script.to_owned())
+        })?;
+        Ok(Self::Script(Named {
+            key,
+            said: script,
+            source: layers.source(key).cloned().unwrap_or(Source::Default),
+            timeout: layers.length("mail.timeout")?,
+            tick: layers.length("mail.tick")?,
+            project: None,
+        }))
+    }
+
+    /// Takes note of it where this file, which came with a project, is what names the script.
+    pub(crate) fn distrust(&mut self, layers: &Layers, file: &Path) {
+        let its = Source::File(file.to_owned());
+        let is_its = ["mail.provider", "mail.script"]
+            .into_iter()
+            .any(|key| layers.source(key) == Some(&its));
+        match self {
+            Self::Script(named) if is_its => named.project = Some(file.to_owned()),
+            Self::Script(_) | Self::Journal => {}
+        }
+    }
+}
+
+impl Named {
+    fn settings(&self) -> Result<ScriptSettings> {
+        if let Some(file) = &self.project {
+            return Err(Report::refused(format!(
+                "{} names a script for the mail, and what comes with a project must not start \
+                 anything",
+                file.display()
+            ))
+            .hint("your own settings can name it, or PH_MAIL_PROVIDER: 'ph config show'"));
+        }
+        Ok(ScriptSettings {
+            path: self.place()?,
+            timeout: self.timeout,
+            tick: self.tick,
+        })
+    }
+
+    /// Where it is. A name alone is looked for on PATH; a path that does not begin at the root
+    /// begins beside the file that says it, else here.
+    fn place(&self) -> Result<PathBuf> {
+        let Self { key, said, .. } = self;
+        if !said.contains('/') {
+            let path = std::env::var_os("PATH").unwrap_or_default();
+            let found = std::env::split_paths(&path)
+                .map(|dir| dir.join(said))
+                .find(|path| path.is_absolute() && crate::session::start::is_program(path));
+            return found.ok_or_else(|| {
+                Report::usage(format!("{key}: no program '{said}' is on PATH"))
+                    .hint("a script beside the settings is written ./NAME")
+            });
+        }
+        let beside = match &self.source {
+            Source::File(file) => file.parent(),
+            Source::Default | Source::Env(_) | Source::Flag(_) => None,
+        };
+        let path = beside.map_or_else(|| PathBuf::from(said), |dir| dir.join(said));
+        let path = std::path::absolute(&path)
+            .map_err(|error| Report::usage(format!("cannot tell where {said} is: {error}")))?;
+        // Its directory by its true name; its own name stays, because some go by that.
+        let dir = path.parent().and_then(|dir| dir.canonicalize().ok());
+        Ok(match (dir, path.file_name()) {
+            (Some(dir), Some(name)) => dir.join(name),
+            (_, _) => path,
+        })
+    }
+}
