@@ -408,6 +408,12 @@ fn killed_outright_the_guardian_gives_it_back() {
         .terminal
         .wait_until("a guardian", |_| !children_of(client).is_empty());
     let guardian = children_of(client)[0];
+    // Before it has a session of its own it dies with the shell that is about to end here.
+    stage
+        .terminal
+        .wait_until("a guardian in a session of its own", |_| {
+            rustix::process::getsid(Some(guardian)) == Ok(guardian)
+        });
     stage.kill(Signal::KILL);
     stage.terminal.wait_until("a sane terminal", |terminal| {
         terminal.is_sane() && terminal.mode() == alacritty_terminal::term::TermMode::default()

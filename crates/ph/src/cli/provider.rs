@@ -24,6 +24,10 @@ use std::time::Duration;
 ///   mark-read, mark-unread, archive, delete ID
 ///   thread ID                          messages, in order
 ///   count WHO                          {"total","unread"}
+#[allow(
+    rustdoc::broken_intra_doc_links,
+    reason = "it is shown to people as it stands"
+)]
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,

@@ -11,6 +11,7 @@ use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::cell::Cell;
@@ -261,7 +262,11 @@ impl Script {
     /// Calls it with any words, and gives back whatever it said and however it ended.
     pub(crate) fn call(&self, op: &str, arg: Option<&OsStr>, stdin: &[u8]) -> Result<Said> {
         if let Some(stop) = &self.stop {
-            let answer = self.run(op, arg, stdin, Some(stop.as_fd()));
+            let answer = if is_over(stop) {
+                Err(Cut::Stopped)
+            } else {
+                self.run(op, arg, stdin, Some(stop.as_fd()))
+            };
             return answer.map_err(|cut| self.cut(op, cut));
         }
         let signals = Signals::ours();
@@ -369,4 +374,10 @@ fn end_of(bytes: &[u8]) -> String {
 /// What a script said, as it can be shown to anybody.
 fn shown(bytes: &[u8], most: usize) -> String {
     text::one_line(&String::from_utf8_lossy(bytes), most)
+}
+/// Whether calls are to be cut off: then none begins.
+fn is_over(stop: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stop, PollFlags::IN)];
+    let at_once = Timespec::default();
+    poll(&mut fds, Some(&at_once)).is_ok_and(|ready| ready > 0)
 }

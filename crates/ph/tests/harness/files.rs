@@ -1,6 +1,6 @@
 //! Manifests as files: found, overridden, wrong; and what `ph harness` says of them.
 
-use crate::common::stage::{Stage, until, until_so};
+use crate::common::stage::{Stage, is_alive, number_in, until, until_dead};
 use crate::common::{Done, path_text};
 use crate::tui::{LAB, teach};
 use posthaste_lab::pty::Size;
@@ -365,13 +365,18 @@ fn a_trial_ends_what_it_has_started() {
     assert!(done.out().contains("by us"), "{}", done.out());
     assert!(stage.processes().is_empty());
     // So it does where it is killed itself.
-    let stays = "trap '' HUP TERM; while :; do sleep 0.1; done";
-    let args = ["harness", "test", "generic", "--", "/bin/sh", "-c", stays];
+    let file = stage.dir().join("pid");
+    let stays = format!(
+        "trap '' HUP TERM; echo $$ > '{}'; while :; do sleep 0.1; done",
+        path_text(&file)
+    );
+    let args = ["harness", "test", "generic", "--", "/bin/sh", "-c", &stays];
     let mut trial = stage.call(&args).spawn();
-    until_so("the program", || stage.processes().len() > 1);
+    let program = number_in(&file);
+    assert!(is_alive(program));
     trial.kill().expect("it runs");
     trial.wait().expect("it was killed");
-    until_so("the end of all", || stage.processes().is_empty());
+    until_dead(program);
     // So it does where somebody has seen enough.
     let args = ["harness", "test", "generic", "--", "sleep", "1000"];
     let mut trial = stage.terminal_of(&args, Size::USUAL);
