@@ -25,7 +25,7 @@ use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
-use crate::turn::{self, Input};
+use crate::turn::{self, Input, Shape};
 use drafting::Drafting;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
@@ -244,10 +244,13 @@ impl Desk {
         let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
             return Vec::new();
         };
-        let lane = pending.iter().find(|l| Some(&l.message.id) == ids.first());
-        let lane = lane.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
+        let first = pending.iter().find(|l| Some(&l.message.id) == ids.first());
+        let lane = first.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
+        let shape = first.filter(|_| ids.len() == 1);
+        let shape = shape.map(|letter| Shape::of(letter, self.input, self.manner.path_bytes));
         let flight = Flight {
             answers: self.dialog.as_ref().map(|dialog| dialog.what.clone()),
+            shape,
             ..Flight::new(ids, Cargo::Messages, lane, now)
         };
         if interrupt {
@@ -454,7 +457,8 @@ impl Desk {
             }
             // One that was put aside is out of the way.
             (_, _) if self.aside.is_some() => None,
-            (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
+            (_, _) if self.drafting.is_typed() || self.has_more_than(flight) => Some(Rule::Draft),
+            (_, _) => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What a desk makes of what is seen on the screen.
 
-use super::{Before, Desk, Phase};
+use super::{Before, Desk, Flight, Phase};
 use crate::harness::{Field, Paste, Sighting};
 use crate::moment::Moment;
 
@@ -48,10 +48,7 @@ impl Desk {
     pub fn is_field_ours(&self) -> bool {
         match (self.drafting.field(), &self.parked) {
             (Field::Empty, _) => self.drafting.shows_keys(),
-            (Field::Holds(text), Some(parked)) => {
-                let id8 = parked.ids.first().map(|id| id.id8()).unwrap_or_default();
-                parked.shown.as_ref() == Some(text) || text.contains(&id8)
-            }
+            (Field::Holds(text), Some(parked)) => parked.is_alone_in(text),
             (Field::Holds(_), None) | (Field::Unseen, _) => false,
         }
     }
@@ -68,15 +65,23 @@ impl Desk {
             self.judge.ready(now);
         }
         self.see(now, dialog);
-        // Nobody else can type while a text of ours waits for its Enter.
-        if let (
-            Field::Holds(text),
-            Phase::Written { flight, .. }
-            | Phase::Looking {
-                flight,
-                before: Before::Enter,
-            },
-        ) = (&field, &mut self.phase)
+        // Nobody else can type while a text of ours waits for its Enter; but before, where it was
+        // parked, and no key since tells whose it is.
+        let is_keyless = !self.drafting.is_typed();
+        let ours = match (&mut self.phase, &mut self.parked) {
+            (
+                Phase::Written { flight, .. }
+                | Phase::Looking {
+                    flight,
+                    before: Before::Enter,
+                },
+                _,
+            ) if !flight.was_parked => Some(flight),
+            (_, Some(parked)) if is_keyless => Some(parked),
+            (_, _) => None,
+        };
+        if let (Field::Holds(text), Some(flight)) = (&field, ours)
+            && !(flight.was_parked && flight.is_joined_in(text))
         {
             flight.shown = Some(text.clone());
         }
@@ -88,6 +93,14 @@ impl Desk {
     pub(super) fn has_draft(&self) -> bool {
         let is_ours = self.is_writing() || self.parked.is_some();
         self.drafting.is_typed() || (self.drafting.is_shown() && !is_ours)
+    }
+
+    /// Whether the box holds something beside a text that waited there for its Enter.
+    pub(super) fn has_more_than(&self, flight: &Flight) -> bool {
+        match self.drafting.field() {
+            Field::Holds(text) => flight.was_parked && flight.is_joined_in(text),
+            Field::Empty | Field::Unseen => false,
+        }
     }
 
     pub(super) fn way(&self) -> Option<super::drafting::Way> {

@@ -7,6 +7,7 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
+use crate::turn::Shape;
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ pub(super) struct Flight {
     pub(super) since: Moment,
     /// The question that a raw message answers.
     pub(super) answers: Option<String>,
+    /// How a box would show all of it, where it is one message.
+    pub(super) shape: Option<Shape>,
     /// How the input box showed it, where that was seen.
     pub(super) shown: Option<String>,
     pub(super) enters: u8,
@@ -81,10 +84,33 @@ impl Flight {
             lane,
             since,
             answers: None,
+            shape: None,
             shown: None,
             enters: 0,
             spared: false,
             was_parked: false,
+        }
+    }
+
+    /// Whether what a box holds is this and nothing else, as far as can be told: all of it, or
+    /// exactly what stood there when nobody else could type. Of the first row of a longer text
+    /// nothing can be told.
+    pub(super) fn is_alone_in(&self, held: &str) -> bool {
+        let (is_whole, is_part) = match &self.shape {
+            Some(shape) => (shape.is_all_of(held), shape.is_begun_by(held)),
+            None => (false, false),
+        };
+        is_whole || (!is_part && self.shown.as_deref() == Some(held))
+    }
+
+    /// Whether there is more in a box than this, where no key tells that there is.
+    pub(super) fn is_joined_in(&self, held: &str) -> bool {
+        let is_as_before = self.shown.as_deref() == Some(held);
+        let is_more = |shape: &Shape| shape.is_begun_by(held) && !shape.has_all_of(held);
+        match &self.shape {
+            Some(shape) if is_more(shape) => true,
+            Some(shape) if shape.is_begun_by(held) => false,
+            Some(_) | None => self.shown.is_some() && !is_as_before,
         }
     }
 

@@ -198,6 +198,8 @@ impl Desk {
             }
             // Not on a screen that nobody knows.
             (Field::Unseen, true) if self.sees_drafts() => return self.park(flight),
+            // What a person has added stays the person's.
+            (Field::Holds(_), true) if self.has_more_than(&flight) => return self.park(flight),
             (Field::Holds(text), _) => flight.shown = Some(text.clone()),
             (Field::Empty | Field::Unseen, _) => flight.shown = None,
         }
@@ -235,7 +237,8 @@ impl Desk {
     pub(super) fn can_resume(&self) -> bool {
         let is_in_sight = !self.sees_drafts() || *self.drafting.field() != Field::Unseen;
         let is_clear = self.dialog.is_none() && !self.drafting.is_typed() && is_in_sight;
-        self.parked.is_some() && self.is_free() && is_clear
+        let is_alone = |parked: &Flight| !self.has_more_than(parked);
+        self.parked.as_ref().is_some_and(is_alone) && self.is_free() && is_clear
     }
 
     pub(super) fn resume(&mut self) -> Vec<Effect> {

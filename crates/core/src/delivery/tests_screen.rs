@@ -192,6 +192,56 @@ fn a_question_in_the_last_moment_parks_the_text() {
 }
 
 #[test]
+fn what_a_person_adds_to_a_text_that_waits_is_a_draft() {
+    const OURS: &str = "[ph message from: alice id: 00000000] hello";
+    let pending = [letter(1, Normal)];
+    let park = |shown: Option<&str>| {
+        let mut lines = vec![
+            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            hear(3_002, Event::Wrote, ""),
+        ];
+        lines.extend(shown.map(|text| seen(3_010, holds(text), "")));
+        lines.push(seen(3_020, asks("Run rm?"), ""));
+        play(with(|_| ()), &lines)
+    };
+    // Keys pressed; then the box holds this: are the keys forgotten, and what of Enter after that?
+    let check = |shown: Option<&str>, held: &str, is_ours: bool, then: &str| {
+        let typed = [
+            hear(3_100, Event::Draft, ""),
+            seen(3_110, holds(held), ""),
+            hear(3_120, Event::Draft, ""),
+        ];
+        let desk = play(park(shown), &typed);
+        assert_eq!(desk.is_field_ours(), is_ours, "{shown:?} {held:?}");
+        assert_eq!(rule(desk.hold(ms(3_130), &pending[0], &[])), "draft");
+        let desk = play(desk, &[hear(4_120, Event::DraftGone, then)]);
+        if then.is_empty() {
+            assert_eq!(rule(desk.hold(ms(4_130), &pending[0], &[])), "draft");
+        }
+    };
+    let more = format!("{OURS} and my own words");
+    let row = &OURS[..40];
+    for shown in [None, Some(OURS)] {
+        check(shown, OURS, true, "resume");
+        check(shown, &more, false, "");
+    }
+    // More of it, and of the person's, may stand in the next row.
+    check(Some(row), row, false, "resume");
+    check(Some("[Pasted text #1]"), "[Pasted text #1]", true, "resume");
+    check(Some("[Pasted text #1]"), "[Pasted text #1] no", false, "");
+    // Seen in the last moment only: no Enter either.
+    let joined = [
+        seen(4_000, holds(OURS), "resume"),
+        hear(4_001, Event::Resumed, ""),
+        hear(4_051, Event::Tick, "look"),
+        looked(4_052, holds(&more), ""),
+    ];
+    let desk = play(park(None), &joined);
+    assert!(!desk.is_writing(), "the person needs the keyboard");
+}
+
+#[test]
 fn an_answer_goes_past_a_text_that_waits() {
     let mut pending = [letter(1, Normal), raw(2)];
     pending[1].message.created_at = ms(3_060).wall;
