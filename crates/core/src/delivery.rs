@@ -28,7 +28,7 @@ use crate::promotion;
 use crate::turn::{self, Input, Shape};
 use drafting::Drafting;
 use hold::Rule;
-use phase::{Cargo, Flight, Lane, Phase};
+use phase::{Cargo, Flight, Lane, Phase, Question};
 use std::time::Duration;
 use submit::{Aside, Before};
 
@@ -47,10 +47,31 @@ struct Pause {
 
 #[derive(Debug, Clone)]
 struct Dialog {
+    /// Of all that were open in this session: one that comes again in the same words is another.
+    number: u64,
     what: String,
+    /// The same with what we typed behind it, where the screen shows that.
+    echoed: Option<String>,
     since: Moment,
     /// The interrupt key does not dismiss it.
     stays: bool,
+}
+
+impl Dialog {
+    fn asks(&self) -> Question {
+        Question {
+            number: self.number,
+            what: self.what.clone(),
+        }
+    }
+
+    /// Whether it is shown with a part of an answer behind it, and is the same still.
+    fn is_echoed_by(&self, what: &str, answer: &str) -> bool {
+        let echo = what.strip_prefix(self.what.as_str());
+        // Where it is too long to be told, its end is left out.
+        let echo = echo.map(|echo| echo.trim_end_matches('…').trim());
+        echo.is_some_and(|echo| !echo.is_empty() && answer.trim().starts_with(echo))
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -58,6 +79,8 @@ pub struct Desk {
     manner: Manner,
     judge: Judge,
     dialog: Option<Dialog>,
+    /// How many questions there were.
+    asked: u64,
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
     drafting: Drafting,
@@ -81,6 +104,7 @@ impl Desk {
             judge: Judge::new(&manner.harness, now),
             manner,
             dialog: None,
+            asked: 0,
             pauses: Vec::new(),
             drafting: Drafting::default(),
             aside: None,
@@ -249,7 +273,7 @@ impl Desk {
         let shape = first.filter(|_| ids.len() == 1);
         let shape = shape.map(|letter| Shape::of(letter, self.input, self.manner.path_bytes));
         let flight = Flight {
-            answers: self.dialog.as_ref().map(|dialog| dialog.what.clone()),
+            answers: self.dialog.as_ref().map(Dialog::asks),
             shape,
             ..Flight::new(ids, Cargo::Messages, lane, now)
         };
@@ -295,13 +319,26 @@ impl Desk {
     }
 
     fn see(&mut self, now: Moment, what: Option<String>) {
-        let is_known = self.dialog.as_ref().map(|dialog| &dialog.what) == what.as_ref();
-        if !is_known {
-            self.dialog = what.map(|what| Dialog {
-                what,
-                since: now,
-                stays: false,
-            });
+        let Some(what) = what else {
+            self.dialog = None;
+            return;
+        };
+        let answer = self.phase.answer().map(str::to_owned);
+        match &mut self.dialog {
+            Some(known) if known.what == what || known.echoed.as_ref() == Some(&what) => {}
+            Some(known) if answer.is_some_and(|answer| known.is_echoed_by(&what, &answer)) => {
+                known.echoed = Some(what);
+            }
+            Some(_) | None => {
+                self.asked += 1;
+                self.dialog = Some(Dialog {
+                    number: self.asked,
+                    what,
+                    echoed: None,
+                    since: now,
+                    stays: false,
+                });
+            }
         }
     }
 

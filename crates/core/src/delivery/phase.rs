@@ -55,7 +55,7 @@ pub(super) struct Flight {
     pub(super) lane: Lane,
     pub(super) since: Moment,
     /// The question that a raw message answers.
-    pub(super) answers: Option<String>,
+    pub(super) answers: Option<Question>,
     /// How a box would show all of it, where it is one message.
     pub(super) shape: Option<Shape>,
     /// How the input box showed it, where that was seen.
@@ -65,6 +65,13 @@ pub(super) struct Flight {
     pub(super) spared: bool,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
+}
+
+/// One question of the program's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) number: u64,
+    pub(super) what: String,
 }
 
 /// What is typed of them.
@@ -112,6 +119,11 @@ impl Flight {
             Some(shape) if shape.is_begun_by(held) => false,
             Some(_) | None => self.shown.is_some() && !is_as_before,
         }
+    }
+
+    /// Whether a box holds one of these, by its id.
+    pub(super) fn is_named_in(&self, held: &str) -> bool {
+        self.ids.iter().any(|id| held.contains(&id.id8()))
     }
 
     /// Records that it is about to be typed.
@@ -202,6 +214,32 @@ pub(super) enum Phase {
 }
 
 impl Phase {
+    /// The answer that is being typed.
+    pub(super) fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Writing(flight)
+            | Self::Written { flight, .. }
+            | Self::Looking { flight, .. }
+            | Self::Entering(flight)
+                if flight.lane == Lane::Raw =>
+            {
+                flight.shape.as_ref().map(Shape::beginning)
+            }
+            Self::Free
+            | Self::Breaking { .. }
+            | Self::Recording(_)
+            | Self::Preparing { .. }
+            | Self::Writing(_)
+            | Self::Written { .. }
+            | Self::Looking { .. }
+            | Self::Resuming(_)
+            | Self::Entering(_)
+            | Self::Confirming { .. }
+            | Self::Restoring { .. }
+            | Self::Resting { .. } => None,
+        }
+    }
+
     pub(super) fn flight(self) -> Option<Flight> {
         match self {
             Self::Breaking { flight, .. }

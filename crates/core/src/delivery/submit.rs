@@ -210,8 +210,9 @@ impl Desk {
     /// Enter belongs to the question that is answered: where the text alone has answered it, it
     /// would go to another, or to whatever stands in the box.
     fn submit_raw(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        let asks = self.dialog.as_ref().map(|dialog| &dialog.what);
-        if flight.answers.is_some() && asks != flight.answers.as_ref() {
+        let asks = self.dialog.as_ref().map(|dialog| dialog.number);
+        let answers = flight.answers.as_ref().map(|question| question.number);
+        if answers.is_some() && asks != answers {
             let evidence = self.evidence(&flight, "; answered before Enter, which was not pressed");
             return self.complete(now, &flight, evidence);
         }
@@ -279,6 +280,8 @@ impl Desk {
         let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
         match self.drafting.field() {
             Field::Holds(text) if aside == Some(text) => Some(LET_GO),
+            // However it is shown by now.
+            Field::Holds(text) if flight.is_named_in(text) => None,
             Field::Holds(text) if flight.shown.as_ref() == Some(text) => None,
             Field::Holds(_) | Field::Empty => Some(LET_GO),
             Field::Unseen => Some("; the input box is out of sight"),
@@ -315,7 +318,10 @@ impl Desk {
 
     /// The text stands in the box, and is left there: what comes after it waits.
     fn leave(&mut self, now: Moment, flight: &Flight, how: &str) -> Vec<Effect> {
-        self.drafting.left.clone_from(&flight.shown);
+        self.drafting.left = match self.drafting.field() {
+            Field::Holds(text) if flight.is_named_in(text) => Some(text.clone()),
+            Field::Holds(_) | Field::Empty | Field::Unseen => flight.shown.clone(),
+        };
         let evidence = self.evidence(flight, how);
         self.complete(now, flight, evidence)
     }
@@ -351,7 +357,7 @@ impl Desk {
         let to_what = match (flight.lane, &flight.answers) {
             (Lane::Raw, None) if self.knows_dialogs() => ", with no question in sight".to_owned(),
             (Lane::Raw, None) => ", dialog unknown".to_owned(),
-            (Lane::Raw, Some(what)) => format!(", in answer to: {what}"),
+            (Lane::Raw, Some(question)) => format!(", in answer to: {}", question.what),
             (Lane::Interrupt | Lane::Normal | Lane::Idle, _) => String::new(),
         };
         let enters = match flight.enters {

@@ -265,6 +265,81 @@ fn an_answer_goes_past_a_text_that_waits() {
 }
 
 #[test]
+fn a_question_that_comes_again_is_another() {
+    let mut pending = [raw(1)];
+    pending[0].message.envelope.body = crate::message::Body::Inline("yes".to_owned());
+    let typed = || {
+        let desk = play(with(|_| ()), &[seen(2_900, asks("Go on? [y/N]"), "")]);
+        play(
+            desk,
+            &[
+                (3_000, Doing::Act(&pending), "offer 1"),
+                (3_001, recorded(&[1]), "write 1"),
+                hear(3_002, Event::Wrote, ""),
+            ],
+        )
+    };
+    let check = |between: &[Sighting], last: &str, is_entered: bool| {
+        let mut desk = typed();
+        for (at, sighting) in (3_010..).zip(between) {
+            desk.on(ms(at), Event::Seen(sighting.clone()));
+        }
+        let mut desk = play(desk, &[hear(3_052, Event::Tick, "look")]);
+        let effects = desk.on(ms(3_053), Event::Looked(asks(last)));
+        let is_enter = effects == [Effect::Enter];
+        assert_eq!(is_enter, is_entered, "{between:?} {last}");
+        if !is_enter {
+            assert!(evidence(&effects).ends_with("answered before Enter, which was not pressed"));
+        }
+    };
+    check(&[], "Go on? [y/N]", true);
+    // It closed for a moment.
+    for gap in [shows(Field::Empty), shows(Field::Unseen), asks("Sure?")] {
+        check(&[gap], "Go on? [y/N]", false);
+    }
+    // What we have typed stands behind it: that is no other.
+    check(&[], "Go on? [y/N] yes", true);
+    check(&[asks("Go on? [y/N] y")], "Go on? [y/N] yes", true);
+    check(&[asks("Go on? [y/N] y…")], "Go on? [y/N] y…", true);
+    check(&[], "Go on? [y/N] no", false);
+    check(&[], "Go on? [y/N] yes, all", false);
+}
+
+#[test]
+fn a_text_that_is_shown_otherwise_is_not_let_go_of() {
+    let pending = [letter(1, Normal)];
+    let desk = written(with(|_| ()), &pending);
+    let swallowed = [
+        looked(
+            3_053,
+            holds("[ph message from: alice id: 00000000] hel"),
+            "enter",
+        ),
+        hear(3_054, Event::Entered, ""),
+        seen(
+            3_060,
+            holds("[ph message from: alice id: 00000000] hello"),
+            "",
+        ),
+        hear(4_054, Event::Tick, "look"),
+        looked(
+            4_055,
+            holds("[ph message from: alice id: 00000000] hello"),
+            "enter",
+        ),
+        hear(4_056, Event::Entered, ""),
+        hear(5_056, Event::Tick, "look"),
+    ];
+    let mut desk = play(desk, &swallowed);
+    let still = holds("hello [ph message from: alice id: 00000000]");
+    let effects = desk.on(ms(5_057), Event::Looked(still));
+    assert!(evidence(&effects).ends_with("the input box still holds it"));
+    let next = letter(2, Normal);
+    let hold = desk.hold(ms(5_058), &next, std::slice::from_ref(&next));
+    assert!(hold.unwrap().reason.starts_with("what was written before"));
+}
+
+#[test]
 fn enter_is_pressed_again_and_the_text_never() {
     let pending = [letter(1, Normal), letter(2, Normal)];
     let swallowed = || {
