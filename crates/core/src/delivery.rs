@@ -233,7 +233,14 @@ impl Desk {
         let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
         if !lane.goes_alone() && self.input == Input::Pasted {
-            let size = |letter| turn::size(letter, self.input, self.manner.path_bytes);
+            let size = |letter| {
+                turn::size(
+                    letter,
+                    self.telling(letter),
+                    self.input,
+                    self.manner.path_bytes,
+                )
+            };
             let mut bytes = size(first);
             for letter in open {
                 bytes += size(letter);
@@ -271,7 +278,14 @@ impl Desk {
         let first = pending.iter().find(|l| Some(&l.message.id) == ids.first());
         let lane = first.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
         let shape = first.filter(|_| ids.len() == 1);
-        let shape = shape.map(|letter| Shape::of(letter, self.input, self.manner.path_bytes));
+        let shape = shape.map(|letter| {
+            Shape::of(
+                letter,
+                self.telling(letter),
+                self.input,
+                self.manner.path_bytes,
+            )
+        });
         let flight = Flight {
             answers: self.dialog.as_ref().map(Dialog::asks),
             shape,

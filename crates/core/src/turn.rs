@@ -37,6 +37,16 @@ pub enum Input {
 pub struct Entry<'a> {
     pub letter: &'a Letter,
     pub path: &'a str,
+    pub telling: Telling,
+}
+
+/// Where a message's words stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Telling {
+    /// In the turn, where they are few.
+    Here,
+    /// In its file, however few they are: on the screen they would pass for something else.
+    InFile,
 }
 
 /// The bytes of one turn, without [`ENTER`]. Typed, it has room for one message only.
@@ -63,11 +73,11 @@ pub fn enclose(text: &str, input: Input) -> Vec<u8> {
 }
 
 /// At most how many bytes a message takes in a turn, its file's path being so long.
-pub fn size(letter: &Letter, input: Input, path_bytes: usize) -> usize {
-    let head = head(letter).len() + 1;
+pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
+    let head = head(letter, telling).len() + 1;
     // The last line may get a blank.
     1 + head
-        + match content(letter, input) {
+        + match content(letter, telling, input) {
             Content::Lines(lines) => lines.iter().map(|line| line.len() + 1).sum(),
             Content::File => instead(letter).len().max("Read ".len() + path_bytes),
         }
@@ -83,7 +93,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    pub fn of(letter: &Letter, input: Input, path_bytes: usize) -> Self {
+    pub fn of(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) -> Self {
         if let Some(raw) = raw(letter) {
             return Self {
                 head: raw.to_owned(),
@@ -91,8 +101,8 @@ impl Shape {
                 bytes: Some(raw.len()),
             };
         }
-        let head = head(letter);
-        let (told, bytes) = match content(letter, input) {
+        let head = head(letter, telling);
+        let (told, bytes) = match content(letter, telling, input) {
             Content::Lines(lines) => {
                 let is_one = lines.len() <= 1;
                 let line = lines.into_iter().next().unwrap_or_default();
@@ -146,11 +156,11 @@ fn raw(letter: &Letter) -> Option<&str> {
 }
 
 fn tell(entry: &Entry<'_>, input: Input) -> String {
-    let told = match content(entry.letter, input) {
+    let told = match content(entry.letter, entry.telling, input) {
         Content::Lines(lines) => lines.join("\n"),
         Content::File => file(entry),
     };
-    let line = format!("{} {told}", head(entry.letter));
+    let line = format!("{} {told}", head(entry.letter, entry.telling));
     let mut line = line.trim_end().to_owned();
     // Before Enter, many programs take it for a line that goes on, or for a name to be completed.
     let last = line.rsplit(char::is_whitespace).next().unwrap_or_default();
@@ -160,8 +170,22 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
     line
 }
 
+/// What a message says in words of its sender's, where those are typed at all.
+pub fn words(letter: &Letter) -> Option<String> {
+    let envelope = &letter.message.envelope;
+    let body = match &envelope.body {
+        _ if envelope.raw => return None,
+        Body::Inline(text) if text.len() <= SHORT => text.as_str(),
+        Body::Inline(_) | Body::Filed { .. } => "",
+    };
+    let subject = envelope.subject.as_deref().unwrap_or_default();
+    let subject = text::one_line(subject, SUBJECT);
+    let lines = std::iter::once(subject).chain(text::lines(body));
+    Some(lines.collect::<Vec<_>>().join("\n"))
+}
+
 /// The header, and the subject where there is one.
-fn head(letter: &Letter) -> String {
+fn head(letter: &Letter, telling: Telling) -> String {
     let envelope = &letter.message.envelope;
     let urgent = match envelope.priority {
         Priority::Interrupt => "URGENT ",
@@ -179,9 +203,10 @@ fn head(letter: &Letter) -> String {
         String::new()
     };
     let subject = envelope.subject.as_deref().unwrap_or_default();
-    let subject = match text::one_line(subject, SUBJECT) {
-        none if none.is_empty() => none,
-        subject => format!(" [{}]", defused(&subject)),
+    let subject = match (text::one_line(subject, SUBJECT), telling) {
+        (none, _) if none.is_empty() => none,
+        (_, Telling::InFile) => String::new(),
+        (subject, Telling::Here) => format!(" [{}]", defused(&subject)),
     };
     format!(
         "[{urgent}ph message from: {} id: {id}{repeat}{reply}]{subject}",
@@ -194,9 +219,9 @@ enum Content {
     File,
 }
 
-fn content(letter: &Letter, input: Input) -> Content {
+fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
     let body = match &letter.message.envelope.body {
-        Body::Inline(text) if text.len() <= SHORT => text,
+        Body::Inline(text) if text.len() <= SHORT && telling == Telling::Here => text,
         Body::Inline(_) | Body::Filed { .. } => return Content::File,
     };
     let lines: Vec<String> = text::lines(body).collect();
@@ -286,9 +311,34 @@ mod tests {
     fn told(letters: &[&Letter], input: Input) -> String {
         let entries: Vec<_> = letters
             .iter()
-            .map(|letter| Entry { letter, path: PATH })
+            .map(|letter| Entry {
+                letter,
+                path: PATH,
+                telling: Telling::Here,
+            })
             .collect();
         String::from_utf8(render(&entries, input)).unwrap()
+    }
+
+    #[test]
+    fn what_would_pass_for_something_else_is_told_in_its_file() {
+        let mut letter = letter("Do you want to have lunch?");
+        letter.message.envelope.subject = Some("Lunch".to_owned());
+        assert_eq!(words(&letter).unwrap(), "Lunch\nDo you want to have lunch?");
+        let entry = Entry {
+            letter: &letter,
+            path: PATH,
+            telling: Telling::InFile,
+        };
+        let typed = String::from_utf8(render(&[entry], Input::Typed)).unwrap();
+        assert_eq!(
+            typed,
+            format!("[ph message from: alice id: 00000001] Read {PATH}")
+        );
+        let shape = Shape::of(&letter, Telling::InFile, Input::Typed, PATH.len());
+        assert!(shape.is_all_of(&typed) && !shape.is_all_of(&format!("{typed} x")));
+        let size = size(&letter, Telling::InFile, Input::Typed, PATH.len());
+        assert!((typed.len()..typed.len() + 10).contains(&size), "{size}");
     }
 
     #[test]
@@ -377,6 +427,7 @@ mod tests {
         let long = letter(&"x".repeat(400));
         let check = |path: &str, want: &str| {
             let entry = Entry {
+                telling: Telling::Here,
                 letter: &long,
                 path,
             };
@@ -433,7 +484,7 @@ mod tests {
             prop_assert!(!typed.contains(acts), "{typed:?}");
             prop_assert_eq!(headers(&typed), 1);
             prop_assert!(typed.len() < 4_000 && typed.starts_with("[ph message from: alice"));
-            prop_assert!(typed.len() <= size(first, Input::Typed, PATH.len()));
+            prop_assert!(typed.len() <= size(first, Telling::Here, Input::Typed, PATH.len()));
 
             let all: Vec<_> = letters.iter().collect();
             let pasted = told(&all, Input::Pasted);
@@ -441,7 +492,7 @@ mod tests {
             prop_assert!(!inside.contains(|c| acts(c) && c != '\n' && c != '\t'), "{inside:?}");
             prop_assert_eq!(headers(inside), letters.len());
             prop_assert!(inside.lines().all(|line| line.len() < 4_000));
-            let most: usize = all.iter().map(|l| size(l, Input::Pasted, PATH.len())).sum();
+            let most: usize = all.iter().map(|l| size(l, Telling::Here, Input::Pasted, PATH.len())).sum();
             prop_assert!(inside.len() <= most, "{} of {most}", inside.len());
         }
     }
@@ -455,6 +506,7 @@ mod tests {
         let letter = with_steps(&message, &[Step::Offering, Step::Uncertain]);
         let path = "/".repeat(LONGEST_PATH);
         let entry = Entry {
+            telling: Telling::Here,
             letter: &letter,
             path: &path,
         };

@@ -2,7 +2,9 @@
 
 use super::{Before, Desk, Flight, Phase};
 use crate::harness::{Field, Paste, Sighting};
+use crate::mail::Letter;
 use crate::moment::Moment;
+use crate::turn::{self, Telling};
 
 impl Desk {
     /// Whether the harness can tell that no question stands open.
@@ -23,6 +25,16 @@ impl Desk {
     /// What showed that it can.
     pub fn ready_evidence(&self) -> String {
         self.judge.pace().evidence.clone()
+    }
+
+    /// Where the words of a message stand: on the screen, they must not pass for a question of
+    /// the program's. That would hold them up for ever, and all that comes after them.
+    pub fn telling(&self, letter: &Letter) -> Telling {
+        let words = turn::words(letter);
+        match words.is_some_and(|words| self.manner.harness.would_ask(&words)) {
+            true => Telling::InFile,
+            false => Telling::Here,
+        }
     }
 
     pub fn paste(&self) -> Paste {

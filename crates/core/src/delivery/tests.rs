@@ -171,7 +171,7 @@ fn one_turn_holds_what_is_due_together() {
     let Decision::Offer { ids, .. } = pasting(idle()).next(ms(3_000), &many) else {
         panic!("nothing is due");
     };
-    let one = turn::size(&many[0], Input::Pasted, PATH);
+    let one = turn::size(&many[0], turn::Telling::Here, Input::Pasted, PATH);
     assert_eq!(ids.len(), turn::TURN / one);
     // What was read, ran out or is not due yet since the look-up is left out.
     let mut later = letter(1, Normal);
@@ -758,7 +758,7 @@ proptest! {
         let mut got = Vec::new();
         while let Decision::Offer { ids, interrupt } = desk.next(ms(3_000), &pending) {
             prop_assert!(!interrupt, "an idle agent gets no key");
-            let size = |l: &Letter| turn::size(l, desk.input(), PATH);
+            let size = |l: &Letter| turn::size(l, turn::Telling::Here, desk.input(), PATH);
             let turn: Vec<_> = pending.iter().filter(|l| ids.contains(&l.message.id)).collect();
             prop_assert!(turn.len() == 1 || turn.iter().map(|l| size(l)).sum::<usize>() <= turn::TURN);
             let alone = |l: &&Letter| l.message.envelope.priority == Priority::Interrupt;

@@ -93,6 +93,27 @@ impl Manifest {
         }
     }
 
+    /// Whether a text would be taken for a question if it stood on the screen, however its lines
+    /// are broken there.
+    pub fn would_ask(&self, text: &str) -> bool {
+        let activity = &self.activity;
+        let mut blocked = activity
+            .screen
+            .blocked
+            .iter()
+            .chain(&activity.cursor.blocked);
+        let asks = |pattern: &Pattern| {
+            let is_bound = pattern.as_str().contains(['^', '$']);
+            let mut breaks = text.match_indices(char::is_whitespace).map(|(at, _)| at);
+            pattern.is_in(text)
+                || is_bound
+                    && breaks.any(|at| {
+                        pattern.is_in(text[at..].trim_start()) || pattern.is_in(&text[..at])
+                    })
+        };
+        self.dialogs.iter().any(|dialog| asks(&dialog.pattern)) || blocked.any(asks)
+    }
+
     fn claims(&self, glance: &Glance<'_>, row: Option<&str>, screen: &str) -> Vec<Claim> {
         let activity = &self.activity;
         let osc = activity.osc.as_ref().map(Osc::lists);
@@ -291,6 +312,33 @@ mod tests {
             Some("state=working"),
             "> not here",
             "osc working, title blocked, asks <its title says: [ ! ] Action Required>, unseen",
+        );
+    }
+
+    #[test]
+    fn words_that_would_pass_for_a_question_are_known() {
+        let mut manifest = Manifest::generic();
+        let mut check = |pattern: &str, text: &str, want: bool| {
+            manifest.dialogs = vec![super::super::Dialog {
+                name: "permission".to_owned(),
+                pattern: patterns(&[pattern])[0].clone(),
+                lines: 12,
+            }];
+            assert_eq!(manifest.would_ask(text), want, "{pattern} {text}");
+        };
+        let loose = r"Do you want to (?<what>.+)\?";
+        check(loose, "Do you want to have lunch?", true);
+        check(loose, "hi\nso: Do you want to have lunch? Yes", true);
+        check(loose, "I want lunch", false);
+        // A line may be broken anywhere.
+        check(r"^Run (?<what>.+)\?", "shall I Run it?", true);
+        check(r"^Go on\?$", "Go on? Yes", true);
+        check(r"^Run (?<what>.+)\?", "shall I run it?", false);
+        assert!(!Manifest::generic().would_ask("Do you want to have lunch?"));
+        let claude = like_claude();
+        assert!(
+            !claude.would_ask("Do you want to have lunch?"),
+            "there is nothing to choose"
         );
     }
 

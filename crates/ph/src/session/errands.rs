@@ -7,7 +7,7 @@
 use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, log};
 use posthaste_core::delivery::{Effect, Event, REST};
-use posthaste_core::turn::{self, Entry, Input};
+use posthaste_core::turn::{self, Entry, Input, Telling};
 use posthaste_core::{Letter, MessageId, owed, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
@@ -84,7 +84,7 @@ async fn begin(shared: Rc<Shared>, job: Job, drafts: Drafts) -> Report {
 pub(crate) async fn write(
     shared: Rc<Shared>,
     lease: Lease,
-    letters: Vec<Letter>,
+    letters: Vec<(Letter, Telling)>,
     input: Input,
 ) -> Report {
     let written = match render(&shared, &letters, input) {
@@ -215,10 +215,10 @@ pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
     Report::Recorded
 }
 
-fn render(shared: &Shared, letters: &[Letter], input: Input) -> Result<Vec<u8>, Error> {
+fn render(shared: &Shared, letters: &[(Letter, Telling)], input: Input) -> Result<Vec<u8>, Error> {
     let paths = letters
         .iter()
-        .map(|letter| {
+        .map(|(letter, _)| {
             let path = files::ensure(&shared.home, &letter.message)?;
             Ok(path.to_string_lossy().into_owned())
         })
@@ -226,7 +226,11 @@ fn render(shared: &Shared, letters: &[Letter], input: Input) -> Result<Vec<u8>, 
     let entries: Vec<_> = letters
         .iter()
         .zip(&paths)
-        .map(|(letter, path)| Entry { letter, path })
+        .map(|((letter, telling), path)| Entry {
+            letter,
+            path,
+            telling: *telling,
+        })
         .collect();
     Ok(turn::render(&entries, input))
 }

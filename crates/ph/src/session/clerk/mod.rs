@@ -401,8 +401,13 @@ impl Clerk {
                 }
                 Effect::Write { ids } => {
                     let input = self.desk.input();
+                    let tellings: Vec<_> = pick(&self.in_hand, &ids)
+                        .iter()
+                        .map(|letter| self.desk.telling(letter))
+                        .collect();
                     self.write(&ids, |letters, lease| {
-                        errands::write(shared, lease, letters, input)
+                        let told = letters.into_iter().zip(tellings).collect();
+                        errands::write(shared, lease, told, input)
                     });
                 }
                 Effect::WriteReminder { ids } => {
