@@ -95,6 +95,10 @@ pub struct Desk {
     begun: Moment,
     /// The beginning of the rest for which the agent was reminded of what it owes.
     reminded: Option<Duration>,
+    /// How many reminders came one after another, without a turn of anything else.
+    reminders: u32,
+    /// Not before this comes the next of them.
+    spaced: Option<Duration>,
 }
 
 impl Desk {
@@ -114,6 +118,8 @@ impl Desk {
             phase: Phase::Free,
             begun: now,
             reminded: None,
+            reminders: 0,
+            spaced: None,
         }
     }
 
@@ -199,6 +205,7 @@ impl Desk {
             }
             // At once: there is nothing to wait for.
             Phase::Free if self.can_resume() => self.parked.as_ref().map(|f| f.since.mono),
+            Phase::Free if self.can_give_back() => Some(self.begun.mono),
             Phase::Written { .. }
             | Phase::Free
             | Phase::Recording(_)
@@ -213,6 +220,7 @@ impl Desk {
             .into_iter()
             .chain(self.judge.next_wakeup())
             .chain(draft)
+            .chain(self.spaced)
             .min()
     }
 
@@ -301,9 +309,15 @@ impl Desk {
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         self.judge.tick(now);
         self.drafting.tick(now, &self.manner.harness.draft);
+        self.spaced = self.spaced.filter(|at| now.mono < *at);
         match event {
             Event::Tick => {}
-            Event::Output => self.judge.output(now),
+            Event::Output => {
+                if self.is_writing() {
+                    self.judge.typed(now);
+                }
+                self.judge.output(now);
+            }
             Event::Exited(how) => self.judge.exited(now, &how),
             Event::Dialog(what) => self.see(now, what),
             Event::Seen(sighting) => self.seen(now, sighting),
@@ -314,8 +328,14 @@ impl Desk {
                 }
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
-            Event::Draft => self.drafting.typed(now, self.dialog.is_some()),
-            Event::DraftGone => self.drafting.gone(),
+            Event::Draft => {
+                self.judge.typed(now);
+                self.drafting.typed(now, self.dialog.is_some());
+            }
+            Event::DraftGone => {
+                self.judge.typed(now);
+                self.drafting.gone();
+            }
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
             Event::Unread(false) => self.unread = None,
             Event::Paste(true) => self.input = Input::Pasted,
@@ -326,7 +346,7 @@ impl Desk {
             Event::Wrote => self.wrote(now),
             Event::Entered => return self.entered(now),
             Event::Stroked => return self.stroked(now),
-            Event::Resumed => self.resumed(now),
+            Event::Resumed => return self.resumed(now),
             Event::WriteFailed(why) => return self.cut_off(now, &why),
         }
         self.proceed(now)
@@ -373,6 +393,7 @@ impl Desk {
                 self.cut_off(now, "the program exited before Enter was pressed")
             }
             Phase::Free if self.can_resume() => self.resume(),
+            Phase::Free if self.can_give_back() && !is_over => self.give_back(now),
             _ if is_over => self.cut_off(now, "the program exited before it was complete"),
             Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
                 let flight = flight.clone();
@@ -473,7 +494,7 @@ impl Desk {
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Free;
         } else if let Phase::Resuming(flight) = &self.phase {
-            self.parked = Some(flight.clone());
+            self.parked = Some(flight.clone()).filter(|flight| !flight.ids.is_empty());
             self.phase = Phase::Free;
             // Until the keys say otherwise; else it would be asked for again and again.
             self.drafting.typed(now, false);
@@ -507,7 +528,7 @@ impl Desk {
                 Some(Rule::Blocked)
             }
             // One that was put aside is out of the way.
-            (_, _) if self.aside.is_some() => None,
+            (_, _) if self.aside.is_some() && !self.owes_draft() => None,
             (_, _) if self.drafting.is_typed() || self.has_more_than(flight) => Some(Rule::Draft),
             (_, _) => None,
         }

@@ -193,7 +193,8 @@ fn an_answer_is_never_typed_into_another_program() {
     let stage = Stage::new();
     stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
-    stage.run("pause bot").ok();
+    // A pause that was asked for lets an answer pass; a person at the keyboard does not.
+    stage.rpc("bot", "set_interactive_mode", &json!({"enabled": true}));
     let answer = id_of(&stage.run("answer bot y"));
     stage.until_rule(&answer, "paused");
     stage.run("stop bot --kill").ok();

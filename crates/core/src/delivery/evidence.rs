@@ -116,7 +116,9 @@ impl Desk {
     }
 
     pub(super) fn way(&self) -> Option<super::drafting::Way> {
-        self.drafting.way(&self.manner.harness.draft)
+        // There is room for one.
+        let way = self.drafting.way(&self.manner.harness.draft);
+        way.filter(|way| !(way.is_kept && self.owes_draft()))
     }
 
     pub(super) fn is_free(&self) -> bool {

@@ -4,7 +4,7 @@
 //! Enter is pressed only after a look that shows no question; the text is never written twice.
 
 use super::hold::Rule;
-use super::{Desk, Effect, Flight, Lane, Phase};
+use super::{Cargo, Desk, Effect, Flight, Lane, Phase};
 use crate::activity::Activity;
 use crate::harness::{Field, Sighting};
 use crate::moment::Moment;
@@ -33,6 +33,8 @@ pub(super) enum Before {
 pub(super) struct Aside {
     text: Option<String>,
     restore: Option<Vec<u8>>,
+    /// The turn that it was put aside for is over, and it has not been brought back.
+    is_owed: bool,
 }
 
 impl Desk {
@@ -52,6 +54,7 @@ impl Desk {
             self.aside = Some(Aside {
                 text,
                 restore: way.restore,
+                is_owed: false,
             });
         }
         self.phase = Phase::Preparing {
@@ -119,6 +122,11 @@ impl Desk {
         if self.manner.harness.interrupt.quits_when_idle && !is_asked {
             return self.look(flight, Before::Key(keys));
         }
+        // It seems to work because of what we have typed; the key would end one that does not.
+        if !is_asked && self.unread.is_none() && !self.judge.may_work() {
+            let spared = true;
+            return self.record(Flight { spared, ..flight });
+        }
         self.press_now(now, flight, keys)
     }
 
@@ -144,6 +152,7 @@ impl Desk {
         };
         let key = key.bytes().to_vec();
         self.drafting.interrupted();
+        self.judge.typed(now);
         self.phase = Phase::Breaking {
             flight,
             keys,
@@ -162,6 +171,7 @@ impl Desk {
         }
         self.phase = Phase::Free;
         let why = if self.dialog.is_some() {
+            self.owe();
             "a question opened while a draft was put aside"
         } else {
             self.aside = None;
@@ -250,12 +260,28 @@ impl Desk {
         vec![Effect::Resume]
     }
 
-    pub(super) fn resumed(&mut self, now: Moment) {
-        if let Phase::Resuming(flight) = &self.phase {
+    pub(super) fn resumed(&mut self, now: Moment) -> Vec<Effect> {
+        let Phase::Resuming(flight) = &self.phase else {
+            return Vec::new();
+        };
+        let flight = flight.clone();
+        if !flight.ids.is_empty() {
             self.phase = Phase::Written {
-                flight: flight.clone(),
+                flight,
                 enter_at: now.mono + self.enter_after(),
             };
+            return self.proceed(now);
+        }
+        self.phase = Phase::Free;
+        let restore = self.aside.as_ref().and_then(|aside| aside.restore.clone());
+        match restore {
+            // In the moment that the keyboard took, something else may have filled the box.
+            Some(keys) if self.can_give_back() => {
+                let evidence = String::new();
+                self.phase = Phase::Restoring { flight, evidence };
+                vec![Effect::Strokes(keys)]
+            }
+            Some(_) | None => self.proceed(now),
         }
     }
 
@@ -323,7 +349,43 @@ impl Desk {
             Field::Holds(_) | Field::Empty | Field::Unseen => flight.shown.clone(),
         };
         let evidence = self.evidence(flight, how);
-        self.complete(now, flight, evidence)
+        self.complete_owing(now, flight, evidence)
+    }
+
+    /// The same as complete, with a draft that cannot be brought back yet.
+    fn complete_owing(&mut self, now: Moment, flight: &Flight, evidence: String) -> Vec<Effect> {
+        self.owe();
+        let aside = self.aside.take();
+        let effects = self.complete(now, flight, evidence);
+        self.aside = aside;
+        effects
+    }
+
+    /// A draft that a key brings back is kept in mind until that is pressed; one that comes back by
+    /// itself is not.
+    fn owe(&mut self) {
+        self.aside = self.aside.take().filter(|aside| aside.restore.is_some());
+        if let Some(aside) = &mut self.aside {
+            aside.is_owed = true;
+        }
+    }
+
+    /// Whether a draft is to be brought back once the box is free.
+    pub(super) fn owes_draft(&self) -> bool {
+        self.aside.as_ref().is_some_and(|aside| aside.is_owed)
+    }
+
+    pub(super) fn can_give_back(&self) -> bool {
+        let is_empty = *self.drafting.field() == Field::Empty && !self.drafting.is_typed();
+        let is_at_rest = self.is_free() && self.parked.is_none() && self.dialog.is_none();
+        self.owes_draft() && is_empty && is_at_rest
+    }
+
+    /// Asks for the keyboard, to bring a draft back: a turn of nothing.
+    pub(super) fn give_back(&mut self, now: Moment) -> Vec<Effect> {
+        let nothing = Flight::new(Vec::new(), Cargo::Reminders, Lane::Idle, now);
+        self.phase = Phase::Resuming(nothing);
+        vec![Effect::Resume]
     }
 
     fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
@@ -335,7 +397,8 @@ impl Desk {
                 self.phase = Phase::Restoring { flight, evidence };
                 vec![Effect::Strokes(keys)]
             }
-            Some(_) | None => self.complete(now, &flight, evidence),
+            Some(_) => self.complete_owing(now, &flight, evidence),
+            None => self.complete(now, &flight, evidence),
         }
     }
 
@@ -349,7 +412,10 @@ impl Desk {
         if flight.lane != Lane::Raw {
             self.aside = None;
         }
-        self.judge.given(now);
+        if !flight.ids.is_empty() {
+            self.judge.given(now);
+            self.space_reminders(now, flight.cargo);
+        }
         flight.offered(evidence)
     }
 
