@@ -207,7 +207,10 @@ fn an_interrupt_presses_the_key_only_where_something_is_to_be_interrupted() {
     stage.until_receipt(&calm, "offered");
     until_so("Enter", || agent.heard().ends_with(b"\r"));
     assert!(!agent.heard().contains(&INTERRUPT));
+    // What is written right after that may be its echo.
+    stage.until_activity("bot", "idle");
     agent.keep_busy();
+    stage.until_activity("bot", "working");
     let urgent = stage.send("bot --priority interrupt stop");
     agent.until_heard("\u{3}");
     stage.until_rule(&urgent, "interrupting");
@@ -226,6 +229,21 @@ fn an_interrupt_presses_the_key_only_where_something_is_to_be_interrupted() {
         "{:?}",
         agent.heard_text()
     );
+}
+
+#[test]
+fn an_echo_gets_no_key_that_would_end_the_program() {
+    let stage = Stage::new();
+    stage.start("cat", &["cat"]).ok();
+    stage.until_activity("cat", "idle");
+    let first = stage.send("cat one");
+    stage.until_receipt(&first, "offered");
+    let urgent = stage.send("cat --priority interrupt two");
+    stage.until_receipt(&urgent, "offered");
+    stage.until_shown("cat", "two");
+    assert!(is_alive(stage.child("cat")), "{}", stage.status("cat"));
+    let last = stage.send("cat three");
+    stage.until_receipt(&last, "offered");
 }
 
 #[test]
