@@ -9,6 +9,7 @@ mod drafting;
 mod evidence;
 mod hold;
 mod phase;
+mod question;
 mod reminders;
 mod submit;
 mod terms;
@@ -28,7 +29,8 @@ use crate::promotion;
 use crate::turn::{self, Input, Shape};
 use drafting::Drafting;
 use hold::Rule;
-use phase::{Cargo, Flight, Lane, Phase, Question};
+use phase::{Cargo, Flight, Lane, Phase};
+use question::Dialog;
 use std::time::Duration;
 use submit::{Aside, Before};
 
@@ -43,35 +45,6 @@ pub const REST: Duration = Duration::from_secs(1);
 struct Pause {
     by: PausedBy,
     since: Moment,
-}
-
-#[derive(Debug, Clone)]
-struct Dialog {
-    /// Of all that were open in this session: one that comes again in the same words is another.
-    number: u64,
-    what: String,
-    /// The same with what we typed behind it, where the screen shows that.
-    echoed: Option<String>,
-    since: Moment,
-    /// The interrupt key does not dismiss it.
-    stays: bool,
-}
-
-impl Dialog {
-    fn asks(&self) -> Question {
-        Question {
-            number: self.number,
-            what: self.what.clone(),
-        }
-    }
-
-    /// Whether it is shown with a part of an answer behind it, and is the same still.
-    fn is_echoed_by(&self, what: &str, answer: &str) -> bool {
-        let echo = what.strip_prefix(self.what.as_str());
-        // Where it is too long to be told, its end is left out.
-        let echo = echo.map(|echo| echo.trim_end_matches('…').trim());
-        echo.is_some_and(|echo| !echo.is_empty() && answer.trim().starts_with(echo))
-    }
 }
 
 #[derive(Debug, Clone)]
@@ -350,30 +323,6 @@ impl Desk {
             Event::WriteFailed(why) => return self.cut_off(now, &why),
         }
         self.proceed(now)
-    }
-
-    fn see(&mut self, now: Moment, what: Option<String>) {
-        let Some(what) = what else {
-            self.dialog = None;
-            return;
-        };
-        let answer = self.phase.answer().map(str::to_owned);
-        match &mut self.dialog {
-            Some(known) if known.what == what || known.echoed.as_ref() == Some(&what) => {}
-            Some(known) if answer.is_some_and(|answer| known.is_echoed_by(&what, &answer)) => {
-                known.echoed = Some(what);
-            }
-            Some(_) | None => {
-                self.asked += 1;
-                self.dialog = Some(Dialog {
-                    number: self.asked,
-                    what,
-                    echoed: None,
-                    since: now,
-                    stays: false,
-                });
-            }
-        }
     }
 
     /// Goes on with what is under way, as far as things allow by now.

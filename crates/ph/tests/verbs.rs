@@ -113,7 +113,7 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
     assert_eq!(stage.run("pause bot").ok(), "bot is paused\n");
-    let id = stage.send("bot --priority interrupt hello");
+    let id = stage.send("bot hello");
     stage.until_rule(&id, "paused");
     assert_eq!(stage.why(&id)["release"], "'ph unpause bot'");
     let told = stage.run("pause bot --json").json();
@@ -194,10 +194,15 @@ fn an_answer_is_never_typed_into_another_program() {
     stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
     // A pause that was asked for lets an answer pass; a person at the keyboard does not.
-    stage.rpc("bot", "set_interactive_mode", &json!({"enabled": true}));
+    let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
+    until_so("the keyboard to be taken", || {
+        let status = stage.run("status bot").ok();
+        status.contains("a person has taken the keyboard")
+    });
     let answer = id_of(&stage.run("answer bot y"));
     stage.until_rule(&answer, "paused");
     stage.run("stop bot --kill").ok();
+    person.wait_exit();
     let agent = stage.agent("bot", "--raw");
     stage.until_receipt(&answer, "failed");
     let why = stage.run(&format!("why {answer}")).ok();
