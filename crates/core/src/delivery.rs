@@ -11,6 +11,7 @@ mod evidence;
 mod hold;
 mod phase;
 mod proof;
+mod question;
 mod reminders;
 mod submit;
 mod terms;
@@ -40,6 +41,7 @@ use drafting::Drafting;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
 use proof::{Sent, Unproven};
+use question::Dialog;
 use std::time::Duration;
 use submit::Before;
 
@@ -55,17 +57,6 @@ struct Pause {
 }
 
 #[derive(Debug, Clone)]
-struct Dialog {
-    what: String,
-    since: Moment,
-    /// The interrupt key does not dismiss it.
-    stays: bool,
-    evidence: String,
-    /// When a hook told it.
-    heard: Option<Moment>,
-}
-
-#[derive(Debug, Clone)]
 pub struct Desk {
     manner: Manner,
     judge: Judge,
@@ -73,6 +64,8 @@ pub struct Desk {
     dialog: Option<Dialog>,
     /// The question on the screen.
     shown: Option<String>,
+    /// How many questions there were.
+    asked: u64,
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
     drafting: Drafting,
@@ -88,6 +81,10 @@ pub struct Desk {
     begun: Moment,
     /// The beginning of the rest for which the agent was reminded of what it owes.
     reminded: Option<Duration>,
+    /// How many reminders came one after another, without a turn of anything else.
+    reminders: u32,
+    /// Not before this comes the next of them.
+    spaced: Option<Duration>,
 }
 
 impl Desk {
@@ -100,6 +97,7 @@ impl Desk {
             dialog: None,
             shown: None,
             unproven: Unproven::default(),
+            asked: 0,
             pauses: Vec::new(),
             drafting: Drafting::default(),
             aside: None,
@@ -109,6 +107,8 @@ impl Desk {
             phase: Phase::Free,
             begun: now,
             reminded: None,
+            reminders: 0,
+            spaced: None,
         }
     }
 
@@ -216,6 +216,7 @@ impl Desk {
             .into_iter()
             .chain(self.judge.next_wakeup())
             .chain(draft)
+            .chain(self.spaced)
             .min()
     }
 
@@ -278,13 +279,15 @@ impl Desk {
         let Decision::Offer { ids, interrupt } = self.next(now, pending) else {
             return Vec::new();
         };
-        let lane = pending.iter().find(|l| Some(&l.message.id) == ids.first());
-        let lane = lane.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
+        let first = pending.iter().find(|l| Some(&l.message.id) == ids.first());
+        let lane = first.map_or(Lane::Normal, |letter| Lane::at(letter, now.wall));
+        let alone = first.filter(|_| ids.len() == 1);
         let is_due = |letter: &&Letter| ids.contains(&letter.message.id);
         let sent = pending.iter().filter(is_due).map(Sent::of).collect();
         let flight = Flight {
             sent,
-            answers: self.dialog.as_ref().map(|dialog| dialog.what.clone()),
+            answers: self.dialog.as_ref().map(Dialog::asks),
+            shape: alone.map(|letter| self.shape(letter)),
             ..Flight::new(ids, Cargo::Messages, lane, now)
         };
         if interrupt {
@@ -298,9 +301,15 @@ impl Desk {
         planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
         self.judge.tick(now);
         self.drafting.tick(now, &self.manner.harness.draft);
+        self.spaced = self.spaced.filter(|at| now.mono < *at);
         match event {
             Event::Tick => {}
-            Event::Output => self.judge.output(now),
+            Event::Output => {
+                if self.is_writing() {
+                    self.judge.typed(now);
+                }
+                self.judge.output(now);
+            }
             Event::Exited(how) => self.judge.exited(now, &how),
             Event::Dialog(what) => self.see(now, what),
             Event::Seen(sighting) => self.seen(now, sighting),
@@ -312,8 +321,14 @@ impl Desk {
                 }
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
-            Event::Draft => self.drafting.typed(now, self.dialog.is_some()),
-            Event::DraftGone => self.drafting.gone(),
+            Event::Draft => {
+                self.judge.typed(now);
+                self.drafting.typed(now, self.dialog.is_some());
+            }
+            Event::DraftGone => {
+                self.judge.typed(now);
+                self.drafting.gone();
+            }
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
             Event::Unread(false) => self.unread = None,
             Event::Paste(true) => self.input = Input::Pasted,
@@ -513,6 +528,7 @@ impl Desk {
                 Some(Rule::Blocked)
             }
             // One that was put aside is out of the way.
+            (_, _) if self.has_more_than(flight) => Some(Rule::Draft),
             (_, _) if flight.clears_way => None,
             (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }

@@ -113,7 +113,7 @@ fn a_pause_is_asked_for_by_name_and_ended_by_name() {
     let agent = stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
     assert_eq!(stage.run("pause bot").ok(), "bot is paused\n");
-    let id = stage.send("bot --priority interrupt hello");
+    let id = stage.send("bot hello");
     stage.until_rule(&id, "paused");
     assert_eq!(stage.why(&id)["release"], "'ph unpause bot'");
     let told = stage.run("pause bot --json").json();
@@ -193,10 +193,16 @@ fn an_answer_is_never_typed_into_another_program() {
     let stage = Stage::new();
     stage.agent("bot", "--raw");
     stage.until_activity("bot", "idle");
-    stage.run("pause bot").ok();
+    // A pause that was asked for lets an answer pass; a person at the keyboard does not.
+    let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
+    until_so("the keyboard to be taken", || {
+        let status = stage.run("status bot").ok();
+        status.contains("a person has taken the keyboard")
+    });
     let answer = id_of(&stage.run("answer bot y"));
     stage.until_rule(&answer, "paused");
     stage.run("stop bot --kill").ok();
+    person.wait_exit();
     let agent = stage.agent("bot", "--raw");
     stage.until_receipt(&answer, "failed");
     let why = stage.run(&format!("why {answer}")).ok();
@@ -294,7 +300,13 @@ fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
              [ph reminder {n} of 10: alice expects a reply to message {other8}: ph reply {other8}]\r"
         )
     };
+    // One that comes after nothing but a reminder would have to wait.
+    let go_on = || {
+        let id = stage.send("bot 'go on'");
+        stage.until_receipt(&id, "offered");
+    };
     agent.until_heard(&remind(1));
+    go_on();
     agent.until_heard(&remind(2));
     let why = stage.run(&format!("why {id}")).ok();
     let says = "reply      expected; reminded ";
@@ -305,9 +317,12 @@ fn a_reply_that_is_expected_is_asked_for_until_it_comes() {
     // Whoever answers is asked no more; what it has not answered, it is.
     stage.run(&format!("reply {other} --from bot yes")).ok();
     let so_far = reminded(&stage, &other);
-    until_so("two more of the other", || {
-        reminded(&stage, &id) >= so_far + 2
-    });
+    for more in 1..=2 {
+        go_on();
+        until_so("one more of the other", || {
+            reminded(&stage, &id) >= so_far + more
+        });
+    }
     assert_eq!(reminded(&stage, &other), so_far);
     // Its sender can take the wait back.
     stage

@@ -29,8 +29,9 @@ impl Desk {
     /// Whether the question is gone that an answer was begun for, or another has taken its place.
     pub(super) fn asks_another(&self, flight: &Flight) -> bool {
         planted!(AnswersAnother => return self.has_no_question());
-        let asks = self.dialog.as_ref().map(|dialog| &dialog.what);
-        asks != flight.answers.as_ref() && (asks.is_some() || self.knows_dialogs())
+        let asks = self.dialog.as_ref().map(|dialog| dialog.number);
+        let answers = flight.answers.as_ref().map(|question| question.number);
+        asks != answers && (asks.is_some() || self.knows_dialogs())
     }
 
     /// The answers of which it is clear that they will never be given.

@@ -1,10 +1,10 @@
 //! What a desk makes of what is seen on the screen.
 
-use super::{Before, Desk, Phase};
+use super::{Before, Desk, Flight, Phase};
 use crate::harness::{Field, Paste, Sighting};
 use crate::mail::Letter;
 use crate::moment::Moment;
-use crate::turn::{self, Telling};
+use crate::turn::{self, Shape, Telling};
 
 impl Desk {
     /// Whether the harness can tell that no question stands open.
@@ -37,6 +37,12 @@ impl Desk {
         }
     }
 
+    /// How a box would show a message that goes alone.
+    pub(super) fn shape(&self, letter: &Letter) -> Shape {
+        let path_bytes = self.manner.path_bytes;
+        Shape::of(letter, self.telling(letter), self.input, path_bytes)
+    }
+
     pub fn paste(&self) -> Paste {
         self.manner.harness.submit.paste
     }
@@ -60,7 +66,7 @@ impl Desk {
     pub fn is_field_ours(&self) -> bool {
         match (self.drafting.field(), &self.parked) {
             (Field::Empty, _) => self.drafting.shows_keys(),
-            (Field::Holds(text), Some(parked)) => parked.is_shown_as(text),
+            (Field::Holds(text), Some(parked)) => parked.is_alone_in(text),
             (Field::Holds(_), None) | (Field::Unseen, _) => false,
         }
     }
@@ -77,29 +83,35 @@ impl Desk {
             self.judge.ready(now);
         }
         self.see(now, dialog);
-        // Nobody else can type while a text of ours waits for its Enter, unless it was parked.
-        let enter_at = now.mono + self.enter_after();
-        match (&field, &mut self.phase) {
-            (
-                Field::Holds(text),
-                Phase::Written {
-                    flight,
-                    enter_at: at,
-                },
-            ) if !flight.was_parked => {
+        self.see_text(now, &field);
+        self.drafting.see(now, field);
+    }
+
+    /// Remembers how the box shows a text of ours that waits for its Enter. Nobody else can type
+    /// then; but before, where it was parked, and no key since tells whose it is.
+    fn see_text(&mut self, now: Moment, field: &Field) {
+        let Field::Holds(text) = field else {
+            return;
+        };
+        let soon = now.mono + self.enter_after();
+        let is_keyless = !self.drafting.is_typed();
+        match (&mut self.phase, &mut self.parked) {
+            (Phase::Written { flight, enter_at }, _) if !flight.was_parked => {
                 flight.shown = Some(text.clone());
-                *at = enter_at.min(*at);
+                *enter_at = soon.min(*enter_at);
             }
             (
-                Field::Holds(text),
                 Phase::Looking {
                     flight,
                     before: Before::Enter,
                 },
+                _,
             ) if !flight.was_parked => flight.shown = Some(text.clone()),
-            (Field::Holds(_) | Field::Empty | Field::Unseen, _) => {}
+            (_, Some(parked)) if is_keyless && !parked.is_joined_in(text) => {
+                parked.shown = Some(text.clone());
+            }
+            (_, _) => {}
         }
-        self.drafting.see(now, field);
     }
 
     /// Whether a draft stands in the line. While a turn of ours is under way, what the screen
@@ -107,6 +119,14 @@ impl Desk {
     pub(super) fn has_draft(&self) -> bool {
         let is_ours = self.is_writing() || self.parked.is_some();
         self.drafting.is_typed() || (self.drafting.is_shown() && !is_ours)
+    }
+
+    /// Whether the box holds something beside a text that waited there for its Enter.
+    pub(super) fn has_more_than(&self, flight: &Flight) -> bool {
+        match self.drafting.field() {
+            Field::Holds(text) => flight.was_parked && flight.is_joined_in(text),
+            Field::Empty | Field::Unseen => false,
+        }
     }
 
     pub(super) fn way(&self) -> Option<super::drafting::Way> {

@@ -50,8 +50,15 @@ impl Desk {
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.unread.is_some();
-        // Only an answer to the question that holds that one up may go before it.
-        let is_behind = lane != Lane::Raw && self.parked.is_some();
+        // Only what ends the question that holds that one up may go before it: an answer, or a key
+        // that dismisses it.
+        let dismisses = self.dialog.as_ref().is_some_and(|dialog| !dialog.stays);
+        let is_ahead = match lane {
+            Lane::Raw => true,
+            Lane::Interrupt => dismisses,
+            Lane::Normal | Lane::Idle => false,
+        };
+        let is_behind = !is_ahead && self.parked.is_some();
         self.rule_of_activity(lane)
             .or(is_behind.then_some(Rule::Parked))
             .or(is_unread.then_some(Rule::NotReading))
@@ -66,6 +73,12 @@ impl Desk {
                 Some(Rule::Starting)
             }
             (Activity::Working, Lane::Idle) => self.barrier(lane).or(Some(Rule::Working)),
+            // Its key would come before the draft is put aside, and might destroy it.
+            (Activity::Working | Activity::Blocked(_), Lane::Interrupt)
+                if self.has_draft() && self.way().is_none_or(|way| way.is_kept) =>
+            {
+                self.barrier(lane).or(Some(Rule::Draft))
+            }
             // The interrupt key may dismiss the question; whether it does is seen then.
             (Activity::Blocked(_), Lane::Interrupt) => self.barrier(lane).filter(|rule| {
                 *rule != Rule::Blocked || self.dialog.as_ref().is_some_and(|d| d.stays)
@@ -84,7 +97,7 @@ impl Desk {
         planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
-            (_, _) if !self.pauses.is_empty() => Some(Rule::Paused),
+            (_, _) if self.is_paused_for(lane) => Some(Rule::Paused),
             (_, _) if self.has_draft() && (lane == Lane::Raw || self.way().is_none()) => {
                 Some(Rule::Draft)
             }
@@ -97,6 +110,15 @@ impl Desk {
             (Activity::Starting, _) => Some(Rule::Starting),
             (Activity::Idle | Activity::Working, _) => None,
         }
+    }
+
+    /// A pause that was asked for lets pass what cannot wait; nobody types over a person.
+    fn is_paused_for(&self, lane: Lane) -> bool {
+        self.pauses.iter().any(|pause| match (pause.by, lane) {
+            (PausedBy::Viewer | PausedBy::Interactive, _) => true,
+            (PausedBy::Request | PausedBy::Checkpoint, Lane::Normal | Lane::Idle) => true,
+            (PausedBy::Request | PausedBy::Checkpoint, Lane::Raw | Lane::Interrupt) => false,
+        })
     }
 
     /// What holds a message now, of those that are `pending`; nothing where it is in the turn
@@ -338,7 +360,12 @@ impl Desk {
             return (
                 LEFT.to_owned(),
                 "the screen shows it there".to_owned(),
-                "a person submits or clears it".to_owned(),
+                match self.restores().is_some() {
+                    true => "a person submits or clears it; the draft that was put aside comes \
+                             back then"
+                        .to_owned(),
+                    false => "a person submits or clears it".to_owned(),
+                },
             );
         }
         let evidence = if self.drafting.is_typed() {
@@ -346,7 +373,13 @@ impl Desk {
         } else {
             "the screen shows text in the input box"
         };
+        let is_urgent = !set_aside.is_empty();
+        let is_busy = self.activity().activity != Activity::Idle;
         let (release, set_aside) = match &self.manner.harness.draft.stash {
+            Some(_) if is_urgent && is_busy => (
+                "it is submitted or cleared, or the agent is idle and it can be put aside",
+                "; the interrupt key might destroy that",
+            ),
             Some(_) => (
                 "it is submitted or cleared, or left alone and put aside",
                 "",

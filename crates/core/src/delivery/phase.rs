@@ -8,6 +8,7 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
+use crate::turn::Shape;
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -57,7 +58,9 @@ pub(super) struct Flight {
     pub(super) lane: Lane,
     pub(super) since: Moment,
     /// The question that a raw message answers.
-    pub(super) answers: Option<String>,
+    pub(super) answers: Option<Question>,
+    /// How a box would show all of it, where it is one message.
+    pub(super) shape: Option<Shape>,
     /// How the input box showed it, where that was seen.
     pub(super) shown: Option<String>,
     /// Until when Enter waits for it to be seen there.
@@ -73,6 +76,13 @@ pub(super) struct Flight {
     pub(super) was_parked: bool,
     /// A draft was put aside for it.
     pub(super) clears_way: bool,
+}
+
+/// One question of the program's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Question {
+    pub(super) number: u64,
+    pub(super) what: String,
 }
 
 /// What is typed of them.
@@ -93,6 +103,7 @@ impl Flight {
             lane,
             since,
             answers: None,
+            shape: None,
             shown: None,
             seen_by: None,
             enters: 0,
@@ -104,9 +115,37 @@ impl Flight {
         }
     }
 
-    /// Whether a text in the input box is this one and nothing else: a person may have added to it.
-    pub(super) fn is_shown_as(&self, text: &str) -> bool {
-        self.shown.as_deref() == Some(text)
+    /// Whether what a box holds is this and nothing else, as far as can be told: all of it, or
+    /// exactly what stood there when nobody else could type. Of the first row of a longer text
+    /// nothing can be told.
+    pub(super) fn is_alone_in(&self, held: &str) -> bool {
+        let (is_whole, is_part) = match &self.shape {
+            Some(shape) => (shape.is_all_of(held), shape.is_begun_by(held)),
+            None => (false, false),
+        };
+        is_whole || (!is_part && self.shown.as_deref() == Some(held))
+    }
+
+    /// Whether there is more in a box than this, where no key tells that there is.
+    pub(super) fn is_joined_in(&self, held: &str) -> bool {
+        let is_as_before = self.shown.as_deref() == Some(held);
+        let is_more = |shape: &Shape| shape.is_begun_by(held) && !shape.has_all_of(held);
+        match &self.shape {
+            Some(shape) if is_more(shape) => true,
+            Some(shape) if shape.is_begun_by(held) => false,
+            Some(_) | None => self.shown.is_some() && !is_as_before,
+        }
+    }
+
+    /// Whether a box can hold this at all, as far as it was seen or can be told.
+    pub(super) fn is_known_in(&self, held: &str) -> bool {
+        let is_begun = self.shape.as_ref().is_some_and(|s| s.is_begun_by(held));
+        is_begun || self.shown.as_deref() == Some(held)
+    }
+
+    /// Whether a box holds one of these, by its id.
+    pub(super) fn is_named_in(&self, held: &str) -> bool {
+        self.ids.iter().any(|id| held.contains(&id.id8()))
     }
 
     /// Records that it is about to be typed.
@@ -201,6 +240,34 @@ pub(super) enum Phase {
 }
 
 impl Phase {
+    /// The answer that is being typed.
+    pub(super) fn answer(&self) -> Option<&str> {
+        match self {
+            Self::Writing(flight)
+            | Self::Written { flight, .. }
+            | Self::Looking { flight, .. }
+            | Self::Entering(flight)
+                if flight.lane == Lane::Raw =>
+            {
+                flight.shape.as_ref().map(Shape::beginning)
+            }
+            Self::Free
+            | Self::Breaking { .. }
+            | Self::Recording(_)
+            | Self::Preparing { .. }
+            | Self::Writing(_)
+            | Self::Written { .. }
+            | Self::Looking { .. }
+            | Self::Resuming(_)
+            | Self::Entering(_)
+            | Self::Confirming { .. }
+            | Self::Restoring { .. }
+            | Self::Fetching(_)
+            | Self::Returning(_)
+            | Self::Resting { .. } => None,
+        }
+    }
+
     pub(super) fn flight(self) -> Option<Flight> {
         match self {
             Self::Breaking { flight, .. }

@@ -6,7 +6,7 @@
 
 use super::phase::Cargo;
 use super::submit::Before;
-use super::{Desk, Dialog, Effect, Flight, Phase};
+use super::{Desk, Effect, Flight, Phase};
 use crate::harness::{Claim, Report, Source, Turn, Word};
 use crate::id::MessageId;
 use crate::mail::Letter;
@@ -17,7 +17,6 @@ use crate::turn;
 /// How many messages are remembered as written and not yet accepted.
 const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
-const ON_SCREEN: &str = "its question stands on the screen";
 
 /// A message and who sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,55 +140,6 @@ impl Desk {
         let mut effects = self.prove(now, report);
         effects.extend(self.proceed(now));
         effects
-    }
-
-    /// What the screen shows of a question. Once one is gone from there, it is answered, also
-    /// where no hook says so.
-    pub(super) fn see(&mut self, now: Moment, what: Option<String>) {
-        if self.shown == what {
-            return;
-        }
-        match (&self.shown, &what) {
-            // Another: whoever has answered the first has not answered this one.
-            (Some(_), Some(_)) => self.dialog = None,
-            (Some(_), None) if self.heard.question().is_some() => {
-                self.heard.answered();
-                self.judge.forget(Source::Hook);
-            }
-            (Some(_) | None, _) => {}
-        }
-        self.shown = what;
-        self.ask(now);
-    }
-
-    /// The one question that counts, of what the screen shows and what hooks have told. It stays
-    /// the same for as long as either tells it.
-    fn ask(&mut self, now: Moment) {
-        let told = self.heard.question();
-        let is_same = self.dialog.as_ref().is_some_and(|dialog| {
-            let is = |what: &String| *what == dialog.what;
-            self.shown.as_ref().is_some_and(is) || told.is_some_and(|told| is(&told.what))
-        });
-        if is_same {
-            return;
-        }
-        self.dialog = match (&self.shown, told) {
-            (Some(what), _) => Some(Dialog {
-                what: what.clone(),
-                since: now,
-                stays: false,
-                evidence: ON_SCREEN.to_owned(),
-                heard: None,
-            }),
-            (None, Some(told)) => Some(Dialog {
-                what: told.what.clone(),
-                since: told.at,
-                stays: false,
-                evidence: format!("hook {}", told.event),
-                heard: Some(told.at),
-            }),
-            (None, None) => None,
-        };
     }
 
     /// Sees which messages a text shows that was submitted.

@@ -1,11 +1,15 @@
-//! Reminding the agent of the answers that it owes: each time it becomes idle again, in one turn,
-//! after all mail that waits, and never into anything that a person or a question has begun.
+//! Reminding the agent of the answers that it owes: when it becomes idle again, in one turn, after
+//! all mail that waits, and never into anything that a person or a question has begun.
 
 use super::{Cargo, Desk, Effect, Flight, Lane};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::owed;
+use std::time::Duration;
+
+/// How long after one reminder the next comes, where nothing else came between.
+const GAP: Duration = Duration::from_secs(60);
 
 impl Desk {
     /// Begins to remind the agent of what it owes, where it has just become idle. For when nothing
@@ -14,7 +18,8 @@ impl Desk {
         let judged = self.activity();
         let is_free = self.is_free() && judged.activity == Activity::Idle;
         let is_done = self.reminded == Some(judged.since.mono);
-        if !is_free || is_done || self.rule(Lane::Idle).is_some() {
+        let is_early = self.spaced.is_some_and(|at| now.mono < at);
+        if !is_free || is_done || is_early || self.rule(Lane::Idle).is_some() {
             return Vec::new();
         }
         let may_be = owed.iter().filter(|l| owed::may_be_reminded(l, now.wall));
@@ -34,5 +39,18 @@ impl Desk {
             return Vec::new();
         }
         vec![self.begin(flight)]
+    }
+
+    /// A reminder is a turn of its own, at whose end the agent is idle again: that is no reason for
+    /// the next.
+    pub(super) fn space_reminders(&mut self, now: Moment, cargo: Cargo) {
+        match cargo {
+            Cargo::Messages => (self.reminders, self.spaced) = (0, None),
+            Cargo::Reminders => {
+                let gap = GAP * 2_u32.saturating_pow(self.reminders.min(10));
+                self.spaced = Some(now.mono + gap);
+                self.reminders = self.reminders.saturating_add(1);
+            }
+        }
     }
 }

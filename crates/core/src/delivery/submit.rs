@@ -66,6 +66,11 @@ impl Desk {
         if self.manner.harness.interrupt.quits_when_idle && !is_asked {
             return self.look(flight, Before::Key(keys));
         }
+        // It seems to work because of what we have typed; the key would end one that does not.
+        if !is_asked && self.unread.is_none() && !self.judge.may_work() {
+            let spared = true;
+            return self.record(Flight { spared, ..flight });
+        }
         self.press_now(now, flight, keys)
     }
 
@@ -92,6 +97,7 @@ impl Desk {
         let (key, wait) = (key.bytes().to_vec(), interrupt.wait.get());
         self.drafting.interrupted();
         self.judge.interrupted(now);
+        self.judge.typed(now);
         self.phase = Phase::Breaking {
             flight,
             keys,
@@ -131,8 +137,9 @@ impl Desk {
                 self.phase = Phase::Writing(flight);
                 return self.lose("a question opened before Enter, and the text is gone since");
             }
-            // Enter would submit what a person has typed since.
-            (Field::Holds(text), true) if !flight.is_shown_as(text) => {
+            // What a person has added stays the person's.
+            (Field::Holds(_), true) if self.has_more_than(&flight) => return self.park(flight),
+            (Field::Holds(text), true) if !flight.is_known_in(text) => {
                 self.phase = Phase::Writing(flight);
                 return self.lose("a question opened before Enter, and another text stands there");
             }
@@ -153,8 +160,9 @@ impl Desk {
     /// Enter belongs to the question that is answered: where the text alone has answered it, it
     /// would go to another, or to whatever stands in the box.
     fn submit_raw(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        let asks = self.dialog.as_ref().map(|dialog| &dialog.what);
-        if flight.answers.is_some() && asks != flight.answers.as_ref() {
+        let asks = self.dialog.as_ref().map(|dialog| dialog.number);
+        let answers = flight.answers.as_ref().map(|question| question.number);
+        if answers.is_some() && asks != answers {
             let evidence = self.evidence(&flight, "; answered before Enter, which was not pressed");
             return self.complete(now, &flight, evidence);
         }
@@ -179,7 +187,8 @@ impl Desk {
     pub(super) fn can_resume(&self) -> bool {
         let is_in_sight = !self.sees_drafts() || *self.drafting.field() != Field::Unseen;
         let is_clear = self.dialog.is_none() && !self.drafting.is_typed() && is_in_sight;
-        self.parked.is_some() && self.is_free() && is_clear
+        let is_alone = |parked: &Flight| !self.has_more_than(parked);
+        self.parked.as_ref().is_some_and(is_alone) && self.is_free() && is_clear
     }
 
     pub(super) fn resume(&mut self) -> Vec<Effect> {
@@ -231,8 +240,13 @@ impl Desk {
         match self.drafting.field() {
             Field::Holds(text) => {
                 let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
-                let is_it = flight.shown.as_ref() == Some(text) && aside != Some(text);
-                if is_it { Fate::Stands } else { Fate::Gone }
+                // By its id, however it is shown by now.
+                let is_it = flight.shown.as_ref() == Some(text) || flight.is_named_in(text);
+                if is_it && aside != Some(text) {
+                    Fate::Stands
+                } else {
+                    Fate::Gone
+                }
             }
             Field::Empty => Fate::Gone,
             Field::Unseen => Fate::Hidden,
@@ -279,7 +293,10 @@ impl Desk {
 
     /// The text stands in the box, and is left there: what comes after it waits.
     fn leave(&mut self, now: Moment, flight: &Flight, how: &str) -> Vec<Effect> {
-        self.drafting.left.clone_from(&flight.shown);
+        self.drafting.left = match self.drafting.field() {
+            Field::Holds(text) if flight.is_named_in(text) => Some(text.clone()),
+            Field::Holds(_) | Field::Empty | Field::Unseen => flight.shown.clone(),
+        };
         let evidence = self.evidence(flight, how);
         self.complete(now, flight, evidence)
     }
@@ -313,6 +330,7 @@ impl Desk {
     ) -> Vec<Effect> {
         self.phase = Phase::Free;
         self.judge.given(now, flight.entered);
+        self.space_reminders(now, flight.cargo);
         flight.arrived(evidence)
     }
 
@@ -320,7 +338,7 @@ impl Desk {
         let to_what = match (flight.lane, &flight.answers) {
             (Lane::Raw, None) if self.knows_dialogs() => ", with no question in sight".to_owned(),
             (Lane::Raw, None) => ", dialog unknown".to_owned(),
-            (Lane::Raw, Some(what)) => format!(", in answer to: {what}"),
+            (Lane::Raw, Some(question)) => format!(", in answer to: {}", question.what),
             (Lane::Interrupt | Lane::Normal | Lane::Idle, _) => String::new(),
         };
         let enters = match flight.enters {

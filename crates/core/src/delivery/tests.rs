@@ -119,7 +119,13 @@ fn what_goes_when() {
             Event::Released(PausedBy::Viewer),
         ],
     );
-    check("paused by another", &two, ["paused"; 5]);
+    // What cannot wait passes a pause that was asked for, but no person at the keyboard.
+    let [p, goes] = ["paused", "+"];
+    check("paused by request", &two, [goes, p, p, p, goes]);
+    let both = after(two.clone(), &[Event::Paused(PausedBy::Interactive)]);
+    check("interactive too", &both, [p; 5]);
+    let busy_then = after(two.clone(), &[Event::Output]);
+    check("paused at work", &busy_then, ["key", p, p, p, goes]);
     let none = after(
         two,
         &[
@@ -290,11 +296,15 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
             // It counts as working; then it is idle again.
             (3_054, Remind(&owes), ""),
             (5_053, Hear(Event::Tick), ""),
-            (5_053, Remind(&owes[..1]), "remind 1"),
+            // That was the end of a reminder: no reason for another so soon.
+            (5_053, Remind(&owes[..1]), ""),
+            (63_052, Remind(&owes[..1]), ""),
+            (63_053, Hear(Event::Tick), ""),
+            (63_053, Remind(&owes[..1]), "remind 1"),
             // It has answered meanwhile.
-            (5_054, recorded(&[]), ""),
-            (5_055, Remind(&owes[..1]), ""),
-            (5_056, Act(&mail), "offer 4"),
+            (63_054, recorded(&[]), ""),
+            (63_055, Remind(&owes[..1]), ""),
+            (63_056, Act(&mail), "offer 4"),
         ],
     );
     assert!(!desk.is_writing());
@@ -328,6 +338,84 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
         (3_002, Hear(Event::WriteFailed("EIO".into())), ""),
     ];
     assert!(!play(idle(), &cut).is_writing());
+}
+
+#[test]
+fn reminders_in_a_row_come_further_and_further_apart() {
+    let owes = [owed(1, 0)];
+    let mail = [letter(4, Priority::Normal)];
+    // When the next comes after a turn that ended at this time.
+    let turn = |desk: &mut Desk, from: u64, effects: Vec<Effect>| {
+        assert_eq!(effects.len(), 1, "at {from}");
+        let ids = match &effects[0] {
+            Effect::Remind { ids } | Effect::Offer { ids } => ids.clone(),
+            other => panic!("{other:?}"),
+        };
+        desk.on(ms(from), Event::Recorded(ids));
+        desk.on(ms(from), Event::Wrote);
+        desk.on(ms(from + 50), Event::Tick);
+        desk.on(ms(from + 50), Event::Entered);
+        desk.on(ms(from + 2_050), Event::Tick);
+        assert!(desk.remind(ms(from + 2_050), &owes).is_empty(), "at {from}");
+    };
+    let mut desk = idle();
+    let mut now = 3_000;
+    for minutes in [1, 2, 4, 8] {
+        let effects = desk.remind(ms(now), &owes);
+        turn(&mut desk, now, effects);
+        now += 50 + minutes * 60_000;
+        assert_eq!(desk.next_wakeup(), Some(ms(now).mono), "nothing sooner");
+        assert!(desk.remind(ms(now - 1), &owes).is_empty());
+        desk.on(ms(now), Event::Tick);
+    }
+    let effects = desk.remind(ms(now), &owes);
+    turn(&mut desk, now, effects);
+    // A turn of something else is a reason.
+    now += 3_000;
+    let effects = desk.act(ms(now), &mail);
+    assert_eq!(effects.len(), 1);
+    desk.on(ms(now), Event::Recorded(vec![id(4)]));
+    desk.on(ms(now), Event::Wrote);
+    desk.on(ms(now + 50), Event::Tick);
+    desk.on(ms(now + 50), Event::Entered);
+    desk.on(ms(now + 2_050), Event::Tick);
+    assert_eq!(desk.remind(ms(now + 2_050), &owes).len(), 1);
+}
+
+#[test]
+fn an_interrupt_key_needs_more_than_an_echo() {
+    use Doing::{Act, Hear};
+    let first = [letter(1, Priority::Normal)];
+    let urgent = [letter(2, Priority::Interrupt)];
+    let given = play(
+        idle(),
+        &[
+            (3_000, Act(&first), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            (3_002, Hear(Event::Output), ""),
+            (3_003, Hear(Event::Wrote), ""),
+            (3_053, Hear(Event::Tick), "enter"),
+            (3_054, Hear(Event::Output), ""),
+            (3_055, Hear(Event::Entered), "offered 1"),
+            (3_056, Hear(Event::Output), ""),
+        ],
+    );
+    assert_eq!(given.activity().activity, Activity::Working);
+    play(given.clone(), &[(3_100, Act(&urgent), "offer 2")]);
+    let works = [
+        (3_600, Hear(Event::Output), ""),
+        (3_601, Act(&urgent), "key [3]"),
+    ];
+    play(given, &works);
+    // Nor is the echo of a person's keys.
+    let typed = [
+        (3_000, Hear(Event::Draft), ""),
+        (3_001, Hear(Event::Output), ""),
+        (3_100, Hear(Event::DraftGone), ""),
+        (3_101, Hear(Event::Output), ""),
+        (3_102, Act(&urgent), "offer 2"),
+    ];
+    play(idle(), &typed);
 }
 
 #[test]
@@ -621,7 +709,9 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
     assert!(matches!(&effects[..], [Effect::Offered { evidence: e, .. }] if e == evidence));
     let after = [
         (18_062, Hear(Event::Dialog(None)), ""),
-        (18_063, Act(&pending[..1]), "key [3]"),
+        // More than the echo of that shows that it works.
+        (18_600, Hear(Event::Output), ""),
+        (18_601, Act(&pending[..1]), "key [3]"),
     ];
     play(desk, &after);
 }
@@ -831,7 +921,11 @@ proptest! {
         let mut todo: Vec<Event> = Vec::new();
         let mut desk = idle();
         let mut now = 2_000;
-        let mut is_written = false;
+        let (mut is_written, mut is_urgent) = (false, false);
+        // What cannot wait passes a pause that was asked for.
+        let is_paused = |by: &[PausedBy], is_urgent: bool| {
+            by.contains(&PausedBy::Viewer) || (!by.is_empty() && !is_urgent)
+        };
         let (mut draft, mut paused, mut asked) = (false, Vec::<PausedBy>::new(), false);
         for (event, pass) in happenings {
             now += pass;
@@ -854,17 +948,20 @@ proptest! {
             let barred = draft || asked;
             for effect in effects {
                 match effect {
-                    Effect::Key(_) => prop_assert!(!draft && paused.is_empty()),
+                    Effect::Key(_) => prop_assert!(!draft && !paused.contains(&PausedBy::Viewer)),
                     Effect::Offer { ids } => {
                         prop_assert!(under_way.is_empty(), "one at a time");
-                        prop_assert!(!barred && paused.is_empty());
+                        let urgent = |l: &Letter| l.message.envelope.priority == Priority::Interrupt;
+                        let urgent = pending.iter().find(|l| l.message.id == ids[0]).map(urgent);
+                        is_urgent = urgent.unwrap_or_default();
+                        prop_assert!(!barred && !is_paused(&paused, is_urgent));
                         is_written = false;
                         todo = vec![Event::Recorded(ids.clone())];
                         pending.retain(|l| !ids.contains(&l.message.id));
                         under_way = ids;
                     }
                     Effect::Write { ids } => {
-                        prop_assert!(!barred && paused.is_empty());
+                        prop_assert!(!barred && !is_paused(&paused, is_urgent));
                         prop_assert_eq!(&ids, &under_way);
                         is_written = true;
                         todo = vec![Event::Wrote];

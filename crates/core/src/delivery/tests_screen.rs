@@ -145,9 +145,9 @@ fn a_question_in_the_last_moment_parks_the_text() {
         assert!(!desk.is_writing(), "whoever answers needs the keyboard");
         let hold = desk.hold(ms(3_060), &pending[0], &pending);
         assert_eq!(rule(hold), "blocked");
-        let other = letter(3, Interrupt);
+        let other = letter(3, Idle);
         let hold = desk.hold(ms(3_060), &other, std::slice::from_ref(&other));
-        assert_eq!(rule(hold), "in-flight");
+        assert_eq!(rule(hold), "blocked");
         desk
     };
     let resume = |at| {
@@ -192,6 +192,56 @@ fn a_question_in_the_last_moment_parks_the_text() {
 }
 
 #[test]
+fn what_a_person_adds_to_a_text_that_waits_is_a_draft() {
+    const OURS: &str = "[ph message from: alice id: 00000000] hello";
+    let pending = [letter(1, Normal)];
+    let park = |shown: Option<&str>| {
+        let mut lines = vec![
+            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            hear(3_002, Event::Wrote, ""),
+        ];
+        lines.extend(shown.map(|text| seen(3_010, holds(text), "")));
+        lines.push(seen(3_020, asks("Run rm?"), ""));
+        play(with(|_| ()), &lines)
+    };
+    // Keys pressed; then the box holds this: are the keys forgotten, and what of Enter after that?
+    let check = |shown: Option<&str>, held: &str, is_ours: bool, then: &str| {
+        let typed = [
+            hear(3_100, Event::Draft, ""),
+            seen(3_110, holds(held), ""),
+            hear(3_120, Event::Draft, ""),
+        ];
+        let desk = play(park(shown), &typed);
+        assert_eq!(desk.is_field_ours(), is_ours, "{shown:?} {held:?}");
+        assert_eq!(rule(desk.hold(ms(3_130), &pending[0], &[])), "draft");
+        let desk = play(desk, &[hear(4_120, Event::DraftGone, then)]);
+        if then.is_empty() {
+            assert_eq!(rule(desk.hold(ms(4_130), &pending[0], &[])), "draft");
+        }
+    };
+    let more = format!("{OURS} and my own words");
+    let row = &OURS[..40];
+    for shown in [None, Some(OURS)] {
+        check(shown, OURS, true, "resume");
+        check(shown, &more, false, "");
+    }
+    // More of it, and of the person's, may stand in the next row.
+    check(Some(row), row, false, "resume");
+    check(Some("[Pasted text #1]"), "[Pasted text #1]", true, "resume");
+    check(Some("[Pasted text #1]"), "[Pasted text #1] no", false, "");
+    // Seen in the last moment only: no Enter either.
+    let joined = [
+        seen(4_000, holds(OURS), "resume"),
+        hear(4_001, Event::Resumed, ""),
+        hear(4_051, Event::Tick, "look"),
+        looked(4_052, holds(&more), ""),
+    ];
+    let desk = play(park(None), &joined);
+    assert!(!desk.is_writing(), "the person needs the keyboard");
+}
+
+#[test]
 fn an_answer_goes_past_a_text_that_waits() {
     let mut pending = [letter(1, Normal), raw(2)];
     pending[1].message.created_at = ms(3_060).wall;
@@ -212,6 +262,191 @@ fn an_answer_goes_past_a_text_that_waits() {
         let effects = desk.on(ms(3_153), Event::Looked(now));
         assert!(evidence(&effects).ends_with("answered before Enter, which was not pressed"));
     }
+}
+
+#[test]
+fn a_question_that_comes_again_is_another() {
+    let mut pending = [raw(1)];
+    pending[0].message.envelope.body = crate::message::Body::Inline("yes".to_owned());
+    let typed = || {
+        let desk = play(with(|_| ()), &[seen(2_900, asks("Go on? [y/N]"), "")]);
+        play(
+            desk,
+            &[
+                (3_000, Doing::Act(&pending), "offer 1"),
+                (3_001, recorded(&[1]), "write 1"),
+                hear(3_002, Event::Wrote, ""),
+            ],
+        )
+    };
+    let check = |between: &[Sighting], last: &str, is_entered: bool| {
+        let mut desk = typed();
+        for (at, sighting) in (3_010..).zip(between) {
+            desk.on(ms(at), Event::Seen(sighting.clone()));
+        }
+        let mut desk = play(desk, &[hear(3_052, Event::Tick, "look")]);
+        let effects = desk.on(ms(3_053), Event::Looked(asks(last)));
+        let is_enter = effects == [Effect::Enter];
+        assert_eq!(is_enter, is_entered, "{between:?} {last}");
+        if !is_enter {
+            assert!(evidence(&effects).ends_with("answered before Enter, which was not pressed"));
+        }
+    };
+    check(&[], "Go on? [y/N]", true);
+    // It closed for a moment.
+    for gap in [shows(Field::Empty), shows(Field::Unseen), asks("Sure?")] {
+        check(&[gap], "Go on? [y/N]", false);
+    }
+    // What we have typed stands behind it: that is no other.
+    check(&[], "Go on? [y/N] yes", true);
+    check(&[asks("Go on? [y/N] y")], "Go on? [y/N] yes", true);
+    check(&[asks("Go on? [y/N] y…")], "Go on? [y/N] y…", true);
+    check(&[], "Go on? [y/N] no", false);
+    check(&[], "Go on? [y/N] yes, all", false);
+}
+
+#[test]
+fn an_interrupt_dismisses_the_question_that_another_waits_for() {
+    let pending = [letter(1, Normal)];
+    let urgent = [letter(2, Interrupt)];
+    let desk = written(with(|_| ()), &pending);
+    let pressed = [
+        looked(3_053, asks("Run rm?"), ""),
+        (3_100, Doing::Act(&urgent), "key [3]"),
+    ];
+    let desk = play(desk, &pressed);
+    // It is gone: first the one that stands in the box.
+    let gone = [
+        seen(3_200, holds("text"), ""),
+        hear(3_201, Event::Tick, "resume"),
+        hear(3_202, Event::Resumed, ""),
+        hear(3_252, Event::Tick, "look"),
+        looked(3_253, holds("text"), "enter"),
+        hear(3_254, Event::Entered, ""),
+        seen(3_255, shows(Field::Empty), "offered 1"),
+    ];
+    play(desk.clone(), &gone);
+    // It stays: then nothing is typed.
+    let stays = [
+        hear(8_100, Event::Tick, "key [3]"),
+        hear(13_100, Event::Tick, "key [3]"),
+        hear(18_100, Event::Tick, ""),
+        (18_101, Doing::Act(&urgent), ""),
+    ];
+    let desk = play(desk, &stays);
+    assert_eq!(rule(desk.hold(ms(18_102), &urgent[0], &urgent)), "blocked");
+}
+
+#[test]
+fn no_interrupt_key_destroys_a_draft() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = with(|manifest| manifest.draft.stash = Some(keys("ctrl+s")));
+    let busy = [
+        seen(2_600, holds("mine"), ""),
+        hear(5_000, Event::Tick, ""),
+        hear(5_001, Event::Output, ""),
+        (5_002, Doing::Act(&urgent), ""),
+    ];
+    let desk = play(desk, &busy);
+    let hold = desk.hold(ms(5_003), &urgent[0], &urgent).unwrap();
+    assert_eq!(hold.rule, "draft");
+    assert!(
+        hold.reason
+            .ends_with("the interrupt key might destroy that"),
+        "{hold:?}"
+    );
+    // An idle agent needs none.
+    let idle = [
+        hear(7_001, Event::Tick, ""),
+        (7_002, Doing::Act(&urgent), "offer 1"),
+        (7_003, recorded(&[1]), "strokes [19]"),
+    ];
+    play(desk, &idle);
+}
+
+#[test]
+fn a_draft_comes_back_when_the_box_is_free_again() {
+    let pending = [letter(1, Normal)];
+    let next = [letter(2, Normal)];
+    let desk = with(|manifest| {
+        manifest.draft.stash = Some(keys("ctrl+s"));
+        manifest.draft.restore = Some(keys("ctrl+y"));
+        manifest.submit.retries = 0;
+    });
+    let swallowed = [
+        seen(2_600, holds("mine"), ""),
+        hear(5_000, Event::Tick, ""),
+        (5_000, Doing::Act(&pending), "offer 1"),
+        (5_001, recorded(&[1]), "strokes [19]"),
+        hear(5_002, Event::Stroked, ""),
+        seen(5_010, shows(Field::Empty), "look"),
+        looked(5_011, shows(Field::Empty), "write 1"),
+        hear(5_012, Event::Wrote, ""),
+        hear(5_062, Event::Tick, "look"),
+        looked(5_063, holds("text"), "enter"),
+        hear(5_064, Event::Entered, ""),
+        hear(6_064, Event::Tick, "look"),
+        looked(6_065, holds("text"), "offered 1"),
+        (6_066, Doing::Act(&next), ""),
+    ];
+    let desk = play(desk, &swallowed);
+    let hold = desk.hold(ms(6_067), &next[0], &next).unwrap();
+    assert!(hold.release.contains("comes back then"), "{hold:?}");
+    let back = || {
+        [
+            seen(7_000, shows(Field::Empty), "resume"),
+            (7_001, Doing::Act(&next), ""),
+        ]
+    };
+    let returned = [
+        hear(7_002, Event::Resumed, "strokes [25]"),
+        hear(7_003, Event::Stroked, ""),
+        seen(7_004, holds("mine"), ""),
+        seen(7_100, shows(Field::Empty), ""),
+        (7_101, Doing::Act(&next), "offer 2"),
+    ];
+    play(play(desk.clone(), &back()), &returned);
+    // A person was faster: then after that.
+    let barred = [
+        hear(7_002, Event::Barred, ""),
+        hear(7_003, Event::Draft, ""),
+        hear(8_000, Event::DraftGone, "resume"),
+    ];
+    play(play(desk, &back()), &barred);
+}
+
+#[test]
+fn a_text_that_is_shown_otherwise_is_not_let_go_of() {
+    let pending = [letter(1, Normal)];
+    let desk = written(with(|_| ()), &pending);
+    let swallowed = [
+        looked(
+            3_053,
+            holds("[ph message from: alice id: 00000000] hel"),
+            "enter",
+        ),
+        hear(3_054, Event::Entered, ""),
+        seen(
+            3_060,
+            holds("[ph message from: alice id: 00000000] hello"),
+            "",
+        ),
+        hear(4_054, Event::Tick, "look"),
+        looked(
+            4_055,
+            holds("[ph message from: alice id: 00000000] hello"),
+            "enter",
+        ),
+        hear(4_056, Event::Entered, ""),
+        hear(5_056, Event::Tick, "look"),
+    ];
+    let mut desk = play(desk, &swallowed);
+    let still = holds("hello [ph message from: alice id: 00000000]");
+    let effects = desk.on(ms(5_057), Event::Looked(still));
+    assert!(evidence(&effects).ends_with("the input box still holds it"));
+    let next = letter(2, Normal);
+    let hold = desk.hold(ms(5_058), &next, std::slice::from_ref(&next));
+    assert!(hold.unwrap().reason.starts_with("what was written before"));
 }
 
 #[test]

@@ -35,7 +35,22 @@ pub struct Judge {
     pace: Generic,
     order: Vec<Source>,
     standing: Vec<Standing>,
+    /// When something was last typed to it, by anybody.
+    typed: Option<Duration>,
+    /// Whether it has written something since it was idle that is no echo of that.
+    has_worked: bool,
+    /// When it was last given something to do.
+    given: Option<Duration>,
+    /// By when a claim that still stands while it goes on writing is no old one.
+    renewed: Option<Duration>,
 }
+
+/// What is written so soon after something was typed may be the echo of that.
+const ECHO: Duration = Duration::from_millis(500);
+/// A program that was given something to do shows by then that it does it.
+const SHOWS: Duration = Duration::from_secs(1);
+/// By then what a program has written is looked at.
+const LOOKED: Duration = Duration::from_millis(100);
 
 impl Judge {
     /// For a program that was started just now.
@@ -50,6 +65,10 @@ impl Judge {
             pace,
             order: manifest.activity.order.clone(),
             standing: Vec::new(),
+            typed: None,
+            has_worked: false,
+            given: None,
+            renewed: None,
         }
     }
 
@@ -88,6 +107,16 @@ impl Judge {
     pub fn surely_works(&self) -> bool {
         let claim = self.strongest().map(|standing| standing.claim.says);
         matches!(claim, Some(Says::Working))
+    }
+
+    /// Whether anything but the echo of what was typed shows that it works.
+    pub fn may_work(&self) -> bool {
+        self.has_worked || self.surely_works()
+    }
+
+    /// Something is typed to it; what it writes now may be the echo.
+    pub fn typed(&mut self, now: Moment) {
+        self.typed = Some(now.mono);
     }
 
     /// What ends its start.
@@ -148,6 +177,17 @@ impl Judge {
 
     pub fn output(&mut self, now: Moment) {
         self.pace.output(now);
+        let is_after = |since: Option<Duration>, by| since.is_none_or(|at| at + by <= now.mono);
+        self.has_worked |= is_after(self.typed, ECHO);
+        // One that never pauses has no silence in which it could be called idle.
+        let is_late = self.given.is_some() && is_after(self.given, SHOWS);
+        if is_late && self.renewed.is_none() && self.has_old() {
+            self.renewed = Some(now.mono + LOOKED);
+        }
+    }
+
+    fn has_old(&self) -> bool {
+        self.standing.iter().any(|standing| standing.is_old)
     }
 
     /// It was given something to do: it counts as working until it is shown otherwise.
@@ -155,6 +195,9 @@ impl Judge {
     pub fn given(&mut self, now: Moment, from: Option<Duration>) {
         // Where claims have it idle while it writes, the pace says working already.
         self.pace.given(now, "a message was written to it");
+        self.typed = Some(now.mono);
+        self.given = Some(now.mono);
+        self.renewed = None;
         for standing in &mut self.standing {
             let is_since = from.is_some_and(|from| from <= standing.heard.mono);
             standing.is_old = standing.claim.source != Source::Hook || !is_since;
@@ -168,6 +211,16 @@ impl Judge {
     pub fn tick(&mut self, now: Moment) {
         let before = self.pace.judgement().activity.clone();
         self.pace.tick(now);
+        if self.renewed.is_some_and(|at| at <= now.mono) {
+            self.renewed = None;
+            for standing in self.standing.iter_mut().filter(|s| s.is_old) {
+                standing.is_old = false;
+                standing.since = now;
+            }
+        }
+        if before != Activity::Idle && self.pace.judgement().activity == Activity::Idle {
+            self.has_worked = false;
+        }
         if before == Activity::Working && self.pace.judgement().activity == Activity::Idle {
             // It has had its time to say something else.
             for standing in &mut self.standing {
@@ -177,7 +230,11 @@ impl Judge {
     }
 
     pub fn next_wakeup(&self) -> Option<Duration> {
-        self.pace.next_wakeup()
+        self.pace
+            .next_wakeup()
+            .into_iter()
+            .chain(self.renewed)
+            .min()
     }
 
     /// The best evidence there is, where there is any beside output.
@@ -236,6 +293,61 @@ mod tests {
             format!("{} since {since}: {}", judged.activity, judged.evidence),
             want
         );
+    }
+
+    #[test]
+    fn an_idle_sign_that_stays_counts_though_it_never_pauses() {
+        let manifest = Manifest::generic();
+        let ticks = |until: u64| {
+            let clock = (1..)
+                .map(|n| 3_000 + n * 100)
+                .take_while(move |at| *at <= until);
+            let mut all = vec![
+                (0, Happens::Output),
+                (2_000, Happens::Tick),
+                (2_500, Happens::Seen(&[(Screen, Idle)])),
+                (3_000, Happens::Given),
+            ];
+            all.extend(clock.flat_map(|at| [(at, Happens::Output), (at, Happens::Tick)]));
+            all
+        };
+        let given = "working since 3000: a message was written to it";
+        check(&manifest, &ticks(4_000), given);
+        check(&manifest, &ticks(4_100), "idle since 4100: screen Idle");
+        // It shows what it does in the last moment.
+        let mut late = ticks(4_000);
+        late.push((4_050, Happens::Seen(&[(Screen, Working)])));
+        late.push((4_100, Happens::Tick));
+        check(&manifest, &late, "working since 4050: screen Working");
+    }
+
+    #[test]
+    fn an_echo_is_no_work() {
+        let check = |events: &[(u64, &str)], want: bool| {
+            let mut judge = Judge::new(&Manifest::generic(), ms(0));
+            judge.output(ms(0));
+            judge.tick(ms(2_000));
+            for (at, event) in events {
+                judge.tick(ms(*at));
+                match *event {
+                    "output" => judge.output(ms(*at)),
+                    "typed" => judge.typed(ms(*at)),
+                    "given" => judge.given(ms(*at), None),
+                    _ => {}
+                }
+            }
+            assert_eq!(judge.may_work(), want, "{events:?}");
+        };
+        check(&[], false);
+        check(&[(3_000, "output")], true);
+        check(&[(3_000, "typed"), (3_001, "output")], false);
+        check(&[(3_000, "given"), (3_499, "output")], false);
+        check(&[(3_000, "given"), (3_500, "output")], true);
+        check(
+            &[(3_000, "output"), (3_001, "given"), (3_002, "output")],
+            true,
+        );
+        check(&[(3_000, "output"), (5_000, "tick")], false);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::common::stage::{Stage, until_so};
 use crate::tui::{LAB, Tui, lab_with, teach};
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 #[test]
 fn a_question_holds_mail_and_is_named() {
@@ -73,6 +74,47 @@ fn a_question_that_opens_between_text_and_enter_gets_no_enter() {
         ]
     );
     assert_eq!(stage.receipts(&id), ["stored", "offering", "offered"]);
+}
+
+#[test]
+fn what_a_person_adds_to_a_text_that_waits_is_not_submitted() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let flags = ["--title", "--paste", "--ask-on-text", "delete all"];
+    let tui = Tui::ready(&stage, &flags);
+    let id = stage.send("bot hello");
+    stage.until_rule(&id, "blocked");
+    let mut person = tui.person();
+    person.type_keys("n");
+    tui.until_noted("no");
+    person.type_keys(" and my own words");
+    person.wait_for_text("my own words");
+    let typed = Instant::now();
+    stage.until_rule(&id, "draft");
+    until_so("more than the time after which keys are forgotten", || {
+        typed.elapsed() > Duration::from_millis(1_500)
+    });
+    assert_eq!(stage.rule(&id), "draft");
+    assert_eq!(tui.log(), ["no \"delete all\""]);
+    // The person submits it.
+    person.type_keys("\r");
+    let log = tui.until_noted("turn");
+    assert!(log[1].contains("my own words"), "{log:?}");
+}
+
+#[test]
+fn a_message_that_reads_like_a_question_jams_nobody() {
+    let stage = Stage::new();
+    teach(&stage, "lab", &LAB.replace(r"\?\n\* 1\. Yes", r"\?"));
+    let tui = Tui::ready(&stage, &["--title", "--paste"]);
+    let id = stage.send("bot 'Do you want to have lunch?'");
+    stage.until_receipt(&id, "offered");
+    let next = stage.send("bot next");
+    stage.until_receipt(&next, "offered");
+    until_so("both turns", || tui.turns().len() == 2);
+    let turns = tui.turns();
+    assert!(turns[0].contains("] Read /"), "{turns:?}");
+    assert_eq!(tui.log()[1], Tui::turn(&next, "next"));
 }
 
 #[test]

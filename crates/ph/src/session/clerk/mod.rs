@@ -226,11 +226,7 @@ impl Clerk {
                 Some(view) = self.viewed.recv() => self.see(view),
                 () = mail.notified() => self.is_stale = true,
                 () = bell.notified() => self.is_stale = true,
-                Ok(()) = sighted.changed() => {
-                    let sighting = sighted.borrow_and_update().clone();
-                    self.tell(Event::Seen(sighting));
-                }
-                () = pulse.next() => self.output(),
+                // Before what the screen shows of them.
                 Ok(()) = drafted.changed() => {
                     let event = if drafted.borrow_and_update().is_open {
                         Event::Draft
@@ -239,6 +235,11 @@ impl Clerk {
                     };
                     self.tell(event);
                 }
+                Ok(()) = sighted.changed() => {
+                    let sighting = sighted.borrow_and_update().clone();
+                    self.tell(Event::Seen(sighting));
+                }
+                () = pulse.next() => self.output(),
                 () = asked_to_end.next() => self.end(),
                 _ = tick.tick() => self.is_stale = true,
                 // After all else, none of which can come without end: many who ask hold up nothing.
