@@ -73,11 +73,14 @@ impl Desk {
                 Some(Rule::Starting)
             }
             (Activity::Working, Lane::Idle) => self.barrier(lane).or(Some(Rule::Working)),
-            // Its key would come before the draft is put aside, and might destroy it.
-            (Activity::Working | Activity::Blocked(_), Lane::Interrupt)
+            // Its key, which may dismiss the question, might destroy the draft as well.
+            (Activity::Blocked(_), Lane::Interrupt)
                 if self.has_draft() && self.way().is_none_or(|way| way.is_kept) =>
             {
-                self.barrier(lane).or(Some(Rule::Draft))
+                let barrier = self.barrier(lane);
+                barrier
+                    .filter(|rule| *rule != Rule::Blocked)
+                    .or(Some(Rule::Draft))
             }
             // The interrupt key may dismiss the question; whether it does is seen then.
             (Activity::Blocked(_), Lane::Interrupt) => self.barrier(lane).filter(|rule| {
@@ -374,10 +377,10 @@ impl Desk {
             "the screen shows text in the input box"
         };
         let is_urgent = !set_aside.is_empty();
-        let is_busy = self.activity().activity != Activity::Idle;
+        let is_asked = self.dialog.is_some();
         let (release, set_aside) = match &self.manner.harness.draft.stash {
-            Some(_) if is_urgent && is_busy => (
-                "it is submitted or cleared, or the agent is idle and it can be put aside",
+            Some(_) if is_urgent && is_asked => (
+                "it is submitted or cleared, or the question is answered",
                 "; the interrupt key might destroy that",
             ),
             Some(_) => (

@@ -70,8 +70,8 @@ pub(super) struct Flight {
     pub(super) entered: Option<Duration>,
     /// The agent's own word that it was submitted.
     pub(super) proof: Option<Proof>,
-    /// The interrupt key was not pressed, because it might have ended the program.
-    pub(super) spared: bool,
+    /// What the interrupt key might have done, which was not pressed for that.
+    pub(super) spared: Option<&'static str>,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
     /// A draft was put aside for it.
@@ -109,7 +109,7 @@ impl Flight {
             enters: 0,
             entered: None,
             proof: None,
-            spared: false,
+            spared: None,
             was_parked: false,
             clears_way: false,
         }

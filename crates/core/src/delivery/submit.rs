@@ -12,6 +12,9 @@ use crate::moment::Moment;
 const WRITTEN: &str = "written whole to the terminal of the running program";
 
 const LET_GO: &str = "; the input box let go of it";
+/// What an interrupt key may do.
+const ENDS: &str = "ended the program";
+const DESTROYS: &str = "destroyed a draft";
 const ASKED: &str = "; a question opened, and the text may not be submitted";
 
 /// What has become of a text.
@@ -68,7 +71,7 @@ impl Desk {
         }
         // It seems to work because of what we have typed; the key would end one that does not.
         if !is_asked && self.unread.is_none() && !self.judge.may_work() {
-            let spared = true;
+            let spared = Some(ENDS);
             return self.record(Flight { spared, ..flight });
         }
         self.press_now(now, flight, keys)
@@ -83,12 +86,18 @@ impl Desk {
             return self.press_now(now, flight, keys);
         }
         if self.activity().activity != Activity::Idle {
-            flight.spared = true;
+            flight.spared = Some(ENDS);
         }
         self.record(flight)
     }
 
     fn press_now(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+        // Text can be written all the same, once the draft is put aside; then that comes back.
+        let is_kept = self.way().is_some_and(|way| way.is_kept);
+        if self.has_draft() && is_kept && self.dialog.is_none() {
+            let spared = Some(DESTROYS);
+            return self.record(Flight { spared, ..flight });
+        }
         let interrupt = &self.manner.harness.interrupt;
         let key = match (&self.dialog, &interrupt.dismiss) {
             (Some(_), Some(dismiss)) => dismiss,
@@ -345,11 +354,9 @@ impl Desk {
             0 | 1 => String::new(),
             enters => format!(", Enter pressed {enters} times"),
         };
-        let spared = if flight.spared {
-            "; no interrupt key: it might have ended the program"
-        } else {
-            ""
-        };
+        let spared = flight.spared.map_or(String::new(), |harm| {
+            format!("; no interrupt key: it might have {harm}")
+        });
         format!("{WRITTEN}{to_what}{enters}{how}{spared}")
     }
 

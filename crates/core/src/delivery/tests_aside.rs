@@ -220,20 +220,34 @@ fn a_text_that_waited_is_submitted_alone() {
         play(desk, &[looked(3_053, asks("Run rm?"), "")])
     };
     for other in ["mine", "mine text"] {
-        let lines = [
+        let mixed = [
             hear(3_100, Event::Draft, ""),
             seen(3_200, holds(other), ""),
-            hear(3_300, Event::DraftGone, "resume"),
-            hear(3_301, Event::Resumed, ""),
-            seen(3_302, holds(other), ""),
-            hear(3_351, Event::Tick, "look"),
-            looked(3_352, holds(other), "uncertain 1"),
+            hear(3_300, Event::DraftGone, ""),
         ];
-        play(park(), &lines);
+        let desk = play(park(), &mixed);
+        let held = desk.hold(ms(3_301), &pending[0], &pending);
+        assert_eq!(rule(held), "draft", "{other}");
+        // The person has submitted it, or thrown it away: nobody knows which.
+        let gone = [
+            seen(3_400, shows(Field::Empty), "resume"),
+            hear(3_401, Event::Resumed, ""),
+            hear(3_451, Event::Tick, "look"),
+            looked(3_452, shows(Field::Empty), "uncertain 1"),
+        ];
+        play(desk.clone(), &gone);
+        // Only ours is left of it.
+        let ours = [
+            seen(3_400, holds("text"), "resume"),
+            hear(3_401, Event::Resumed, ""),
+            hear(3_451, Event::Tick, "look"),
+            looked(3_452, holds("text"), "enter"),
+        ];
+        play(desk, &ours);
     }
     // That it holds our id does not make it ours alone.
     let added = format!("mine {}", id(1).id8());
-    let desk = play(park(), &[seen(3_200, holds(&added), "resume")]);
+    let desk = play(park(), &[seen(3_200, holds(&added), "")]);
     assert!(!desk.is_field_ours());
     // It goes on at once when the journal has had its rest.
     let mut answer = raw(2);

@@ -345,23 +345,30 @@ fn no_interrupt_key_destroys_a_draft() {
         seen(2_600, holds("mine"), ""),
         hear(5_000, Event::Tick, ""),
         hear(5_001, Event::Output, ""),
-        (5_002, Doing::Act(&urgent), ""),
     ];
     let desk = play(desk, &busy);
-    let hold = desk.hold(ms(5_003), &urgent[0], &urgent).unwrap();
-    assert_eq!(hold.rule, "draft");
-    assert!(
-        hold.reason
-            .ends_with("the interrupt key might destroy that"),
-        "{hold:?}"
-    );
-    // An idle agent needs none.
-    let idle = [
-        hear(7_001, Event::Tick, ""),
-        (7_002, Doing::Act(&urgent), "offer 1"),
-        (7_003, recorded(&[1]), "strokes [19]"),
+    // It goes without; the draft comes back after it.
+    let goes = [
+        (5_002, Doing::Act(&urgent), "offer 1"),
+        (5_003, recorded(&[1]), "strokes [19]"),
+        hear(5_004, Event::Stroked, ""),
+        seen(5_010, shows(Field::Empty), "look"),
+        looked(5_011, shows(Field::Empty), "write 1"),
+        hear(5_012, Event::Wrote, ""),
+        hear(5_062, Event::Tick, "look"),
     ];
-    play(desk, &idle);
+    play(desk.clone(), &goes);
+    // Nor does it dismiss a question.
+    let asks = Sighting {
+        dialog: Some("Run command".to_owned()),
+        ..holds("mine")
+    };
+    let asked = [seen(5_010, asks, ""), (5_011, Doing::Act(&urgent), "")];
+    let desk = play(desk, &asked);
+    let hold = desk.hold(ms(5_012), &urgent[0], &urgent).unwrap();
+    assert_eq!(hold.rule, "draft");
+    let harm = "the interrupt key might destroy that";
+    assert!(hold.reason.ends_with(harm), "{hold:?}");
 }
 
 #[test]

@@ -64,8 +64,15 @@ impl Oracle {
         }
         let activity = desk.activity().activity;
         let is_its_moment = match (&activity, priority) {
-            _ if !self.told.pauses.is_empty() => false,
+            _ if self
+                .told
+                .is_held(known.raw || priority == Priority::Interrupt) =>
+            {
+                false
+            }
             (Activity::Starting | Activity::Exited, _) => false,
+            // Only what may end the question goes before what it holds up.
+            (Activity::Blocked(_), Priority::Interrupt) => true,
             (_, _) if self.told.is_parked && !known.raw => false,
             (Activity::Blocked(_), _) if known.raw => true,
             (Activity::Blocked(_), priority) => priority == Priority::Interrupt,
@@ -168,17 +175,17 @@ impl Oracle {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
                 self.told.is_aside = false;
                 if is_raw {
-                    self.told.answers = self.told.asks().cloned();
+                    self.told.answers = self.told.asks();
                 }
                 self.is_clear(is_raw, "it is offered")?;
-                self.may_write(desk, is_raw)
+                self.may_write(desk, is_raw, self.is_urgent(ids))
             }
             Effect::Write { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
                 let is_new = !ids.iter().any(|id| self.ledger.is_begun(*id));
                 Law::NothingDoubled.holds(is_new, || "a text is typed again")?;
                 self.is_out_of_the_way(is_raw, "text")?;
-                self.may_write(desk, is_raw)?;
+                self.may_write(desk, is_raw, self.is_urgent(ids))?;
                 self.meets_its_question(is_raw)
             }
             Effect::Remind { .. } => self.reminds(desk),
@@ -187,7 +194,7 @@ impl Oracle {
                 let many = self.told.reminders;
                 Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
                 self.is_out_of_the_way(false, "a reminder")?;
-                self.may_write(desk, false)
+                self.may_write(desk, false, false)
             }
             Effect::Strokes(_) => {
                 self.told.is_aside = true;
@@ -201,7 +208,7 @@ impl Oracle {
             Effect::Offered { ids, .. } => {
                 // A key may have been enough of an answer.
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                let is_answered = self.told.asks() != self.told.answers.as_ref();
+                let is_answered = self.told.asks() != self.told.answers;
                 if is_raw && turn.is_whole && is_answered {
                     ids.iter().for_each(|id| self.ledger.complete(*id));
                 }
@@ -220,7 +227,7 @@ impl Oracle {
     fn presses(&mut self) -> Checked {
         self.told.keys += 1;
         let told = &self.told;
-        let is_free = told.pauses.is_empty() && (told.draft_since().is_none() || told.has_way());
+        let is_free = !told.is_held(true) && (told.draft_since().is_none() || told.is_put_back());
         Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
         let is_careful = told.is_seen() && told.nature.is_some_and(|nature| nature.quits);
         let works = |seen: &Sighting| seen.dialog.is_some() || !seen.claims.is_empty();
@@ -245,20 +252,26 @@ impl Oracle {
         (self.told.reminded, self.told.reminders) = (since, 0);
         self.told.is_aside = false;
         self.is_clear(false, "a reminder goes")?;
-        self.may_write(desk, false)
+        self.may_write(desk, false, false)
     }
 
     fn is_raw(&self, id: MessageId) -> bool {
         self.ledger.get(id).is_some_and(|known| known.raw)
     }
 
+    fn is_urgent(&self, ids: &[MessageId]) -> bool {
+        let known = |id: &MessageId| self.ledger.get(*id);
+        ids.iter()
+            .all(|id| known(id).is_some_and(Known::goes_alone))
+    }
+
     /// Whether the agent can be written to, by what the desk was told.
-    fn may_write(&self, desk: &Desk, is_raw: bool) -> Checked {
+    fn may_write(&self, desk: &Desk, is_raw: bool, is_urgent: bool) -> Checked {
         let activity = desk.activity().activity;
         let is_starting = activity == Activity::Starting;
         let is_asked = self.told.question.is_some();
         // Once a draft is put aside for it, a turn is brought to its end.
-        let is_open = self.told.pauses.is_empty() || self.told.is_aside;
+        let is_open = !self.told.is_held(is_urgent) || self.told.is_aside;
         Law::CannotAct.holds(is_raw || !is_asked, || "text goes into a question")?;
         Law::TheRightMoment.holds(is_open, || "it is typed while paused")?;
         Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")?;
@@ -280,13 +293,12 @@ impl Oracle {
     /// An answer goes into the question that it was begun for.
     fn meets_its_question(&self, is_raw: bool) -> Checked {
         let told = &self.told;
-        let is_same = told.asks() == told.answers.as_ref();
+        let is_same = told.asks() == told.answers;
         let is_unknown = !told.is_seen() && told.asks().is_none();
         Law::CannotAct.holds(!is_raw || is_same || is_unknown, || {
             format!(
                 "an answer to {:?} goes into {:?}",
-                told.answers,
-                told.asks()
+                told.answers, told.question
             )
         })
     }

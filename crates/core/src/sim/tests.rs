@@ -161,7 +161,7 @@ fn runs_meet_what_they_must_survive() {
         "fact: answered",
         "promoted from idle",
         ", time 2",
-        " time 10",
+        "it might have destroyed a draft",
         "wants Resume",
         "wants WriteReminder",
         "wants Strokes([19])",

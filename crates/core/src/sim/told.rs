@@ -17,6 +17,8 @@ pub(super) struct Told {
     pub(super) field: Field,
     pub(super) field_since: Option<Moment>,
     pub(super) question: Option<(String, Moment)>,
+    /// How many questions there were: one in the same words is another.
+    asked: u64,
     pub(super) pauses: Vec<(PausedBy, Moment)>,
     pub(super) unread: Option<Moment>,
     /// What a look at the screen shows that the desk hears of in this moment.
@@ -29,8 +31,8 @@ pub(super) struct Told {
     pub(super) is_parked: bool,
     /// The keyboard is asked for again; with a text that waits for its Enter, or not.
     resumes: Option<bool>,
-    /// The question that stood open when an answer was begun with.
-    pub(super) answers: Option<String>,
+    /// The question that stood open when an answer was begun with, by its number.
+    pub(super) answers: Option<u64>,
     /// The beginning of the rest in which the agent was reminded last.
     pub(super) reminded: Option<Duration>,
     pub(super) reminders: u8,
@@ -101,6 +103,7 @@ impl Told {
         let known = self.question.as_ref().map(|(what, _)| what);
         if known != what {
             self.question = what.cloned().map(|what| (what, now));
+            self.asked += 1;
         }
     }
 
@@ -109,8 +112,18 @@ impl Told {
         self.resumes = Some(std::mem::take(&mut self.is_parked));
     }
 
-    pub(super) fn asks(&self) -> Option<&String> {
-        self.question.as_ref().map(|(what, _)| what)
+    /// The number of the question that stands open.
+    pub(super) fn asks(&self) -> Option<u64> {
+        self.question.as_ref().map(|_| self.asked)
+    }
+
+    /// Whether anybody holds back what cannot wait: interrupts and answers pass a pause that was
+    /// only asked for.
+    pub(super) fn is_held(&self, is_urgent: bool) -> bool {
+        self.pauses.iter().any(|(by, _)| match by {
+            PausedBy::Viewer | PausedBy::Interactive => true,
+            PausedBy::Request | PausedBy::Checkpoint => !is_urgent,
+        })
     }
 
     pub(super) fn is_shown(&self) -> bool {
@@ -130,6 +143,11 @@ impl Told {
 
     fn sight(&self) -> Sight {
         self.nature.map_or(Sight::Nothing, |nature| nature.sight)
+    }
+
+    /// Whether what stands in the box may be what an interrupt key put back there.
+    pub(super) fn is_put_back(&self) -> bool {
+        self.draft.is_none() && self.has_way() && self.nature.is_some_and(|n| n.puts_back)
     }
 
     /// Whether what stands in the box may be put out of the way, for as long as a turn takes.
