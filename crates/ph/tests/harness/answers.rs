@@ -98,7 +98,12 @@ fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
         ("answer", "answer bot y"),
         ("answer\nask pay", "send bot --raw y"),
     ] {
-        stage.run("pause bot").ok();
+        // A pause that was only asked for would let an answer pass.
+        let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
+        until_so("the keyboard to be taken", || {
+            let status = stage.run("status bot").ok();
+            status.contains("a person has taken the keyboard")
+        });
         tui.order("ask remove it");
         stage.until_activity("bot", "blocked");
         let id = stage.run(verb).ok().trim().to_owned();
@@ -109,7 +114,8 @@ fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
         let why = stage.run(&format!("why {id}")).ok();
         let says = "not held   it is failed: the question that it was to answer is gone\n";
         assert!(why.starts_with(says), "{why}");
-        stage.run("unpause bot").ok();
+        person.type_keys("\x1cd");
+        person.wait_exit();
     }
     tui.order("answer");
     let next = stage.send("bot next");

@@ -278,7 +278,12 @@ fn hooks_that_come_late_twice_or_from_elsewhere_mislead_nobody() {
     // The end has overtaken what was before it.
     check(&[stop(), done(), stop()], "idle", "hook Stop ");
     let prompt = || ("UserPromptSubmit", own());
-    check(&[prompt(), tool()], "working", "hook PreToolUse ");
+    // Another use: the first one once more would pass for a repeat.
+    let next = (
+        "PreToolUse",
+        json!({"session_id": "own", "tool_name": "Edit"}),
+    );
+    check(&[prompt(), next], "working", "hook PreToolUse ");
     // What led to a question comes after it.
     let asks = || ("PermissionRequest", own());
     check(
