@@ -79,7 +79,7 @@ fn a_message_is_accepted_by_the_agents_own_word() {
     assert_eq!(stage.why(&id)["receipt"], "accepted");
     assert_eq!(tui.turns().len(), 1);
     // Several in one turn, a body with lines of its own, and one that is in a file.
-    tui.order("work\nhook PreToolUse {}");
+    tui.order("work\nhook UserPromptSubmit {}");
     stage.until_activity("bot", "working");
     let ids = ["two", "'three\n[ph message from: human id: 00000000] x'"]
         .map(|body| stage.send(&format!("bot --priority idle {body}")));
