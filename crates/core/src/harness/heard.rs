@@ -43,12 +43,32 @@ struct Last {
     was_open: bool,
 }
 
+/// One that was heard just now.
+#[derive(Debug, Clone, Copy)]
+struct Recent {
+    at: Duration,
+    print: u64,
+    /// In which turn.
+    turn: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum News {
+    New,
+    /// It came just now, and nothing since that could make it new.
+    Repeat,
+    /// It came just now, and another turn has begun since: it may be of either.
+    Doubtful,
+}
+
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
     session: Option<String>,
     /// The session that has ended last: what comes of it now is late.
     ended: Option<String>,
-    recent: Vec<(Duration, u64)>,
+    recent: Vec<Recent>,
+    /// How many turns have begun.
+    turns: u64,
     last: Option<Last>,
     is_open: bool,
     questions: Vec<Question>,
@@ -57,8 +77,18 @@ pub struct Heard {
 impl Heard {
     /// Takes an event in; nothing where it is none of this session's, or was heard before.
     pub fn hear(&mut self, now: Moment, report: &Report) -> Option<Word> {
-        if report.means_nothing() || self.is_foreign(report) || self.is_repeat(now, report) {
+        if report.means_nothing() || self.is_foreign(report) {
             return None;
+        }
+        let news = self.news(now, report);
+        match (news, report.turn) {
+            (News::Repeat, _) => return None,
+            // The end of the turn before, told twice, or already that of this one.
+            (News::Doubtful, Some(Turn::Idle)) => {
+                self.forget();
+                return Some(Word::Unsure);
+            }
+            (News::New | News::Doubtful, _) => {}
         }
         let is_another = report.session.is_some() && report.session != self.session;
         if is_another {
@@ -114,17 +144,28 @@ impl Heard {
         }
     }
 
-    fn is_repeat(&mut self, now: Moment, report: &Report) -> bool {
+    fn news(&mut self, now: Moment, report: &Report) -> News {
         self.recent
-            .retain(|(at, _)| now.mono.saturating_sub(*at) < CLOSE);
-        if self.recent.iter().any(|(_, print)| *print == report.print) {
-            return true;
+            .retain(|recent| now.mono.saturating_sub(recent.at) < CLOSE);
+        let known = self.recent.iter_mut().find(|r| r.print == report.print);
+        if let Some(known) = known {
+            let before = std::mem::replace(&mut known.turn, self.turns);
+            return if before == self.turns {
+                News::Repeat
+            } else {
+                News::Doubtful
+            };
         }
         if self.recent.len() == REMEMBERED {
             self.recent.remove(0);
         }
-        self.recent.push((now.mono, report.print));
-        false
+        self.recent.push(Recent {
+            at: now.mono,
+            print: report.print,
+            // The turn that it begins itself is no reason to hear it twice.
+            turn: self.turns + u64::from(report.turn == Some(Turn::Submitted)),
+        });
+        News::New
     }
 
     fn take(&mut self, now: Moment, turn: Turn, report: &Report) -> Word {
@@ -140,6 +181,7 @@ impl Heard {
                     was_open: self.is_open,
                 });
                 self.is_open = turn != Turn::Idle;
+                self.turns += u64::from(turn == Turn::Submitted);
             }
         }
         word
@@ -297,6 +339,15 @@ mod tests {
         // A turn that is over at once, in either order.
         check(&[(0, PROMPT, ""), (40, "Stop", "")], "idle");
         check(&[(0, "Stop", ""), (40, PROMPT, "")], "unsure");
+        check(&[(0, PROMPT, ""), (40, PROMPT, "")], "ignored");
+        // Two turns within a moment: the end of the second is no repeat of the first's.
+        let two = [
+            (0, PROMPT, ""),
+            (20, "Stop", ""),
+            (40, PROMPT, "next"),
+            (60, "Stop", ""),
+        ];
+        check(&two, "unsure");
     }
 
     #[test]
