@@ -33,8 +33,6 @@ pub(crate) struct Script {
     place: Option<Place>,
     /// Which homes ask it.
     asking: Option<String>,
-    /// Whether what it leaves running is told by somebody else.
-    is_quiet: bool,
     /// Whether it was asked to see to it that its system runs.
     is_asked: Cell<bool>,
     /// What ends a call, where it is not a signal.
@@ -50,7 +48,6 @@ impl Script {
             timeout,
             place: None,
             asking: None,
-            is_quiet: false,
             is_asked: Cell::new(false),
             stop: None,
         }
@@ -71,12 +68,6 @@ impl Script {
     /// The same in another directory and environment.
     pub(crate) fn within(mut self, place: Place) -> Self {
         self.place = Some(place);
-        self
-    }
-
-    /// The same, without a word of what it leaves running.
-    pub(crate) fn quietly(mut self) -> Self {
-        self.is_quiet = true;
         self
     }
 
@@ -225,13 +216,6 @@ impl Script {
             None => Vec::new(),
         };
         let said = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
-        if said.left > 0 && !self.is_quiet {
-            let script = self.path.display();
-            crate::output::note(format!(
-                "{script} left processes running at '{op}' ({}); they were ended",
-                said.left
-            ));
-        }
         if said.status.success() {
             return Ok(said);
         }
@@ -318,6 +302,15 @@ impl Script {
             Cut::TooMuch { stderr } => What::TooMuch {
                 said: end_of(&stderr),
             },
+            Cut::Left {
+                status,
+                left,
+                stderr,
+            } => What::Left {
+                how: call::how(status),
+                left: text::one_line(&left.join(", "), SHOWN),
+                said: end_of(&stderr),
+            },
             Cut::Stopped => What::Stopped,
             Cut::Io(error) => What::Io(error),
         };
@@ -375,6 +368,7 @@ fn end_of(bytes: &[u8]) -> String {
 fn shown(bytes: &[u8], most: usize) -> String {
     text::one_line(&String::from_utf8_lossy(bytes), most)
 }
+
 /// Whether calls are to be cut off: then none begins.
 fn is_over(stop: &UnixStream) -> bool {
     let mut fds = [PollFd::new(stop, PollFlags::IN)];

@@ -95,7 +95,6 @@ impl Bench {
         Ok(Self {
             script: Script::new(script.to_owned(), timeout)
                 .within(place)
-                .quietly()
                 .awake(),
             alice,
             bob,

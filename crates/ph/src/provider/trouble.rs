@@ -45,6 +45,12 @@ pub(crate) enum What {
         why: String,
         said: String,
     },
+    /// It ended, but what it had started did not.
+    Left {
+        how: String,
+        left: String,
+        said: String,
+    },
     Stopped,
     Io(std::io::Error),
 }
@@ -79,6 +85,7 @@ impl Trouble {
             | What::TooLong { .. }
             | What::TooMuch { .. }
             | What::Wrong { .. }
+            | What::Left { .. }
             | What::Stopped
             | What::Io(_) => false,
         }
@@ -134,6 +141,12 @@ impl fmt::Display for Trouble {
                 "{script} answered '{op}' with {why}, which is not what was asked for{}",
                 and_said(said)
             ),
+            What::Left { how, left, said } => write!(
+                f,
+                "{script} left processes running at '{op}' ({how}): {left}; they were ended, and its \
+                 answer does not count{}",
+                and_said(said)
+            ),
             What::Stopped => write!(f, "the call of {script} for '{op}' was cut off"),
             What::Io(error) => write!(f, "cannot talk to {script} at '{op}': {error}"),
         }
@@ -161,6 +174,9 @@ impl From<Trouble> for Report {
             What::TooLong { .. } => {
                 Self::storage(&trouble).hint("the setting mail.timeout gives it more time")
             }
+            What::Left { .. } => Self::storage(&trouble).hint(
+                "a script waits for what it starts; only 'ensure-running' may leave a server",
+            ),
             What::Failed { .. }
             | What::Killed { .. }
             | What::TooMuch { .. }

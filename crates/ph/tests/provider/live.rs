@@ -303,3 +303,39 @@ fn a_script_that_fails_costs_only_its_own_mail() {
     let log = std::fs::read_to_string(&log).unwrap();
     assert_eq!(log.matches("the server is gone").count(), 1, "{log}");
 }
+
+#[test]
+fn a_look_that_leaves_something_running_is_none() {
+    let stage = Stage::new();
+    let [leaves, calls] = ["leaves", "calls"].map(|name| stage.dir().join(name));
+    std::fs::write(&leaves, "").unwrap();
+    let one =
+        r#"[{"id":"1","from":"a","to":"bot","body":"hello","created_at":"2026-11-15T12:00:00Z"}]"#;
+    let text = format!(
+        "#!/bin/sh\n[ $1 = check ] || exit 2\nif [ -e '{}' ]; then sleep 1000 & fi\n\
+         echo '{one}'\necho $1 >> '{}'\n",
+        leaves.display(),
+        calls.display(),
+    );
+    super::script(stage.dir(), "parent", &text);
+    super::keep_by(&stage, "../parent", "mail.tick = '50ms'");
+    let agent = stage.agent("bot", "");
+    let trouble = until("word of it", || {
+        let trouble = stage.status("bot")["mail_trouble"]["what"].clone();
+        trouble.as_str().map(str::to_owned)
+    });
+    let says = "left processes running at 'check' (exit 0): sleep (pid ";
+    assert!(trouble.contains(says), "{trouble}");
+    let looks = || std::fs::read_to_string(&calls).map_or(0, |calls| calls.lines().count());
+    let seen = looks();
+    until_so("more looks", || looks() > seen + 1);
+    assert_eq!(facts(&stage, "message").len(), 0);
+    // Nothing is lost by it, and nothing comes twice.
+    std::fs::remove_file(&leaves).unwrap();
+    agent.until_heard("hello");
+    let seen = looks();
+    until_so("more looks", || looks() > seen + 3);
+    assert_eq!(facts(&stage, "message").len(), 1);
+    assert_eq!(agent.heard_text().matches("hello").count(), 1);
+    assert!(stage.status("bot")["mail_trouble"].is_null());
+}

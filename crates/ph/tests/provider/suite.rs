@@ -234,9 +234,20 @@ fn a_thread_has_a_name() {
 #[test]
 fn what_is_left_running_is_a_fault() {
     let ph = Ph::new();
-    let leaving = "sleep 1000 >&- 2>&- & printf '%s' \"$out\"";
+    let leaving = "if [ $1 = mark-read ]; then sleep 1000 >&- 2>&- & fi\nprintf '%s' \"$out\"";
     let (done, failed) = failing(&ph, leaving);
-    assert_eq!(failed, ["nothing is left running"]);
+    assert_eq!(
+        failed,
+        [
+            "mark-read: hides from the inbox",
+            "mark-unread: restores to the inbox",
+            "count: total and unread",
+            "nothing is left running"
+        ]
+    );
+    let says = "left processes running at 'mark-read' (exit 0)";
+    let reasons = reasons(&done);
+    assert!(reasons.iter().all(|why| why.contains(says)), "{reasons:?}");
     assert_eq!(done.err(), "", "once is enough");
 }
 
