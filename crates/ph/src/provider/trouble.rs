@@ -68,6 +68,10 @@ impl Trouble {
         matches!(self.what, What::Unknown(_))
     }
 
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self.what, What::NotFound(_))
+    }
+
     pub(crate) fn is_already_archived(&self) -> bool {
         matches!(self.what, What::AlreadyArchived)
     }

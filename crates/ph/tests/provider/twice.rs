@@ -95,6 +95,55 @@ fn what_was_read_is_not_what_came_after_it() {
 }
 
 #[test]
+fn an_id_of_ours_is_never_taken_for_another_message() {
+    let stage = Stage::new();
+    let [file, calls] = ["one", "calls"].map(|name| stage.dir().join(name));
+    let text = format!(
+        "#!/bin/sh\necho \"$1 $2\" >> '{}'\ncase $1 in\n\
+         inbox) printf '[%s]' \"$(cat '{file}')\";;\n\
+         get|read|reply) cat '{file}' 2>/dev/null || {{ echo gc-mail-error:not-found >&2; exit 1; }};;\n\
+         thread) exit 1;;\nesac\n",
+        calls.display(),
+        file = file.display(),
+    );
+    script(stage.dir(), "forgetful", &text);
+    keep_by(&stage, "../forgetful", "");
+    let kept = |second: u32, body: &str| {
+        let listed = one("1", second, body);
+        std::fs::write(&file, listed.trim_matches(['[', ']'])).unwrap();
+        let block = stage.run("inbox bot --prompt").out();
+        block.split(['[', ']']).nth(1).expect("an id").to_owned()
+    };
+    let first = kept(1, "the first");
+    let second = kept(2, "the second");
+    assert_ne!(first, second);
+    let count = |call: &str| {
+        let calls = std::fs::read_to_string(&calls).unwrap_or_default();
+        calls.lines().filter(|line| *line == call).count()
+    };
+    // The script means the second by that id, so that of the first there is our copy alone.
+    assert_eq!(stage.show(&first)["body"], "the first");
+    let thread = stage.run(&format!("thread {first} --json")).json();
+    assert_eq!(thread[0]["body"], "the first");
+    let reply = stage.run_as("bot", &format!("reply {first} done"));
+    reply.fails(4, "has no message any more that");
+    let read = stage.run_as("bot", &format!("read {first} --body"));
+    assert_eq!(read.ok(), "the first");
+    stage.run(&format!("archive {first}")).ok();
+    for call in ["read 1", "archive 1", "reply 1"] {
+        assert_eq!(count(call), 0, "{call}");
+    }
+    assert_eq!(stage.show(&second)["read"], false);
+    // So it is where the script has dropped it.
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(stage.show(&second)["body"], "the second");
+    stage.run(&format!("delete {second}")).ok();
+    stage
+        .run("show 1")
+        .fails(3, "found no such message at 'get'");
+}
+
+#[test]
 fn a_script_that_makes_up_times_has_its_mail_come_once() {
     let stage = Stage::new();
     let calls = stage.dir().join("calls");

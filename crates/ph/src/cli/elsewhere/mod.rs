@@ -10,7 +10,7 @@ mod here;
 mod orders;
 
 pub(super) use copies::take_in;
-pub(super) use here::{is_here, keeper};
+pub(super) use here::{answered_by, is_here, keeper};
 pub(super) use orders::order;
 
 use super::names::SaidId;
@@ -353,10 +353,11 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
 }
 
 pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result<Option<Letter>> {
-    let (id, local) = meant(context, id)?;
-    if local.is_some() {
-        return Ok(local);
+    // What the journal has needs nobody's word.
+    if let Some(letter) = copies::letter(context, id)? {
+        return Ok(Some(letter));
     }
+    let (id, _) = meant(context, id)?;
     let message = script.get(&id)?;
     if let Some(letter) = copy(context, script, &message) {
         return Ok(Some(letter));
