@@ -19,12 +19,15 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// How much of what a script said stands in an error.
 const SHOWN: usize = 300;
 /// How much of an id will do for the whole of it.
 const BEGINNING: usize = 8;
+/// How a shell ends that misses a command.
+const NO_COMMAND: i32 = 127;
 
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -228,7 +231,7 @@ impl Script {
             What::Unknown(words)
         } else if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) {
             What::AlreadyArchived
-        } else if complaint.contains(NOT_FOUND) || complaint.contains("not found") {
+        } else if is_not_found(op, said.status, &complaint) {
             What::NotFound(words)
         } else {
             What::Failed { how, said: words }
@@ -353,6 +356,18 @@ fn is_id(id: &str, asked: &str) -> bool {
     let is_begun = asked.len() >= BEGINNING
         && head.is_some_and(|head| head.eq_ignore_ascii_case(asked.as_bytes()));
     id == asked || is_begun
+}
+
+/// Whether a complaint says that there is no such message. Some use words of their own; so does a
+/// shell that misses a command.
+fn is_not_found(op: Op, status: ExitStatus, complaint: &str) -> bool {
+    let is_of_one = match op {
+        Op::Reply | Op::Get | Op::Read | Op::MarkRead | Op::MarkUnread => true,
+        Op::Archive | Op::Delete | Op::Thread => true,
+        Op::EnsureRunning | Op::Send | Op::Inbox | Op::Check | Op::All | Op::Count => false,
+    };
+    let is_said = complaint.contains("not found") && status.code() != Some(NO_COMMAND);
+    is_of_one && (is_said || complaint.contains(NOT_FOUND))
 }
 
 /// The end of what a script complained of, which is where the cause stands.

@@ -125,6 +125,22 @@ fn the_end_of_a_complaint_is_what_is_told() {
 }
 
 #[test]
+fn a_command_that_is_missing_is_no_missing_message() {
+    let check = |exit: &str, line: &str, code: i32, says: &str| {
+        let ph = Ph::new();
+        let text = format!("#!/bin/sh\necho 'sh: jq: not found' >&2\nexit {exit}\n");
+        script(ph.dir(), "odd", &text);
+        keep_by(&ph, "../odd", "");
+        ph.run(line).fails(code, says);
+        ph.run(line).fails(code, "it said: sh: jq: not found");
+    };
+    check("1", "send bob hi", 5, "failed at 'send' (exit 1)");
+    check("1", "inbox bob", 5, "failed at 'inbox' (exit 1)");
+    check("127", "show 1", 5, "failed at 'get' (exit 127)");
+    check("1", "show 1", 3, "found no such message at 'get'");
+}
+
+#[test]
 fn orders_by_the_script_s_id_reach_our_copy() {
     for (verb, fact) in [
         ("mark-read", "read"),
