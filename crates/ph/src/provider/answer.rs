@@ -4,13 +4,11 @@
 //! because exit 2 means one thing here: that the operation is not known. Always answers from the
 //! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
 
-use super::asking;
+use super::{asking, intake};
 use crate::context::{Context, Said, agent_name};
 use crate::letterbox;
 use crate::report::{Code, Report, Result};
-use posthaste_core::{
-    AgentName, Draft, Evidence, IdPrefix, Letter, MessageId, Order, ReceiptState,
-};
+use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order, ReceiptState};
 use posthaste_store::{Job, Listing, Outcome, files};
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
 use posthaste_wire::{Count, Why};
@@ -229,7 +227,7 @@ fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<Lett
     };
     let mut letters = journal.inbox(who, listing, context.now)?;
     if context.config.mail.is_elsewhere() {
-        letters.retain(|letter| letter.message.envelope.from_evidence != Evidence::Provider);
+        letters.retain(|letter| !intake::is_copy(letter));
     }
     Ok(letters)
 }

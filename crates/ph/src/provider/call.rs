@@ -5,6 +5,7 @@
 //! lives on is no special case. Knows nothing of mail.
 
 use super::asking::ASKING;
+use super::stream::{Keeps, Stream};
 use crate::session::{child, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -23,9 +24,6 @@ use std::time::{Duration, Instant};
 pub(crate) const MOST: usize = 64 << 20;
 /// How much of its complaints is kept, from the end.
 const COMPLAINTS: usize = 16 << 10;
-/// Read at a time, and how often before others have their turn.
-const PIECE: usize = 64 << 10;
-const PIECES: usize = 64;
 /// How long any call may take, whatever was said.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// How often it is looked whether it has ended, where the kernel does not tell.
@@ -190,21 +188,6 @@ struct Running {
     stderr: Stream,
 }
 
-/// One of its outputs, as far as it was read.
-struct Stream {
-    from: Option<OwnedFd>,
-    bytes: Vec<u8>,
-    most: usize,
-    keeps: Keeps,
-}
-
-/// Which part of too much is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeps {
-    Beginning,
-    End,
-}
-
 impl Running {
     fn start(call: &Call<'_>) -> Result<Self, Cut> {
         refuse_shell(call.script).map_err(Cut::NotStarted)?;
@@ -235,19 +218,9 @@ impl Running {
             ended_as: None,
             is_closed: false,
             stdin,
-            stdout: Stream {
-                from: stdout,
-                bytes: Vec::new(),
-                // One more, to tell that it is too much.
-                most: MOST + 1,
-                keeps: Keeps::Beginning,
-            },
-            stderr: Stream {
-                from: stderr,
-                bytes: Vec::new(),
-                most: COMPLAINTS,
-                keeps: Keeps::End,
-            },
+            // One more, to tell that it is too much.
+            stdout: Stream::new(stdout, MOST + 1, Keeps::Beginning),
+            stderr: Stream::new(stderr, COMPLAINTS, Keeps::End),
         };
         let fds = [
             running.stdin.as_ref().map(AsFd::as_fd),
@@ -313,7 +286,7 @@ impl Running {
 
     fn take(&mut self) -> Result<(), Cut> {
         self.stdout.read()?;
-        self.stderr.read()
+        Ok(self.stderr.read()?)
     }
 
     fn has_ended(&self) -> Result<bool, Cut> {
@@ -432,38 +405,6 @@ impl Drop for Running {
         }
         if self.ended_as.is_none() {
             let _ = self.child.wait();
-        }
-    }
-}
-
-impl Stream {
-    /// Reads what is there; what is too much is read and dropped, so that nobody has to wait.
-    fn read(&mut self) -> Result<(), Cut> {
-        let mut piece = [0; PIECE];
-        for _ in 0..PIECES {
-            let Some(fd) = &self.from else { break };
-            match rustix::io::read(fd, &mut piece) {
-                Ok(0) => self.from = None,
-                Ok(count) => self.keep(&piece[..count]),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    fn keep(&mut self, piece: &[u8]) {
-        let room = self.most.saturating_sub(self.bytes.len());
-        match self.keeps {
-            Keeps::Beginning => self
-                .bytes
-                .extend_from_slice(&piece[..piece.len().min(room)]),
-            Keeps::End => {
-                self.bytes.extend_from_slice(piece);
-                let over = self.bytes.len().saturating_sub(self.most);
-                self.bytes.drain(..over);
-            }
         }
     }
 }

@@ -81,10 +81,14 @@ fn parts(key: &str) -> Option<(&str, &str, &str)> {
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
+/// Whether this is our copy of a script's message.
+pub(crate) fn is_copy(letter: &Letter) -> bool {
+    letter.message.envelope.from_evidence == Evidence::Provider
+}
+
 fn key(letter: &Letter) -> Option<&str> {
-    let envelope = &letter.message.envelope;
-    let is_its = envelope.from_evidence == Evidence::Provider;
-    envelope.key.as_deref().filter(|_| is_its)
+    let key = letter.message.envelope.key.as_deref();
+    key.filter(|_| is_copy(letter))
 }
 
 /// The script's id of a message that came from one.

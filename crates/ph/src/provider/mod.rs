@@ -12,5 +12,6 @@ pub(crate) mod call;
 pub(crate) mod intake;
 pub(crate) mod script;
 pub(crate) mod stop;
+mod stream;
 pub(crate) mod suite;
 pub(crate) mod trouble;

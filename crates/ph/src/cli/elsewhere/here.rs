@@ -78,6 +78,6 @@ pub(super) fn mail(context: &Context, name: &AgentName, listing: Listing) -> Res
         return Ok(Vec::new());
     };
     let mut letters = journal.inbox(name, listing, context.now)?;
-    letters.retain(is_own);
+    letters.retain(|letter| !intake::is_copy(letter));
     Ok(letters)
 }
