@@ -166,6 +166,7 @@ impl From<Trouble> for Report {
                         "its first line names an interpreter that is not there"
                     }
                     ErrorKind::NotFound => "the setting mail.provider names it",
+                    _ if trouble.script.is_dir() => "it is a directory; a script is one file",
                     ErrorKind::PermissionDenied => "'chmod +x' makes a script a command",
                     _ => "a script's first line names its interpreter, such as #!/bin/sh",
                 };

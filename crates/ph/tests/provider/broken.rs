@@ -134,6 +134,8 @@ fn it_cannot_be_run() {
     ph.file("plain", "#!/bin/sh\n");
     keep_by(&ph, "../plain", "");
     run("/plain for 'inbox': Permission denied", "chmod +x");
+    keep_by(&ph, "../home", "");
+    run("/home for 'inbox': Permission denied", "it is a directory");
     script(ph.dir(), "lost", "#!/no/such/shell\n");
     keep_by(&ph, "../lost", "");
     run(
