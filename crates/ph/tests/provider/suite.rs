@@ -229,6 +229,14 @@ fn a_thread_has_a_name() {
 }
 
 #[test]
+fn a_message_says_the_same_every_time() {
+    let moody = r#"[ $1 != check ] || out=$(printf '%s' "$out" | sed 's/"created_at":"20/"created_at":"19/')
+        printf '%s' "$out""#;
+    let (_, failed) = failing(&Ph::new(), moody);
+    assert_eq!(failed, ["check: returns what is unread"]);
+}
+
+#[test]
 fn what_is_left_running_is_a_fault() {
     let ph = Ph::new();
     let leaving = "if [ $1 = mark-read ]; then sleep 1000 >&- 2>&- & fi\nprintf '%s' \"$out\"";

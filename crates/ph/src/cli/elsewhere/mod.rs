@@ -12,7 +12,7 @@ mod send;
 mod why;
 
 pub(super) use copies::take_in;
-pub(super) use here::{answered_by, is_here, keeper};
+pub(super) use here::{Kept, answered_by, is_here, kept};
 pub(super) use orders::order;
 pub(super) use send::{Sending, reply, send};
 pub(super) use why::why;
@@ -171,14 +171,16 @@ fn print_prompt(
 
 pub(super) fn read(
     context: &mut Context,
-    script: &Script,
+    mut kept: Kept,
     id: &SaidId,
     body_alone: bool,
 ) -> Result<Code> {
     let (me, _) = context.me()?;
     let (id, local) = meant(context, id)?;
+    let got = kept.get(&id);
+    let script = &kept.script;
     // As in the journal: who reads another's mail does not mark it.
-    let message = match script.get(&id) {
+    let message = match got {
         Ok(message) if !me.is_human() && message.to != me.as_str() => {
             note(format!(
                 "this is {}'s mail; {me} reading it does not mark it read",
@@ -213,9 +215,10 @@ fn mark(context: &Context, script: &Script, id: &str, local: Option<Letter>) -> 
     Ok(message)
 }
 
-pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+pub(super) fn show(context: &mut Context, mut kept: Kept, id: &SaidId) -> Result<Code> {
     let (id, local) = meant(context, id)?;
-    let message = script.get(&id)?;
+    let message = kept.get(&id)?;
+    let script = &kept.script;
     let local = local.or_else(|| copy(context, script, &message));
     let shown = shown(&mut Copies::open(context, script), context.now, &message);
     if context.json {
@@ -232,15 +235,16 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
     Ok(Code::Ok)
 }
 
-pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+pub(super) fn thread(context: &mut Context, mut kept: Kept, id: &SaidId) -> Result<Code> {
     let (id, _) = meant(context, id)?;
     // Some know a thread by its own id alone.
-    let thread = match script.get(&id) {
+    let thread = match kept.get(&id) {
         Ok(message) if !message.thread_id.is_empty() => message.thread_id,
         Ok(message) => message.id,
         Err(trouble) if trouble.is_unknown_op() => id,
         Err(trouble) => return Err(trouble.into()),
     };
+    let script = &kept.script;
     let messages = script.thread(&thread)?;
     if context.json {
         let messages = messages.iter();

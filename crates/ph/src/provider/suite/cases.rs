@@ -125,7 +125,10 @@ fn inbox_unread(bench: &Bench) -> Verdict {
 fn check_returns(bench: &Bench) -> Verdict {
     let sent = bench.send("look")?;
     let got = bench.told(bench.script.check(&bench.bob))?;
-    expect_ids("check", &got, &[&sent])
+    expect_ids("check", &got, &[&sent])?;
+    // What is told twice is the same both times, or it is two messages to who takes it in.
+    expect_message(&got[0], bench, "", "look")?;
+    expect("created_at", got[0].created_at, sent.created_at)
 }
 
 fn check_marks_nothing(bench: &Bench) -> Verdict {
