@@ -226,7 +226,9 @@ pub(super) fn show(context: &mut Context, mut kept: Kept, id: &SaidId) -> Result
         return Ok(Code::Ok);
     }
     head(context, &message)?;
-    field(context, "thread", &message.thread_id)?;
+    if !message.thread_id.is_empty() {
+        field(context, "thread", &message.thread_id)?;
+    }
     if let Some(letter) = &local {
         field(context, "here", &letter.message.id.to_string())?;
     }
