@@ -28,8 +28,8 @@ const NUDGE: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Book {
-    aliases: BTreeMap<AgentName, Entry<AgentName>>,
-    groups: BTreeMap<AgentName, Entry<Vec<AgentName>>>,
+    aliases: BTreeMap<AgentName, Entry<Address>>,
+    groups: BTreeMap<AgentName, Entry<Vec<Address>>>,
     nudges: BTreeMap<AgentName, Entry<String>>,
 }
 
@@ -37,8 +37,6 @@ pub(crate) struct Book {
 struct Entry<T> {
     value: T,
     source: Source,
-    /// Those in it that are written `@name`.
-    listed: Vec<AgentName>,
 }
 
 /// Somebody that a message is for, as it was written.
@@ -88,35 +86,18 @@ impl Book {
                     return Err(wrong(path, &key, "cannot be: 'human' is the person"));
                 }
                 "aliases" => {
-                    let Address {
-                        name: value,
-                        is_listed,
-                    } = member(path, &key, value)?;
-                    let listed = is_listed.then(|| value.clone()).into_iter().collect();
+                    let value = member(path, &key, value)?;
                     self.groups.remove(&name);
-                    let entry = Entry {
-                        value,
-                        source,
-                        listed,
-                    };
-                    self.aliases.insert(name, entry);
+                    self.aliases.insert(name, Entry { value, source });
                 }
                 _ => {
                     let members = value.as_array().filter(|members| !members.is_empty());
                     let members = members
                         .ok_or_else(|| wrong(path, &key, "is a list of names, such as [\"a\"]"))?;
                     let members = members.iter().map(|value| member(path, &key, value));
-                    let members = members.collect::<Result<Vec<_>>>()?;
-                    let listed = members.iter().filter(|member| member.is_listed);
-                    let listed = listed.map(|member| member.name.clone()).collect();
-                    let value = members.into_iter().map(|member| member.name).collect();
+                    let value = members.collect::<Result<Vec<_>>>()?;
                     self.aliases.remove(&name);
-                    let entry = Entry {
-                        value,
-                        source,
-                        listed,
-                    };
-                    self.groups.insert(name, entry);
+                    self.groups.insert(name, Entry { value, source });
                 }
             }
         }
@@ -147,13 +128,7 @@ impl Book {
                 .ok_or_else(|| wrong(path, &key, "is a text of one line"))?
                 .to_owned();
             let source = Source::File(path.to_owned());
-            let listed = Vec::new();
-            let entry = Entry {
-                value,
-                source,
-                listed,
-            };
-            self.nudges.insert(name.clone(), entry);
+            self.nudges.insert(name.clone(), Entry { value, source });
         }
         Ok(())
     }
@@ -161,12 +136,13 @@ impl Book {
     /// Whether everything in it leads to agents. To be asked when all files are read.
     pub(crate) fn check(&self) -> Result<()> {
         let aliases = self.aliases.iter();
-        let aliases = aliases.map(|(name, entry)| (name, &entry.source, &entry.listed));
+        let aliases =
+            aliases.map(|(name, entry)| (name, &entry.source, std::slice::from_ref(&entry.value)));
         let groups = self.groups.iter();
-        let groups = groups.map(|(name, entry)| (name, &entry.source, &entry.listed));
-        for (name, source, listed) in aliases.chain(groups) {
-            if let Some(member) = listed.iter().find(|member| !self.has(member)) {
-                let report = self.unknown(member);
+        let groups = groups.map(|(name, entry)| (name, &entry.source, entry.value.as_slice()));
+        for (name, source, members) in aliases.chain(groups) {
+            if let Some(member) = members.iter().find(|member| !self.knows(member)) {
+                let report = self.unknown(&member.name);
                 return Err(report.after(&format!("'{name}' in the settings ({source}):")));
             }
             let mut found = Vec::new();
@@ -183,12 +159,12 @@ impl Book {
     /// Those that an address means, each once.
     pub(crate) fn resolve(&self, addresses: &[Address]) -> Result<Vec<AgentName>> {
         let mut found = Vec::new();
-        for Address { name, is_listed } in addresses {
-            if *is_listed && !self.has(name) {
-                return Err(self.unknown(name));
+        for address in addresses {
+            if !self.knows(address) {
+                return Err(self.unknown(&address.name));
             }
             // Checked when the settings were read.
-            let _ = self.collect(name, &mut vec![], &mut found);
+            let _ = self.collect(&address.name, &mut vec![], &mut found);
         }
         Ok(found)
     }
@@ -203,6 +179,11 @@ impl Book {
         Ok(found.into_iter().next().unwrap_or_else(|| name.clone()))
     }
 
+    /// Whether an address can be: one that is written `@name` must be an alias or a group.
+    fn knows(&self, address: &Address) -> bool {
+        !address.is_listed || self.has(&address.name)
+    }
+
     /// Whether a name is an alias or a group.
     pub(crate) fn has(&self, name: &AgentName) -> bool {
         self.aliases.contains_key(name) || self.groups.contains_key(name)
@@ -212,7 +193,7 @@ impl Book {
     pub(crate) fn is_group(&self, name: &AgentName) -> bool {
         match self.aliases.get(name) {
             // Checked when the settings were read: this comes to an end.
-            Some(alias) => self.is_group(&alias.value),
+            Some(alias) => self.is_group(&alias.value.name),
             None => self.groups.contains_key(name),
         }
     }
@@ -228,10 +209,10 @@ impl Book {
         }
         above.push(name.clone());
         if let Some(alias) = self.aliases.get(name) {
-            self.collect(&alias.value, above, found)?;
+            self.collect(&alias.value.name, above, found)?;
         } else if let Some(group) = self.groups.get(name) {
             for member in &group.value {
-                self.collect(member, above, found)?;
+                self.collect(&member.name, above, found)?;
             }
         } else if !found.contains(name) {
             found.push(name.clone());
@@ -274,7 +255,7 @@ impl Book {
     pub(crate) fn rows(&self) -> Vec<Row> {
         let aliases = self.aliases.iter().map(|(name, entry)| Row {
             key: format!("aliases.{name}"),
-            value: entry.value.to_string(),
+            value: entry.value.name.to_string(),
             source: entry.source.clone(),
         });
         let groups = self.groups.iter().map(|(name, entry)| Row {
@@ -282,7 +263,7 @@ impl Book {
             value: entry
                 .value
                 .iter()
-                .map(AgentName::as_str)
+                .map(|member| member.name.as_str())
                 .collect::<Vec<_>>()
                 .join(", "),
             source: entry.source.clone(),

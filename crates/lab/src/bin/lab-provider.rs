@@ -44,9 +44,21 @@ fn main() -> ExitCode {
         Err(_) => MemoryProvider::default(),
     };
     let ended = provider.call(jiff::Timestamp::now(), &op, &arg, &stdin);
-    let draft = dir.join("state.new");
-    fs::write(&draft, serde_json::to_vec(&provider).expect("JSON")).expect("a file");
-    fs::rename(draft, state).expect("a file");
+    let is_question = [
+        "ensure-running",
+        "inbox",
+        "check",
+        "all",
+        "get",
+        "thread",
+        "count",
+    ]
+    .contains(&op.as_str());
+    if !is_question {
+        let draft = dir.join("state.new");
+        fs::write(&draft, serde_json::to_vec(&provider).expect("JSON")).expect("a file");
+        fs::rename(draft, state).expect("a file");
+    }
     std::io::stdout()
         .write_all(ended.stdout.as_bytes())
         .expect("stdout");

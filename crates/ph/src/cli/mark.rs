@@ -71,7 +71,9 @@ pub(super) fn order(
     word: impl Fn(Outcome) -> &'static str,
 ) -> Result<Code> {
     if let Some(script) = elsewhere::script(context)? {
-        let here = said.iter().map(|id| elsewhere::is_here(context, id));
+        let here = said
+            .iter()
+            .map(|id| elsewhere::is_here(context, &script, id));
         let here = here.collect::<Result<Vec<_>>>()?;
         if !here.contains(&true) {
             return elsewhere::order(context, &script, order, said, word);

@@ -25,8 +25,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(script) = elsewhere::keeper(context, &args.id)? {
-        return elsewhere::read(context, &script, &args.id, args.body);
+    if let Some(kept) = elsewhere::kept(context, &args.id)? {
+        return elsewhere::read(context, kept, &args.id, args.body);
     }
     let (me, _) = context.me()?;
     let mut journal = context.reader()?;

@@ -43,7 +43,7 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    if let Some(script) = elsewhere::keeper(context, &args.id)? {
+    if let Some(script) = elsewhere::answered_by(context, &args.id)? {
         let beyond = [
             ("--priority", args.priority.is_some()),
             ("--expects-reply", args.expects_reply),

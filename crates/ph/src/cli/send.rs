@@ -23,7 +23,9 @@ use posthaste_wire::{self as wire, method};
 /// Write to one or more agents
 ///
 /// The message is on disk when this answers. It prints the message's id, one a recipient. An
-/// agent need not run, or ever have run: its inbox exists.
+/// agent need not run, or ever have run: its inbox exists. Refused, before anything is sent, is
+/// what can only be a mistake: '@NAME' that is no alias or group, and a name that nobody ever had
+/// and that is one letter off one of those.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

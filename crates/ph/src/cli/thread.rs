@@ -19,8 +19,8 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    if let Some(script) = elsewhere::keeper(context, &args.id)? {
-        return elsewhere::thread(context, &script, &args.id);
+    if let Some(kept) = elsewhere::kept(context, &args.id)? {
+        return elsewhere::thread(context, kept, &args.id);
     }
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;

@@ -18,7 +18,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
-    let letter = match elsewhere::keeper(context, &args.id)? {
+    let letter = match elsewhere::script(context)? {
         Some(script) => match elsewhere::why(context, &script, &args.id)? {
             Some(letter) => letter,
             None => return Ok(Code::Ok),

@@ -4,14 +4,14 @@
 //! because exit 2 means one thing here: that the operation is not known. Always answers from the
 //! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
 
-use super::asking;
+use super::{asking, intake};
 use crate::context::{Context, Said, agent_name};
 use crate::letterbox;
 use crate::report::{Code, Report, Result};
-use posthaste_core::{AgentName, Draft, Evidence, IdPrefix, Letter, MessageId, Order};
+use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order, ReceiptState};
 use posthaste_store::{Job, Listing, Outcome, files};
-use posthaste_wire::Count;
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
+use posthaste_wire::{Count, Why};
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::process::ExitCode;
@@ -156,6 +156,7 @@ fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter
         subject: Some(text.subject).filter(|subject| !subject.is_empty()),
         priority: context.config.priority,
         reply_to: parent.map(|letter| letter.message.id),
+        limits: context.config.limits,
         // Whoever calls this has decided that already.
         allow_self: true,
         ..Draft::new(MessageId(uuid::Uuid::new_v4()), from, to, text.body)
@@ -166,12 +167,25 @@ fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter
     };
     let mut journal = context.journal()?;
     let posted = letterbox::post(&mut journal, job)?;
-    for posted in &posted {
-        print(context, &posted.letter)?;
-    }
+    let told = posted
+        .iter()
+        .try_for_each(|posted| tell(context, &posted.letter));
     context.out.flush()?;
     letterbox::leave(journal);
-    Ok(())
+    told
+}
+
+/// Answers with a message that was stored. One that will never be delivered is none: what is
+/// answered with counts as sent.
+fn tell(context: &mut Context, letter: &Letter) -> Result<()> {
+    let why = Why::new(letter, context.now);
+    if why.receipt != ReceiptState::Failed.as_str() {
+        return print(context, letter);
+    }
+    let (id, reason) = (letter.message.id, why.reason.unwrap_or_default());
+    Err(Report::refused(format!(
+        "message {id} was stored and is not delivered: {reason}"
+    )))
 }
 
 /// The message of this id. What cannot be an id is none of a message's.
@@ -213,7 +227,7 @@ fn mail(context: &Context, who: &AgentName, listing: Listing) -> Result<Vec<Lett
     };
     let mut letters = journal.inbox(who, listing, context.now)?;
     if context.config.mail.is_elsewhere() {
-        letters.retain(|letter| letter.message.envelope.from_evidence != Evidence::Provider);
+        letters.retain(|letter| !intake::is_copy(letter));
     }
     Ok(letters)
 }

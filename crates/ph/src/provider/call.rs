@@ -1,10 +1,11 @@
 //! One call of a script, from its start to its last byte: within its time and its bounds, and
-//! with nothing of its process group left when this answers.
+//! with nothing left when this answers of its process group, nor of what holds its output open.
 //!
 //! One thread waits for all of it: a script that reads nothing, floods its output or closes it and
 //! lives on is no special case. Knows nothing of mail.
 
 use super::asking::ASKING;
+use super::stream::{Keeps, Stream};
 use crate::session::{child, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -23,15 +24,14 @@ use std::time::{Duration, Instant};
 pub(crate) const MOST: usize = 64 << 20;
 /// How much of its complaints is kept, from the end.
 const COMPLAINTS: usize = 16 << 10;
-/// Read at a time, and how often before others have their turn.
-const PIECE: usize = 64 << 10;
-const PIECES: usize = 64;
 /// How long any call may take, whatever was said.
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// How often it is looked whether it has ended, where the kernel does not tell.
 const LOOK: Duration = Duration::from_millis(10);
 /// For how long a script is tried again that somebody is just writing.
 const BUSY: Duration = Duration::from_secs(1);
+/// For how long what a script has started may go on after it: what is just ending is not left.
+const GRACE: Duration = Duration::from_millis(100);
 
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
@@ -48,9 +48,10 @@ pub(crate) struct Call<'a> {
     pub(crate) stop: Option<BorrowedFd<'a>>,
 }
 
-/// What becomes of processes that a script leaves running in its group.
+/// What is thought of processes that a script leaves running.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Children {
+    /// They are ended, and the call has failed.
     End,
     /// It was called to start something.
     Leave,
@@ -69,8 +70,6 @@ pub(crate) struct Said {
     pub(crate) status: ExitStatus,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
-    /// How many processes it had left running.
-    pub(crate) left: usize,
 }
 
 /// Why it has no answer.
@@ -83,6 +82,12 @@ pub(crate) enum Cut {
     },
     /// It said more than [`MOST`], and was ended.
     TooMuch {
+        stderr: Vec<u8>,
+    },
+    /// It ended and left others running, which were ended: they may have had a part in its answer.
+    Left {
+        status: ExitStatus,
+        left: Vec<String>,
         stderr: Vec<u8>,
     },
     /// Nobody wants the answer any more.
@@ -104,31 +109,38 @@ impl From<Errno> for Cut {
 
 impl Call<'_> {
     pub(crate) fn run(&self) -> Result<Said, Cut> {
-        let deadline = Instant::now() + self.timeout.min(LONGEST);
+        let mut until = Instant::now() + self.timeout.min(LONGEST);
         let mut running = Running::start(self)?;
         let mut unsent = self.stdin;
         loop {
-            let is_stopped = running.wait(deadline, self.stop)?;
+            let is_stopped = running.wait(until, self.stop)?;
             if is_stopped {
                 return Err(Cut::Stopped);
             }
             running.give(&mut unsent);
             running.take()?;
-            let has_ended = running.has_ended()?;
-            if has_ended {
+            if running.ended_as.is_none() && running.has_ended()? {
+                running.bury()?;
+                until = Instant::now() + GRACE;
                 // What it has written itself is in the pipes by now.
                 running.take()?;
             }
             if running.stdout.bytes.len() > MOST {
-                let stderr = std::mem::take(&mut running.stderr.bytes);
+                let stderr = running.complaints();
                 return Err(Cut::TooMuch { stderr });
             }
-            if has_ended {
-                return running.bury(self.children);
-            }
-            if Instant::now() >= deadline {
-                let stderr = std::mem::take(&mut running.stderr.bytes);
-                return Err(Cut::TooLong { stderr });
+            let is_late = Instant::now() >= until;
+            match running.ended_as {
+                Some(status)
+                    if is_late || self.children == Children::Leave || running.is_alone() =>
+                {
+                    return running.close(status);
+                }
+                None if is_late => {
+                    let stderr = running.complaints();
+                    return Err(Cut::TooLong { stderr });
+                }
+                Some(_) | None => {}
             }
         }
     }
@@ -160,30 +172,20 @@ impl Call<'_> {
     }
 }
 
-/// A script that runs. Whatever becomes of us, it and its group are ended.
+/// A script that runs. Whatever becomes of us, it and what it has left are ended.
 struct Running {
     child: Child,
     pid: u32,
-    is_buried: bool,
+    children: Children,
+    /// Readable when it has ended; none where the kernel does not tell, or it was buried.
     ended: Option<OwnedFd>,
+    /// How, once it is buried.
+    ended_as: Option<ExitStatus>,
+    /// Whether it was seen to what it has left.
+    is_closed: bool,
     stdin: Option<ChildStdin>,
     stdout: Stream,
     stderr: Stream,
-}
-
-/// One of its outputs, as far as it was read.
-struct Stream {
-    from: Option<OwnedFd>,
-    bytes: Vec<u8>,
-    most: usize,
-    keeps: Keeps,
-}
-
-/// Which part of too much is kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Keeps {
-    Beginning,
-    End,
 }
 
 impl Running {
@@ -211,22 +213,14 @@ impl Running {
         let running = Self {
             child,
             pid,
-            is_buried: false,
+            children: call.children,
             ended: end_of(pid),
+            ended_as: None,
+            is_closed: false,
             stdin,
-            stdout: Stream {
-                from: stdout,
-                bytes: Vec::new(),
-                // One more, to tell that it is too much.
-                most: MOST + 1,
-                keeps: Keeps::Beginning,
-            },
-            stderr: Stream {
-                from: stderr,
-                bytes: Vec::new(),
-                most: COMPLAINTS,
-                keeps: Keeps::End,
-            },
+            // One more, to tell that it is too much.
+            stdout: Stream::new(stdout, MOST + 1, Keeps::Beginning),
+            stderr: Stream::new(stderr, COMPLAINTS, Keeps::End),
         };
         let fds = [
             running.stdin.as_ref().map(AsFd::as_fd),
@@ -292,7 +286,7 @@ impl Running {
 
     fn take(&mut self) -> Result<(), Cut> {
         self.stdout.read()?;
-        self.stderr.read()
+        Ok(self.stderr.read()?)
     }
 
     fn has_ended(&self) -> Result<bool, Cut> {
@@ -308,82 +302,109 @@ impl Running {
         }
     }
 
-    /// Takes note of how it ended, and ends what it has left running, unless that is what it was
-    /// called for.
-    fn bury(mut self, children: Children) -> Result<Said, Cut> {
-        let status = self.child.wait()?;
-        self.is_buried = true;
-        let left = match children {
-            Children::Leave => 0,
-            Children::End => self.left(),
-        };
-        if left > 0 {
-            process::signal_group(self.pid, Signal::KILL);
+    /// Takes note of how it ended. Its group keeps its number while there is anybody in it.
+    fn bury(&mut self) -> Result<(), Cut> {
+        self.ended_as = Some(self.child.wait()?);
+        self.ended = None;
+        Ok(())
+    }
+
+    fn complaints(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.stderr.bytes)
+    }
+
+    /// Whether nothing is left of a script that was buried: nobody in its group, and nobody who
+    /// could still write in its name.
+    fn is_alone(&self) -> bool {
+        self.is_silent() && self.group().is_empty()
+    }
+
+    /// Whether nobody holds its outputs open.
+    fn is_silent(&self) -> bool {
+        self.stdout.from.is_none() && self.stderr.from.is_none()
+    }
+
+    /// What a script that was buried has said; an error where it has left something.
+    fn close(mut self, status: ExitStatus) -> Result<Said, Cut> {
+        let mut left = Vec::new();
+        if self.children == Children::End && !self.is_alone() {
+            left = self.end();
+            self.take()?;
+            if left.is_empty() && !self.is_silent() {
+                left.push("somebody out of sight who holds its output open".to_owned());
+            }
+        }
+        self.is_closed = true;
+        let stderr = self.complaints();
+        if !left.is_empty() {
+            return Err(Cut::Left {
+                status,
+                left,
+                stderr,
+            });
         }
         Ok(Said {
             status,
             stdout: std::mem::take(&mut self.stdout.bytes),
-            stderr: std::mem::take(&mut self.stderr.bytes),
-            left,
+            stderr,
         })
     }
 
-    /// How many of its group live on. Its number is not given away while there is one.
-    fn left(&self) -> usize {
+    /// Those of its group that live on.
+    fn group(&self) -> Vec<u32> {
         let group = pid_of(self.pid);
         let is_empty =
             group.is_none_or(|group| rustix::process::test_kill_process_group(group).is_err());
         if is_empty {
-            return 0;
+            return Vec::new();
         }
         // Some may be dead and unburied, which is nobody's fault, as far as that can be told.
         if cfg!(target_os = "linux") {
-            process::count_in_group(self.pid)
+            process::in_group(self.pid)
         } else {
-            1
+            vec![self.pid]
         }
+    }
+
+    /// Ends it and what it has left, and tells what that was.
+    fn end(&self) -> Vec<String> {
+        let group = self.group();
+        let away = match self.children {
+            Children::End => self.away(&group),
+            // What has made itself independent is what it was called for.
+            Children::Leave => Vec::new(),
+        };
+        let left = group.iter().chain(&away);
+        let left = left.map(|pid| match process::name(*pid) {
+            Some(name) => format!("{name} (pid {pid})"),
+            None => format!("pid {pid}"),
+        });
+        let left = left.collect();
+        process::signal_group(self.pid, Signal::KILL);
+        for pid in away {
+            process::signal(pid, Signal::KILL);
+        }
+        left
+    }
+
+    /// Those who have left its group and can still write in its name.
+    fn away(&self, group: &[u32]) -> Vec<u32> {
+        let streams = [&self.stdout, &self.stderr].into_iter();
+        let open = streams.filter_map(|stream| rustix::fs::fstat(stream.from.as_ref()?).ok());
+        let pipes: Vec<_> = open.map(|stat| stat.st_ino).collect();
+        let mut holders = process::holders(&pipes);
+        holders.retain(|pid| !group.contains(pid));
+        holders
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if !self.is_buried {
-            process::signal_group(self.pid, Signal::KILL);
+        if !self.is_closed {
+            self.end();
+        }
+        if self.ended_as.is_none() {
             let _ = self.child.wait();
-        }
-    }
-}
-
-impl Stream {
-    /// Reads what is there; what is too much is read and dropped, so that nobody has to wait.
-    fn read(&mut self) -> Result<(), Cut> {
-        let mut piece = [0; PIECE];
-        for _ in 0..PIECES {
-            let Some(fd) = &self.from else { break };
-            match rustix::io::read(fd, &mut piece) {
-                Ok(0) => self.from = None,
-                Ok(count) => self.keep(&piece[..count]),
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => break,
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Stream {
-    fn keep(&mut self, piece: &[u8]) {
-        let room = self.most.saturating_sub(self.bytes.len());
-        match self.keeps {
-            Keeps::Beginning => self
-                .bytes
-                .extend_from_slice(&piece[..piece.len().min(room)]),
-            Keeps::End => {
-                self.bytes.extend_from_slice(piece);
-                let over = self.bytes.len().saturating_sub(self.most);
-                self.bytes.drain(..over);
-            }
         }
     }
 }

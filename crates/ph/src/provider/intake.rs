@@ -81,10 +81,14 @@ fn parts(key: &str) -> Option<(&str, &str, &str)> {
     Some((parts.next()?, parts.next()?, parts.next()?))
 }
 
+/// Whether this is our copy of a script's message.
+pub(crate) fn is_copy(letter: &Letter) -> bool {
+    letter.message.envelope.from_evidence == Evidence::Provider
+}
+
 fn key(letter: &Letter) -> Option<&str> {
-    let envelope = &letter.message.envelope;
-    let is_its = envelope.from_evidence == Evidence::Provider;
-    envelope.key.as_deref().filter(|_| is_its)
+    let key = letter.message.envelope.key.as_deref();
+    key.filter(|_| is_copy(letter))
 }
 
 /// The script's id of a message that came from one.
@@ -135,7 +139,16 @@ pub(crate) fn sort<E>(
             sorted.odd.push(format!("message '{shown}': {why}"));
             continue;
         }
-        match find(script, agent, message, &mut look)? {
+        let found = match find(script, agent, message, &mut look)? {
+            Found::New(id) => match sorted.new.iter().find(|draft| draft.id == id) {
+                // The list itself has that id twice.
+                Some(draft) if draft.key == Some(key_of(script, message)) => continue,
+                Some(_) => Found::Again(id_of(script, agent, &key_of(script, message))),
+                None => Found::New(id),
+            },
+            found => found,
+        };
+        match found {
             Found::New(id) => sorted.new.push(draft(script, agent, id, message)),
             Found::Again(id) => {
                 sorted.new.push(draft(script, agent, id, message));
@@ -333,6 +346,16 @@ mod tests {
         let sorted = sorted(&[later], &mail);
         assert!(sorted.done.is_empty() && sorted.new.is_empty());
         assert_eq!((sorted.retimed.len(), sorted.odd.len()), (1, 1));
+    }
+
+    #[test]
+    fn so_it_is_within_one_list() {
+        let first = message("1", "alice");
+        let mut other = first.clone();
+        other.body.push('!');
+        let sorted = sorted(&[first.clone(), other, first], &Mail::default());
+        assert_eq!((sorted.new.len(), sorted.odd.len()), (2, 1));
+        assert_ne!(sorted.new[0].id, sorted.new[1].id);
     }
 
     #[test]

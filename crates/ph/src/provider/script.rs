@@ -19,12 +19,15 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::time::Duration;
 
 /// How much of what a script said stands in an error.
 const SHOWN: usize = 300;
 /// How much of an id will do for the whole of it.
 const BEGINNING: usize = 8;
+/// How a shell ends that misses a command.
+const NO_COMMAND: i32 = 127;
 
 #[derive(Debug)]
 pub(crate) struct Script {
@@ -33,8 +36,6 @@ pub(crate) struct Script {
     place: Option<Place>,
     /// Which homes ask it.
     asking: Option<String>,
-    /// Whether what it leaves running is told by somebody else.
-    is_quiet: bool,
     /// Whether it was asked to see to it that its system runs.
     is_asked: Cell<bool>,
     /// What ends a call, where it is not a signal.
@@ -50,7 +51,6 @@ impl Script {
             timeout,
             place: None,
             asking: None,
-            is_quiet: false,
             is_asked: Cell::new(false),
             stop: None,
         }
@@ -71,12 +71,6 @@ impl Script {
     /// The same in another directory and environment.
     pub(crate) fn within(mut self, place: Place) -> Self {
         self.place = Some(place);
-        self
-    }
-
-    /// The same, without a word of what it leaves running.
-    pub(crate) fn quietly(mut self) -> Self {
-        self.is_quiet = true;
         self
     }
 
@@ -225,13 +219,6 @@ impl Script {
             None => Vec::new(),
         };
         let said = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
-        if said.left > 0 && !self.is_quiet {
-            let script = self.path.display();
-            crate::output::note(format!(
-                "{script} left processes running at '{op}' ({}); they were ended",
-                said.left
-            ));
-        }
         if said.status.success() {
             return Ok(said);
         }
@@ -244,7 +231,7 @@ impl Script {
             What::Unknown(words)
         } else if op == Op::Archive && complaint.contains(ALREADY_ARCHIVED) {
             What::AlreadyArchived
-        } else if complaint.contains(NOT_FOUND) || complaint.contains("not found") {
+        } else if is_not_found(op, said.status, &complaint) {
             What::NotFound(words)
         } else {
             What::Failed { how, said: words }
@@ -318,6 +305,15 @@ impl Script {
             Cut::TooMuch { stderr } => What::TooMuch {
                 said: end_of(&stderr),
             },
+            Cut::Left {
+                status,
+                left,
+                stderr,
+            } => What::Left {
+                how: call::how(status),
+                left: text::one_line(&left.join(", "), SHOWN),
+                said: end_of(&stderr),
+            },
             Cut::Stopped => What::Stopped,
             Cut::Io(error) => What::Io(error),
         };
@@ -362,6 +358,18 @@ fn is_id(id: &str, asked: &str) -> bool {
     id == asked || is_begun
 }
 
+/// Whether a complaint says that there is no such message. Some use words of their own; so does a
+/// shell that misses a command.
+fn is_not_found(op: Op, status: ExitStatus, complaint: &str) -> bool {
+    let is_of_one = match op {
+        Op::Reply | Op::Get | Op::Read | Op::MarkRead | Op::MarkUnread => true,
+        Op::Archive | Op::Delete | Op::Thread => true,
+        Op::EnsureRunning | Op::Send | Op::Inbox | Op::Check | Op::All | Op::Count => false,
+    };
+    let is_said = complaint.contains("not found") && status.code() != Some(NO_COMMAND);
+    is_of_one && (is_said || complaint.contains(NOT_FOUND))
+}
+
 /// The end of what a script complained of, which is where the cause stands.
 fn end_of(bytes: &[u8]) -> String {
     let said = text::one_line(&String::from_utf8_lossy(bytes), usize::MAX);
@@ -375,6 +383,7 @@ fn end_of(bytes: &[u8]) -> String {
 fn shown(bytes: &[u8], most: usize) -> String {
     text::one_line(&String::from_utf8_lossy(bytes), most)
 }
+
 /// Whether calls are to be cut off: then none begins.
 fn is_over(stop: &UnixStream) -> bool {
     let mut fds = [PollFd::new(stop, PollFlags::IN)];

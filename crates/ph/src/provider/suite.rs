@@ -95,7 +95,6 @@ impl Bench {
         Ok(Self {
             script: Script::new(script.to_owned(), timeout)
                 .within(place)
-                .quietly()
                 .awake(),
             alice,
             bob,
@@ -152,28 +151,45 @@ impl Bench {
     /// Says no: an exit that is neither success nor 'unknown operation'.
     fn expect_failure(&self, op: &str, arg: &str) -> std::result::Result<Said, String> {
         let said = self.call(op, Some(arg))?;
-        match said.status.code() {
-            Some(0) => Err(format!("{op} '{arg}' succeeded; it should fail")),
-            Some(2) => Err(format!(
-                "{op} '{arg}' ended with exit 2, which says that the operation is not known"
-            )),
-            Some(_) => Ok(said),
-            None => Err(format!("{op} '{arg}' was ended by a signal")),
-        }
+        is_no(op, arg, &said)?;
+        Ok(said)
     }
 
     /// Succeeds, and says nothing: that is what an empty list is.
     fn expect_nothing(&self, op: &str, arg: &str) -> Verdict {
         let said = self.call(op, Some(arg))?;
         expect("exit code", said.status.code(), Some(0))?;
-        let out = String::from_utf8_lossy(&said.stdout).trim().to_owned();
-        if out.is_empty() || out == "null" {
-            Ok(())
-        } else {
-            let shown = posthaste_core::text::one_line(&out, 40);
-            Err(format!("{op} said '{shown}'; an empty list is no output"))
+        is_nothing(op, &said)
+    }
+
+    /// Says no, or nothing: what is no name has no mail.
+    fn expect_no_or_nothing(&self, op: &str, arg: &str) -> Verdict {
+        let said = self.call(op, Some(arg))?;
+        match said.status.code() {
+            Some(0) => is_nothing(op, &said),
+            Some(_) | None => is_no(op, arg, &said),
         }
     }
+}
+
+fn is_no(op: &str, arg: &str, said: &Said) -> Verdict {
+    match said.status.code() {
+        Some(0) => Err(format!("{op} '{arg}' succeeded; it should fail")),
+        Some(2) => Err(format!(
+            "{op} '{arg}' ended with exit 2, which says that the operation is not known"
+        )),
+        Some(_) => Ok(()),
+        None => Err(format!("{op} '{arg}' was ended by a signal")),
+    }
+}
+
+fn is_nothing(op: &str, said: &Said) -> Verdict {
+    let out = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    if out.is_empty() || out == "null" {
+        return Ok(());
+    }
+    let shown = posthaste_core::text::one_line(&out, 40);
+    Err(format!("{op} said '{shown}'; an empty list is no output"))
 }
 
 fn expect<T: PartialEq + std::fmt::Debug>(what: &str, got: T, want: T) -> Verdict {

@@ -45,6 +45,12 @@ pub(crate) enum What {
         why: String,
         said: String,
     },
+    /// It ended, but what it had started did not.
+    Left {
+        how: String,
+        left: String,
+        said: String,
+    },
     Stopped,
     Io(std::io::Error),
 }
@@ -60,6 +66,10 @@ impl Trouble {
 
     pub(crate) fn is_unknown_op(&self) -> bool {
         matches!(self.what, What::Unknown(_))
+    }
+
+    pub(crate) fn is_not_found(&self) -> bool {
+        matches!(self.what, What::NotFound(_))
     }
 
     pub(crate) fn is_already_archived(&self) -> bool {
@@ -79,6 +89,7 @@ impl Trouble {
             | What::TooLong { .. }
             | What::TooMuch { .. }
             | What::Wrong { .. }
+            | What::Left { .. }
             | What::Stopped
             | What::Io(_) => false,
         }
@@ -134,6 +145,12 @@ impl fmt::Display for Trouble {
                 "{script} answered '{op}' with {why}, which is not what was asked for{}",
                 and_said(said)
             ),
+            What::Left { how, left, said } => write!(
+                f,
+                "{script} left processes running at '{op}' ({how}): {left}; they were ended, and its \
+                 answer does not count{}",
+                and_said(said)
+            ),
             What::Stopped => write!(f, "the call of {script} for '{op}' was cut off"),
             What::Io(error) => write!(f, "cannot talk to {script} at '{op}': {error}"),
         }
@@ -149,6 +166,7 @@ impl From<Trouble> for Report {
                         "its first line names an interpreter that is not there"
                     }
                     ErrorKind::NotFound => "the setting mail.provider names it",
+                    _ if trouble.script.is_dir() => "it is a directory; a script is one file",
                     ErrorKind::PermissionDenied => "'chmod +x' makes a script a command",
                     _ => "a script's first line names its interpreter, such as #!/bin/sh",
                 };
@@ -161,6 +179,9 @@ impl From<Trouble> for Report {
             What::TooLong { .. } => {
                 Self::storage(&trouble).hint("the setting mail.timeout gives it more time")
             }
+            What::Left { .. } => Self::storage(&trouble).hint(
+                "a script waits for what it starts; only 'ensure-running' may leave a server",
+            ),
             What::Failed { .. }
             | What::Killed { .. }
             | What::TooMuch { .. }

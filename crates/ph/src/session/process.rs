@@ -6,6 +6,7 @@
 use rustix::process::{Pid, Signal};
 #[cfg(target_os = "linux")]
 use std::io::Read;
+use std::path::PathBuf;
 
 /// What the kernel says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,11 +100,36 @@ pub(crate) fn left_of(child: u32, child_started: u64) -> Vec<u32> {
         .collect()
 }
 
-/// How many live processes are in a process group, its leader included.
-pub(crate) fn count_in_group(leader: u32) -> usize {
+/// The live processes of a process group, its leader included.
+pub(crate) fn in_group(leader: u32) -> Vec<u32> {
     pids()
         .filter(|pid| stat(*pid).is_some_and(|stat| !stat.is_dead && stat.group == leader))
-        .count()
+        .collect()
+}
+
+/// Who has one of these pipes open, by their inodes; as far as it can be seen. Neither we nor our
+/// own children: between fork and exec, one has everything open that we have.
+pub(crate) fn holders(pipes: &[u64]) -> Vec<u32> {
+    if pipes.is_empty() {
+        return Vec::new();
+    }
+    let me = std::process::id();
+    let pipes: Vec<_> = pipes.iter().map(|pipe| format!("pipe:[{pipe}]")).collect();
+    let is_one = |path: PathBuf| pipes.iter().any(|pipe| path.as_os_str() == pipe.as_str());
+    let holds = |pid: u32| {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd"));
+        let open = open.into_iter().flatten().flatten();
+        let mut targets = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        targets.any(is_one)
+    };
+    let is_other = |pid: u32| pid != me && stat(pid).is_some_and(|stat| stat.parent != me);
+    pids().filter(|pid| is_other(*pid) && holds(*pid)).collect()
+}
+
+/// What a process is called; it says so itself.
+pub(crate) fn name(pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
 
 fn pids() -> impl Iterator<Item = u32> {

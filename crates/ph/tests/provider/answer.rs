@@ -117,6 +117,24 @@ fn what_cannot_be_marked_is_not_said_to_be_read() {
 }
 
 #[test]
+fn what_is_too_much_between_agents_is_cut_here_too() {
+    let ph = Ph::new();
+    ph.file("home/config.toml", "mail.max_rate = 2\n");
+    let text = json!({"from": "alice", "body": "again"});
+    for _ in 0..2 {
+        tell(&ph, &["send", "bob"], &text).ok();
+    }
+    let cut = tell(&ph, &["send", "bob"], &text);
+    cut.fails(1, "was stored and is not delivered: a storm between agents");
+    assert_eq!(cut.out(), "");
+    assert_eq!(ph.run("count bob --json").json()["unread"], 2);
+    // What is written to a person never is.
+    for _ in 0..3 {
+        tell(&ph, &["send", "human"], &text).ok();
+    }
+}
+
+#[test]
 fn what_is_no_operation_is_not_an_unknown_one() {
     let ph = Ph::new();
     assert_eq!(ask(&ph, &[]).code, 1);

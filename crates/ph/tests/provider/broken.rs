@@ -5,14 +5,16 @@ use super::common::session::is_alive;
 use super::common::{Ph, path_text, wait_for};
 use super::{keep_by, script};
 use rustix::process::{Pid, Signal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What `ph send bob hi` and `ph inbox bob` say where this keeps the mail.
 fn check(text: &str, code: i32, says: &[&str]) {
     let ph = Ph::new();
-    script(ph.dir(), "bad", text);
-    keep_by(&ph, "../bad", "mail.timeout = '700ms'");
+    // Only what is asked for goes wrong, or hangs.
+    let text = text.replacen('\n', "\n[ $1 != ensure-running ] || exit 0\n", 1);
+    script(ph.dir(), "bad", &text);
+    keep_by(&ph, "../bad", "mail.timeout = '500ms'");
     for (line, op) in [("send bob hi", "'send'"), ("inbox bob", "'inbox'")] {
         let done = ph.run(line);
         for says in ["/bad ", op].iter().chain(says) {
@@ -52,7 +54,7 @@ fn it_hangs() {
         5,
         &[
             "did not answer",
-            "within 700ms",
+            "within 500ms",
             "it said: one moment",
             "mail.timeout gives it more time",
         ],
@@ -132,6 +134,8 @@ fn it_cannot_be_run() {
     ph.file("plain", "#!/bin/sh\n");
     keep_by(&ph, "../plain", "");
     run("/plain for 'inbox': Permission denied", "chmod +x");
+    keep_by(&ph, "../home", "");
+    run("/home for 'inbox': Permission denied", "it is a directory");
     script(ph.dir(), "lost", "#!/no/such/shell\n");
     keep_by(&ph, "../lost", "");
     run(
@@ -152,34 +156,96 @@ fn pid_in(path: &Path) -> u32 {
     })
 }
 
-#[test]
-fn what_it_leaves_running_is_ended() {
-    let ph = Ph::new();
+/// A script whose calls leave what this starts, whose number it writes to a file.
+fn leaving(ph: &Ph, start: &str) -> PathBuf {
     let child = ph.dir().join("child");
     let text = format!(
-        "#!/bin/sh\n[ $1 = inbox ] || exit 0\nsleep 1000 & echo $! > '{}'\n",
-        path_text(&child)
+        "#!/bin/sh\n[ $1 = ensure-running ] && exit 0\necho 'all is well' >&2\n\
+         {start} echo $! > '{}'\n[ $1 = send ] && echo '{}'\nexit 0\n",
+        path_text(&child),
+        r#"{"id":"1","from":"human","to":"bob","body":"hi","created_at":"2026-11-15T12:00:00Z"}"#,
     );
     script(ph.dir(), "parent", &text);
+    keep_by(ph, "../parent", "");
+    child
+}
+
+#[test]
+fn what_it_leaves_running_is_ended_and_no_success() {
+    let check = |start: &str, calls: &[(&str, &str)]| {
+        let ph = Ph::new();
+        let child = leaving(&ph, start);
+        for (line, op) in calls {
+            let done = ph.run(line);
+            assert_eq!(done.out(), "", "{line}");
+            let says = format!("/parent left processes running at '{op}' (exit 0): sleep (pid ");
+            done.fails(5, &says);
+            done.fails(5, "; it said: all is well");
+            done.fails(5, "only 'ensure-running' may leave a server");
+            let pid = pid_in(&child);
+            wait_for("its end", || (!is_alive(pid)).then_some(()));
+            std::fs::remove_file(&child).unwrap();
+        }
+    };
+    let calls = [
+        ("inbox bob", "inbox"),
+        ("count bob", "count"),
+        ("send bob hi", "send"),
+        ("archive 1", "archive"),
+    ];
+    // With its output open, or not; in its group, or not.
+    check("sleep 1000 &", &calls);
+    check("sleep 1000 >/dev/null 2>&1 &", &calls[..1]);
+    if cfg!(target_os = "linux") {
+        check("setsid sleep 1000 &", &calls[..1]);
+        check("setsid sleep 1000 >/dev/null &", &calls[..1]);
+    }
+}
+
+#[test]
+fn of_a_call_that_leaves_something_nothing_is_known() {
+    let ph = Ph::new();
+    leaving(&ph, "sleep 1000 &");
+    let unknown = "it is not known whether it was sent to bob:";
+    ph.run("send bob hi").fails(5, unknown);
+    // A hook shows what it has, and never fails.
+    let hook = ph.run_as("bob", "check --inject");
+    assert_eq!((hook.code, hook.out().as_str()), (0, ""));
+    assert!(hook.err().contains("at 'check'"), "{}", hook.err());
+}
+
+#[test]
+fn a_failure_that_leaves_something_is_no_word_of_its_own() {
+    let ph = Ph::new();
+    script(
+        ph.dir(),
+        "parent",
+        "#!/bin/sh\n[ $1 = send ] || exit 2\nsleep 1000 &\necho full >&2\nexit 1\n",
+    );
     keep_by(&ph, "../parent", "");
-    let done = ph.run("inbox bob");
-    assert_eq!(
-        (done.code, done.out().as_str()),
-        (0, "no unread mail for bob\n")
-    );
-    assert!(
-        done.err().contains("left processes running at 'inbox' (1)"),
-        "{}",
-        done.err()
-    );
-    let pid = pid_in(&child);
-    wait_for("its end", || (!is_alive(pid)).then_some(()));
-    // A script that hangs goes with all that it has started.
+    let done = ph.run("send bob hi");
+    done.fails(5, "it is not known whether it was sent to bob:");
+    done.fails(5, "left processes running at 'send' (exit 1): sleep");
+    done.fails(5, "it said: full");
+}
+
+#[test]
+fn what_ends_by_itself_is_not_left() {
+    let ph = Ph::new();
+    let text = "#!/bin/sh\n[ $1 = inbox ] || exit 2\n(exec 3>&1; exec true) &\n";
+    script(ph.dir(), "brief", text);
+    keep_by(&ph, "../brief", "");
+    assert_eq!(ph.run("inbox bob").ok(), "no unread mail for bob\n");
+}
+
+#[test]
+fn a_script_that_hangs_goes_with_all_that_it_has_started() {
+    let ph = Ph::new();
+    let child = ph.dir().join("child");
     let text = format!(
         "#!/bin/sh\nsleep 1000 & echo $! > '{}'\nwait\n",
         path_text(&child)
     );
-    std::fs::remove_file(&child).unwrap();
     script(ph.dir(), "parent", &text);
     keep_by(&ph, "../parent", "mail.timeout = '300ms'");
     ph.run("inbox bob").fails(5, "did not answer 'inbox'");

@@ -1,8 +1,8 @@
 //! Live sessions where a script keeps the mail: it is asked without anybody waiting for it, what it
 //! has is delivered once, and it is told what was read.
 
-use super::Provider;
 use super::common::stage::{Stage, kill, until, until_so};
+use super::{Provider, keep_by, script, stage};
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::Job;
 use rustix::process::Signal;
@@ -21,7 +21,7 @@ fn facts(stage: &Stage, kind: &str) -> Vec<serde_json::Value> {
 
 #[test]
 fn mail_is_taken_in_and_delivered_once() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "mail.tick = '50ms'");
     stage
         .run("send bot --from alice --subject login 'fix it'")
@@ -48,7 +48,7 @@ fn mail_is_taken_in_and_delivered_once() {
 
 #[test]
 fn its_agent_reads_and_answers_by_the_id_that_it_was_shown() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "mail.tick = '50ms'");
     stage.agent("bot", "");
     stage.run("send bot --from alice hello").ok();
@@ -73,7 +73,7 @@ fn its_agent_reads_and_answers_by_the_id_that_it_was_shown() {
 
 #[test]
 fn what_is_read_here_is_marked_there() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "mail.tick = '50ms'");
     stage.agent("bot", "");
     stage.run("send bot --from alice hello").ok();
@@ -90,7 +90,7 @@ fn what_is_read_here_is_marked_there() {
 
 #[test]
 fn what_its_agent_has_accepted_is_marked_there() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "mail.tick = '50ms'");
     stage.agent("bot", "");
     stage.run("send bot --from alice hello").ok();
@@ -114,7 +114,7 @@ fn what_its_agent_has_accepted_is_marked_there() {
 
 #[test]
 fn what_cannot_be_marked_is_tried_a_few_times() {
-    let stage = Stage::new();
+    let stage = stage();
     let dir = stage.dir().join("there");
     let one = |id: &str| {
         format!(r#"{{"id":"{id}","from":"a","to":"bot","created_at":"2026-11-15T12:00:00Z"}}"#)
@@ -127,8 +127,8 @@ fn what_cannot_be_marked_is_tried_a_few_times() {
         one("1"),
         one("2"),
     );
-    super::script(stage.dir(), "stubborn", &text);
-    super::keep_by(&stage, "../stubborn", "mail.tick = '50ms'");
+    script(stage.dir(), "stubborn", &text);
+    keep_by(&stage, "../stubborn", "mail.tick = '50ms'");
     stage.agent("bot", "");
     let ids = until("both messages", || {
         let facts = facts(&stage, "message");
@@ -147,7 +147,7 @@ fn what_cannot_be_marked_is_tried_a_few_times() {
 
 #[test]
 fn a_session_that_is_killed_leaves_no_call_behind() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "");
     provider.delay(100_000);
     stage.agent("bot", "");
@@ -158,7 +158,7 @@ fn a_session_that_is_killed_leaves_no_call_behind() {
 
 #[test]
 fn a_nudge_or_a_message_has_it_asked_at_once() {
-    let stage = Stage::new();
+    let stage = stage();
     // Not by the clock, in the time that a test has.
     let provider = Provider::behind(&stage, "mail.tick = '1h'");
     let agent = stage.agent("bot", "");
@@ -173,7 +173,7 @@ fn a_nudge_or_a_message_has_it_asked_at_once() {
 
 #[test]
 fn nobody_waits_for_a_script_that_takes_half_a_minute() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "mail.tick = '50ms'");
     provider.delay(30_000);
     let agent = stage.agent("bot", "");
@@ -199,7 +199,7 @@ fn nobody_waits_for_a_script_that_takes_half_a_minute() {
 
 #[test]
 fn a_hook_without_a_session_waits_for_a_moment_alone() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "");
     stage
         .run("send bot --from alice --subject login 'fix it'")
@@ -227,15 +227,15 @@ fn a_hook_without_a_session_waits_for_a_moment_alone() {
 
 #[test]
 fn one_bad_message_keeps_no_other_back() {
-    let stage = Stage::new();
+    let stage = stage();
     let good = r#"{"id":"2","from":"The Boss","to":"bot","body":"a good one","created_at":"2026-11-15T12:00:00Z"}"#;
     let listed = format!(
         "[{{\"id\":7}},{good},{}]",
         good.replace("\"2\"", "\"a\\tb\"")
     );
     let text = format!("#!/bin/sh\n[ $1 = check ] || exit 2\nprintf '%s' '{listed}'\n");
-    super::script(stage.dir(), "mixed", &text);
-    super::keep_by(&stage, "../mixed", "mail.tick = '50ms'");
+    script(stage.dir(), "mixed", &text);
+    keep_by(&stage, "../mixed", "mail.tick = '50ms'");
     let agent = stage.agent("bot", "");
     agent.until_heard("[ph message from: the-boss id:");
     agent.until_heard("a good one");
@@ -249,14 +249,14 @@ fn one_bad_message_keeps_no_other_back() {
 
 #[test]
 fn why_tells_what_its_session_knows() {
-    let stage = Stage::new();
+    let stage = stage();
     let one = r#"{"id":"1","from":"a","to":"bot","body":"b","created_at":"2026-11-15T12:00:00Z"}"#;
     let text = format!(
         "#!/bin/sh\ncase $1 in\nget) echo '{one}';;\n\
             check) echo 'the door is shut' >&2; exit 1;;\nesac\n"
     );
-    super::script(stage.dir(), "half", &text);
-    super::keep_by(&stage, "../half", "mail.tick = '50ms'");
+    script(stage.dir(), "half", &text);
+    keep_by(&stage, "../half", "mail.tick = '50ms'");
     assert_eq!(
         stage.why("1")["release"],
         "its agent runs here, or reads it"
@@ -275,7 +275,7 @@ fn why_tells_what_its_session_knows() {
 
 #[test]
 fn a_script_that_fails_costs_only_its_own_mail() {
-    let stage = Stage::new();
+    let stage = stage();
     let provider = Provider::behind(&stage, "mail.tick = '50ms'");
     provider.is_broken(Some("the server is gone"));
     let agent = stage.agent("bot", "");
@@ -303,4 +303,40 @@ fn a_script_that_fails_costs_only_its_own_mail() {
     agent.until_heard("by the script");
     let log = std::fs::read_to_string(&log).unwrap();
     assert_eq!(log.matches("the server is gone").count(), 1, "{log}");
+}
+
+#[test]
+fn a_look_that_leaves_something_running_is_none() {
+    let stage = stage();
+    let [leaves, calls] = ["leaves", "calls"].map(|name| stage.dir().join(name));
+    std::fs::write(&leaves, "").unwrap();
+    let one =
+        r#"[{"id":"1","from":"a","to":"bot","body":"hello","created_at":"2026-11-15T12:00:00Z"}]"#;
+    let text = format!(
+        "#!/bin/sh\n[ $1 = check ] || exit 2\nif [ -e '{}' ]; then sleep 1000 & fi\n\
+         echo '{one}'\necho $1 >> '{}'\n",
+        leaves.display(),
+        calls.display(),
+    );
+    script(stage.dir(), "parent", &text);
+    keep_by(&stage, "../parent", "mail.tick = '50ms'");
+    let agent = stage.agent("bot", "");
+    let trouble = until("word of it", || {
+        let trouble = stage.status("bot")["mail_trouble"]["what"].clone();
+        trouble.as_str().map(str::to_owned)
+    });
+    let says = "left processes running at 'check' (exit 0): sleep (pid ";
+    assert!(trouble.contains(says), "{trouble}");
+    let looks = || std::fs::read_to_string(&calls).map_or(0, |calls| calls.lines().count());
+    let seen = looks();
+    until_so("more looks", || looks() > seen + 1);
+    assert_eq!(facts(&stage, "message").len(), 0);
+    // Nothing is lost by it, and nothing comes twice.
+    std::fs::remove_file(&leaves).unwrap();
+    agent.until_heard("hello");
+    let seen = looks();
+    until_so("more looks", || looks() > seen + 3);
+    assert_eq!(facts(&stage, "message").len(), 1);
+    assert_eq!(agent.heard_text().matches("hello").count(), 1);
+    assert!(stage.status("bot")["mail_trouble"].is_null());
 }

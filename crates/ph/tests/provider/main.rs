@@ -12,6 +12,7 @@ mod twice;
 mod verbs;
 mod word;
 
+use common::stage::Stage;
 use common::{Ph, path_text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,20 @@ impl Provider {
             None => std::fs::remove_file(file).expect("a file beside the home"),
         }
     }
+}
+
+/// A stage on which an agent that is quiet counts as idle soon: nothing here is about that.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    let usual = include_str!("../../harness/generic.toml");
+    let brisk = usual.replace("silence = \"2s\"", "silence = \"200ms\"");
+    assert_ne!(brisk, usual);
+    stage.file("home/harness/generic.toml", brisk);
+    // What is open to others has no say in that.
+    for dir in [stage.home(), stage.home().join("harness")] {
+        std::fs::set_permissions(dir, PermissionsExt::from_mode(0o700)).expect("our own");
+    }
+    stage
 }
 
 /// Has the mail of this home kept by a script.

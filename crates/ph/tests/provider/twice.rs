@@ -2,7 +2,7 @@
 //! scripts with the same ids, a home that would ask itself.
 
 use super::common::stage::{Stage, until_so};
-use super::{keep_by, ourselves, script};
+use super::{keep_by, ourselves, script, stage};
 use std::path::PathBuf;
 
 /// A script that lists what stands in a file, and every call of it.
@@ -58,7 +58,7 @@ fn message_count(stage: &Stage) -> usize {
 
 #[test]
 fn an_id_that_is_given_twice_is_two_messages() {
-    let stage = Stage::new();
+    let stage = stage();
     let there = Listed::behind(&stage, "forgetful");
     let agent = stage.agent("bot", "");
     there.lists(&one("1", 1, "the first"));
@@ -78,7 +78,7 @@ fn an_id_that_is_given_twice_is_two_messages() {
 
 #[test]
 fn what_was_read_is_not_what_came_after_it() {
-    let stage = Stage::new();
+    let stage = stage();
     let there = Listed::behind(&stage, "forgetful");
     let agent = stage.agent("bot", "");
     there.lists(&one("1", 1, "the first"));
@@ -95,8 +95,57 @@ fn what_was_read_is_not_what_came_after_it() {
 }
 
 #[test]
+fn an_id_of_ours_is_never_taken_for_another_message() {
+    let stage = stage();
+    let [file, calls] = ["one", "calls"].map(|name| stage.dir().join(name));
+    let text = format!(
+        "#!/bin/sh\necho \"$1 $2\" >> '{}'\ncase $1 in\n\
+         inbox) printf '[%s]' \"$(cat '{file}')\";;\n\
+         get|read|reply) cat '{file}' 2>/dev/null || {{ echo gc-mail-error:not-found >&2; exit 1; }};;\n\
+         thread) exit 1;;\nesac\n",
+        calls.display(),
+        file = file.display(),
+    );
+    script(stage.dir(), "forgetful", &text);
+    keep_by(&stage, "../forgetful", "");
+    let kept = |second: u32, body: &str| {
+        let listed = one("1", second, body);
+        std::fs::write(&file, listed.trim_matches(['[', ']'])).unwrap();
+        let block = stage.run("inbox bot --prompt").out();
+        block.split(['[', ']']).nth(1).expect("an id").to_owned()
+    };
+    let first = kept(1, "the first");
+    let second = kept(2, "the second");
+    assert_ne!(first, second);
+    let count = |call: &str| {
+        let calls = std::fs::read_to_string(&calls).unwrap_or_default();
+        calls.lines().filter(|line| *line == call).count()
+    };
+    // The script means the second by that id, so that of the first there is our copy alone.
+    assert_eq!(stage.show(&first)["body"], "the first");
+    let thread = stage.run(&format!("thread {first} --json")).json();
+    assert_eq!(thread[0]["body"], "the first");
+    let reply = stage.run_as("bot", &format!("reply {first} done"));
+    reply.fails(4, "has no message any more that");
+    let read = stage.run_as("bot", &format!("read {first} --body"));
+    assert_eq!(read.ok(), "the first");
+    stage.run(&format!("archive {first}")).ok();
+    for call in ["read 1", "archive 1", "reply 1"] {
+        assert_eq!(count(call), 0, "{call}");
+    }
+    assert_eq!(stage.show(&second)["read"], false);
+    // So it is where the script has dropped it.
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(stage.show(&second)["body"], "the second");
+    stage.run(&format!("delete {second}")).ok();
+    stage
+        .run("show 1")
+        .fails(3, "found no such message at 'get'");
+}
+
+#[test]
 fn a_script_that_makes_up_times_has_its_mail_come_once() {
-    let stage = Stage::new();
+    let stage = stage();
     let calls = stage.dir().join("calls");
     let text = format!(
         "#!/bin/sh\n[ $1 = check ] || exit 0\necho >> '{0}'\nn=$(($(wc -l < '{0}') % 60))\n\
@@ -115,7 +164,7 @@ fn a_script_that_makes_up_times_has_its_mail_come_once() {
 
 #[test]
 fn two_scripts_with_one_id_are_two_messages() {
-    let stage = Stage::new();
+    let stage = stage();
     for (name, body) in [("one", "from one"), ("other", "from the other")] {
         let there = Listed::behind(&stage, name);
         there.lists(&one("1", 1, body));
@@ -132,7 +181,7 @@ fn two_scripts_with_one_id_are_two_messages() {
 
 #[test]
 fn a_home_does_not_ask_itself() {
-    let stage = Stage::new();
+    let stage = stage();
     ourselves(stage.dir());
     keep_by(&stage, "../ph-mail-provider", "mail.tick = '50ms'");
     let says = "is kept by a script that asks that very home";
@@ -160,7 +209,7 @@ fn a_home_does_not_ask_itself() {
 
 #[test]
 fn a_script_that_calls_our_verbs_comes_to_an_end() {
-    let stage = Stage::new();
+    let stage = stage();
     let text = format!(
         "#!/bin/sh\nexec '{}' \"$1\" \"$2\" hi\n",
         env!("CARGO_BIN_EXE_ph")

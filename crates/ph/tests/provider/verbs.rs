@@ -257,7 +257,15 @@ fn ids_and_names_that_look_like_flags() {
 #[test]
 fn ten_megabytes_go_through_a_script() {
     let ph = Ph::new();
-    Provider::behind(&ph, "");
+    // It keeps what it is told, and tells it again with what it is asked for.
+    let text = format!(
+        "#!/bin/sh\ncd '{}'\ncase $1 in\nsend) cat > told;;\nget|read);;\n*) exit 2;;\nesac\n\
+         printf '{{\"id\":\"m1\",\"to\":\"bob\",\"created_at\":\"2026-11-15T12:00:00Z\",'\n\
+         tail -c +2 told\n",
+        ph.dir().display()
+    );
+    script(ph.dir(), "plain", &text);
+    keep_by(&ph, "../plain", "");
     let body = "0123456789abcde\n".repeat(10 << 16);
     let sent = ph
         .call(&["send", "bob", "--file", "-"])

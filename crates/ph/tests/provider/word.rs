@@ -2,8 +2,8 @@
 //! here although a script keeps the mail.
 
 use super::common::Ph;
-use super::common::stage::{Stage, until, until_so};
-use super::{Provider, keep_by, script};
+use super::common::stage::{until, until_so};
+use super::{Provider, keep_by, script, stage};
 use serde_json::json;
 
 /// One home whose mail is kept by a script that answers an operation so, and nothing else.
@@ -95,7 +95,8 @@ fn what_is_told_us_is_an_object_with_a_body() {
 fn no_claim_is_made_of_what_was_cut_off() {
     let check = |text: &str, says: &str| {
         let ph = Ph::new();
-        script(ph.dir(), "bad", &format!("#!/bin/sh\n{text}\n"));
+        let text = format!("#!/bin/sh\n[ $1 = send ] || exit 2\n{text}\n");
+        script(ph.dir(), "bad", &text);
         keep_by(&ph, "../bad", "mail.timeout = '300ms'");
         ph.run("send bob hi").fails(5, says);
         ph.run("send bob,carol hi").fails(5, says);
@@ -125,6 +126,22 @@ fn the_end_of_a_complaint_is_what_is_told() {
 }
 
 #[test]
+fn a_command_that_is_missing_is_no_missing_message() {
+    let check = |exit: &str, line: &str, code: i32, says: &str| {
+        let ph = Ph::new();
+        let text = format!("#!/bin/sh\necho 'sh: jq: not found' >&2\nexit {exit}\n");
+        script(ph.dir(), "odd", &text);
+        keep_by(&ph, "../odd", "");
+        ph.run(line).fails(code, says);
+        ph.run(line).fails(code, "it said: sh: jq: not found");
+    };
+    check("1", "send bob hi", 5, "failed at 'send' (exit 1)");
+    check("1", "inbox bob", 5, "failed at 'inbox' (exit 1)");
+    check("127", "show 1", 5, "failed at 'get' (exit 127)");
+    check("1", "show 1", 3, "found no such message at 'get'");
+}
+
+#[test]
 fn orders_by_the_script_s_id_reach_our_copy() {
     for (verb, fact) in [
         ("mark-read", "read"),
@@ -147,7 +164,7 @@ fn orders_by_the_script_s_id_reach_our_copy() {
 
 #[test]
 fn mail_in_the_journal_is_not_hidden() {
-    let stage = Stage::new();
+    let stage = stage();
     Provider::behind(&stage, "mail.tick = '1h'");
     stage.agent("bot", "");
     let sent = stage.rpc(
@@ -213,7 +230,7 @@ fn a_script_s_mail_is_no_part_of_a_storm() {
 
 #[test]
 fn a_receipt_is_the_last_of_its_receipts() {
-    let stage = Stage::new();
+    let stage = stage();
     Provider::behind(&stage, "mail.tick = '50ms'");
     let agent = stage.agent("bot", "");
     stage.run("send bot --from alice hello").ok();
@@ -231,7 +248,7 @@ fn a_receipt_is_the_last_of_its_receipts() {
 
 #[test]
 fn a_raw_text_goes_to_the_terminal() {
-    let stage = Stage::new();
+    let stage = stage();
     Provider::behind(&stage, "");
     let agent = stage.agent("bot", "");
     stage.until_activity("bot", "idle");
@@ -264,7 +281,7 @@ fn a_hook_takes_the_good_with_the_bad() {
 
 #[test]
 fn new_mail_does_not_wait_for_a_mark_that_hangs() {
-    let stage = Stage::new();
+    let stage = stage();
     let calls = stage.dir().join("calls");
     let text = format!(
         "#!/bin/sh\necho \"$1 $2\" >> '{}'\ncase $1 in\ncheck) printf '%s' '[{}]';;\n\

@@ -8,26 +8,28 @@
 mod copies;
 mod here;
 mod orders;
+mod send;
+mod why;
 
 pub(super) use copies::take_in;
-pub(super) use here::{is_here, keeper};
+pub(super) use here::{Kept, answered_by, is_here, kept};
 pub(super) use orders::order;
+pub(super) use send::{Sending, reply, send};
+pub(super) use why::why;
 
 use super::names::SaidId;
-use super::send::Answer;
 use crate::context::Context;
 use crate::letterbox::{self, Row, field};
 use crate::output::note;
 use crate::provider::script::Script;
 use crate::provider::{asking, intake};
 use crate::report::{Code, Report, Result};
-use crate::session::client::{Client, PROMPT};
 use copies::{Copies, copy, follow, keep, meant};
 use jiff::tz::TimeZone;
 use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
 use posthaste_store::Listing;
-use posthaste_wire::provider::{Message, Text};
-use posthaste_wire::{Count, Receipt, method};
+use posthaste_wire::provider::Message;
+use posthaste_wire::{Count, Receipt};
 use serde_json::json;
 
 /// The script that keeps the mail, where one does.
@@ -47,128 +49,6 @@ pub(super) fn cannot(script: &Script, what: &str) -> Report {
         script.path().display()
     ))
     .hint("'ph config show' says so under mail.provider")
-}
-
-/// What is to be sent, to whom.
-pub(super) struct Sending {
-    pub(super) from: AgentName,
-    pub(super) to: Vec<AgentName>,
-    pub(super) subject: Option<String>,
-    pub(super) body: String,
-    pub(super) allow_self: bool,
-}
-
-/// Sends one copy to each. A script cannot send all or none: where one fails, what was sent is
-/// told, and the rest is not tried. Gives back who was sent to, too.
-pub(super) fn send(
-    context: &mut Context,
-    script: &Script,
-    sending: &Sending,
-    answer: Answer,
-) -> (Vec<AgentName>, Result<Code>) {
-    let mut sent = Vec::with_capacity(sending.to.len());
-    let code = send_each(context, script, sending, answer, &mut sent);
-    let names = sending.to.iter().take(sent.len()).cloned().collect();
-    (names, code)
-}
-
-fn send_each(
-    context: &mut Context,
-    script: &Script,
-    sending: &Sending,
-    answer: Answer,
-    sent: &mut Vec<Message>,
-) -> Result<Code> {
-    if sending.to.contains(&sending.from) && !sending.allow_self {
-        let from = &sending.from;
-        return Err(
-            Report::refused(format!("{from} would be writing to itself"))
-                .hint("'ph send --allow-self' sends it all the same"),
-        );
-    }
-    let text = Text {
-        from: sending.from.to_string(),
-        subject: sending.subject.clone().unwrap_or_default(),
-        body: sending.body.clone(),
-    };
-    let mut failed = None;
-    for to in &sending.to {
-        match script.send(to.as_str(), &text) {
-            Ok(message) => {
-                wake(context, to);
-                sent.push(message);
-            }
-            Err(trouble) => {
-                failed = Some((to, trouble));
-                break;
-            }
-        }
-    }
-    if failed.is_none() || !sent.is_empty() {
-        print_sent(context, sent, answer)?;
-    }
-    let Some((to, trouble)) = failed else {
-        return Ok(Code::Ok);
-    };
-    let (done, all) = (sent.len(), sending.to.len());
-    let how_far = match (trouble.is_denial(), done) {
-        (true, 0) => format!("nothing was sent to {to}:"),
-        (true, _) => format!("{done} of {all} were sent, not the one to {to}:"),
-        (false, 0) => format!("it is not known whether it was sent to {to}:"),
-        (false, _) => {
-            format!("{done} of {all} were sent; it is not known whether the one to {to} was:")
-        }
-    };
-    Err(Report::from(trouble).after(&how_far))
-}
-
-/// Has the live session of a recipient ask for its mail now, and not at its next tick.
-fn wake(context: &Context, to: &AgentName) {
-    if let Some(mut session) = Client::of(&context.home, to) {
-        let _ = session.call(&method::CheckMail {}, PROMPT);
-    }
-}
-
-fn print_sent(context: &mut Context, sent: &[Message], answer: Answer) -> Result<()> {
-    if context.json {
-        let shown: Vec<_> = sent.iter().map(Message::shown).collect();
-        match (answer, shown.as_slice()) {
-            (Answer::Id | Answer::Sentence, [message]) => context.out.json(message)?,
-            (Answer::Id | Answer::Ids | Answer::Sentence, several) => context.out.json(&several)?,
-        }
-    } else {
-        for message in sent {
-            let id = text::one_line(&message.id, usize::MAX);
-            match answer {
-                Answer::Id | Answer::Ids => context.out.line(id)?,
-                Answer::Sentence => context.out.line(format!("Message sent: {id}"))?,
-            }
-        }
-    }
-    context.out.flush()
-}
-
-pub(super) fn reply(
-    context: &mut Context,
-    script: &Script,
-    id: &SaidId,
-    text: &Text,
-) -> Result<Code> {
-    let (id, _) = meant(context, id)?;
-    let sent = script.reply(&id, text).map_err(|trouble| {
-        let is_denial = trouble.is_denial();
-        let report = Report::from(trouble);
-        if is_denial {
-            report
-        } else {
-            report.after("it is not known whether it was sent:")
-        }
-    })?;
-    if let Ok(to) = AgentName::parse(&sent.to) {
-        wake(context, &to);
-    }
-    print_sent(context, &[sent], Answer::Id)?;
-    Ok(Code::Ok)
 }
 
 /// Which part of the mail, and how it is shown.
@@ -291,14 +171,16 @@ fn print_prompt(
 
 pub(super) fn read(
     context: &mut Context,
-    script: &Script,
+    mut kept: Kept,
     id: &SaidId,
     body_alone: bool,
 ) -> Result<Code> {
     let (me, _) = context.me()?;
     let (id, local) = meant(context, id)?;
+    let got = kept.get(&id);
+    let script = &kept.script;
     // As in the journal: who reads another's mail does not mark it.
-    let message = match script.get(&id) {
+    let message = match got {
         Ok(message) if !me.is_human() && message.to != me.as_str() => {
             note(format!(
                 "this is {}'s mail; {me} reading it does not mark it read",
@@ -333,9 +215,10 @@ fn mark(context: &Context, script: &Script, id: &str, local: Option<Letter>) -> 
     Ok(message)
 }
 
-pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+pub(super) fn show(context: &mut Context, mut kept: Kept, id: &SaidId) -> Result<Code> {
     let (id, local) = meant(context, id)?;
-    let message = script.get(&id)?;
+    let message = kept.get(&id)?;
+    let script = &kept.script;
     let local = local.or_else(|| copy(context, script, &message));
     let shown = shown(&mut Copies::open(context, script), context.now, &message);
     if context.json {
@@ -343,7 +226,9 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
         return Ok(Code::Ok);
     }
     head(context, &message)?;
-    field(context, "thread", &message.thread_id)?;
+    if !message.thread_id.is_empty() {
+        field(context, "thread", &message.thread_id)?;
+    }
     if let Some(letter) = &local {
         field(context, "here", &letter.message.id.to_string())?;
     }
@@ -352,67 +237,16 @@ pub(super) fn show(context: &mut Context, script: &Script, id: &SaidId) -> Resul
     Ok(Code::Ok)
 }
 
-pub(super) fn why(context: &mut Context, script: &Script, id: &SaidId) -> Result<Option<Letter>> {
-    let (id, local) = meant(context, id)?;
-    if local.is_some() {
-        return Ok(local);
-    }
-    let message = script.get(&id)?;
-    if let Some(letter) = copy(context, script, &message) {
-        return Ok(Some(letter));
-    }
-    let trouble = AgentName::parse(&message.to)
-        .ok()
-        .and_then(|to| Client::of(&context.home, &to))
-        .and_then(|mut session| session.call(&method::Session {}, PROMPT).ok())
-        .map(|session| session.mail_trouble);
-    let kept = format!("{} keeps it", script.path().display());
-    // Its session is the one to fetch it: what that says is the reason.
-    let (reason, since, release) = match trouble {
-        None => (
-            kept.clone(),
-            message.created_at,
-            "its agent runs here, or reads it".to_owned(),
-        ),
-        Some(None) => (
-            format!("{kept}; its session has not fetched it yet"),
-            message.created_at,
-            "its session asks the script the next time (mail.tick)".to_owned(),
-        ),
-        Some(Some(trouble)) => {
-            let next = context.config.time.show(trouble.next, context.now);
-            let release = format!("the script answers; it is asked again {next}");
-            (trouble.what, trouble.since, release)
-        }
-    };
-    if context.json {
-        context.out.json(&json!({
-            "id": id, "receipt": message.shown().receipt, "held": !message.read,
-            "rule": (!message.read).then_some("script"), "reason": (!message.read).then_some(&reason),
-            "since": since, "evidence": kept,
-            "release": (!message.read).then_some(&release),
-        }))?;
-    } else if message.read {
-        field(context, "not held", "it is read")?;
-    } else {
-        field(context, "held", &reason)?;
-        field(context, "rule", "script")?;
-        let since = context.config.time.show(since, context.now);
-        field(context, "since", &since)?;
-        field(context, "release", &release)?;
-    }
-    Ok(None)
-}
-
-pub(super) fn thread(context: &mut Context, script: &Script, id: &SaidId) -> Result<Code> {
+pub(super) fn thread(context: &mut Context, mut kept: Kept, id: &SaidId) -> Result<Code> {
     let (id, _) = meant(context, id)?;
     // Some know a thread by its own id alone.
-    let thread = match script.get(&id) {
+    let thread = match kept.get(&id) {
         Ok(message) if !message.thread_id.is_empty() => message.thread_id,
         Ok(message) => message.id,
         Err(trouble) if trouble.is_unknown_op() => id,
         Err(trouble) => return Err(trouble.into()),
     };
+    let script = &kept.script;
     let messages = script.thread(&thread)?;
     if context.json {
         let messages = messages.iter();
