@@ -35,6 +35,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// How often the journal is looked at while there is much mail.
 const LOOK: Duration = Duration::from_millis(20);
+/// What was looked up since then is no older than what comes in this moment: nobody can tell which
+/// was first. Our own commits ring a bell of ours, and would each cost another look.
+const MOMENT: Duration = Duration::from_millis(5);
 /// How long unread input is looked at often; after that it is looked at now and then.
 const SOON: Duration = Duration::from_secs(1);
 /// How many reports may wait; whoever comes when it is full waits for room.
@@ -332,7 +335,8 @@ impl Clerk {
         let (now, pending) = (self.now(), &self.view.pending.due);
         let is_due =
             self.is_fresh && matches!(self.desk.next(now, pending), Decision::Offer { .. });
-        let is_current = !self.is_stale && self.looking.is_none();
+        let is_recent = !self.is_stale || self.looked_at.elapsed() < MOMENT;
+        let is_current = is_recent && self.looking.is_none();
         self.is_wanted = is_due && !is_current && !is_sure;
         if self.is_wanted {
             if self.looking.is_none() {
