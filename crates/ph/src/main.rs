@@ -15,6 +15,7 @@ mod provider;
 mod report;
 mod session;
 mod times;
+mod worklist;
 
 use clap::CommandFactory;
 use std::process::ExitCode;

@@ -28,6 +28,7 @@ mod mark;
 mod message;
 mod misread;
 mod names;
+mod note;
 mod nudge;
 mod pause;
 mod peek;
@@ -43,6 +44,7 @@ mod send;
 mod show;
 mod status;
 mod stop;
+mod task;
 mod thread;
 mod wait;
 mod why;
@@ -130,6 +132,8 @@ enum Verb {
     Check(check::Args),
     Cancel(cancel::Args),
     Why(why::Args),
+    Task(task::Args),
+    Note(note::Args),
     Log(log::Args),
     Export(export::Args),
     Import(import::Args),
@@ -239,6 +243,8 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Check(args) => check::run(context, &args),
         Verb::Cancel(args) => cancel::run(context, &args),
         Verb::Why(args) => why::run(context, &args),
+        Verb::Task(args) => task::run(context, args),
+        Verb::Note(args) => note::run(context, args),
         Verb::Log(args) => log::run(context, args),
         Verb::Export(args) => export::run(context, &args),
         Verb::Import(args) => import::run(context, &args),
