@@ -51,10 +51,14 @@ pub fn inbox_block(entries: &[Entry<'_>], zone: &TimeZone) -> String {
 /// is none. An agent knows what it noted in this one.
 pub fn notes_block(notes: &[Note], iteration: u32) -> String {
     let earlier = |note: &&Note| note.iteration.is_some_and(|n| n < iteration);
+    under(NOTES, &notes_list(notes.iter().filter(earlier)))
+}
+
+/// Notes by what they are good for, each with the iteration that it was made in.
+pub fn notes_list<'a>(notes: impl Iterator<Item = &'a Note> + Clone) -> String {
     let mut block = String::new();
     for kind in NoteType::ALL {
-        let notes = notes.iter().filter(|note| note.kind == kind);
-        let mut notes = notes.filter(earlier).peekable();
+        let mut notes = notes.clone().filter(|note| note.kind == kind).peekable();
         if notes.peek().is_some() {
             block.push_str(match kind {
                 NoteType::Stuck => "STUCK:\n",
@@ -64,15 +68,20 @@ pub fn notes_block(notes: &[Note], iteration: u32) -> String {
             });
         }
         for note in notes {
-            let number = note.iteration.unwrap_or_default();
-            item(&mut block, &format!("#{number}"), &note.text);
+            let label = note.iteration.map(|n| format!("#{n}"));
+            item(&mut block, label.as_deref().unwrap_or("-"), &note.text);
         }
     }
-    under(NOTES, &block)
+    block
 }
 
 /// The tasks that are open, by how they stand, and how many are done; nothing where there is none.
 pub fn tasks_block(open: &[Task], completed: u64) -> String {
+    under(TASKS, &tasks_list(open, completed))
+}
+
+/// The same without its heading.
+pub fn tasks_list(open: &[Task], completed: u64) -> String {
     let mut block = String::new();
     for status in TaskStatus::ALL {
         let heading = match status {
@@ -94,7 +103,7 @@ pub fn tasks_block(open: &[Task], completed: u64) -> String {
         1 => block.push_str("COMPLETED: 1 task\n"),
         n => block.push_str(&format!("COMPLETED: {n} tasks\n")),
     }
-    under(TASKS, &block)
+    block
 }
 
 /// One entry of a list; its further lines stand in deeper than any entry.

@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod harness;
 mod letterbox;
+mod mcp;
 mod output;
 mod provider;
 mod report;

@@ -5,7 +5,7 @@
 
 use crate::context::Context;
 use crate::report::{Report, Result};
-use posthaste_core::work::{NewNote, NewTask};
+use posthaste_core::work::{NewNote, NewTask, TaskCounts};
 use posthaste_core::{AgentName, IdPrefix, Note, NoteId, NoteType, Task, TaskId, TaskStatus};
 use posthaste_store::{Denied, Done, Job, Journal};
 use uuid::Uuid;
@@ -121,6 +121,30 @@ pub(crate) fn notes(context: &Context, agent: &AgentName, which: &[NoteType]) ->
         Some(mut journal) => Ok(journal.notes(agent, which)?),
         None => Ok(Vec::new()),
     }
+}
+
+pub(crate) fn counts(context: &Context, agent: &AgentName) -> Result<TaskCounts> {
+    match context.reader()? {
+        Some(mut journal) => Ok(journal.task_counts(agent)?),
+        None => Ok(TaskCounts::default()),
+    }
+}
+
+/// Records that an agent says it is done.
+pub(crate) fn complete(
+    context: &Context,
+    journal: &mut Journal,
+    agent: &AgentName,
+    iteration: Option<u32>,
+) -> Result<()> {
+    let job = Job::Complete {
+        now: context.now,
+        who: context.me()?.0,
+        agent: agent.clone(),
+        iteration,
+    };
+    journal.commit(job)??;
+    Ok(())
 }
 
 fn another_question() -> Report {

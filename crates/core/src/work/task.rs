@@ -170,7 +170,7 @@ impl Task {
             iteration,
             by: who.clone(),
         };
-        Ok((status != self.status).then(|| Event::Work(Deed::Moved(moved))))
+        Ok((status != self.status).then_some(Event::Work(Deed::Moved(moved))))
     }
 }
 

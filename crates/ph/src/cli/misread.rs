@@ -41,6 +41,19 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
     code
 }
 
+/// The same as a report, for a caller in this process.
+pub(super) fn report(error: &clap::Error) -> Report {
+    let told = error.render().to_string();
+    let mut lines = told.lines().map(str::trim);
+    let first = lines.next().unwrap_or_default();
+    let report = Report::usage(first.strip_prefix("error: ").unwrap_or(first));
+    let tip = lines.find_map(|line| line.strip_prefix("tip: "));
+    match tip {
+        Some(tip) => report.hint(tip),
+        None => report,
+    }
+}
+
 /// What the parser says. It repeats what was typed, and that must not act on a terminal.
 fn told(error: &clap::Error, words: &[String]) -> String {
     if words.iter().all(|word| text::visible(word) == *word) {
