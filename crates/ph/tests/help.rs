@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 41] = [
+const VERBS: [&str; 42] = [
     "run",
     "attach",
     "ls",
@@ -41,6 +41,7 @@ const VERBS: [&str; 41] = [
     "import",
     "harness",
     "provider",
+    "mcp",
     "config",
     "doctor",
     "demo",
@@ -90,6 +91,7 @@ fn every_verb_s_help_shows_an_example() {
         let help = ph.run(&format!("harness {verb} --help")).ok();
         insta::assert_snapshot!(format!("ph-harness-{verb}"), help);
     }
+    insta::assert_snapshot!("ph-mcp-config", ph.run("mcp config --help").ok());
     for verb in ["task add", "task ls", "task status", "note add", "note ls"] {
         let help = ph.run(&format!("{verb} --help")).ok();
         assert!(help.contains(&format!("  ph {verb}")), "{help}");
@@ -252,7 +254,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 42 pages written to [dir]/pages\n"
+        "note: 43 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

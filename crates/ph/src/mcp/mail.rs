@@ -241,11 +241,11 @@ pub(super) fn agents(said: &Said) -> Result<Reply> {
         Some(mut journal) => journal.agents()?,
         None => Vec::new(),
     };
-    names.push(AgentName::human());
+    let (me, _) = context.me()?;
+    names.extend([AgentName::human(), me.clone()]);
     names.retain(|name| running.iter().all(|one| one.name != name.as_str()));
     names.sort_unstable();
     names.dedup();
-    let (me, _) = context.me()?;
     let live = running.iter().map(|one| {
         let mut told = json!({"name": one.name, "running": true, "activity": one.activity, "unread": one.unread});
         if let Some(on) = &one.blocked_on {

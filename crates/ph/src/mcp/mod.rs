@@ -104,9 +104,8 @@ fn expect_own(said: &Said, given: &Given) -> Result<AgentName> {
     };
     let name = name.trim();
     if name.is_empty() {
-        return Err(Report::usage("session_name required").hint(format!(
-            "this is the session of {me}; leave session_name out, or say {me}"
-        )));
+        // To the letter what the tools have always said.
+        return Err(Report::usage("session_name required"));
     }
     if name == me.as_str() {
         return Ok(me);

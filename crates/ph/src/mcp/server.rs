@@ -8,14 +8,17 @@ use super::tool::{Given, Tool};
 use super::{Reply, call, expect_own, told, wait};
 use crate::context::Said;
 use crate::report::{Report, Result};
+use posthaste_core::text;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, ToolAnnotations,
+    CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
+    ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,
+    PaginatedRequestParams, ServerCapabilities, ServerConfig, ToolAnnotations,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError, ServiceExt};
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 use rmcp::{ErrorData, ServerHandler};
+use serde_json::json;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -65,7 +68,7 @@ pub(super) async fn run(said: Said) -> Result<()> {
             // It went away before it said anything.
             Err(ServerInitializeError::ConnectionClosed(_)) => {}
             Err(error) => {
-                let why = posthaste_core::text::one_line(&error.to_string(), 200);
+                let why = text::one_line(&error.to_string(), 200);
                 return Err(Report::usage(format!("this is no client of MCP: {why}")));
             }
         }
@@ -180,6 +183,25 @@ impl ServerHandler for Server {
             Err(report) => CallToolResult::error(vec![ContentBlock::text(told(&report))]),
         };
         Ok(result.into())
+    }
+
+    /// What the SDK cannot read comes here, too: a call whose arguments are no object is still one
+    /// that its agent wants answered.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> std::result::Result<CustomResult, ErrorData> {
+        if request.method != CallToolRequestMethod::VALUE {
+            let method = text::one_line(&request.method, 80);
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        }
+        let report = Report::usage("a call has the name of a tool and its arguments, an object")
+            .hint("for example: {\"name\": \"inbox_list\", \"arguments\": {}}");
+        let block = json!({"type": "text", "text": told(&report)});
+        Ok(CustomResult::new(
+            json!({"content": [block], "isError": true}),
+        ))
     }
 }
 

@@ -7,6 +7,7 @@ use crate::letterbox;
 use crate::report::{Report, Result};
 use crate::worklist;
 use posthaste_core::{IdPrefix, NoteType, TaskStatus, prompt, text};
+use posthaste_store::Error;
 
 /// How much of a note its confirmation repeats, in characters.
 const PREVIEW: usize = 50;
@@ -37,7 +38,9 @@ pub(super) fn set_status(said: &Said, given: &Given) -> Result<Reply> {
         Report::usage(format!("'{shown}' is no task: {error}")).hint("task_list shows the ids")
     })?;
     let status = status(given.must("status"))?;
-    let mut journal = context.journal()?;
+    let Some(mut journal) = context.reader()? else {
+        return Err(Error::NoTask(id).into());
+    };
     worklist::set_status(&context, &mut journal, &id, status, iteration()?)?;
     letterbox::leave(journal);
     Ok(format!("Task {} marked as {status}", text::one_line(said, 80)).into())
