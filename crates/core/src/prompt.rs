@@ -51,14 +51,15 @@ pub fn inbox_block(entries: &[Entry<'_>], zone: &TimeZone) -> String {
 /// is none. An agent knows what it noted in this one.
 pub fn notes_block(notes: &[Note], iteration: u32) -> String {
     let earlier = |note: &&Note| note.iteration.is_some_and(|n| n < iteration);
-    under(NOTES, &notes_list(notes.iter().filter(earlier)))
+    let notes: Vec<_> = notes.iter().filter(earlier).collect();
+    under(NOTES, &notes_list(&notes))
 }
 
 /// Notes by what they are good for, each with the iteration that it was made in.
-pub fn notes_list<'a>(notes: impl Iterator<Item = &'a Note> + Clone) -> String {
+pub fn notes_list(notes: &[&Note]) -> String {
     let mut block = String::new();
     for kind in NoteType::ALL {
-        let mut notes = notes.clone().filter(|note| note.kind == kind).peekable();
+        let mut notes = notes.iter().filter(|note| note.kind == kind).peekable();
         if notes.peek().is_some() {
             block.push_str(match kind {
                 NoteType::Stuck => "STUCK:\n",

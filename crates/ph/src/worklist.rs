@@ -43,10 +43,10 @@ pub(crate) fn add_task(
     task: NewTask,
 ) -> Result<Task> {
     let now = context.now;
-    match journal.commit(Job::AddTask { now, agent, task })?? {
-        Done::Task { task, .. } => Ok(task),
-        _ => Err(another_question()),
-    }
+    let Done::Task { task, .. } = journal.commit(Job::AddTask { now, agent, task })?? else {
+        return Err(another_question());
+    };
+    Ok(task)
 }
 
 /// Gives a task another status; false where it had that one.
@@ -64,10 +64,10 @@ pub(crate) fn set_status(
         status,
         iteration,
     };
-    match journal.commit(job)?? {
-        Done::Task { task, is_changed } => Ok((task, is_changed)),
-        _ => Err(another_question()),
-    }
+    let Done::Task { task, is_changed } = journal.commit(job)?? else {
+        return Err(another_question());
+    };
+    Ok((task, is_changed))
 }
 
 /// The tasks of an agent that stand so: by how they stand, then in the order in which they were
@@ -110,10 +110,10 @@ pub(crate) fn add_note(
     note: NewNote,
 ) -> Result<Note> {
     let now = context.now;
-    match journal.commit(Job::AddNote { now, agent, note })?? {
-        Done::Note(note) => Ok(note),
-        _ => Err(another_question()),
-    }
+    let Done::Note(note) = journal.commit(Job::AddNote { now, agent, note })?? else {
+        return Err(another_question());
+    };
+    Ok(note)
 }
 
 pub(crate) fn notes(context: &Context, agent: &AgentName, which: &[NoteType]) -> Result<Vec<Note>> {

@@ -8,9 +8,7 @@ use crate::query::{NAMED, PAGE};
 use crate::views::{Views, record_at};
 use crate::work::Log;
 use jiff::Timestamp;
-use posthaste_core::work::{
-    self, Completion, Deed, Moved, NewNote, NewTask, TaskCounts, WorkRefusal,
-};
+use posthaste_core::work::{self, Completion, Deed, Moved, NewNote, NewTask, TaskCounts};
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Note, NoteType, Task, TaskId, TaskStatus};
 use rusqlite::{Connection, OptionalExtension, params};
 
@@ -155,13 +153,12 @@ impl Log<'_> {
             Ok(event) => event,
             Err(refusal) => return Ok(Err(Denied::Work(refusal))),
         };
-        let fact = self.append_as(task.id.0, now, agent, event)?;
-        Ok(Task::added_by_fact(&fact)
-            .map(|task| Done::Task {
-                task,
-                is_changed: true,
-            })
-            .ok_or_else(|| Denied::NoTask(task.id)))
+        self.append_as(task.id.0, now, agent, event)?;
+        // A change of it may have come from elsewhere before.
+        let there = task_at(self.conn, self.views, *self.head)?;
+        let task = there.unwrap_or_else(|| task.on_the_list_of(agent, now));
+        let is_changed = true;
+        Ok(Ok(Done::Task { task, is_changed }))
     }
 
     pub(crate) fn move_task(
@@ -200,9 +197,8 @@ impl Log<'_> {
             Ok(event) => event,
             Err(refusal) => return Ok(Err(Denied::Work(refusal))),
         };
-        let fact = self.append_as(note.id.0, now, agent, event)?;
-        let blank = || Denied::Work(WorkRefusal::Blank { what: "note" });
-        Ok(Note::of(&fact).map(Done::Note).ok_or_else(blank))
+        self.append_as(note.id.0, now, agent, event)?;
+        Ok(Ok(Done::Note(note.noted_for(agent, now))))
     }
 
     pub(crate) fn complete(

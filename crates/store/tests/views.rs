@@ -473,7 +473,11 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             }
         }
         Ok(Done::Ordered(_) | Done::Expired(_) | Done::Started { .. } | Done::Ended { .. }) => {}
-        Ok(Done::Note(_) | Done::Completed { .. }) => {}
+        Ok(Done::Completed { .. }) => {}
+        Ok(Done::Note(note)) => {
+            let notes = journal.notes(&note.agent, &[note.kind]).unwrap();
+            assert_eq!(notes.last(), Some(&note));
+        }
         Ok(Done::Task { task, is_changed }) => {
             assert_eq!(journal.task(&task.id.into()).unwrap(), task);
             assert_eq!(is_changed, journal.head().unwrap() > head);

@@ -78,6 +78,19 @@ impl NewNote {
             by: self.by.clone(),
         })))
     }
+
+    /// The note that it is once it is made.
+    pub fn noted_for(&self, agent: &AgentName, now: Timestamp) -> Note {
+        Note {
+            id: self.id,
+            agent: agent.clone(),
+            kind: self.kind,
+            text: self.text.clone(),
+            iteration: self.iteration,
+            by: self.by.clone(),
+            created_at: now,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -105,6 +105,20 @@ impl NewTask {
             by: self.by.clone(),
         })))
     }
+
+    /// The task that it is once it stands on a list.
+    pub fn on_the_list_of(&self, agent: &AgentName, now: Timestamp) -> Task {
+        Task {
+            id: self.id,
+            agent: agent.clone(),
+            text: self.text.clone(),
+            status: self.status,
+            iteration: self.iteration,
+            added_by: self.by.clone(),
+            created_at: now,
+            updated_at: now,
+        }
+    }
 }
 
 /// A task with everything that is known of it.

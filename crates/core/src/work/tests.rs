@@ -99,7 +99,7 @@ fn a_task_is_what_its_last_change_says() {
         assert_eq!(task.created_at.as_second(), 1);
     };
     let add = added("write tests", Remaining);
-    check(&[add.clone()], (Remaining, None, 1));
+    check(std::slice::from_ref(&add), (Remaining, None, 1));
     check(&[added("x", Blocked)], (Blocked, None, 1));
     check(
         &[add.clone(), moved(1, InProgress, Some(2))],

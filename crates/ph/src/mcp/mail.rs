@@ -109,7 +109,7 @@ pub(super) fn listed(letters: &[Letter]) -> Reply {
         told.insert("status".to_owned(), json!("unread"));
         Value::Object(told)
     });
-    let mut blocks = vec![pretty(unread.collect())];
+    let mut blocks = vec![one_a_line(unread)];
     if letters.len() > LISTED {
         let more = letters.len() - LISTED;
         blocks.push(format!(
@@ -119,9 +119,9 @@ pub(super) fn listed(letters: &[Letter]) -> Reply {
     Reply(blocks)
 }
 
-/// A value to a line, in a list.
-fn pretty(values: Vec<Value>) -> String {
-    let lines: Vec<_> = values.iter().map(Value::to_string).collect();
+/// A list, one value a line.
+fn one_a_line(values: impl Iterator<Item = Value>) -> String {
+    let lines: Vec<_> = values.map(|value| value.to_string()).collect();
     format!("[\n{}\n]", lines.join(",\n"))
 }
 
@@ -223,7 +223,7 @@ pub(super) fn search(said: &Said, given: &Given) -> Result<Reply> {
     }
     let found: Vec<Letter> = parse(&captured)?;
     let found = found.iter().map(|letter| letter.told(FOUND_TEXT).into());
-    Ok(pretty(found.collect()).into())
+    Ok(one_a_line(found).into())
 }
 
 #[derive(Deserialize)]
@@ -262,5 +262,5 @@ pub(super) fn agents(said: &Said) -> Result<Reply> {
         }
         told
     });
-    Ok(pretty(all.collect()).into())
+    Ok(one_a_line(all).into())
 }

@@ -109,24 +109,20 @@ impl Server {
     async fn answer(&self, params: CallToolRequestParams) -> Result<Reply> {
         let tool = Tool::find(&params.name)?;
         let given = tool.given(params.arguments)?;
-        let room = match tool {
-            Tool::WaitForMessage => &self.waits,
-            _ => &self.calls,
-        };
+        let is_wait = tool == Tool::WaitForMessage;
+        let room = if is_wait { &self.waits } else { &self.calls };
         let _room = room.try_acquire().map_err(|_| {
             Report::refused("too many calls are under way").hint("wait for their answers")
         })?;
-        match tool {
-            Tool::WaitForMessage => self.wait(given).await,
-            _ => {
-                let said = self.said.clone();
-                on_a_thread(move || {
-                    expect_own(&said, &given)?;
-                    call(&said, tool, &given)
-                })
-                .await
-            }
+        if is_wait {
+            return self.wait(given).await;
         }
+        let said = self.said.clone();
+        on_a_thread(move || {
+            expect_own(&said, &given)?;
+            call(&said, tool, &given)
+        })
+        .await
     }
 
     async fn wait(&self, given: Given) -> Result<Reply> {

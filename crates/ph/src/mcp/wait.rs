@@ -62,7 +62,7 @@ pub(super) async fn wait(said: &Arc<Said>, given: &Given, me: AgentName) -> Resu
             // The home is made where it is not there: there must be a bell to listen to.
             drop(context.journal()?);
             Ok(Watch::on(&context.home, Some(&me), move || {
-                rung.notify_one()
+                rung.notify_one();
             })?)
         }
     })

@@ -100,7 +100,8 @@ pub(super) fn notes(said: &Said, given: &Given) -> Result<Reply> {
     Ok(if notes.is_empty() {
         "No notes yet".into()
     } else {
-        prompt::notes_list(notes.iter()).trim_end().into()
+        let notes: Vec<_> = notes.iter().collect();
+        prompt::notes_list(&notes).trim_end().into()
     })
 }
 

@@ -12,7 +12,7 @@ const AT_ONCE: Duration = Duration::from_secs(4);
 fn ends_at_once(mut mcp: Mcp, how: impl FnOnce(&mut Mcp)) -> Option<i32> {
     let began = Instant::now();
     how(&mut mcp);
-    let code = mcp.child.wait().unwrap().code();
+    let code = mcp.child.wait().expect("it can be waited for").code();
     let took = began.elapsed();
     assert!(took < AT_ONCE, "it took {took:?}");
     code
