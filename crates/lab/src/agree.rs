@@ -120,12 +120,10 @@ fn assert_work_agrees(journal: &mut Journal, work: &Work) {
         assert_eq!(all.iter().collect::<Vec<_>>(), own);
         let counts = journal.task_counts(agent).expect(read);
         for status in TaskStatus::ALL {
-            let so: Vec<_> = own.iter().filter(|task| task.status == status).collect();
+            let so = own.iter().copied().filter(|task| task.status == status);
+            let so: Vec<_> = so.collect();
             let there = journal.tasks(agent, &[status]).expect(read);
-            assert_eq!(
-                there.iter().collect::<Vec<_>>().iter().collect::<Vec<_>>(),
-                so
-            );
+            assert_eq!(there.iter().collect::<Vec<_>>(), so);
             assert_eq!(counts.of(status), so.len() as u64, "{agent} {status}");
         }
         let own: Vec<_> = notes.iter().filter(|note| note.agent == *agent).collect();

@@ -18,6 +18,20 @@ pub(crate) fn whose(context: &Context, said: Option<&AgentName>) -> Result<Agent
     }
 }
 
+/// The iteration of a loop that something belongs to: the one that was named, else the one that
+/// its agent runs in.
+pub(crate) fn iteration(said: Option<u32>) -> Result<Option<u32>> {
+    let around = std::env::var_os("PH_ITERATION").filter(|around| !around.is_empty());
+    let (None, Some(around)) = (said, around) else {
+        return Ok(said);
+    };
+    let number = around.to_str().and_then(|around| around.parse().ok());
+    number.map(Some).ok_or_else(|| {
+        Report::usage("PH_ITERATION is not a number")
+            .hint("leave it as the loop has set it, or unset it")
+    })
+}
+
 /// A task that is to be added, if it is fit: what is not is refused before a home is made for it.
 pub(crate) fn new_task(
     context: &Context,

@@ -100,6 +100,13 @@ fn json_has_every_field() {
     let listed = ph.run("task ls --agent coder --json").json();
     assert_eq!(listed[0]["id"], added["id"]);
     assert_eq!(listed[0]["created_at"], added["created_at"]);
+    let around = |said: &str| {
+        let call = ph.call(&["note", "add", "x", "--json"]).agent("other");
+        call.env("PH_ITERATION", said).run()
+    };
+    assert_eq!(around("7").json()["iteration"], 7);
+    assert_eq!(around("").json()["iteration"], serde_json::Value::Null);
+    around("x").fails(2, "PH_ITERATION is not a number");
     assert_eq!(ph.run("task ls --json").json(), serde_json::json!([]));
     let note = ph.run_as("coder", "note add --type tip x --json").json();
     assert_eq!(

@@ -62,6 +62,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
         HomeSource::Project | HomeSource::Default => None,
     };
     let surroundings = Surroundings {
+        program: "ph",
         home: named,
         agent: args.agent.as_ref(),
     };

@@ -79,7 +79,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
 
 fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let note = worklist::new_note(context, args.kind, args.text, args.when.iteration)?;
+    let note = worklist::new_note(context, args.kind, args.text, args.when.meant()?)?;
     let mut journal = context.journal()?;
     let note = worklist::add_note(context, &mut journal, agent, note)?;
     if context.json {

@@ -89,8 +89,14 @@ struct StatusArgs {
 #[derive(Debug, clap::Args)]
 pub(super) struct IterationArgs {
     /// The iteration of the loop that this belongs to [default: PH_ITERATION]
-    #[arg(long, value_name = "N", env = "PH_ITERATION", hide_env = true)]
-    pub(super) iteration: Option<u32>,
+    #[arg(long, value_name = "N")]
+    iteration: Option<u32>,
+}
+
+impl IterationArgs {
+    pub(super) fn meant(&self) -> Result<Option<u32>> {
+        worklist::iteration(self.iteration)
+    }
 }
 
 fn status(which: &[TaskStatus]) -> impl TypedValueParser<Value = TaskStatus> {
@@ -108,7 +114,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
 
 fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let task = worklist::new_task(context, args.text, args.status, args.when.iteration)?;
+    let task = worklist::new_task(context, args.text, args.status, args.when.meant()?)?;
     let mut journal = context.journal()?;
     let task = worklist::add_task(context, &mut journal, agent, task)?;
     if context.json {
@@ -173,7 +179,7 @@ fn set_status(context: &mut Context, args: &StatusArgs) -> Result<Code> {
         return Err(Error::NoTask(args.id.clone()).into());
     };
     let StatusArgs { id, status, when } = args;
-    let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.iteration)?;
+    let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.meant()?)?;
     if context.json {
         let task = wire::Task::new(&task);
         context.out.json(&Changed { task, changed })?;

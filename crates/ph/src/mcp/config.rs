@@ -12,9 +12,11 @@ const PASSED_ON: [&str; 4] = ["PH_AGENT", "PH_HOME", "PH_SOCKET", "PH_ITERATION"
 /// The agents whose settings are known.
 const HARNESSES: [&str; 4] = ["claude", "codex", "opencode", "gemini"];
 
-/// What was said about where the mail is and whose it is.
-#[derive(Debug, Default)]
+/// How the server is to be called: where the mail is, and whose it is, where that was said.
+#[derive(Debug)]
 pub(crate) struct Surroundings<'a> {
+    /// How this program is called there.
+    pub(crate) program: &'a str,
     pub(crate) home: Option<&'a Path>,
     pub(crate) agent: Option<&'a AgentName>,
 }
@@ -88,7 +90,7 @@ impl Surroundings<'_> {
     }
 
     fn server(&self, mut server: Value, words: &[String], env: &str) -> Value {
-        server["command"] = json!("ph");
+        server["command"] = json!(self.program);
         server["args"] = json!(words);
         if let Some(agent) = self.agent {
             server[env] = json!({"PH_AGENT": agent.as_str()});
@@ -97,7 +99,7 @@ impl Surroundings<'_> {
     }
 
     fn opencode(&self, words: &[String]) -> Value {
-        let command: Vec<_> = std::iter::once("ph".to_owned())
+        let command: Vec<_> = std::iter::once(self.program.to_owned())
             .chain(words.iter().cloned())
             .collect();
         let mut server = json!({"type": "local", "command": command, "enabled": true});
@@ -110,7 +112,7 @@ impl Surroundings<'_> {
     fn codex(&self, words: &[String]) -> String {
         let mut server = toml::Table::new();
         let list = |words: &[String]| words.iter().cloned().map(toml::Value::String).collect();
-        server.insert("command".to_owned(), "ph".into());
+        server.insert("command".to_owned(), self.program.into());
         server.insert("args".to_owned(), toml::Value::Array(list(words)));
         let passed = PASSED_ON.map(str::to_owned);
         // What is said here is not passed on as well.

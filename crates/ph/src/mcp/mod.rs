@@ -16,6 +16,7 @@ mod work;
 use crate::context::{Context, Said};
 use crate::output::{Sink, note};
 use crate::report::{Code, Report, Result};
+use crate::worklist;
 use posthaste_core::{AgentName, text};
 use std::io::IsTerminal;
 use tool::{Given, Tool};
@@ -32,7 +33,7 @@ pub(crate) fn serve(said: &Said) -> Result<Code> {
     };
     // What is wrong with the surroundings is better known now than at the first call.
     Context::new(&said)?.me()?;
-    iteration()?;
+    worklist::iteration(None)?;
     if std::io::stdin().is_terminal() {
         note(
             "this speaks MCP on its standard streams; 'ph mcp config HARNESS' says how an agent is told of it",
@@ -67,8 +68,8 @@ impl From<&str> for Reply {
 
 /// An error in the words of the tools.
 fn told(report: &Report) -> String {
-    let message = report.message();
-    match report.advice() {
+    let message = text::visible(report.message());
+    match report.advice().map(text::visible) {
         Some(hint) => format!("ERROR: {message}\nhint: {hint}"),
         None => format!("ERROR: {message}"),
     }
@@ -117,16 +118,4 @@ fn expect_own(said: &Said, given: &Given) -> Result<AgentName> {
     .hint(format!(
         "leave session_name out, or say {me}; send_message writes to others"
     )))
-}
-
-/// The loop's iteration that this agent runs in, where there is one.
-fn iteration() -> Result<Option<u32>> {
-    let Some(said) = std::env::var_os("PH_ITERATION").filter(|said| !said.is_empty()) else {
-        return Ok(None);
-    };
-    let number = said.to_str().and_then(|said| said.parse().ok());
-    number.map(Some).ok_or_else(|| {
-        Report::usage("PH_ITERATION is not a number")
-            .hint("leave it as the loop has set it, or unset it")
-    })
 }

@@ -29,8 +29,9 @@ use tokio::sync::{Semaphore, watch};
 /// How long a line may be. A longer one is dropped, because nobody knows whose call it is; a body
 /// has at least half of it, however it is escaped.
 const LINE: usize = 64 << 20;
-/// How many calls are carried out at once; who has more hears that it is too much.
-const AT_ONCE: usize = 16;
+/// How many calls may be under way, most of them in line for a thread; who has more hears that it
+/// is too much.
+const AT_ONCE: usize = 256;
 /// How many may wait for mail at once: each has a watcher.
 const WAITING: usize = 8;
 

@@ -1,7 +1,7 @@
 //! The tools about tasks, notes and completion: the same way to the journal as the verbs'.
 
+use super::Reply;
 use super::tool::Given;
-use super::{Reply, iteration};
 use crate::context::{Context, Said};
 use crate::letterbox;
 use crate::report::{Report, Result};
@@ -22,7 +22,7 @@ pub(super) fn add_task(said: &Said, given: &Given) -> Result<Reply> {
         &context,
         given.must("content").to_owned(),
         status,
-        iteration()?,
+        worklist::iteration(None)?,
     )?;
     let mut journal = context.journal()?;
     let task = worklist::add_task(&context, &mut journal, me, task)?;
@@ -41,7 +41,13 @@ pub(super) fn set_status(said: &Said, given: &Given) -> Result<Reply> {
     let Some(mut journal) = context.reader()? else {
         return Err(Error::NoTask(id).into());
     };
-    worklist::set_status(&context, &mut journal, &id, status, iteration()?)?;
+    worklist::set_status(
+        &context,
+        &mut journal,
+        &id,
+        status,
+        worklist::iteration(None)?,
+    )?;
     letterbox::leave(journal);
     Ok(format!("Task {} marked as {status}", text::one_line(said, 80)).into())
 }
@@ -75,7 +81,7 @@ pub(super) fn add_note(said: &Said, given: &Given) -> Result<Reply> {
         &context,
         kind,
         given.must("content").to_owned(),
-        iteration()?,
+        worklist::iteration(None)?,
     )?;
     let mut journal = context.journal()?;
     let note = worklist::add_note(&context, &mut journal, me, note)?;
@@ -109,7 +115,7 @@ pub(super) fn complete(said: &Said) -> Result<Reply> {
     let context = Context::new(said)?;
     let (me, _) = context.me()?;
     let mut journal = context.journal()?;
-    worklist::complete(&context, &mut journal, &me, iteration()?)?;
+    worklist::complete(&context, &mut journal, &me, worklist::iteration(None)?)?;
     let open = journal.task_counts(&me)?.open();
     letterbox::leave(journal);
     let still = match open {

@@ -1,30 +1,17 @@
 //! How it ends: with its input, or by a signal; at once, with nothing left.
 
 use crate::client::Mcp;
-use crate::common::Ph;
+use crate::common::{Ph, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use std::time::{Duration, Instant};
 
-/// Far less than what the SDK would give a call that is under way.
-const AT_ONCE: Duration = Duration::from_secs(4);
-
-fn ends_at_once(mut mcp: Mcp, how: impl FnOnce(&mut Mcp)) -> Option<i32> {
-    let began = Instant::now();
-    how(&mut mcp);
-    let code = mcp.child.wait().expect("it can be waited for").code();
-    let took = began.elapsed();
-    assert!(took < AT_ONCE, "it took {took:?}");
-    code
-}
-
-/// A server that waits for mail, for long.
-fn waiting(ph: &Ph) -> Mcp {
+/// A server that waits for mail, for longer than any test, and the number of that call.
+fn waiting(ph: &Ph) -> (Mcp, u64) {
     let mut mcp = Mcp::of(ph);
-    mcp.begin_tool("wait_for_message", &json!({"timeout_seconds": 600}));
+    let wait = mcp.begin_tool("wait_for_message", &json!({"timeout_seconds": 3_600}));
     // Answered after the other was begun.
     mcp.ok("task_list", &json!({}));
-    mcp
+    (mcp, wait)
 }
 
 #[test]
@@ -33,8 +20,12 @@ fn it_ends_with_its_input() {
     let done = ph.call(&["mcp"]).stdin("").run();
     assert_eq!((done.code, done.out().as_str()), (0, ""));
     assert!(!ph.home().exists());
-    assert_eq!(ends_at_once(Mcp::of(&ph), Mcp::hang_up), Some(0));
-    assert_eq!(ends_at_once(waiting(&ph), Mcp::hang_up), Some(0));
+    assert_eq!(Mcp::of(&ph).end(), Some(0));
+    let (mut mcp, wait) = waiting(&ph);
+    mcp.hang_up();
+    // Let go at once, not when its time is up.
+    mcp.answer(wait).fails("the client is gone");
+    assert_eq!(mcp.end(), Some(0));
 }
 
 #[test]
@@ -49,7 +40,7 @@ fn half_a_line_is_none() {
     for length in [1, call.len() / 2, call.len()] {
         let mut mcp = Mcp::of(&ph);
         mcp.write(&call.as_bytes()[..length]);
-        assert_eq!(ends_at_once(mcp, Mcp::hang_up), Some(0));
+        assert_eq!(mcp.end(), Some(0));
     }
     assert_eq!(ph.facts(), facts);
 }
@@ -73,10 +64,9 @@ fn what_was_asked_before_the_end_is_done_and_answered() {
 fn a_signal_ends_it() {
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let ph = Ph::new();
-        let code = ends_at_once(waiting(&ph), |mcp| {
-            let pid = Pid::from_child(&mcp.child);
-            kill_process(pid, signal).unwrap();
-        });
-        assert_eq!(code, Some(0), "{signal:?}");
+        let (mut mcp, _) = waiting(&ph);
+        kill_process(Pid::from_child(&mcp.child), signal).unwrap();
+        let ended = wait_for("its end", || mcp.child.try_wait().unwrap());
+        assert_eq!(ended.code(), Some(0), "{signal:?}");
     }
 }

@@ -67,6 +67,19 @@ fn a_wait_is_for_what_was_asked_for() {
 }
 
 #[test]
+fn many_calls_at_once_are_all_answered() {
+    let ph = Ph::new();
+    let mut mcp = Mcp::of(&ph);
+    let calls: Vec<_> = (0..60)
+        .map(|n| mcp.begin_tool("task_add", &json!({"content": format!("t{n}")})))
+        .collect();
+    for call in calls {
+        assert!(mcp.answer(call).ok().ends_with("added as remaining"));
+    }
+    assert_eq!(ph.run("task ls --agent coder").ok().lines().count(), 60);
+}
+
+#[test]
 fn waits_are_bounded_and_can_be_called_off() {
     let ph = Ph::new();
     let mut mcp = Mcp::of(&ph);
