@@ -9,6 +9,7 @@ use crate::message::{Envelope, Message};
 use crate::name::AgentName;
 use crate::receipt::{Receipt, Step};
 use crate::session::{Ended, Started};
+use crate::work::{Deed, DeedKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -49,6 +50,8 @@ pub enum Event {
     Started(Started),
     /// A session of the agent ended.
     Ended(Ended),
+    /// Something happened to the agent's tasks or notes, or it is done.
+    Work(Deed),
 }
 
 /// The data of every fact about a message that is there.
@@ -106,6 +109,7 @@ impl Event {
             Self::Progress(progress) => progress.step.as_str(),
             Self::Started(_) => STARTED_KIND,
             Self::Ended(_) => ENDED_KIND,
+            Self::Work(deed) => deed.kind(),
         }
     }
 
@@ -115,6 +119,7 @@ impl Event {
             Self::Progress(progress) => serde_json::to_string(progress),
             Self::Started(started) => serde_json::to_string(started),
             Self::Ended(ended) => serde_json::to_string(ended),
+            Self::Work(deed) => deed.data(),
         };
         json.expect("strings, numbers and times always have a JSON form")
     }
@@ -130,7 +135,7 @@ impl Fact {
                 created_at: self.at,
                 envelope: envelope.clone(),
             }),
-            Event::Progress(_) | Event::Started(_) | Event::Ended(_) => None,
+            Event::Progress(_) | Event::Started(_) | Event::Ended(_) | Event::Work(_) => None,
         }
     }
 
@@ -154,7 +159,7 @@ impl Fact {
                 reason: progress.reason.clone(),
                 ..blank
             }),
-            Event::Started(_) | Event::Ended(_) => None,
+            Event::Started(_) | Event::Ended(_) | Event::Work(_) => None,
         }
     }
 }
@@ -165,6 +170,7 @@ enum Kind {
     Step(Step),
     Started,
     Ended,
+    Work(DeedKind),
 }
 
 impl Kind {
@@ -173,7 +179,9 @@ impl Kind {
             MESSAGE_KIND => Some(Self::Message),
             STARTED_KIND => Some(Self::Started),
             ENDED_KIND => Some(Self::Ended),
-            step => Step::from_kind(step).map(Self::Step),
+            other => Step::from_kind(other)
+                .map(Self::Step)
+                .or_else(|| DeedKind::parse(other).map(Self::Work)),
         }
     }
 }
@@ -198,6 +206,10 @@ impl Record {
             }),
             Kind::Started => Event::Started(self.data("session start")?),
             Kind::Ended => Event::Ended(self.data("session end")?),
+            Kind::Work(kind) => {
+                let deed = kind.read(&self.data);
+                Event::Work(deed.map_err(|e| malformed(kind.what(), &e))?)
+            }
         };
         Ok(Fact {
             id,
@@ -277,6 +289,9 @@ mod tests {
         for how in [Ending::Exit(1), Ending::Signal(9), Ending::Crashed, how] {
             check(Event::Ended(Ended { run, how }));
         }
+        for deed in crate::work::tests::every_deed() {
+            check(Event::Work(deed));
+        }
     }
 
     #[test]
@@ -304,6 +319,16 @@ mod tests {
         check(|r| r.kind = "read".into(), "malformed step");
         check(|r| r.kind = STARTED_KIND.into(), "malformed session start");
         check(|r| r.kind = ENDED_KIND.into(), "malformed session end");
+        check(|r| r.kind = "task".into(), "malformed task:");
+        check(|r| r.kind = "task_status".into(), "malformed task status");
+        check(|r| r.kind = "note".into(), "malformed note");
+        check(
+            |r| {
+                r.kind = "session_complete".into();
+                r.data = "{}".into();
+            },
+            "malformed completion",
+        );
     }
 
     #[test]

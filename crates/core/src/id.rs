@@ -1,7 +1,7 @@
-//! Message ids and their prefixes.
+//! Ids of messages, tasks and notes, and their prefixes.
 //!
-//! Ids are random, so their first eight digits tell messages apart and no clock step matters.
-//! A prefix is only ever a question; which message it means is answered by whoever has them all,
+//! Ids are random, so their first eight digits tell things apart and no clock step matters.
+//! A prefix is only ever a question; which one it means is answered by whoever has them all,
 //! and one that fits two is an error, never a guess.
 
 use serde::{Deserialize, Serialize};
@@ -9,37 +9,65 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct MessageId(pub Uuid);
+/// An id of one kind of thing; each kind has a type of its own, so that none stands for another.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub Uuid);
 
-impl MessageId {
-    /// The first eight digits: how a message is named to people and agents.
-    pub fn id8(self) -> String {
-        let mut text = self.0.simple().to_string();
-        text.truncate(8);
-        text
-    }
+        impl $name {
+            /// The first eight digits: how it is named to people and agents.
+            pub fn id8(self) -> String {
+                let mut text = self.0.simple().to_string();
+                text.truncate(8);
+                text
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0.hyphenated(), f)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                Uuid::parse_str(text).map(Self)
+            }
+        }
+
+        impl From<$name> for Uuid {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl From<$name> for IdPrefix {
+            fn from(id: $name) -> Self {
+                Self(id.to_string())
+            }
+        }
+    };
 }
 
-impl fmt::Display for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0.hyphenated(), f)
-    }
-}
-
-impl fmt::Debug for MessageId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "MessageId({self})")
-    }
-}
-
-impl FromStr for MessageId {
-    type Err = uuid::Error;
-    fn from_str(text: &str) -> Result<Self, uuid::Error> {
-        Uuid::parse_str(text).map(Self)
-    }
-}
+id!(MessageId);
+id!(
+    /// A task on an agent's list.
+    TaskId
+);
+id!(
+    /// Something that an agent noted down.
+    NoteId
+);
 
 /// The beginning of an id, in the spelling of a full one: lower case, hyphens in place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -48,11 +76,11 @@ pub struct IdPrefix(String);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PrefixError {
-    #[error("a message id cannot be empty")]
+    #[error("an id cannot be empty")]
     Empty,
-    #[error("a message id is made of 0-9, a-f and '-'")]
+    #[error("an id is made of 0-9, a-f and '-'")]
     NotHex,
-    #[error("a message id has 32 digits; this has more")]
+    #[error("an id has 32 digits; this has more")]
     TooLong,
 }
 
@@ -89,8 +117,8 @@ impl IdPrefix {
         &self.0
     }
 
-    pub fn fits(&self, id: MessageId) -> bool {
-        id.to_string().starts_with(&self.0)
+    pub fn fits(&self, id: impl Into<Uuid>) -> bool {
+        id.into().hyphenated().to_string().starts_with(&self.0)
     }
 
     /// The first string, in byte order, that is past every id with this prefix.
@@ -103,12 +131,6 @@ impl IdPrefix {
 impl fmt::Display for IdPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
-    }
-}
-
-impl From<MessageId> for IdPrefix {
-    fn from(id: MessageId) -> Self {
-        Self(id.to_string())
     }
 }
 

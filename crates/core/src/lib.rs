@@ -44,12 +44,13 @@ pub mod storm;
 pub mod text;
 pub mod turn;
 pub mod why;
+pub mod work;
 
 pub use jiff::Timestamp;
 
 pub use activity::{Activity, Judgement};
 pub use fact::{Event, Fact, Odd, Progress, Record};
-pub use id::{IdPrefix, MessageId, PrefixError};
+pub use id::{IdPrefix, MessageId, NoteId, PrefixError, TaskId};
 pub use mail::{Letter, Mail};
 pub use message::{Body, Envelope, Evidence, Message};
 pub use moment::Moment;
@@ -59,3 +60,4 @@ pub use priority::Priority;
 pub use receipt::{End, Order, Proven, Receipt, ReceiptState, Refusal, Standing, Step};
 pub use session::{Ended, Ending, Run, Sessions, Started};
 pub use storm::Limits;
+pub use work::{Note, NoteType, Task, TaskStatus, Work, WorkRefusal};

@@ -116,8 +116,8 @@ impl Mail {
                     .or_default()
                     .push(fact.clone()),
             },
-            // No mail: see [`crate::session::Sessions`].
-            Event::Started(_) | Event::Ended(_) => {}
+            // No mail: see [`crate::session::Sessions`] and [`crate::work::Work`].
+            Event::Started(_) | Event::Ended(_) | Event::Work(_) => {}
         }
     }
 

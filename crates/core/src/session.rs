@@ -103,7 +103,7 @@ impl Run {
                 started: started.clone(),
                 end: None,
             }),
-            Event::Message(_) | Event::Progress(_) | Event::Ended(_) => None,
+            Event::Message(_) | Event::Progress(_) | Event::Ended(_) | Event::Work(_) => None,
         }
     }
 
@@ -116,7 +116,7 @@ impl Run {
             Event::Ended(ended) if ended.run == self.started.run && self.end.is_none() => {
                 self.end = Some((fact.at, ended.how.clone()));
             }
-            Event::Ended(_) | Event::Message(_) | Event::Progress(_) => {}
+            Event::Ended(_) | Event::Message(_) | Event::Progress(_) | Event::Work(_) => {}
             Event::Started(_) => {
                 if let Some(next) = Self::begun_by(fact) {
                     *self = next;

@@ -3,7 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::receipt::End;
 use posthaste_core::{
-    AgentName, IdPrefix, Letter, Mail, MessageId, Record, Sessions, owed, promotion,
+    AgentName, IdPrefix, Letter, Mail, MessageId, NoteType, Record, Sessions, TaskStatus, Work,
+    owed, promotion,
 };
 use posthaste_store::{Error, Journal, Listing, Pending};
 use std::collections::BTreeSet;
@@ -90,6 +91,7 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
         let run = journal.session(agent).expect(read);
         assert_eq!(run.as_ref(), sessions.get(agent));
     }
+    assert_work_agrees(journal, &Work::replay(&records));
     let odd = journal.examine().expect(read);
     assert_eq!(odd.odd_count, mail.odd().len() as u64);
     let first: Vec<u64> = odd.odd.iter().map(|(seq, _)| *seq).collect();
@@ -101,6 +103,53 @@ fn sample<T>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let all: Vec<T> = all.into_iter().collect();
     let every = all.len().div_ceil(20).max(1);
     all.into_iter().step_by(every).collect()
+}
+
+/// The views agree with the model on every task, note and completion.
+fn assert_work_agrees(journal: &mut Journal, work: &Work) {
+    let read = "an intact journal can be read";
+    let tasks: Vec<_> = work.tasks().cloned().collect();
+    let notes: Vec<_> = work.notes().cloned().collect();
+    let owners = tasks.iter().map(|task| &task.agent);
+    let owners = owners.chain(notes.iter().map(|note| &note.agent));
+    let mut agents: BTreeSet<_> = owners.cloned().collect();
+    agents.insert(AgentName::human());
+    for agent in &agents {
+        let own: Vec<_> = tasks.iter().filter(|task| task.agent == *agent).collect();
+        let all = journal.tasks(agent, &TaskStatus::ALL).expect(read);
+        assert_eq!(all.iter().collect::<Vec<_>>(), own);
+        let counts = journal.task_counts(agent).expect(read);
+        for status in TaskStatus::ALL {
+            let so = own.iter().copied().filter(|task| task.status == status);
+            let so: Vec<_> = so.collect();
+            let there = journal.tasks(agent, &[status]).expect(read);
+            assert_eq!(there.iter().collect::<Vec<_>>(), so);
+            assert_eq!(counts.of(status), so.len() as u64, "{agent} {status}");
+        }
+        let own: Vec<_> = notes.iter().filter(|note| note.agent == *agent).collect();
+        let all = journal.notes(agent, &NoteType::ALL).expect(read);
+        assert_eq!(all.iter().collect::<Vec<_>>(), own);
+        for kind in NoteType::ALL {
+            let count = own.iter().filter(|note| note.kind == kind).count();
+            assert_eq!(journal.notes(agent, &[kind]).expect(read).len(), count);
+        }
+        let completion = journal.completion(agent).expect(read);
+        assert_eq!(completion.as_ref(), work.completion(agent));
+    }
+    for task in sample(&tasks) {
+        for count in [1, 8, 36] {
+            let prefix = IdPrefix::parse(&task.id.to_string()[..count]).expect("a prefix");
+            let fits: Vec<_> = tasks.iter().filter(|other| prefix.fits(other.id)).collect();
+            match journal.task(&prefix) {
+                Ok(there) => assert_eq!(vec![&there], fits),
+                Err(Error::AmbiguousTask { fits: named, .. }) => {
+                    assert!(fits.len() > 1);
+                    assert!(named.iter().all(|id| prefix.fits(*id)));
+                }
+                Err(other) => panic!("{prefix}: {other}"),
+            }
+        }
+    }
 }
 
 fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, now: Timestamp) {

@@ -1,7 +1,7 @@
 //! What every verb starts from: the home, the settings, who is asking, and where to write.
 
 use crate::config::{Config, Layers};
-use crate::output::{Output, note};
+use crate::output::{Output, Sink, note};
 use crate::report::{Report, Result};
 use crate::session::place;
 use crate::times;
@@ -39,6 +39,7 @@ pub(crate) struct Said {
     pub(crate) home: Option<PathBuf>,
     pub(crate) json: bool,
     pub(crate) color: Option<String>,
+    pub(crate) sink: Sink,
 }
 
 pub(crate) struct Context {
@@ -86,7 +87,10 @@ impl Context {
                 (layers, config, Some(trouble))
             }
         };
-        let out = Output::new(config.color);
+        let out = match said.sink {
+            Sink::Stdout => Output::new(config.color),
+            Sink::Memory => Output::in_memory(),
+        };
         Ok(Self {
             home,
             home_source,

@@ -10,11 +10,13 @@ mod config;
 mod context;
 mod harness;
 mod letterbox;
+mod mcp;
 mod output;
 mod provider;
 mod report;
 mod session;
 mod times;
+mod worklist;
 
 use clap::CommandFactory;
 use std::process::ExitCode;

@@ -9,8 +9,22 @@ use posthaste_core::text;
 use serde::Serialize;
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
+/// Where the output of a verb goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Sink {
+    #[default]
+    Stdout,
+    /// Kept, for a caller that is part of this process; see [`Output::kept`].
+    Memory,
+}
+
+enum Writer {
+    Stdout(BufWriter<StdoutLock<'static>>),
+    Memory(Vec<u8>),
+}
+
 pub(crate) struct Output {
-    stdout: BufWriter<StdoutLock<'static>>,
+    writer: Writer,
     is_terminal: bool,
     is_coloured: bool,
 }
@@ -27,7 +41,24 @@ impl Output {
             is_terminal: stdout.is_terminal(),
             // Where nothing was decided, this is the judgement of NO_COLOR and the like.
             is_coloured: AutoStream::choice(&stdout) != ColorChoice::Never,
-            stdout: BufWriter::new(stdout.lock()),
+            writer: Writer::Stdout(BufWriter::new(stdout.lock())),
+        }
+    }
+
+    /// For a caller in this process: no terminal, no colour, and standard output is left alone.
+    pub(crate) fn in_memory() -> Self {
+        Self {
+            writer: Writer::Memory(Vec::new()),
+            is_terminal: false,
+            is_coloured: false,
+        }
+    }
+
+    /// What was written to memory.
+    pub(crate) fn kept(self) -> Vec<u8> {
+        match self.writer {
+            Writer::Memory(bytes) => bytes,
+            Writer::Stdout(_) => Vec::new(),
         }
     }
 
@@ -38,9 +69,9 @@ impl Output {
     /// Writes our own text, coloured where colour is wanted.
     pub(crate) fn text(&mut self, styled: impl std::fmt::Display) -> Result<()> {
         let written = if self.is_coloured {
-            write!(self.stdout, "{styled}")
+            write!(self.writer(), "{styled}")
         } else {
-            write!(self.stdout, "{}", strip_str(&styled.to_string()))
+            write!(self.writer(), "{}", strip_str(&styled.to_string()))
         };
         written.map_err(broken)
     }
@@ -52,7 +83,7 @@ impl Output {
 
     /// Writes bytes past all colouring, for what must come out to the byte.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        self.stdout.write_all(bytes).map_err(broken)
+        self.writer().write_all(bytes).map_err(broken)
     }
 
     /// One JSON value: on one line for programs, spread out for a person.
@@ -78,11 +109,14 @@ impl Output {
     }
 
     pub(crate) fn flush(&mut self) -> Result<()> {
-        self.stdout.flush().map_err(broken)
+        self.writer().flush().map_err(broken)
     }
 
     pub(crate) fn writer(&mut self) -> &mut dyn Write {
-        &mut self.stdout
+        match &mut self.writer {
+            Writer::Stdout(stdout) => stdout,
+            Writer::Memory(bytes) => bytes,
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! How a command ends: an exit code that scripts can rely on and, where it failed, what failed
 //! and what to do about it.
 
+use posthaste_core::WorkRefusal;
 use posthaste_store::{Denied, Error, Hint};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -23,7 +24,7 @@ pub(crate) const EXIT_CODES: &str = "\
 0  ok
 1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
 2  usage: the command line, a setting, or a file named on it is not right
-3  not found: no such message, session or harness, or a prefix that fits more than one
+3  not found: no such message, task, session or harness, or a prefix that fits more than one
 4  refused: the rules do not allow it
 5  storage: the home, or the script that keeps the mail, could not be read or written
 
@@ -144,7 +145,10 @@ impl From<Error> for Report {
             Error::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
                 return Self::reader_gone();
             }
-            Error::NotFound(_) | Error::Ambiguous { .. } => Code::NotFound,
+            Error::NotFound(_)
+            | Error::Ambiguous { .. }
+            | Error::NoTask(_)
+            | Error::AmbiguousTask { .. } => Code::NotFound,
             Error::BadImport { .. } => Code::Usage,
             Error::Io { .. }
             | Error::Full(_)
@@ -174,6 +178,8 @@ impl From<Denied> for Report {
     fn from(denied: Denied) -> Self {
         match denied {
             Denied::NotFound(id) => Error::NotFound(id.into()).into(),
+            Denied::NoTask(id) => Error::NoTask(id.into()).into(),
+            Denied::Work(refusal) => work_refused(&refusal),
             Denied::Refused { id, refusal } => {
                 let hint = match &refusal {
                     posthaste_core::Refusal::ToSelf(_) => {
@@ -205,5 +211,26 @@ impl From<Denied> for Report {
                 }
             }
         }
+    }
+}
+
+fn work_refused(refusal: &WorkRefusal) -> Report {
+    let (code, hint) = match refusal {
+        WorkRefusal::Blank { .. } => (Code::Usage, None),
+        WorkRefusal::TooLong { .. } => (
+            Code::Usage,
+            Some("put the text into a file, or send it as a message, and name that"),
+        ),
+        WorkRefusal::CannotBegin(_) => (Code::Usage, Some("'ph task status' changes it later")),
+        WorkRefusal::NotTheirs { owner, .. } => {
+            let hint = format!("write to {owner} about it with 'ph send'");
+            return Report::refused(refusal).hint(hint);
+        }
+        WorkRefusal::NotTheirSession { .. } => (Code::Refused, None),
+    };
+    Report {
+        code,
+        message: refusal.to_string(),
+        hint: hint.map(str::to_owned),
     }
 }

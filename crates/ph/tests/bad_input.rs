@@ -108,14 +108,10 @@ fn ids() {
                 3,
                 "hint: 'ph inbox --all' lists ids",
             ),
-            (&[verb, ""], 2, "a message id cannot be empty"),
-            (
-                &[verb, "xyz"],
-                2,
-                "a message id is made of 0-9, a-f and '-'",
-            ),
-            (&[verb, "../../etc"], 2, "a message id is made of"),
-            (&[verb, &"a".repeat(33)], 2, "a message id has 32 digits"),
+            (&[verb, ""], 2, "an id cannot be empty"),
+            (&[verb, "xyz"], 2, "an id is made of 0-9, a-f and '-'"),
+            (&[verb, "../../etc"], 2, "an id is made of"),
+            (&[verb, &"a".repeat(33)], 2, "an id has 32 digits"),
             (&[verb], 2, "required arguments were not provided"),
         ]);
     }
@@ -129,7 +125,7 @@ fn ids() {
         (
             &["send", "bob", "hi", "--reply-to", "zz"],
             2,
-            "a message id is made of",
+            "an id is made of",
         ),
     ]);
 }

@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 39] = [
+const VERBS: [&str; 42] = [
     "run",
     "attach",
     "ls",
@@ -34,11 +34,14 @@ const VERBS: [&str; 39] = [
     "check",
     "cancel",
     "why",
+    "task",
+    "note",
     "log",
     "export",
     "import",
     "harness",
     "provider",
+    "mcp",
     "config",
     "doctor",
     "demo",
@@ -88,6 +91,12 @@ fn every_verb_s_help_shows_an_example() {
         let help = ph.run(&format!("harness {verb} --help")).ok();
         insta::assert_snapshot!(format!("ph-harness-{verb}"), help);
     }
+    insta::assert_snapshot!("ph-mcp-config", ph.run("mcp config --help").ok());
+    for verb in ["task add", "task ls", "task status", "note add", "note ls"] {
+        let help = ph.run(&format!("{verb} --help")).ok();
+        assert!(help.contains(&format!("  ph {verb}")), "{help}");
+        insta::assert_snapshot!(format!("ph-{}", verb.replace(' ', "-")), help);
+    }
     insta::assert_snapshot!("ph-provider-test", ph.run("provider test --help").ok());
     assert!(!ph.home().exists());
 }
@@ -98,7 +107,7 @@ fn exit_codes_are_written_down() {
     0  ok
     1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
     2  usage: the command line, a setting, or a file named on it is not right
-    3  not found: no such message, session or harness, or a prefix that fits more than one
+    3  not found: no such message, task, session or harness, or a prefix that fits more than one
     4  refused: the rules do not allow it
     5  storage: the home, or the script that keeps the mail, could not be read or written
 
@@ -245,7 +254,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 40 pages written to [dir]/pages\n"
+        "note: 43 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

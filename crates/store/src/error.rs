@@ -1,6 +1,6 @@
 //! What can go wrong with storage, in words that a person can act on.
 
-use posthaste_core::{IdPrefix, MessageId};
+use posthaste_core::{IdPrefix, MessageId, TaskId};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,6 +43,10 @@ pub enum Error {
         prefix: IdPrefix,
         fits: Vec<MessageId>,
     },
+    #[error("no task {0}")]
+    NoTask(IdPrefix),
+    #[error("{prefix} fits more than one task: {}", list(.fits))]
+    AmbiguousTask { prefix: IdPrefix, fits: Vec<TaskId> },
     #[error("the body of message {} is not what was stored: {why} ({})", id.id8(), path.display())]
     BodyLost {
         id: MessageId,
@@ -99,7 +103,8 @@ impl Hint for Error {
             }
             Self::Overloaded => "nothing was stored; send again in a moment".to_owned(),
             Self::NotFound(_) => "'ph inbox --all' lists ids; 'ph search' finds text".to_owned(),
-            Self::Ambiguous { .. } => "give more digits".to_owned(),
+            Self::NoTask(_) => "'ph task ls' lists ids".to_owned(),
+            Self::Ambiguous { .. } | Self::AmbiguousTask { .. } => "give more digits".to_owned(),
             Self::Shared(inner) => return inner.hint(),
             Self::Uncertain(_) => {
                 "look for it before you send it again ('ph log' has it if it was stored)".to_owned()
@@ -124,7 +129,7 @@ fn wait(waited: Option<Duration>, holder: &str) -> String {
     }
 }
 
-fn list(ids: &[MessageId]) -> String {
+fn list(ids: &[impl ToString]) -> String {
     ids.iter()
         .map(ToString::to_string)
         .collect::<Vec<_>>()

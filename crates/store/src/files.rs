@@ -272,7 +272,11 @@ pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
             | Job::Fail { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
-            | Job::Ended { .. },
+            | Job::Ended { .. }
+            | Job::AddTask { .. }
+            | Job::MoveTask { .. }
+            | Job::AddNote { .. }
+            | Job::Complete { .. },
             _,
         ) => {}
     }

@@ -2,9 +2,12 @@
 
 use jiff::Timestamp;
 use posthaste_core::offer::Kept;
+use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    AgentName, Draft, Ended, Letter, Message, MessageId, Order, Refusal, Run, Started,
+    AgentName, Draft, Ended, Letter, Message, MessageId, Note, Order, Refusal, Run, Started, Task,
+    TaskId, TaskStatus, WorkRefusal,
 };
+use uuid::Uuid;
 
 #[derive(Debug, Clone)]
 pub enum Job {
@@ -86,6 +89,33 @@ pub enum Job {
         agent: AgentName,
         ended: Ended,
     },
+    /// Put a task on an agent's list.
+    AddTask {
+        now: Timestamp,
+        agent: AgentName,
+        task: NewTask,
+    },
+    /// Give a task another status.
+    MoveTask {
+        now: Timestamp,
+        who: AgentName,
+        task: TaskId,
+        status: TaskStatus,
+        iteration: Option<u32>,
+    },
+    /// Note something down for an agent.
+    AddNote {
+        now: Timestamp,
+        agent: AgentName,
+        note: NewNote,
+    },
+    /// Record that an agent says it is done.
+    Complete {
+        now: Timestamp,
+        who: AgentName,
+        agent: AgentName,
+        iteration: Option<u32>,
+    },
 }
 
 /// Which offers were cut off.
@@ -118,7 +148,11 @@ impl Job {
             | Self::Fail { .. }
             | Self::Expire { .. }
             | Self::Started { .. }
-            | Self::Ended { .. } => Durability::Synced,
+            | Self::Ended { .. }
+            | Self::AddTask { .. }
+            | Self::MoveTask { .. }
+            | Self::AddNote { .. }
+            | Self::Complete { .. } => Durability::Synced,
         }
     }
 
@@ -150,6 +184,17 @@ pub enum Done {
     Ended {
         agent: AgentName,
         is_new: bool,
+    },
+    /// A task as it stands now; unchanged where it stood so already.
+    Task {
+        task: Task,
+        is_changed: bool,
+    },
+    Note(Note),
+    /// An agent is done, in the run that is its latest.
+    Completed {
+        agent: AgentName,
+        run: Option<Uuid>,
     },
 }
 
@@ -209,6 +254,10 @@ pub enum Denied {
     },
     #[error("no message {0}")]
     NotFound(MessageId),
+    #[error("no task {0}")]
+    NoTask(TaskId),
+    #[error("{0}")]
+    Work(WorkRefusal),
 }
 
 impl Done {
@@ -232,6 +281,9 @@ impl Done {
             Self::Expired(Expired { agent, ids, .. }) => touched(agent, !ids.is_empty()),
             Self::Started { agent, .. } => touched(agent, true),
             Self::Ended { agent, is_new } => touched(agent, *is_new),
+            Self::Task { task, is_changed } => touched(&task.agent, *is_changed),
+            Self::Note(note) => touched(&note.agent, true),
+            Self::Completed { agent, .. } => touched(agent, true),
         }
     }
 }

@@ -30,6 +30,7 @@ mod sessions;
 mod views;
 mod wal;
 mod work;
+mod worklist;
 
 pub use error::{Error, Hint};
 pub use group::{Unsettled, Writer, WriterThread};

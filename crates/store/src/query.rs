@@ -11,9 +11,9 @@ use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Priority, Rec
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 /// How many rows one read transaction may take.
-const PAGE: u32 = 1_000;
-/// How many messages an ambiguous prefix names.
-const NAMED: u32 = 8;
+pub(crate) const PAGE: u32 = 1_000;
+/// How many messages or tasks an ambiguous prefix names.
+pub(crate) const NAMED: u32 = 8;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Count {

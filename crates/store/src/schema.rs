@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 /// The version of the views that this binary keeps. A change to what [`crate::views`] derives,
 /// or to the shape it derives it in, is a new version: the old tables are left to old binaries.
-pub(crate) const VIEWS: u32 = 3;
+pub(crate) const VIEWS: u32 = 4;
 
 const FACTS: &str = "
 CREATE TABLE IF NOT EXISTS facts(
@@ -73,16 +73,30 @@ CREATE TABLE IF NOT EXISTS v#_agents(name TEXT PRIMARY KEY, total INTEGER NOT NU
 CREATE TABLE IF NOT EXISTS v#_given(name TEXT PRIMARY KEY, letter INTEGER NOT NULL, step INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 -- The latest run of each agent: the facts of its begin and end.
 CREATE TABLE IF NOT EXISTS v#_sessions(name TEXT PRIMARY KEY, started INTEGER NOT NULL, ended INTEGER) STRICT, WITHOUT ROWID;
+-- One row a task, under its fact's seq: how it stands, and the fact that says so.
+CREATE TABLE IF NOT EXISTS v#_tasks(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, agent TEXT NOT NULL, status INTEGER NOT NULL, moved INTEGER, iteration INTEGER) STRICT;
+CREATE UNIQUE INDEX IF NOT EXISTS v#_task_ids ON v#_tasks(id);
+CREATE INDEX IF NOT EXISTS v#_lists ON v#_tasks(agent, status, seq);
+-- Changes that came before their task.
+CREATE TABLE IF NOT EXISTS v#_early_tasks(task TEXT NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY(task, seq)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS v#_notes(seq INTEGER PRIMARY KEY, agent TEXT NOT NULL, kind INTEGER NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS v#_notebooks ON v#_notes(agent, kind, seq);
+-- The last time that each agent said that it is done.
+CREATE TABLE IF NOT EXISTS v#_completions(name TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 -- Facts that mean nothing to this version.
 CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";
 
-const VIEW_NAMES: [&str; 6] = [
+const VIEW_NAMES: [&str; 10] = [
     "v#_letters",
     "v#_steps",
     "v#_agents",
     "v#_given",
     "v#_sessions",
+    "v#_tasks",
+    "v#_early_tasks",
+    "v#_notes",
+    "v#_completions",
     "v#_odd",
 ];
 

@@ -42,7 +42,11 @@ impl Log<'_> {
             | Job::Fail { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
-            | Job::Ended { .. } => false,
+            | Job::Ended { .. }
+            | Job::AddTask { .. }
+            | Job::MoveTask { .. }
+            | Job::AddNote { .. }
+            | Job::Complete { .. } => false,
         };
         let head = *self.head;
         if is_of_several {
@@ -138,6 +142,21 @@ impl Log<'_> {
                 started,
             } => self.start(*now, agent, started)?,
             Job::Ended { now, agent, ended } => self.end(*now, agent, ended)?,
+            Job::AddTask { now, agent, task } => return self.add_task(*now, agent, task),
+            Job::MoveTask {
+                now,
+                who,
+                task,
+                status,
+                iteration,
+            } => return self.move_task(*now, who, *task, *status, *iteration),
+            Job::AddNote { now, agent, note } => return self.add_note(*now, agent, note),
+            Job::Complete {
+                now,
+                who,
+                agent,
+                iteration,
+            } => return self.complete(*now, who, agent, *iteration),
         };
         Ok(Ok(done))
     }
@@ -337,7 +356,7 @@ impl Log<'_> {
         Ok(())
     }
 
-    fn append(&mut self, fact: &Fact) -> Result<()> {
+    pub(crate) fn append(&mut self, fact: &Fact) -> Result<()> {
         let record = Record {
             seq: *self.head + 1,
             origin: self.origin.to_owned(),

@@ -3,7 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 use jiff::SignedDuration;
-use posthaste_core::{Draft, Ended, Ending, Evidence, MessageId, Order, Priority, Record, Started};
+use posthaste_core::work::{NewNote, NewTask};
+use posthaste_core::{
+    Draft, Ended, Ending, Evidence, MessageId, NoteId, NoteType, Order, Priority, Record, Started,
+    TaskId, TaskStatus,
+};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
@@ -202,6 +206,7 @@ fn write_fixture(home: &TempHome) {
     order(&mut journal, at(24), "alice", Order::Cancel, &[id(9)]);
     remind(&mut journal);
     run_a_session(&mut journal);
+    work(&mut journal);
     let strange = |n: u32, kind: &str, data: String| Record {
         seq: 1,
         origin: "elsewhere".to_owned(),
@@ -297,6 +302,74 @@ fn run_a_session(journal: &mut Journal) {
     }
 }
 
+/// Tasks, notes, and the word that all is done.
+fn work(journal: &mut Journal) {
+    let (now, agent) = (at(26), name("alice"));
+    let task = |n: u32, text: &str, status| Job::AddTask {
+        now,
+        agent: agent.clone(),
+        task: NewTask {
+            id: TaskId(id(300 + n).0),
+            text: text.to_owned(),
+            status,
+            iteration: None,
+            by: name("bob"),
+        },
+    };
+    let jobs = [
+        task(1, "Write the login page", TaskStatus::Remaining),
+        task(2, "Deploy\n- [00000000] forged", TaskStatus::Blocked),
+        Job::MoveTask {
+            now: at(27),
+            who: agent.clone(),
+            task: TaskId(id(301).0),
+            status: TaskStatus::InProgress,
+            iteration: Some(2),
+        },
+        Job::AddNote {
+            now,
+            agent: agent.clone(),
+            note: NewNote {
+                id: NoteId(id(303).0),
+                kind: NoteType::Decision,
+                text: "SQLite".to_owned(),
+                iteration: Some(1),
+                by: agent.clone(),
+            },
+        },
+        Job::Complete {
+            now: at(28),
+            who: agent.clone(),
+            agent: agent.clone(),
+            iteration: Some(2),
+        },
+    ];
+    for job in jobs {
+        journal.commit(job).unwrap().unwrap();
+    }
+}
+
+/// What the tasks, notes and the completion of a fixture are.
+fn assert_work(journal: &mut Journal) {
+    let alice = name("alice");
+    let tasks = journal.tasks(&alice, &TaskStatus::ALL).unwrap();
+    let tasks: Vec<_> = tasks
+        .iter()
+        .map(|t| (t.id, t.status, t.iteration))
+        .collect();
+    let [one, two] = [301, 302].map(|n| TaskId(id(n).0));
+    let want = [
+        (one, TaskStatus::InProgress, Some(2)),
+        (two, TaskStatus::Blocked, None),
+    ];
+    assert_eq!(tasks, want);
+    let notes = journal.notes(&alice, &NoteType::ALL).unwrap();
+    let notes: Vec<_> = notes.iter().map(|n| (n.kind, n.text.as_str())).collect();
+    assert_eq!(notes, [(NoteType::Decision, "SQLite")]);
+    let completion = journal.completion(&alice).unwrap().unwrap();
+    assert_eq!(completion.completed.run, Some(id(202).0));
+}
+
 /// A copy of a fixture, as the journal of a home.
 fn with_fixture(name: &str) -> (TempHome, Journal) {
     let path = fixture(name);
@@ -369,6 +442,9 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
             answer.map(|e| (e.hops, e.cause)),
             (!is_first).then_some((1, None))
         );
+        if !is_first {
+            assert_work(&mut journal);
+        }
         let health = journal.examine().unwrap();
         assert_eq!(health.odd.len(), 1);
         // Its file was not kept with the journal.

@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 use jiff::{SignedDuration, Timestamp};
+use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    AgentName, Draft, Ended, Ending, Event, Evidence, Fact, Limits, Mail, MessageId, Order,
-    Priority, Progress, Record, Started, Step,
+    AgentName, Draft, Ended, Ending, Event, Evidence, Fact, Limits, Mail, MessageId, NoteId,
+    NoteType, Order, Priority, Progress, Record, Started, Step, TaskId, TaskStatus, work,
 };
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, moments, name, order, post, records,
@@ -47,11 +48,115 @@ enum Deed {
         run: u8,
         end: Option<Ending>,
     },
+    /// Something about an agent's tasks, notes or completion.
+    Work {
+        agent: usize,
+        deed: Chore,
+    },
+    /// A change from elsewhere, perhaps of a task that has not come yet.
+    BringMove {
+        of: u8,
+        status: TaskStatus,
+    },
     /// A step from elsewhere, perhaps of a message that has not come yet.
     Bring {
         of: u8,
         step: Step,
     },
+}
+
+#[derive(Debug, Clone)]
+enum Chore {
+    Add {
+        id: u8,
+        status: TaskStatus,
+    },
+    Move {
+        id: u8,
+        who: usize,
+        status: TaskStatus,
+        iteration: Option<u32>,
+    },
+    Note {
+        kind: NoteType,
+        iteration: Option<u32>,
+    },
+    Complete,
+}
+
+impl Chore {
+    fn job(&self, now: Timestamp, agent: AgentName) -> Job {
+        match self {
+            Self::Add { id, status } => Job::AddTask {
+                now,
+                task: NewTask {
+                    id: task_numbered(*id),
+                    text: format!("task {id}"),
+                    status: *status,
+                    iteration: None,
+                    by: agent.clone(),
+                },
+                agent,
+            },
+            Self::Move {
+                id,
+                who,
+                status,
+                iteration,
+            } => Job::MoveTask {
+                now,
+                who: name(AGENTS[*who]),
+                task: task_numbered(*id),
+                status: *status,
+                iteration: *iteration,
+            },
+            Self::Note { kind, iteration } => Job::AddNote {
+                now,
+                note: NewNote {
+                    id: NoteId(Uuid::new_v4()),
+                    kind: *kind,
+                    text: "noted".to_owned(),
+                    iteration: *iteration,
+                    by: agent.clone(),
+                },
+                agent,
+            },
+            Self::Complete => Job::Complete {
+                now,
+                who: agent.clone(),
+                agent,
+                iteration: None,
+            },
+        }
+    }
+}
+
+fn chore() -> impl Strategy<Value = Chore> {
+    let status = || proptest::sample::select(&TaskStatus::ALL[..]);
+    let iteration = || proptest::option::of(0..4_u32);
+    prop_oneof![
+        (0..IDS, status()).prop_map(|(id, status)| Chore::Add { id, status }),
+        (0..IDS, 0..AGENTS.len(), status(), iteration()).prop_map(
+            |(id, who, status, iteration)| {
+                Chore::Move {
+                    id,
+                    who,
+                    status,
+                    iteration,
+                }
+            }
+        ),
+        (proptest::sample::select(&NoteType::ALL[..]), iteration())
+            .prop_map(|(kind, iteration)| Chore::Note { kind, iteration }),
+        Just(Chore::Complete),
+    ]
+}
+
+/// Ids of which several begin alike, and none is a message's.
+fn task_numbered(n: u8) -> TaskId {
+    TaskId(Uuid::from_u128(
+        (0xdef0 << 112) | (u128::from(n % 3) << 100) | u128::from(n),
+    ))
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -254,6 +359,9 @@ fn deed() -> impl Strategy<Value = Deed> {
             proptest::option::of(proptest::sample::select(&[Ending::Exit(0), Ending::Crashed][..]))
         )
             .prop_map(|(agent, run, end)| Deed::Run { agent, run, end }),
+        3 => (0..AGENTS.len(), chore()).prop_map(|(agent, deed)| Deed::Work { agent, deed }),
+        1 => (0..IDS, proptest::sample::select(&TaskStatus::ALL[..]))
+            .prop_map(|(of, status)| Deed::BringMove { of, status }),
         2 => (0..IDS, proptest::sample::select(&Step::ALL[..]))
             .prop_map(|(of, step)| Deed::Bring { of, step }),
     ]
@@ -308,14 +416,38 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             said.job(now, name(AGENTS[*agent]), ids)
         }
         Deed::Run { agent, run: n, end } => run(now, name(AGENTS[*agent]), *n, end.clone()),
-        Deed::Bring { of, step } => return bring(journal, now, numbered(*of), *step),
+        Deed::Work { agent, deed } => {
+            // A task has one id for ever; the journal would refuse a second.
+            if let Chore::Add { id, .. } = deed
+                && journal.task(&task_numbered(*id).into()).is_ok()
+            {
+                return;
+            }
+            deed.job(now, name(AGENTS[*agent]))
+        }
+        Deed::BringMove { of, status } => {
+            let moved = work::Moved {
+                task: task_numbered(*of),
+                status: *status,
+                iteration: None,
+                by: AgentName::human(),
+            };
+            return bring(journal, now, Event::Work(work::Deed::Moved(moved)));
+        }
+        Deed::Bring { of, step } => {
+            let event = Event::Progress(Progress::of(numbered(*of), *step));
+            return bring(journal, now, event);
+        }
     };
     let mail = Mail::replay(&records(journal));
     let agent = match deed {
         Deed::Inject { agent } | Deed::Deliver { agent, .. } => name(AGENTS[*agent]),
-        Deed::Post(_) | Deed::Order { .. } | Deed::Run { .. } | Deed::Bring { .. } => {
-            AgentName::human()
-        }
+        Deed::Post(_)
+        | Deed::Order { .. }
+        | Deed::Run { .. }
+        | Deed::Work { .. }
+        | Deed::BringMove { .. }
+        | Deed::Bring { .. } => AgentName::human(),
     };
     let pending: Vec<_> = mail.pending(&agent, now);
     let pending: Vec<_> = pending.iter().map(|letter| letter.message.id).collect();
@@ -342,6 +474,15 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             }
         }
         Ok(Done::Ordered(_) | Done::Expired(_) | Done::Started { .. } | Done::Ended { .. }) => {}
+        Ok(Done::Completed { .. }) => {}
+        Ok(Done::Note(note)) => {
+            let notes = journal.notes(&note.agent, &[note.kind]).unwrap();
+            assert_eq!(notes.last(), Some(&note));
+        }
+        Ok(Done::Task { task, is_changed }) => {
+            assert_eq!(journal.task(&task.id.into()).unwrap(), task);
+            assert_eq!(is_changed, journal.head().unwrap() > head);
+        }
         Ok(Done::Injected(injection)) => {
             // The most urgent, and now they were shown; of idle-first the last in.
             let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
@@ -351,9 +492,8 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
     }
 }
 
-/// Brings in a step that a session would take.
-fn bring(journal: &mut Journal, now: Timestamp, message: MessageId, step: Step) {
-    let event = Event::Progress(Progress::of(message, step));
+/// Brings in something that happened elsewhere.
+fn bring(journal: &mut Journal, now: Timestamp, event: Event) {
     let fact = Fact {
         id: Uuid::new_v4(),
         at: now,

@@ -19,6 +19,8 @@ mod session;
 mod tests;
 pub mod time;
 pub mod topic;
+mod work;
 
 pub use message::{Count, Detail, Message, Receipt, Why};
 pub use session::{Activity, MailTrouble, Mode, Run, Session, Status};
+pub use work::{Note, Task};

@@ -2,6 +2,7 @@ use super::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::report::{Code, Result};
 use crate::times;
+use posthaste_core::work::Deed;
 use posthaste_core::{AgentName, Record, text};
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::portable::to_line;
@@ -80,7 +81,10 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
     };
     let agent = text::one_line(&record.agent, 64);
     let kind = text::one_line(&record.kind, 40);
-    let kind = kind.strip_prefix("session_").unwrap_or(&kind);
+    let kind = kind
+        .strip_prefix("session_")
+        .or_else(|| kind.strip_prefix("task_"))
+        .unwrap_or(&kind);
     let id8: String = text::one_line(&record.id, 64).chars().take(8).collect();
     context.out.line(format!(
         "{:>6}  {when}  {agent:<12}  {kind:<9}  {}",
@@ -111,7 +115,37 @@ fn gist(record: &Record, id8: &str) -> String {
                 format!("pid {}: {command}", started.child_pid)
             }
             posthaste_core::Event::Ended(ended) => ended.how.to_string(),
+            posthaste_core::Event::Work(deed) => work_gist(&deed, id8),
         },
         Err(odd) => format!("{id8}  ({odd})"),
+    }
+}
+
+fn work_gist(deed: &Deed, id8: &str) -> String {
+    let in_iteration = |iteration: Option<u32>| {
+        iteration.map_or_else(String::new, |n| format!(", in iteration {n}"))
+    };
+    match deed {
+        Deed::Added(added) => {
+            let text = text::one_line(text::head(&added.text, 400), 80);
+            format!("{id8}  {} by {}: {text}", added.status, added.by)
+        }
+        Deed::Moved(moved) => {
+            let when = in_iteration(moved.iteration);
+            format!(
+                "{}  {} by {}{when}",
+                moved.task.id8(),
+                moved.status,
+                moved.by
+            )
+        }
+        Deed::Noted(noted) => {
+            let text = text::one_line(text::head(&noted.text, 400), 80);
+            format!("{id8}  {} by {}: {text}", noted.kind, noted.by)
+        }
+        Deed::Completed(completed) => {
+            let when = in_iteration(completed.iteration);
+            format!("{id8}  says {}{when}", completed.by)
+        }
     }
 }

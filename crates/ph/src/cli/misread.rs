@@ -41,6 +41,23 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
     code
 }
 
+/// The same as a report, for a caller in this process.
+pub(super) fn report(error: &clap::Error) -> Report {
+    // What was said may be long, and have lines of its own: its reader's complaint says enough.
+    if let Some(complaint) = std::error::Error::source(error) {
+        return Report::usage(complaint);
+    }
+    let told = error.render().to_string();
+    let mut parts = told.split("\n\n").map(str::trim);
+    let first = parts.next().unwrap_or_default();
+    let first = first.strip_prefix("error: ").unwrap_or(first);
+    let report = Report::usage(text::one_line(first, 300));
+    match parts.find_map(|part| part.strip_prefix("tip: ")) {
+        Some(tip) => report.hint(tip),
+        None => report,
+    }
+}
+
 /// What the parser says. It repeats what was typed, and that must not act on a terminal.
 fn told(error: &clap::Error, words: &[String]) -> String {
     if words.iter().all(|word| text::visible(word) == *word) {

@@ -25,9 +25,11 @@ mod log;
 mod ls;
 mod man;
 mod mark;
+mod mcp;
 mod message;
 mod misread;
 mod names;
+mod note;
 mod nudge;
 mod pause;
 mod peek;
@@ -43,11 +45,13 @@ mod send;
 mod show;
 mod status;
 mod stop;
+mod task;
 mod thread;
 mod wait;
 mod why;
 
 use crate::context::{Context, Said};
+use crate::output::Sink;
 use crate::report::{Code, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -130,11 +134,14 @@ enum Verb {
     Check(check::Args),
     Cancel(cancel::Args),
     Why(why::Args),
+    Task(task::Args),
+    Note(note::Args),
     Log(log::Args),
     Export(export::Args),
     Import(import::Args),
     Harness(harness::Args),
     Provider(provider::Args),
+    Mcp(mcp::Args),
     Config(config::Args),
     Doctor(doctor::Args),
     Demo(demo::Args),
@@ -184,6 +191,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         home: cli.global.home,
         json: cli.global.json,
         color: cli.global.color,
+        ..Said::default()
     };
     match cli.verb {
         // Bare `ph` only says what there is.
@@ -202,6 +210,8 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Help(args) => return help::run(args, said),
         Verb::Demo(args) => return demo::run(args, said),
         Verb::Check(args) if args.inject => return Ok(check::inject(args, said)),
+        // It leaves standard output to the protocol.
+        Verb::Mcp(args) if args.is_server() => return crate::mcp::serve(said),
         _ => {}
     }
     let mut context = match &verb {
@@ -209,8 +219,35 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Doctor(_) => Context::with_any_settings(said)?,
         _ => Context::new(said)?,
     };
-    let context = &mut context;
-    let code = match verb {
+    let code = carry_out(&mut context, verb)?;
+    context.out.flush()?;
+    Ok(code)
+}
+
+/// What a verb has printed for a caller in this process, and how it ended.
+pub(crate) struct Captured {
+    pub(crate) code: Code,
+    pub(crate) out: Vec<u8>,
+}
+
+/// Carries out what somebody would type after `ph`, and keeps what it prints.
+pub(crate) fn capture(words: &[String], said: &Said) -> Result<Captured> {
+    let words = std::iter::once("ph").chain(words.iter().map(String::as_str));
+    let cli = Cli::try_parse_from(words).map_err(|error| misread::report(&error))?;
+    let mut context = Context::new(&Said {
+        sink: Sink::Memory,
+        ..said.clone()
+    })?;
+    let code = match cli.verb {
+        Some(verb) => carry_out(&mut context, verb)?,
+        None => Code::Ok,
+    };
+    let out = context.out.kept();
+    Ok(Captured { code, out })
+}
+
+fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
+    match verb {
         Verb::Run(args) => run::run(context, args),
         Verb::Attach(args) => attach::run(context, &args),
         Verb::Ls(args) => ls::run(context, &args),
@@ -239,16 +276,17 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Check(args) => check::run(context, &args),
         Verb::Cancel(args) => cancel::run(context, &args),
         Verb::Why(args) => why::run(context, &args),
+        Verb::Task(args) => task::run(context, args),
+        Verb::Note(args) => note::run(context, args),
         Verb::Log(args) => log::run(context, args),
         Verb::Export(args) => export::run(context, &args),
         Verb::Import(args) => import::run(context, &args),
         Verb::Harness(args) => harness::run(context, args),
         Verb::Config(args) => config::run(context, &args),
         Verb::Doctor(args) => doctor::run(context, &args),
+        Verb::Mcp(args) => mcp::run(context, args),
         Verb::Demo(_) | Verb::Completions(_) | Verb::Man(_) | Verb::Help(_) | Verb::Provider(_) => {
             Ok(Code::Ok)
         }
-    }?;
-    context.out.flush()?;
-    Ok(code)
+    }
 }

@@ -4,7 +4,7 @@ use crate::book::Address;
 use crate::report::{Report, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
-use posthaste_core::{AgentName, IdPrefix, Priority, text};
+use posthaste_core::{AgentName, IdPrefix, Priority, TaskStatus, text};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
 
@@ -74,6 +74,27 @@ impl TypedValueParser for IdParser {
                 &error.to_string(),
                 Some("'ph inbox' lists ids".to_owned()),
             )
+        })
+    }
+}
+
+/// Reads a task's id or its beginning.
+#[derive(Clone)]
+pub(super) struct TaskIdParser;
+
+impl TypedValueParser for TaskIdParser {
+    type Value = IdPrefix;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        arg: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> std::result::Result<IdPrefix, clap::Error> {
+        let said = value.to_string_lossy();
+        IdPrefix::parse(&said).map_err(|error| {
+            let hint = Some("'ph task ls' lists ids".to_owned());
+            invalid(command, arg, &said, &error.to_string(), hint)
         })
     }
 }
@@ -187,6 +208,26 @@ pub(super) fn complete_ids() -> ArgValueCompleter {
             .map(|(id, message)| {
                 CompletionCandidate::new(id)
                     .help(Some(format!("from {}", message.envelope.from).into()))
+            })
+            .collect()
+    })
+}
+
+/// Completes the ids of one's own tasks.
+pub(super) fn complete_tasks() -> ArgValueCompleter {
+    ArgValueCompleter::new(|current: &OsStr| {
+        let current = current.to_string_lossy().into_owned();
+        let me = std::env::var("PH_AGENT").ok();
+        let me = me.and_then(|name| AgentName::parse(&name).ok());
+        let me = me.unwrap_or_else(AgentName::human);
+        let tasks = journal().and_then(|mut journal| journal.tasks(&me, &TaskStatus::ALL).ok());
+        tasks
+            .unwrap_or_default()
+            .iter()
+            .map(|task| (task.id.id8(), task))
+            .filter(|(id, _)| id.starts_with(&current))
+            .map(|(id, task)| {
+                CompletionCandidate::new(id).help(Some(text::one_line(&task.text, 40).into()))
             })
             .collect()
     })

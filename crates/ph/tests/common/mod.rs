@@ -265,6 +265,15 @@ impl Call {
         child
     }
 
+    /// Starts it with its standard input open, for who talks to it.
+    pub(crate) fn spawn_talking(mut self) -> Child {
+        let command = self.command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("ph can be started")
+    }
+
     pub(crate) fn run(self) -> Done {
         Done::of(self.spawn())
     }

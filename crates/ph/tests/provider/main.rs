@@ -8,6 +8,7 @@ mod answer;
 mod broken;
 mod live;
 mod suite;
+mod tools;
 mod twice;
 mod verbs;
 mod word;

@@ -250,7 +250,7 @@ fn ids_and_names_that_look_like_flags() {
     }
     ph.call(&["read", ""])
         .run()
-        .fails(2, "a message id cannot be empty");
+        .fails(2, "an id cannot be empty");
     assert_eq!(provider.count("send bob"), 1);
 }
 

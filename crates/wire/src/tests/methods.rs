@@ -359,7 +359,7 @@ fn a_wrong_parameter_is_named() {
     check(
         "send",
         r#"{"body":"x","reply_to":"xyz"}"#,
-        "Invalid 'reply_to' parameter: a message id is made of 0-9, a-f and '-'",
+        "Invalid 'reply_to' parameter: an id is made of 0-9, a-f and '-'",
     );
     check(
         "send",
@@ -375,7 +375,7 @@ fn a_wrong_parameter_is_named() {
     check(
         "why",
         r#"{"id":""}"#,
-        "Invalid 'id' parameter: a message id cannot be empty",
+        "Invalid 'id' parameter: an id cannot be empty",
     );
     check("mark_read", "{}", "Missing 'ids' parameter");
     check(

@@ -76,7 +76,7 @@ pub(super) fn keep(
 pub(super) fn meant(context: &Context, said: &SaidId) -> Result<(String, Option<Letter>)> {
     let SaidId(id) = said;
     if id.is_empty() || id.contains('\0') {
-        return Err(Report::usage("a message id cannot be empty"));
+        return Err(Report::usage("an id cannot be empty"));
     }
     if let Some(letter) = letter(context, said)?
         && let Some(outside) = intake::outside_id(&letter)

@@ -1,0 +1,253 @@
+//! What an agent keeps for itself beside its mail: tasks, notes, and the word that all is done.
+//!
+//! Owns the facts about them and the rules for them. Their texts are data: they are kept as they
+//! came, and made fit for where they are shown by [`crate::prompt`] and [`crate::text`].
+
+mod note;
+mod task;
+
+pub use note::{NewNote, Note, NoteType, Noted};
+pub use task::{Added, Moved, NewTask, Task, TaskCounts, TaskStatus};
+
+use crate::fact::{Event, Fact, Record};
+use crate::id::TaskId;
+use crate::name::AgentName;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// How long a task or a note may be. They stand in every prompt of their agent; what is longer
+/// belongs in a file or a message.
+pub const TEXT_LIMIT: usize = 16 << 10;
+
+pub const TASK_KIND: &str = "task";
+pub const STATUS_KIND: &str = "task_status";
+pub const NOTE_KIND: &str = "note";
+pub const COMPLETE_KIND: &str = "session_complete";
+
+/// What can happen to an agent's work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Deed {
+    /// A task was put on its list; the task's id is the fact's.
+    Added(Added),
+    /// A task has another status.
+    Moved(Moved),
+    /// Something was noted down; the note's id is the fact's.
+    Noted(Noted),
+    /// The agent says that all of its work is done.
+    Completed(Completed),
+}
+
+/// The agent's own word that its session has nothing left to do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completed {
+    /// The run that it was said in: the latest one of its agent, if it ever ran. A later run is
+    /// not ended by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Uuid>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iteration: Option<u32>,
+    pub by: AgentName,
+}
+
+/// When an agent last said that it is done, and in which run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Completion {
+    pub agent: AgentName,
+    pub at: Timestamp,
+    pub completed: Completed,
+}
+
+impl Completion {
+    /// The completion that a fact records, if it does.
+    pub fn of(fact: &Fact) -> Option<Self> {
+        let Event::Work(Deed::Completed(completed)) = &fact.event else {
+            return None;
+        };
+        Some(Self {
+            agent: fact.agent.clone(),
+            at: fact.at,
+            completed: completed.clone(),
+        })
+    }
+}
+
+/// Why something is not done to an agent's work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum WorkRefusal {
+    #[error("a {what} needs a text")]
+    Blank { what: &'static str },
+    #[error("a {what} has at most {TEXT_LIMIT} bytes; this has {bytes}")]
+    TooLong { what: &'static str, bytes: usize },
+    #[error("a new task is remaining or blocked, not {0}")]
+    CannotBegin(TaskStatus),
+    #[error("{who} cannot change a task of {owner} that somebody else added")]
+    NotTheirs { who: AgentName, owner: AgentName },
+    #[error("{who} cannot say that the session of {owner} is complete")]
+    NotTheirSession { who: AgentName, owner: AgentName },
+}
+
+/// Whether a text is one that a task or a note can have.
+fn fit(what: &'static str, text: &str) -> Result<(), WorkRefusal> {
+    let bytes = text.len();
+    if bytes > TEXT_LIMIT {
+        return Err(WorkRefusal::TooLong { what, bytes });
+    }
+    // What would not be seen is no text either.
+    if crate::text::one_line(text, 1).is_empty() {
+        return Err(WorkRefusal::Blank { what });
+    }
+    Ok(())
+}
+
+/// What it adds to the journal that an agent says it is done. Nobody says so for another, but the
+/// person.
+pub fn complete(
+    who: &AgentName,
+    agent: &AgentName,
+    run: Option<Uuid>,
+    iteration: Option<u32>,
+) -> Result<Event, WorkRefusal> {
+    if who != agent && !who.is_human() {
+        return Err(WorkRefusal::NotTheirSession {
+            who: who.clone(),
+            owner: agent.clone(),
+        });
+    }
+    Ok(Event::Work(Deed::Completed(Completed {
+        run,
+        iteration,
+        by: who.clone(),
+    })))
+}
+
+/// Which of these a kind of fact is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeedKind {
+    Added,
+    Moved,
+    Noted,
+    Completed,
+}
+
+impl DeedKind {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            TASK_KIND => Some(Self::Added),
+            STATUS_KIND => Some(Self::Moved),
+            NOTE_KIND => Some(Self::Noted),
+            COMPLETE_KIND => Some(Self::Completed),
+            _ => None,
+        }
+    }
+
+    /// What such a fact is about, in words.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Self::Added => "task",
+            Self::Moved => "task status",
+            Self::Noted => "note",
+            Self::Completed => "completion",
+        }
+    }
+
+    pub(crate) fn read(self, data: &str) -> serde_json::Result<Deed> {
+        match self {
+            Self::Added => serde_json::from_str(data).map(Deed::Added),
+            Self::Moved => serde_json::from_str(data).map(Deed::Moved),
+            Self::Noted => serde_json::from_str(data).map(Deed::Noted),
+            Self::Completed => serde_json::from_str(data).map(Deed::Completed),
+        }
+    }
+}
+
+impl Deed {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Added(_) => TASK_KIND,
+            Self::Moved(_) => STATUS_KIND,
+            Self::Noted(_) => NOTE_KIND,
+            Self::Completed(_) => COMPLETE_KIND,
+        }
+    }
+
+    pub(crate) fn data(&self) -> serde_json::Result<String> {
+        match self {
+            Self::Added(added) => serde_json::to_string(added),
+            Self::Moved(moved) => serde_json::to_string(moved),
+            Self::Noted(noted) => serde_json::to_string(noted),
+            Self::Completed(completed) => serde_json::to_string(completed),
+        }
+    }
+}
+
+/// Everybody's work, in memory: the model that the journal's views must agree with.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Work {
+    tasks: BTreeMap<TaskId, Task>,
+    /// In the order of the journal.
+    order: Vec<TaskId>,
+    /// Changes that came before their task.
+    early: BTreeMap<TaskId, Vec<Fact>>,
+    notes: Vec<Note>,
+    completions: BTreeMap<AgentName, Completion>,
+}
+
+impl Work {
+    pub fn replay<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut work = Self::default();
+        for fact in records.into_iter().filter_map(|record| record.read().ok()) {
+            work.apply(&fact);
+        }
+        work
+    }
+
+    pub fn apply(&mut self, fact: &Fact) {
+        let Event::Work(deed) = &fact.event else {
+            return;
+        };
+        match deed {
+            Deed::Added(_) => {
+                let Some(mut task) = Task::added_by_fact(fact) else {
+                    return;
+                };
+                let id = task.id;
+                if self.tasks.contains_key(&id) {
+                    return;
+                }
+                for step in self.early.remove(&id).unwrap_or_default() {
+                    task.apply(&step);
+                }
+                self.tasks.insert(id, task);
+                self.order.push(id);
+            }
+            Deed::Moved(moved) => match self.tasks.get_mut(&moved.task) {
+                Some(task) => task.apply(fact),
+                None => self.early.entry(moved.task).or_default().push(fact.clone()),
+            },
+            Deed::Noted(_) => self.notes.extend(Note::of(fact)),
+            Deed::Completed(_) => {
+                let completion = Completion::of(fact).map(|c| (fact.agent.clone(), c));
+                self.completions.extend(completion);
+            }
+        }
+    }
+
+    /// All tasks, in the order in which they were added.
+    pub fn tasks(&self) -> impl Iterator<Item = &Task> {
+        self.order.iter().map(|id| &self.tasks[id])
+    }
+
+    /// All notes, in the order in which they were made.
+    pub fn notes(&self) -> impl Iterator<Item = &Note> {
+        self.notes.iter()
+    }
+
+    pub fn completion(&self, agent: &AgentName) -> Option<&Completion> {
+        self.completions.get(agent)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,83 @@
+use super::names::{NameParser, complete_agents, complete_harnesses};
+use crate::context::{Context, HomeSource};
+use crate::mcp::config::{Snippet, Surroundings};
+use crate::report::{Code, Result};
+use posthaste_core::AgentName;
+use serde_json::json;
+
+/// Serve an agent's tools over the Model Context Protocol
+///
+/// Reads and writes the protocol on the standard streams: mail, tasks and notes of the agent whose
+/// session it runs in, else of PH_AGENT, else of the person. An agent starts it itself; 'ph mcp
+/// config HARNESS' prints what to write into its settings.
+#[derive(Debug, clap::Args)]
+#[command(
+    args_conflicts_with_subcommands = true,
+    after_help = "\
+Examples:
+  ph mcp config claude > .mcp.json
+  ph mcp config codex >> ~/.codex/config.toml
+  ph mcp"
+)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    verb: Option<McpVerb>,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum McpVerb {
+    /// Print what to write into the settings of an agent: claude, codex, opencode or gemini
+    ///
+    /// A home that is named (--home, PH_HOME) is named there too.
+    #[command(after_help = "\
+Examples:
+  ph mcp config claude > .mcp.json
+  ph mcp config opencode --agent coder-1")]
+    Config(ConfigArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ConfigArgs {
+    /// The kind of agent
+    #[arg(value_name = "HARNESS", add = complete_harnesses())]
+    harness: String,
+    /// Whose tools, where it is not run by 'ph run' [default: who the session says]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
+}
+
+impl Args {
+    /// Whether it is to serve.
+    pub(super) fn is_server(&self) -> bool {
+        self.verb.is_none()
+    }
+}
+
+pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let Some(McpVerb::Config(args)) = args.verb else {
+        return Ok(Code::Ok);
+    };
+    let named = match context.home_source {
+        HomeSource::Flag | HomeSource::Env => Some(context.home.path()),
+        HomeSource::Project | HomeSource::Default => None,
+    };
+    let surroundings = Surroundings {
+        program: "ph",
+        home: named,
+        agent: args.agent.as_ref(),
+    };
+    let snippet = Snippet::of(&args.harness, &surroundings)?;
+    if context.json {
+        context.out.json(&json!({
+            "harness": args.harness,
+            "file": snippet.file,
+            "format": snippet.format,
+            "snippet": snippet.text,
+        }))?;
+    } else {
+        context.out.bytes(snippet.text.as_bytes())?;
+        context.out.flush()?;
+        crate::output::note(format!("this goes into {}", snippet.file));
+    }
+    Ok(Code::Ok)
+}

@@ -1,0 +1,266 @@
+//! The tools about mail. Each is a verb of the command line, carried out in this process with the
+//! words that a person would type, so that the rules, and the script that may keep the mail, are
+//! the same.
+
+use super::Reply;
+use super::tool::{Given, USUAL_FINDS, USUAL_READ};
+use crate::cli::{Captured, capture};
+use crate::context::{Context, Said};
+use crate::report::{Code, Report, Result};
+use posthaste_core::{AgentName, MessageId, text};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+/// How many messages one list has.
+const LISTED: usize = 50;
+/// How much of a text stands in a list, in bytes.
+const LISTED_TEXT: usize = 4_000;
+const FOUND_TEXT: usize = 400;
+
+/// A message as verbs print it, whoever keeps it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Letter {
+    id: String,
+    pub(super) from: String,
+    to: String,
+    subject: Option<String>,
+    body: String,
+    created_at: String,
+    priority: String,
+    pub(super) reply_to: Option<String>,
+    receipt: String,
+}
+
+impl Letter {
+    /// The id as agents are told it.
+    fn id8(&self) -> String {
+        let ours = self.id.parse::<MessageId>();
+        ours.map_or_else(|_| self.id.clone(), MessageId::id8)
+    }
+
+    /// Everything but its text.
+    fn head(&self) -> Map<String, Value> {
+        let mut head = Map::new();
+        let mut say = |name: &str, value: Value| head.insert(name.to_owned(), value);
+        say("id", json!(self.id8()));
+        say("from", json!(text::one_line(&self.from, 80)));
+        say("to", json!(text::one_line(&self.to, 80)));
+        if let Some(subject) = self.subject.as_deref().filter(|s| !s.is_empty()) {
+            say("subject", json!(text::one_line(subject, 200)));
+        }
+        say("timestamp", json!(self.created_at));
+        say("status", json!(self.receipt));
+        if self.priority != "normal" {
+            say("priority", json!(self.priority));
+        }
+        if let Some(parent) = &self.reply_to {
+            say("reply_to", json!(parent));
+        }
+        head
+    }
+
+    /// What a list says of it, with so much of its text.
+    fn told(&self, most: usize) -> Map<String, Value> {
+        let mut told = self.head();
+        let text = text::head(&self.body, most);
+        told.insert("content".to_owned(), json!(plain(text)));
+        if text.len() < self.body.len() {
+            told.insert("bytes".to_owned(), json!(self.body.len()));
+            let rest = "this is its beginning; read_message has all of it";
+            told.insert("note".to_owned(), json!(rest));
+        }
+        told
+    }
+}
+
+/// A text without anything that acts.
+fn plain(text: &str) -> String {
+    let lines: Vec<_> = text::lines(text).collect();
+    lines.join("\n")
+}
+
+/// Carries a verb out.
+fn verb(said: &Said, words: &[&str]) -> Result<Captured> {
+    let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+    capture(&words, said)
+}
+
+fn parse<T: for<'a> Deserialize<'a>>(captured: &Captured) -> Result<T> {
+    serde_json::from_slice(&captured.out)
+        .map_err(|error| Report::storage(format!("the verb answered in another form: {error}")))
+}
+
+/// The caller's unread mail.
+pub(super) fn unread(said: &Said) -> Result<Vec<Letter>> {
+    parse(&verb(said, &["inbox"])?)
+}
+
+pub(super) fn list(said: &Said) -> Result<Reply> {
+    Ok(listed(&unread(said)?))
+}
+
+/// Unread mail as a reply.
+pub(super) fn listed(letters: &[Letter]) -> Reply {
+    if letters.is_empty() {
+        return "No unread messages".into();
+    }
+    let unread = letters.iter().take(LISTED).map(|letter| {
+        let mut told = letter.told(LISTED_TEXT);
+        told.insert("status".to_owned(), json!("unread"));
+        Value::Object(told)
+    });
+    let mut blocks = vec![one_a_line(unread)];
+    if letters.len() > LISTED {
+        let more = letters.len() - LISTED;
+        blocks.push(format!(
+            "{more} more are unread: mark these as read, then list again"
+        ));
+    }
+    Reply(blocks)
+}
+
+/// A list, one value a line.
+fn one_a_line(values: impl Iterator<Item = Value>) -> String {
+    let lines: Vec<_> = values.map(|value| value.to_string()).collect();
+    format!("[\n{}\n]", lines.join(",\n"))
+}
+
+pub(super) fn mark_read(said: &Said, given: &Given) -> Result<Reply> {
+    let id = given.must("id");
+    verb(said, &["mark-read", "--", id])?;
+    Ok(format!("Message {} marked as read", text::one_line(id, 80)).into())
+}
+
+pub(super) fn send(said: &Said, given: &Given) -> Result<Reply> {
+    let body = format!("--body={}", given.must("body"));
+    let subject = given
+        .text("subject")
+        .map(|said| format!("--subject={said}"));
+    let priority = given
+        .text("priority")
+        .map(|said| format!("--priority={said}"));
+    let key = given.text("key").map(|said| format!("--key={said}"));
+    let mut words = vec!["send", &body];
+    words.extend(
+        [&subject, &priority, &key]
+            .into_iter()
+            .flatten()
+            .map(String::as_str),
+    );
+    words.extend(given.flag("expects_reply").then_some("--expects-reply"));
+    words.extend(["--", given.must("to")]);
+    sent(&verb(said, &words)?)
+}
+
+pub(super) fn reply(said: &Said, given: &Given) -> Result<Reply> {
+    let body = format!("--body={}", given.must("body"));
+    let mut words = vec!["reply", &body];
+    words.extend(given.flag("expects_reply").then_some("--expects-reply"));
+    words.extend(["--", given.must("id")]);
+    sent(&verb(said, &words)?)
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Sent {
+    One(Box<Letter>),
+    Several(Vec<Letter>),
+}
+
+fn sent(captured: &Captured) -> Result<Reply> {
+    let ids: Vec<_> = match parse(captured)? {
+        Sent::One(letter) => vec![letter.id8()],
+        Sent::Several(letters) => letters.iter().map(Letter::id8).collect(),
+    };
+    Ok(match ids.as_slice() {
+        [] => "Nobody to send it to".into(),
+        ids => format!("Message sent: {}", ids.join(", ")).into(),
+    })
+}
+
+pub(super) fn read(said: &Said, given: &Given) -> Result<Reply> {
+    let letter: Letter = parse(&verb(said, &["read", "--", given.must("id")])?)?;
+    let all = letter.body.len();
+    let from = usize::try_from(given.number("offset").unwrap_or(0)).unwrap_or(usize::MAX);
+    let most = given.number("max_bytes").unwrap_or(USUAL_READ);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    if from > all {
+        let why = format!("the text has {all} bytes; it ends before {from}");
+        return Err(Report::usage(why));
+    }
+    let Some(rest) = letter.body.get(from..) else {
+        let why = format!("byte {from} is inside of a character");
+        return Err(Report::usage(why).hint("use the offset that the last reply named"));
+    };
+    // At least one character, however long.
+    let first = rest.chars().next().map_or(0, char::len_utf8);
+    let part = text::head(rest, most.max(first));
+    let head = Value::Object(letter.head()).to_string();
+    let mut blocks = vec![head, plain(part)];
+    let end = from + part.len();
+    if end < all || from > 0 {
+        let more = if end < all {
+            format!("; the rest: read_message with offset {end}")
+        } else {
+            "; this is the end".to_owned()
+        };
+        blocks.push(format!("(bytes {from} to {end} of {all}{more})"));
+    }
+    Ok(Reply(blocks))
+}
+
+pub(super) fn search(said: &Said, given: &Given) -> Result<Reply> {
+    let from = given.text("from").map(|name| format!("--from={name}"));
+    let to = given.text("to").map(|name| format!("--to={name}"));
+    let limit = given.number("limit").unwrap_or(USUAL_FINDS);
+    let limit = format!("--limit={limit}");
+    let mut words = vec!["search", &limit];
+    words.extend([&from, &to].into_iter().flatten().map(String::as_str));
+    words.extend(["--", given.must("query")]);
+    let captured = verb(said, &words)?;
+    if captured.code == Code::No {
+        return Ok("No messages found".into());
+    }
+    let found: Vec<Letter> = parse(&captured)?;
+    let found = found.iter().map(|letter| letter.told(FOUND_TEXT).into());
+    Ok(one_a_line(found).into())
+}
+
+#[derive(Deserialize)]
+struct Running {
+    name: String,
+    activity: String,
+    blocked_on: Option<String>,
+    unread: u64,
+}
+
+pub(super) fn agents(said: &Said) -> Result<Reply> {
+    let running: Vec<Running> = parse(&verb(said, &["ls"])?)?;
+    let context = Context::new(said)?;
+    let mut names = match context.reader()? {
+        Some(mut journal) => journal.agents()?,
+        None => Vec::new(),
+    };
+    let (me, _) = context.me()?;
+    names.extend([AgentName::human(), me.clone()]);
+    names.retain(|name| running.iter().all(|one| one.name != name.as_str()));
+    names.sort_unstable();
+    names.dedup();
+    let live = running.iter().map(|one| {
+        let mut told = json!({"name": one.name, "running": true, "activity": one.activity, "unread": one.unread});
+        if let Some(on) = &one.blocked_on {
+            told["blocked_on"] = json!(text::one_line(on, 200));
+        }
+        told
+    });
+    let others = names
+        .iter()
+        .map(|name| json!({"name": name.as_str(), "running": false}));
+    let all = live.chain(others).map(|mut told| {
+        if told["name"] == me.as_str() {
+            told["you"] = json!(true);
+        }
+        told
+    });
+    Ok(one_a_line(all).into())
+}

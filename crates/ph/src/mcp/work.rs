@@ -1,0 +1,127 @@
+//! The tools about tasks, notes and completion: the same way to the journal as the verbs'.
+
+use super::Reply;
+use super::tool::Given;
+use crate::context::{Context, Said};
+use crate::letterbox;
+use crate::report::{Report, Result};
+use crate::worklist;
+use posthaste_core::{IdPrefix, NoteType, TaskStatus, prompt, text};
+use posthaste_store::Error;
+
+/// How much of a note its confirmation repeats, in characters.
+const PREVIEW: usize = 50;
+
+pub(super) fn add_task(said: &Said, given: &Given) -> Result<Reply> {
+    let context = Context::new(said)?;
+    let (me, _) = context.me()?;
+    let status = given
+        .text("status")
+        .map_or(Ok(TaskStatus::Remaining), status)?;
+    let task = worklist::new_task(
+        &context,
+        given.must("content").to_owned(),
+        status,
+        worklist::iteration(None)?,
+    )?;
+    let mut journal = context.journal()?;
+    let task = worklist::add_task(&context, &mut journal, me, task)?;
+    letterbox::leave(journal);
+    Ok(format!("Task {} added as {}", task.id.id8(), task.status).into())
+}
+
+pub(super) fn set_status(said: &Said, given: &Given) -> Result<Reply> {
+    let context = Context::new(said)?;
+    let said = given.must("id");
+    let id = IdPrefix::parse(said).map_err(|error| {
+        let shown = text::one_line(said, 80);
+        Report::usage(format!("'{shown}' is no task: {error}")).hint("task_list shows the ids")
+    })?;
+    let status = status(given.must("status"))?;
+    let Some(mut journal) = context.reader()? else {
+        return Err(Error::NoTask(id).into());
+    };
+    worklist::set_status(
+        &context,
+        &mut journal,
+        &id,
+        status,
+        worklist::iteration(None)?,
+    )?;
+    letterbox::leave(journal);
+    Ok(format!("Task {} marked as {status}", text::one_line(said, 80)).into())
+}
+
+fn status(word: &str) -> Result<TaskStatus> {
+    let parsed: std::result::Result<_, String> = word.parse();
+    parsed.map_err(Report::usage)
+}
+
+pub(super) fn tasks(said: &Said) -> Result<Reply> {
+    let context = Context::new(said)?;
+    let (me, _) = context.me()?;
+    let open: Vec<_> = TaskStatus::ALL
+        .into_iter()
+        .filter(|s| s.is_open())
+        .collect();
+    let tasks = worklist::tasks(&context, &me, &open)?;
+    let list = prompt::tasks_list(&tasks, worklist::counts(&context, &me)?.completed);
+    Ok(if list.is_empty() {
+        "No tasks yet".into()
+    } else {
+        list.trim_end().into()
+    })
+}
+
+pub(super) fn add_note(said: &Said, given: &Given) -> Result<Reply> {
+    let context = Context::new(said)?;
+    let (me, _) = context.me()?;
+    let kind = kind(given.must("type"))?;
+    let note = worklist::new_note(
+        &context,
+        kind,
+        given.must("content").to_owned(),
+        worklist::iteration(None)?,
+    )?;
+    let mut journal = context.journal()?;
+    let note = worklist::add_note(&context, &mut journal, me, note)?;
+    letterbox::leave(journal);
+    let preview = text::one_line(&note.text, PREVIEW);
+    Ok(format!("Note added: [{kind}] {preview}").into())
+}
+
+fn kind(word: &str) -> Result<NoteType> {
+    let parsed: std::result::Result<_, String> = word.parse();
+    parsed.map_err(Report::usage)
+}
+
+pub(super) fn notes(said: &Said, given: &Given) -> Result<Reply> {
+    let context = Context::new(said)?;
+    let (me, _) = context.me()?;
+    let which = match given.text("type") {
+        Some(word) => vec![kind(word)?],
+        None => NoteType::ALL.to_vec(),
+    };
+    let notes = worklist::notes(&context, &me, &which)?;
+    Ok(if notes.is_empty() {
+        "No notes yet".into()
+    } else {
+        let notes: Vec<_> = notes.iter().collect();
+        prompt::notes_list(&notes).trim_end().into()
+    })
+}
+
+pub(super) fn complete(said: &Said) -> Result<Reply> {
+    let context = Context::new(said)?;
+    let (me, _) = context.me()?;
+    let mut journal = context.journal()?;
+    worklist::complete(&context, &mut journal, &me, worklist::iteration(None)?)?;
+    let open = journal.task_counts(&me)?.open();
+    letterbox::leave(journal);
+    let still = match open {
+        0 => String::new(),
+        1 => " (1 task is still open)".to_owned(),
+        n => format!(" ({n} tasks are still open)"),
+    };
+    Ok(format!("Session \"{me}\" marked complete{still}").into())
+}
