@@ -7,7 +7,7 @@ use super::tool::{Given, USUAL_FINDS, USUAL_READ};
 use crate::cli::{Captured, capture};
 use crate::context::{Context, Said};
 use crate::report::{Code, Report, Result};
-use posthaste_core::{AgentName, MessageId, text};
+use posthaste_core::{AgentName, Evidence, MessageId, text};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,7 @@ const FOUND_TEXT: usize = 400;
 pub(super) struct Letter {
     id: String,
     pub(super) from: String,
+    from_evidence: String,
     to: String,
     subject: Option<String>,
     body: String,
@@ -32,17 +33,18 @@ pub(super) struct Letter {
 }
 
 impl Letter {
-    /// The id as agents are told it.
-    fn id8(&self) -> String {
-        let ours = self.id.parse::<MessageId>();
-        ours.map_or_else(|_| self.id.clone(), MessageId::id8)
+    /// The id as agents are told it. One that a script has given is known only whole.
+    fn name(&self) -> String {
+        let is_ours = self.from_evidence != Evidence::Provider.to_string();
+        let ours = self.id.parse::<MessageId>().ok().filter(|_| is_ours);
+        ours.map_or_else(|| self.id.clone(), MessageId::id8)
     }
 
     /// Everything but its text.
     fn head(&self) -> Map<String, Value> {
         let mut head = Map::new();
         let mut say = |name: &str, value: Value| head.insert(name.to_owned(), value);
-        say("id", json!(self.id8()));
+        say("id", json!(self.name()));
         say("from", json!(text::one_line(&self.from, 80)));
         say("to", json!(text::one_line(&self.to, 80)));
         if let Some(subject) = self.subject.as_deref().filter(|s| !s.is_empty()) {
@@ -169,8 +171,8 @@ enum Sent {
 
 fn sent(captured: &Captured) -> Result<Reply> {
     let ids: Vec<_> = match parse(captured)? {
-        Sent::One(letter) => vec![letter.id8()],
-        Sent::Several(letters) => letters.iter().map(Letter::id8).collect(),
+        Sent::One(letter) => vec![letter.name()],
+        Sent::Several(letters) => letters.iter().map(Letter::name).collect(),
     };
     Ok(match ids.as_slice() {
         [] => "Nobody to send it to".into(),
@@ -263,4 +265,26 @@ pub(super) fn agents(said: &Said) -> Result<Reply> {
         told
     });
     Ok(one_a_line(all).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_short_where_its_beginning_is_enough() {
+        let id = "3fa8c1d2-0b1c-4d2e-8f3a-4b5c6d7e8f90";
+        let check = |id: &str, evidence: &str, want: &str| {
+            let letter = json!({
+                "id": id, "from": "a", "from_evidence": evidence, "to": "b", "subject": null,
+                "body": "x", "created_at": "", "priority": "normal", "reply_to": null,
+                "receipt": "stored",
+            });
+            let letter: Letter = serde_json::from_value(letter).unwrap();
+            assert_eq!(letter.name(), want);
+        };
+        check(id, "env", "3fa8c1d2");
+        check(id, "provider", id);
+        check("msg-7", "provider", "msg-7");
+    }
 }

@@ -135,7 +135,7 @@ impl Server {
         .await?;
         let mut gone = self.gone.clone();
         tokio::select! {
-            reply = wait::wait(&self.said, &given, me) => reply,
+            reply = wait::wait(&self.said, given, me) => reply,
             _ = gone.wait_for(|is_gone| *is_gone) => Err(Report::refused("the client is gone")),
         }
     }

@@ -6,7 +6,7 @@ use super::tool::{Given, USUAL_WAIT};
 use super::{Reply, server};
 use crate::context::{Context, Said, agent_name};
 use crate::report::{Report, Result};
-use posthaste_core::{AgentName, IdPrefix, MessageId};
+use posthaste_core::{AgentName, IdPrefix};
 use posthaste_store::bell::{TICK, Watch};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,53 +17,56 @@ use tokio::time::{Instant, timeout_at};
 #[derive(Debug, Clone, Default)]
 struct Wanted {
     from: Option<AgentName>,
-    reply_to: Option<IdPrefix>,
+    /// The whole id.
+    reply_to: Option<String>,
 }
 
 impl Wanted {
-    fn of(given: &Given) -> Result<Self> {
+    fn of(context: &Context, given: &Given) -> Result<Self> {
         let from = given.text("from").map(agent_name).transpose()?;
-        let reply_to = given.text("reply_to").map(IdPrefix::parse).transpose();
-        let reply_to = reply_to.map_err(|error| {
-            Report::usage(format!("'reply_to' is no message of yours: {error}"))
-                .hint("send_message has told its id")
-        })?;
-        Ok(Self { from, reply_to })
+        let reply_to = given.text("reply_to").map(|said| whole(context, said));
+        Ok(Self {
+            from,
+            reply_to: reply_to.transpose()?,
+        })
     }
 
     fn fits(&self, letter: &Letter) -> bool {
-        let is_from = self
-            .from
-            .as_ref()
-            .is_none_or(|name| letter.from == name.as_str());
-        let parent = letter
-            .reply_to
-            .as_ref()
-            .and_then(|id| id.parse::<MessageId>().ok());
-        let is_reply = self
-            .reply_to
-            .as_ref()
-            .is_none_or(|wanted| parent.is_some_and(|parent| wanted.fits(parent)));
-        is_from && is_reply
+        let is_from = |name: &AgentName| letter.from == name.as_str();
+        self.from.as_ref().is_none_or(is_from)
+            && (self.reply_to.is_none() || letter.reply_to == self.reply_to)
     }
 }
 
+/// The id that was meant. Where a script keeps the mail, it is the script's, and known only whole.
+fn whole(context: &Context, said: &str) -> Result<String> {
+    if context.config.mail.script()?.is_some() {
+        return Ok(said.to_owned());
+    }
+    let prefix = IdPrefix::parse(said).map_err(|error| {
+        Report::usage(format!("'reply_to' is no message of yours: {error}"))
+            .hint("send_message has told its id")
+    })?;
+    let mut journal = context.reader()?;
+    let letter = context.find(journal.as_mut(), &prefix)?;
+    Ok(letter.message.id.to_string())
+}
+
 /// Waits for unread mail of `me`, at most for as long as was said.
-pub(super) async fn wait(said: &Arc<Said>, given: &Given, me: AgentName) -> Result<Reply> {
-    let wanted = Wanted::of(given)?;
+pub(super) async fn wait(said: &Arc<Said>, given: Given, me: AgentName) -> Result<Reply> {
     let seconds = given.number("timeout_seconds").unwrap_or(USUAL_WAIT);
     let deadline = Instant::now() + Duration::from_secs(seconds);
     // One ring not yet heard is as good as many.
     let rung = Arc::new(Notify::new());
-    let _watch = server::on_a_thread({
+    let (wanted, _watch) = server::on_a_thread({
         let (said, rung) = (said.clone(), rung.clone());
         move || {
             let context = Context::new(&said)?;
+            let wanted = Wanted::of(&context, &given)?;
             // The home is made where it is not there: there must be a bell to listen to.
             drop(context.journal()?);
-            Ok(Watch::on(&context.home, Some(&me), move || {
-                rung.notify_one();
-            })?)
+            let watch = Watch::on(&context.home, Some(&me), move || rung.notify_one())?;
+            Ok((wanted, watch))
         }
     })
     .await?;

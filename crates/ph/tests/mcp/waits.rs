@@ -52,6 +52,10 @@ fn a_wait_is_for_what_was_asked_for() {
     assert!(told.ok().contains("\"content\":\"main\""), "{told:?}");
     assert!(!told.ok().contains("something else"), "{told:?}");
 
+    // Seventeen ids of sixteen first digits: two begin alike.
+    let ids: Vec<_> = (0..17).map(|n| ph.send(&format!("bob m{n}"))).collect();
+    let alike = |id: &&String| ids.iter().filter(|o| o[..1] == id[..1]).count() > 1;
+    let digit = ids.iter().find(alike).unwrap()[..1].to_owned();
     let mut check = |arguments: serde_json::Value, says: &str| {
         mcp.tool("wait_for_message", &arguments).fails(says);
     };
@@ -60,6 +64,8 @@ fn a_wait_is_for_what_was_asked_for() {
         json!({"reply_to": "xyz"}),
         "'reply_to' is no message of yours",
     );
+    check(json!({"reply_to": "00000000"}), "no message 00000000");
+    check(json!({"reply_to": digit}), "fits more than one message");
     check(
         json!({"timeout_seconds": 1.5}),
         "a whole number from 0 to 3600",
