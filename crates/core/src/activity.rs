@@ -92,7 +92,7 @@ impl Generic {
             judgement: Judgement {
                 activity: Activity::Starting,
                 since: now,
-                evidence: "it was started and has not been quiet since".to_owned(),
+                evidence: "it was started and has shown nothing yet".to_owned(),
                 heard: None,
             },
             begun: now.mono,
@@ -125,7 +125,13 @@ impl Generic {
             "the sign that it is ready is seen".to_owned()
         } else {
             let silence = in_words(self.silence);
-            format!("it is quiet for {silence} after its first output")
+            match self.heard {
+                true => format!("it is quiet for {silence}"),
+                false => format!(
+                    "it shows something and is quiet for {silence}, or shows nothing for {}",
+                    in_words(self.silence())
+                ),
+            }
         }
     }
 
@@ -135,6 +141,10 @@ impl Generic {
 
     /// It wrote something.
     pub fn output(&mut self, now: Moment) {
+        if !self.heard && !self.awaits_sign && self.judgement.activity == Activity::Starting {
+            let evidence = "it was started and has not been quiet since";
+            self.judgement.evidence = evidence.to_owned();
+        }
         self.heard = true;
         self.quiet_since = now.mono;
         match self.judgement.activity {
@@ -254,9 +264,10 @@ pub(crate) mod tests {
                 "{want}"
             );
         };
+        let silent = "starting: it was started and has shown nothing yet";
+        check(&[], silent, Some(5_000));
+        check(&[(4_999, Tick)], silent, Some(5_000));
         let starting = "starting: it was started and has not been quiet since";
-        check(&[], starting, Some(5_000));
-        check(&[(4_999, Tick)], starting, Some(5_000));
         check(&[(5_000, Tick)], "idle: no output for 5 s", None);
         check(&[(100, Output)], starting, Some(2_100));
         check(&[(100, Output), (2_099, Tick)], starting, Some(2_100));

@@ -41,7 +41,7 @@ use drafting::Drafting;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
 use proof::{Sent, Unproven};
-use question::Dialog;
+use question::{Dialog, Shown};
 use std::time::Duration;
 use submit::Before;
 
@@ -63,7 +63,7 @@ pub struct Desk {
     heard: Heard,
     dialog: Option<Dialog>,
     /// The question on the screen.
-    shown: Option<String>,
+    shown: Option<Shown>,
     /// How many questions there were.
     asked: u64,
     /// One for each reason, the oldest first.
@@ -308,10 +308,11 @@ impl Desk {
                 if self.is_writing() {
                     self.judge.typed(now);
                 }
+                self.phase.stir();
                 self.judge.output(now);
             }
             Event::Exited(how) => self.judge.exited(now, &how),
-            Event::Dialog(what) => self.see(now, what),
+            Event::Dialog(what) => self.see(now, what.as_deref().map(Shown::of)),
             Event::Seen(sighting) => self.seen(now, sighting),
             Event::Hook(report) => return self.hooked(now, &report),
             Event::Looked(sighting) => return self.looked(now, sighting),

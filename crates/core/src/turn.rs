@@ -273,7 +273,7 @@ fn instead(letter: &Letter) -> String {
 }
 
 /// The same line, in which nothing looks like a header of ours.
-fn defused(line: &str) -> String {
+pub fn defused(line: &str) -> String {
     let mut plain = String::with_capacity(line.len());
     for (at, c) in line.char_indices() {
         plain.push(if is_header(&line[at..]) { '(' } else { c });

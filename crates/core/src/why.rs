@@ -12,7 +12,7 @@ pub enum Why {
     Arrived {
         state: ReceiptState,
         since: Timestamp,
-        /// What was said of it, where it came to a bad end.
+        /// What was said of it, where it came to a bad end or may go on from there.
         reason: Option<String>,
     },
 }
@@ -65,8 +65,18 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
                 reason: receipt.and_then(|receipt| receipt.reason.clone()),
             }
         }
-        ReceiptState::Offered
-        | ReceiptState::Accepted
+        // That it stands in the input box, say, and was not submitted.
+        ReceiptState::Offered => {
+            let offered = Step::Offered.as_str();
+            let mut receipts = letter.receipts.iter().rev();
+            let receipt = receipts.find(|receipt| receipt.state == offered);
+            Why::Arrived {
+                state,
+                since: arrived(letter),
+                reason: receipt.and_then(|receipt| receipt.evidence.clone()),
+            }
+        }
+        ReceiptState::Accepted
         | ReceiptState::Read
         | ReceiptState::Archived
         | ReceiptState::Deleted

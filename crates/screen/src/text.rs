@@ -40,6 +40,15 @@ impl Screen {
         (rows.collect(), usize::try_from(cursor - first).ok())
     }
 
+    /// What stands before the cursor in its row.
+    pub fn before_cursor(&self) -> String {
+        let grid = self.emulator().term.grid();
+        let at = grid.cursor.point;
+        let (row, mut text) = (cells(grid, at.line.0), String::new());
+        write(row, at.column.0.min(row.len()), &mut text);
+        text
+    }
+
     /// The rows with colours; each stands for itself.
     pub fn ansi(&self, lines: Option<usize>) -> Vec<String> {
         self.rows(lines)

@@ -1,5 +1,6 @@
 //! What a desk makes of what is seen on the screen.
 
+use super::question::Shown;
 use super::{Before, Desk, Flight, Phase};
 use crate::harness::{Field, Paste, Sighting};
 use crate::mail::Letter;
@@ -10,6 +11,13 @@ impl Desk {
     /// Whether the harness can tell that no question stands open.
     pub fn knows_dialogs(&self) -> bool {
         self.manner.harness.knows_dialogs()
+    }
+
+    /// Why a message that was written can never be seen to be accepted, if it cannot.
+    pub fn lacks_proof(&self) -> Option<String> {
+        let harness = &self.manner.harness;
+        let lacks = !harness.is_proven_by_hook();
+        lacks.then(|| format!("; harness {} has no proof of more", harness.name))
     }
 
     /// Whether the screen tells anything about this program.
@@ -30,11 +38,19 @@ impl Desk {
     /// Where the words of a message stand: on the screen, they must not pass for a question of
     /// the program's. That would hold them up for ever, and all that comes after them.
     pub fn telling(&self, letter: &Letter) -> Telling {
-        let words = turn::words(letter);
-        match words.is_some_and(|words| self.manner.harness.would_ask(&words)) {
-            true => Telling::InFile,
-            false => Telling::Here,
-        }
+        let would_ask = |text: &str| self.manner.harness.would_ask(text);
+        let path_bytes = self.manner.path_bytes;
+        let asks = turn::words(letter).is_some_and(|words| {
+            let shape = Shape::of(letter, Telling::Here, self.input, path_bytes);
+            would_ask(&words) || would_ask(shape.beginning())
+        });
+        if asks { Telling::InFile } else { Telling::Here }
+    }
+
+    /// Why a line that is no message is not for this program: it would pass for a question.
+    pub fn bars_words(&self, line: &str) -> Option<String> {
+        let asks = self.manner.harness.would_ask(line);
+        asks.then(|| "it reads like a question of the program's own".to_owned())
     }
 
     /// How a box would show a message that goes alone.
@@ -76,13 +92,19 @@ impl Desk {
             ready,
             claims,
             dialog,
+            question,
             field,
+            before: _,
         } = sighting;
         self.judge.seen(now, &claims);
         if ready {
             self.judge.ready(now);
         }
-        self.see(now, dialog);
+        let shown = dialog.map(|what| Shown {
+            text: question.unwrap_or_else(|| what.clone()),
+            what,
+        });
+        self.see(now, shown);
         self.see_text(now, &field);
         self.drafting.see(now, field);
     }

@@ -72,6 +72,8 @@ pub(super) struct Flight {
     pub(super) proof: Option<Proof>,
     /// What the interrupt key might have done, which was not pressed for that.
     pub(super) spared: Option<&'static str>,
+    /// The program has written something since this was typed.
+    pub(super) is_stirred: bool,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
     /// A draft was put aside for it.
@@ -110,9 +112,20 @@ impl Flight {
             entered: None,
             proof: None,
             spared: None,
+            is_stirred: false,
             was_parked: false,
             clears_way: false,
         }
+    }
+
+    /// Whether the program has taken an answer already, as far as can be told: it has drawn
+    /// something, and what was typed does not stand at the cursor, where it would wait for Enter.
+    /// Of keys that are no text nothing can be told.
+    pub(super) fn is_taken(&self, at_cursor: Option<&str>) -> bool {
+        let answer = self.shape.as_ref().map_or("", Shape::beginning).trim();
+        let is_text = !answer.is_empty() && !answer.contains(char::is_control);
+        let is_gone = at_cursor.is_some_and(|at| !at.trim_end().ends_with(answer));
+        is_text && self.is_stirred && is_gone
     }
 
     /// Whether what a box holds is this and nothing else, as far as can be told: all of it, or
@@ -240,6 +253,19 @@ pub(super) enum Phase {
 }
 
 impl Phase {
+    /// The program writes something.
+    pub(super) fn stir(&mut self) {
+        if let Self::Writing(flight)
+        | Self::Written { flight, .. }
+        | Self::Looking {
+            flight,
+            before: Before::Enter,
+        } = self
+        {
+            flight.is_stirred = true;
+        }
+    }
+
     /// The answer that is being typed.
     pub(super) fn answer(&self) -> Option<&str> {
         match self {

@@ -14,6 +14,8 @@ pub(super) struct Dialog {
     /// Of all that were open in this session: one that comes again in the same words is another.
     pub(super) number: u64,
     pub(super) what: String,
+    /// All of its words, as far as they are known.
+    text: String,
     /// The same with what we typed behind it, where the screen shows that.
     echoed: Option<String>,
     pub(super) since: Moment,
@@ -33,29 +35,47 @@ impl Dialog {
     }
 
     /// Whether words are its own, with the echo of an answer behind them or without.
-    fn is_told_by(&self, what: &str) -> bool {
-        self.what == what || self.echoed.as_deref() == Some(what)
+    fn is_told_by(&self, text: &str) -> bool {
+        self.text == text || self.echoed.as_deref() == Some(text)
     }
 
     /// Whether it is shown with a part of an answer behind it, and is the same still.
-    fn is_echoed_by(&self, what: &str, answer: &str) -> bool {
-        let echo = what.strip_prefix(self.what.as_str());
+    fn is_echoed_by(&self, text: &str, answer: &str) -> bool {
+        let echo = text.strip_prefix(self.text.as_str());
         // Where it is too long to be told, its end is left out.
         let echo = echo.map(|echo| echo.trim_end_matches('…').trim());
         echo.is_some_and(|echo| !echo.is_empty() && answer.trim().starts_with(echo))
     }
 }
 
+/// A question as the screen shows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Shown {
+    /// In a few words.
+    pub(super) what: String,
+    /// In all of them.
+    pub(super) text: String,
+}
+
+impl Shown {
+    pub(super) fn of(what: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            text: what.to_owned(),
+        }
+    }
+}
+
 impl Desk {
     /// What the screen shows of a question. Once one is gone from there, it is answered, also
     /// where no hook says so.
-    pub(super) fn see(&mut self, now: Moment, what: Option<String>) {
-        if self.shown == what {
+    pub(super) fn see(&mut self, now: Moment, shown: Option<Shown>) {
+        if self.shown == shown {
             return;
         }
-        self.hear_echo(what.as_deref());
-        match (&self.shown, &what) {
-            (Some(_), Some(what)) if self.asks_still(what) => {}
+        self.hear_echo(shown.as_ref().map(|shown| shown.text.as_str()));
+        match (&self.shown, &shown) {
+            (Some(_), Some(shown)) if self.asks_still(&shown.text) => {}
             // Another: whoever has answered the first has not answered this one.
             (Some(_), Some(_)) => self.dialog = None,
             (Some(_), None) if self.heard.question().is_some() => {
@@ -64,37 +84,50 @@ impl Desk {
             }
             (Some(_) | None, _) => {}
         }
-        self.shown = what;
+        self.shown = shown;
         self.ask(now);
     }
 
-    fn asks_still(&self, what: &str) -> bool {
-        self.dialog.as_ref().is_some_and(|d| d.is_told_by(what))
+    /// The question that stands open.
+    pub fn asks(&self) -> Option<&str> {
+        self.dialog.as_ref().map(|dialog| dialog.what.as_str())
+    }
+
+    fn asks_still(&self, text: &str) -> bool {
+        self.dialog.as_ref().is_some_and(|d| d.is_told_by(text))
+    }
+
+    /// A hook has words of its own for it.
+    fn asks_as_told(&self, what: &str) -> bool {
+        let dialog = self.dialog.as_ref();
+        dialog.is_some_and(|d| d.what == what || d.is_told_by(what))
     }
 
     /// What is being typed in answer to a question may be shown as a part of it.
-    fn hear_echo(&mut self, what: Option<&str>) {
+    fn hear_echo(&mut self, text: Option<&str>) {
         let answer = self.phase.answer();
-        if let (Some(dialog), Some(what), Some(answer)) = (&mut self.dialog, what, answer)
-            && dialog.is_echoed_by(what, answer)
+        if let (Some(dialog), Some(text), Some(answer)) = (&mut self.dialog, text, answer)
+            && dialog.is_echoed_by(text, answer)
         {
-            dialog.echoed = Some(what.to_owned());
+            dialog.echoed = Some(text.to_owned());
         }
     }
 
     /// The one question that counts. It stays the same for as long as either tells it.
     pub(super) fn ask(&mut self, now: Moment) {
         let told = self.heard.question();
-        let shown = self.shown.as_deref();
-        let mut words = shown.into_iter().chain(told.map(|told| told.what.as_str()));
-        if words.any(|what| self.asks_still(what)) {
+        let is_shown = self
+            .shown
+            .as_ref()
+            .is_some_and(|s| self.asks_still(&s.text));
+        if is_shown || told.is_some_and(|told| self.asks_as_told(&told.what)) {
             return;
         }
-        let (what, since, evidence, heard) = match (&self.shown, told) {
-            (Some(what), _) => (what.clone(), now, ON_SCREEN.to_owned(), None),
+        let (shown, since, evidence, heard) = match (&self.shown, told) {
+            (Some(shown), _) => (shown.clone(), now, ON_SCREEN.to_owned(), None),
             (None, Some(told)) => {
                 let evidence = format!("hook {}", told.event);
-                (told.what.clone(), told.at, evidence, Some(told.at))
+                (Shown::of(&told.what), told.at, evidence, Some(told.at))
             }
             (None, None) => {
                 self.dialog = None;
@@ -104,7 +137,8 @@ impl Desk {
         self.asked += 1;
         self.dialog = Some(Dialog {
             number: self.asked,
-            what,
+            what: shown.what,
+            text: shown.text,
             echoed: None,
             since,
             stays: false,

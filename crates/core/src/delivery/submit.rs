@@ -47,6 +47,7 @@ impl Desk {
 
     /// What was asked for before something is done.
     pub(super) fn looked(&mut self, now: Moment, sighting: Sighting) -> Vec<Effect> {
+        let at_cursor = sighting.before.clone();
         self.seen(now, sighting);
         let Phase::Looking { flight, before } = &self.phase else {
             return self.proceed(now);
@@ -58,6 +59,9 @@ impl Desk {
         match before {
             Before::Key(keys) => self.aimed(now, flight, keys),
             Before::Text => self.prepared(flight),
+            Before::Enter if flight.lane == Lane::Raw => {
+                self.submit_raw(now, flight, at_cursor.as_deref())
+            }
             Before::Enter => self.submit(now, flight),
             Before::Retry => self.retry(now, flight),
         }
@@ -117,15 +121,19 @@ impl Desk {
 
     /// The time for Enter has come.
     pub(super) fn enter(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        let is_seen = match flight.lane {
-            Lane::Raw => self.knows_dialogs(),
-            Lane::Interrupt | Lane::Normal | Lane::Idle => self.looks(),
-        };
         planted!(EnterUnlooked => return self.enters_blindly(flight));
-        if is_seen {
-            return self.look(flight, Before::Enter);
+        match flight.lane {
+            _ if self.looks() => self.look(flight, Before::Enter),
+            Lane::Raw => {
+                let mut effects = self.submit_raw(now, flight, None);
+                // What waited for the question to be answered goes on.
+                if self.is_free() {
+                    effects.extend(self.proceed(now));
+                }
+                effects
+            }
+            Lane::Interrupt | Lane::Normal | Lane::Idle => self.press_enter(now, flight),
         }
-        self.press_enter(now, flight)
     }
 
     fn press_enter(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
@@ -135,9 +143,6 @@ impl Desk {
     }
 
     fn submit(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
-        if flight.lane == Lane::Raw {
-            return self.submit_raw(now, flight);
-        }
         if self.withheld(&flight) == Some(Rule::Blocked) {
             return self.park(flight);
         }
@@ -168,14 +173,28 @@ impl Desk {
 
     /// Enter belongs to the question that is answered: where the text alone has answered it, it
     /// would go to another, or to whatever stands in the box.
-    fn submit_raw(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+    fn submit_raw(&mut self, now: Moment, flight: Flight, at_cursor: Option<&str>) -> Vec<Effect> {
         let asks = self.dialog.as_ref().map(|dialog| dialog.number);
         let answers = flight.answers.as_ref().map(|question| question.number);
-        if answers.is_some() && asks != answers {
-            let evidence = self.evidence(&flight, "; answered before Enter, which was not pressed");
-            return self.complete(now, &flight, evidence);
+        let how = if answers.is_some() && asks != answers {
+            "; answered before Enter, which was not pressed"
+        } else if self.has_another_text(&flight) {
+            "; another text stands in the input box, and Enter was not pressed"
+        } else if flight.is_taken(at_cursor) {
+            "; the program went on before Enter, which was not pressed"
+        } else {
+            return self.press_enter(now, flight);
+        };
+        let evidence = self.evidence(&flight, how);
+        self.complete(now, &flight, evidence)
+    }
+
+    /// Whether the input box is in sight, and holds something else than an answer.
+    fn has_another_text(&self, answer: &Flight) -> bool {
+        match self.drafting.field() {
+            Field::Holds(text) => answer.shape.as_ref().is_none_or(|s| !s.is_all_of(text)),
+            Field::Empty | Field::Unseen => false,
         }
-        self.press_enter(now, flight)
     }
 
     fn sees_drafts(&self) -> bool {

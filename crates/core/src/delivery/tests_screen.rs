@@ -790,6 +790,7 @@ fn sighting() -> impl Strategy<Value = Sighting> {
             field
         },
         dialog,
+        ..Sighting::default()
     })
 }
 

@@ -387,7 +387,7 @@ mod tests {
         // Starting is not ended by a title.
         check(
             vec![(500, Seen(&[(Title, Idle)]))],
-            "starting since 0: it was started and has not been quiet since",
+            "starting since 0: it was started and has shown nothing yet",
         );
         // That it was idle before it was given something says nothing.
         let idle = || (2_500, Seen(&[(Title, Idle)]));

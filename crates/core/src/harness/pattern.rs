@@ -29,6 +29,17 @@ impl Pattern {
         taken.map(|taken| taken.as_str())
     }
 
+    /// All that was found, and what the group of this name took of it.
+    pub(crate) fn find<'t>(
+        &self,
+        text: &'t str,
+        group: &str,
+    ) -> Option<(&'t str, Option<&'t str>)> {
+        let found = self.0.captures(text)?;
+        let all = found.get(0)?.as_str();
+        Some((all, found.name(group).map(|taken| taken.as_str())))
+    }
+
     pub(crate) fn has_group(&self, group: &str) -> bool {
         self.0.capture_names().flatten().any(|name| name == group)
     }

@@ -18,6 +18,8 @@ pub struct Glance<'a> {
     pub lines: &'a [String],
     /// Which of them the cursor is in.
     pub cursor: Option<usize>,
+    /// What stands before it in its row.
+    pub before: &'a str,
 }
 
 /// What a piece of evidence says.
@@ -51,9 +53,29 @@ pub struct Sighting {
     pub ready: bool,
     /// At most one for each source.
     pub claims: Vec<Claim>,
-    /// The question that stands open.
+    /// The question that stands open, in a few words.
     pub dialog: Option<String>,
+    /// All of its words, by which it is told from another.
+    pub question: Option<String>,
     pub field: Field,
+    /// What stands before the cursor in its row, where that is known.
+    pub before: Option<String>,
+}
+
+impl Sighting {
+    /// Whether another shows nothing new. What stands before the cursor is for who looks for it.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let Self {
+            ready,
+            claims,
+            dialog,
+            question,
+            field,
+            before: _,
+        } = self;
+        (ready, claims, dialog) == (&other.ready, &other.claims, &other.dialog)
+            && (question, field) == (&other.question, &other.field)
+    }
 }
 
 impl Manifest {
@@ -66,15 +88,16 @@ impl Manifest {
         let row = row.map(String::as_str);
         let screen = foot(self.activity.lines);
         let claims = self.claims(glance, row, &screen);
-        let dialog = self.dialogs.iter().find_map(|dialog| {
+        let asked = self.dialogs.iter().find_map(|dialog| {
             let lines = foot(dialog.lines);
-            let what = dialog.pattern.take(&lines, "what")?;
-            Some(if dialog.pattern.has_group("what") {
-                format!("{}: {}", dialog.name, text::one_line(what, SHOWN))
-            } else {
-                dialog.name.clone()
-            })
+            let (all, what) = dialog.pattern.find(&lines, "what")?;
+            let told = match what {
+                Some(what) => format!("{}: {}", dialog.name, text::one_line(what, SHOWN)),
+                None => dialog.name.clone(),
+            };
+            Some((told, all.to_owned()))
         });
+        let (dialog, question) = asked.unzip();
         let asks = claims.iter().find(|claim| claim.says == Says::Blocked);
         let ready = &self.ready;
         let dialog = dialog.or_else(|| asks.map(|claim| claim.evidence.clone()));
@@ -88,14 +111,17 @@ impl Manifest {
                 || finds(&ready.cursor, row)
                 || finds(&ready.screen, Some(&screen)),
             dialog,
+            question,
             field,
             claims,
+            before: Some(glance.before.to_owned()),
         }
     }
 
     /// Whether a text would be taken for a question if it stood on the screen, however its lines
-    /// are broken there.
+    /// are broken there; there is a row below it.
     pub fn would_ask(&self, text: &str) -> bool {
+        let text = &format!("{text}\n");
         let activity = &self.activity;
         let mut blocked = activity
             .screen
@@ -238,6 +264,7 @@ mod tests {
             osc,
             lines: &lines,
             cursor,
+            ..Glance::default()
         });
         let claims = sighting.claims.iter().map(|claim| {
             let says = format!("{:?}", claim.says).to_lowercase();
@@ -358,7 +385,7 @@ mod tests {
                     osc: title.as_deref(),
                     lines: &lines,
                     cursor,
-                });
+                    ..Glance::default()                });
                 // What is told of it is one short line in which nothing acts.
                 let told = sighting.claims.iter().map(|claim| &claim.evidence);
                 for told in told.chain(&sighting.dialog) {

@@ -257,10 +257,9 @@ fn the_screen_alone() {
                 let screen = screen(&harness, agent, size, &state);
                 let (lines, cursor) = screen.foot(harness.lines());
                 let bare = Glance {
-                    title: None,
-                    osc: None,
                     lines: &lines,
                     cursor,
+                    ..Glance::default()
                 };
                 let seen = harness.recognise(&bare);
                 let says = seen.claims.iter().map(|claim| claim.says);
@@ -305,10 +304,9 @@ fn what_is_quoted_is_no_question() {
                 let above = quoted(state);
                 let lines = [above.as_slice(), below.as_slice()].concat();
                 let seen = harness.recognise(&Glance {
-                    title: None,
-                    osc: None,
                     lines: &lines,
                     cursor: cursor.map(|row| row + above.len()),
+                    ..Glance::default()
                 });
                 assert_eq!(seen.dialog, None, "{agent} {state}");
                 assert_eq!(seen.field, Field::Empty, "{agent} {state}");
@@ -325,10 +323,9 @@ fn what_is_quoted_is_no_question() {
 fn shell_mode_is_no_place_for_mail() {
     let check = |agent: &str, lines: [String; 4]| {
         let seen = manifest(agent).recognise(&Glance {
-            title: None,
-            osc: None,
             lines: &lines,
             cursor: Some(1),
+            ..Glance::default()
         });
         assert_eq!(seen.dialog.as_deref(), Some("shell mode"), "{agent}");
     };

@@ -4,7 +4,7 @@
 //! keyboard is taken before an offer is recorded and kept until it is written whole, so that no
 //! person's key falls into it.
 
-use super::clerk::Wish;
+use super::clerk::{Asked, Wish};
 use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, clock, log};
 use posthaste_core::delivery::{Effect, Event, REST};
@@ -271,20 +271,17 @@ pub(crate) async fn nudge(
         Some(Err(HasDraft)) => return Err("a person is typing".to_owned()),
         None => return Err(GONE.to_owned()),
     };
-    look_again(&shared, &submission).await?;
-    let line = text::one_line(said, NUDGE).into_bytes();
+    let line = turn::defused(&text::one_line(said, NUDGE));
+    look_again(&shared, &submission, &line).await?;
     // A line that is half written is brought to its end, also where nobody waits for that any more.
     let typing = tokio::task::spawn_local(async move {
         let gone = |_| GONE.to_owned();
-        lease.write(line).await.map_err(gone)?;
+        lease.write(line.into_bytes()).await.map_err(gone)?;
         tokio::time::sleep(submission.delay).await;
-        if submission.looks {
-            let seen = shared.terminal.look().await.ok_or(GONE)?;
-            if let Some(what) = seen.dialog {
-                return Err(format!(
-                    "a question opened ({what}); the line stands there without its Enter"
-                ));
-            }
+        if let Some(what) = ask(&shared, &submission, Asked::Question).await? {
+            return Err(format!(
+                "a question opened ({what}); the line stands there without its Enter"
+            ));
         }
         lease.write(submission.enter).await.map_err(gone)
     });
@@ -297,7 +294,20 @@ pub(crate) async fn nudge(
 
 /// The rules once more, before the first key: until the keyboard was free, a question may have
 /// opened, and a text stayed in the input box.
-async fn look_again(shared: &Shared, submission: &Submission) -> Result<(), String> {
+async fn look_again(shared: &Shared, submission: &Submission, line: &str) -> Result<(), String> {
+    match ask(shared, submission, Asked::Rules(line.to_owned())).await? {
+        None if clock::is_too_late(submission.asked_at) => Err(clock::TOO_LATE.to_owned()),
+        None => Ok(()),
+        Some(reason) => Err(reason),
+    }
+}
+
+/// Has the screen looked at, where that tells anything, and asks what the rules say then.
+async fn ask(
+    shared: &Shared,
+    submission: &Submission,
+    asked: Asked,
+) -> Result<Option<String>, String> {
     let seen = if submission.looks {
         Some(shared.terminal.look().await.ok_or(GONE)?)
     } else {
@@ -307,11 +317,6 @@ async fn look_again(shared: &Shared, submission: &Submission) -> Result<(), Stri
     let tell = Box::new(move |reason| {
         let _ = tell.send(reason);
     });
-    shared.wish(Wish::Nudgeable { seen, tell }).await;
-    match told.await {
-        Ok(None) if clock::is_too_late(submission.asked_at) => Err(clock::TOO_LATE.to_owned()),
-        Ok(None) => Ok(()),
-        Ok(Some(reason)) => Err(reason),
-        Err(_) => Err(GONE.to_owned()),
-    }
+    shared.wish(Wish::Nudgeable { seen, asked, tell }).await;
+    told.await.map_err(|_| GONE.to_owned())
 }

@@ -22,6 +22,7 @@ pub(crate) fn glance(harness: &Manifest, screen: &Screen) -> Sighting {
         osc: screen.note(),
         lines: &lines,
         cursor,
+        before: &screen.before_cursor(),
     })
 }
 
@@ -97,7 +98,7 @@ impl Sight {
             let _ = tell.send(sighting.clone());
         }
         self.seen.send_if_modified(|was| {
-            let is_new = *was != sighting;
+            let is_new = !was.is_like(&sighting);
             *was = sighting;
             is_new
         });

@@ -1,15 +1,15 @@
 //! What others wish of a session, granted or refused. An answer goes out before what it causes is
 //! told to listeners.
 
-use super::{Clerk, Wish};
+use super::{Asked, Clerk, Wish};
 use crate::session::clock;
 use crate::session::dispatch::Sink;
 use crate::session::errands;
 use crate::session::viewer::ViewerId;
-use posthaste_core::Timestamp;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Event, PausedBy};
 use posthaste_core::harness::Turn;
+use posthaste_core::{ReceiptState, Timestamp};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::{self as wire, Mode, Run, plain};
@@ -31,7 +31,12 @@ impl Clerk {
                 let now = self.now();
                 let held = self.desk.hold(now, &letter, &self.view.pending.due);
                 let why = if letter.message.to == self.shared.agent {
-                    wire::Why::live(&letter, now.wall, held)
+                    let mut why = wire::Why::live(&letter, now.wall, held);
+                    if why.receipt == ReceiptState::Offered.as_str() {
+                        let doubt = self.desk.lacks_proof();
+                        why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
+                    }
+                    why
                 } else {
                     wire::Why::new(&letter, now.wall)
                 };
@@ -56,11 +61,17 @@ impl Clerk {
                 asked_at,
                 sink,
             } => self.nudge(text, asked_at, sink),
-            Wish::Nudgeable { seen, tell } => {
+            Wish::Nudgeable { seen, asked, tell } => {
                 if let Some(sighting) = seen {
                     self.tell(Event::Seen(sighting));
                 }
-                tell(self.desk.bars_a_nudge());
+                tell(match asked {
+                    Asked::Rules(line) => {
+                        let bar = self.desk.bars_a_nudge();
+                        bar.or_else(|| self.desk.bars_words(&line))
+                    }
+                    Asked::Question => self.desk.asks().map(str::to_owned),
+                });
             }
             Wish::Answerable(tell) => tell(self.desk.bars_an_answer()),
             Wish::Take(viewer) => self.take(viewer),

@@ -80,9 +80,11 @@ pub(crate) enum Wish {
         asked_at: Option<Timestamp>,
         sink: Sink,
     },
-    /// Why a line may not be typed after all, now that the keyboard is its own and this is seen.
+    /// What stands against a line that is no message, now that the keyboard is its own and this
+    /// is seen.
     Nudgeable {
         seen: Option<Sighting>,
+        asked: Asked,
         tell: Tell<Option<String>>,
     },
     /// Why an answer to the program's question would answer nothing.
@@ -90,6 +92,14 @@ pub(crate) enum Wish {
     /// A viewer wants the keyboard to itself.
     Take(ViewerId),
     Release(ViewerId),
+}
+
+/// What is asked about a line that is no message.
+pub(crate) enum Asked {
+    /// Before it is typed: why it may not be.
+    Rules(String),
+    /// Before its Enter: which question has opened since.
+    Question,
 }
 
 impl std::fmt::Debug for Wish {
