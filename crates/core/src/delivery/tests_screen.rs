@@ -265,6 +265,60 @@ fn an_answer_goes_past_a_text_that_waits() {
 }
 
 #[test]
+fn an_answer_that_is_taken_gets_no_enter() {
+    let mut pending = [raw(1)];
+    pending[0].message.envelope.body = crate::message::Body::Inline("2".to_owned());
+    let check = |output: bool, before: &str, want: &str| {
+        let mut desk = play(with(|_| ()), &[seen(2_900, asks("Run rm?"), "")]);
+        let typed = [
+            (3_000, Doing::Act(&pending), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            hear(3_002, Event::Wrote, ""),
+        ];
+        desk = play(desk, &typed);
+        if output {
+            desk = play(desk, &[hear(3_010, Event::Output, "")]);
+        }
+        let mut desk = play(desk, &[hear(3_052, Event::Tick, "look")]);
+        let sighting = Sighting {
+            before: Some(before.to_owned()),
+            ..asks("Run rm?")
+        };
+        let effects = desk.on(ms(3_053), Event::Looked(sighting));
+        let is_enter = effects == [Effect::Enter];
+        assert_eq!(is_enter, want == "enter", "{output} {before:?}");
+        assert!(is_enter || evidence(&effects).ends_with(want));
+    };
+    check(true, "Your choice: 2", "enter");
+    check(true, "Your choice: 2  ", "enter");
+    check(false, "", "enter");
+    // The same words stand there again.
+    let went_on = "the program went on before Enter, which was not pressed";
+    check(true, "> 1. Yes", went_on);
+    check(true, "", went_on);
+}
+
+#[test]
+fn a_question_is_told_by_all_its_words() {
+    let long = |end: &str| Sighting {
+        question: Some(format!("Run cd /a/long/way && {end}?")),
+        ..asks("Run cd /a/long…")
+    };
+    let mut pending = [raw(1)];
+    pending[0].message.created_at = ms(3_000).wall;
+    let typed = [
+        seen(2_900, long("ls"), ""),
+        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_001, recorded(&[1]), "write 1"),
+        hear(3_002, Event::Wrote, ""),
+        hear(3_052, Event::Tick, "look"),
+    ];
+    let desk = play(with(|_| ()), &typed);
+    play(desk.clone(), &[looked(3_053, long("ls"), "enter")]);
+    play(desk, &[looked(3_053, long("rm -rf /"), "offered 1")]);
+}
+
+#[test]
 fn a_question_that_comes_again_is_another() {
     let mut pending = [raw(1)];
     pending[0].message.envelope.body = crate::message::Body::Inline("yes".to_owned());

@@ -52,7 +52,7 @@ struct Script {
 
 impl Script {
     fn read() -> Outcome<Self> {
-        const FLAGS: [&str; 12] = [
+        const FLAGS: [&str; 13] = [
             "--work",
             "--silent",
             "--keep-box",
@@ -65,6 +65,7 @@ impl Script {
             "--unstash",
             "--put-back",
             "--hooks",
+            "--again",
         ];
         let mut script = Self::default();
         let mut args = std::env::args().skip(1);
@@ -81,6 +82,13 @@ impl Script {
             }
         }
         Ok(script)
+    }
+
+    /// The same for once.
+    fn takes(&mut self, flag: &str) -> bool {
+        let has = self.has(flag);
+        self.flags.retain(|known| known != flag);
+        has
     }
 
     fn has(&self, flag: &str) -> bool {
@@ -286,7 +294,11 @@ impl Tui {
                 if how == "yes" {
                     self.hook("PostToolUse", &[("tool_name", &what)])?;
                 }
-                self.note(&format!("{how} {what:?}"))
+                self.note(&format!("{how} {what:?}"))?;
+                if self.script.takes("--again") {
+                    return self.ask(what);
+                }
+                Ok(())
             }
             None => Ok(()),
         }

@@ -122,3 +122,23 @@ fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
     stage.until_receipt(&next, "offered");
     assert_eq!(tui.until_noted("turn"), [Tui::turn(&next, "next")]);
 }
+
+#[test]
+fn an_answer_gets_no_enter_where_the_same_question_comes_again_at_once() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste", "--again"]);
+    tui.order("ask push it");
+    stage.until_activity("bot", "blocked");
+    let id = stage.run("answer bot n").ok().trim().to_owned();
+    stage.until_receipt(&id, "offered");
+    let evidence = stage.show(&id)["receipts"][2]["evidence"].clone();
+    let says = evidence.as_str().expect("a text");
+    assert!(
+        says.ends_with("before Enter, which was not pressed"),
+        "{says}"
+    );
+    // The second is still open.
+    assert_eq!(tui.log(), ["no \"push it\""]);
+    assert_eq!(stage.status("bot")["activity"], "blocked");
+}

@@ -406,3 +406,46 @@ impl Listener {
         event["data"].clone()
     }
 }
+
+/// Hooks alone tell of its questions: none is seen.
+fn blind() -> String {
+    let at = LAB.find("[[dialog]]").expect("a question");
+    let rest = LAB[at..].find("\n\n").map_or("", |end| &LAB[at + end..]);
+    format!("{}{rest}{HOOK}", &LAB[..at])
+}
+
+#[test]
+fn a_nudge_gets_no_enter_where_a_hook_tells_of_a_question() {
+    let stage = Stage::new();
+    teach(&stage, "lab", &blind());
+    let flags = ["--title", "--paste", "--hooks", "--ask-on-text", "drop it"];
+    let tui = Tui::ready(&stage, &flags);
+    let done = stage.run("nudge bot 'status please'");
+    assert_eq!(done.code, 1, "{}", done.out());
+    assert!(
+        done.err().contains("a question opened (drop it)"),
+        "{}",
+        done.err()
+    );
+    assert!(tui.log().is_empty(), "{:?}", tui.log());
+}
+
+#[test]
+fn an_answer_gets_no_enter_where_a_hook_tells_of_the_next_question() {
+    let stage = Stage::new();
+    teach(&stage, "lab", &blind());
+    let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks", "--again"]);
+    tui.order("ask push it");
+    until_so("the hook", || {
+        stage.status("bot")["blocked_on"] == "push it"
+    });
+    let id = stage.run("answer bot y").ok().trim().to_owned();
+    stage.until_receipt(&id, "offered");
+    let evidence = stage.show(&id)["receipts"][2]["evidence"].clone();
+    let says = evidence.as_str().expect("a text");
+    assert!(
+        says.ends_with("before Enter, which was not pressed"),
+        "{says}"
+    );
+    assert_eq!(tui.log(), ["yes \"push it\""]);
+}
