@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 39] = [
+const VERBS: [&str; 40] = [
     "run",
     "attach",
     "ls",
@@ -38,6 +38,7 @@ const VERBS: [&str; 39] = [
     "export",
     "import",
     "harness",
+    "hook",
     "provider",
     "config",
     "doctor",

@@ -19,6 +19,7 @@ mod elsewhere;
 mod export;
 mod harness;
 mod help;
+mod hook;
 mod import;
 mod inbox;
 mod log;
@@ -134,6 +135,7 @@ enum Verb {
     Export(export::Args),
     Import(import::Args),
     Harness(harness::Args),
+    Hook(hook::Args),
     Provider(provider::Args),
     Config(config::Args),
     Doctor(doctor::Args),
@@ -195,6 +197,9 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 }
 
 fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
+    if let Verb::Hook(args) = verb {
+        return Ok(hook::run(args));
+    }
     // These look at nothing of the user's.
     match &verb {
         Verb::Completions(args) => return completions::run(args, said),
@@ -245,9 +250,12 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Harness(args) => harness::run(context, args),
         Verb::Config(args) => config::run(context, &args),
         Verb::Doctor(args) => doctor::run(context, &args),
-        Verb::Demo(_) | Verb::Completions(_) | Verb::Man(_) | Verb::Help(_) | Verb::Provider(_) => {
-            Ok(Code::Ok)
-        }
+        Verb::Demo(_)
+        | Verb::Completions(_)
+        | Verb::Man(_)
+        | Verb::Help(_)
+        | Verb::Hook(_)
+        | Verb::Provider(_) => Ok(Code::Ok),
     }?;
     context.out.flush()?;
     Ok(code)
