@@ -59,6 +59,16 @@ impl Facts {
     }
 }
 
+impl Facts {
+    /// All that was noted of a message, in a line each.
+    pub(crate) fn journey(&self, id: &str) -> String {
+        let of = |fact: &&Value| fact["id"] == id || fact["data"]["message"] == id;
+        let told = self.all.iter().filter(of);
+        let told = told.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
+        told.collect::<Vec<_>>().join("\n")
+    }
+}
+
 impl Drop for Facts {
     fn drop(&mut self) {
         let _ = self.follower.kill();

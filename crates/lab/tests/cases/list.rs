@@ -164,8 +164,21 @@ fn race(play: &mut Play) -> Done {
         play.status()["activity"] == "blocked"
     });
     play.terminal.type_keys(ESCAPE);
+    let what = wake(play, &sent);
     let receipt = play.settle(&[sent]);
-    told("nothing approved", receipt)
+    told(format!("nothing approved{what}"), receipt)
+}
+
+/// OpenCode keeps what was submitted during a turn that then ends with a no, until it is asked
+/// something else.
+fn wake(play: &mut Play, sent: &Sent) -> &'static str {
+    let seen = |play: &mut Play| play.tally.seen(&sent.mark) > 0;
+    if play.agent != Agent::OpenCode || play.soon(seen) || !play.noted(sent, "offered") {
+        return "";
+    }
+    let next = play.fresh("next");
+    play.prompt(&next);
+    "; OpenCode kept it until the next prompt"
 }
 
 fn draft(play: &mut Play) -> Done {

@@ -151,9 +151,21 @@ impl Play {
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
         let met = self.within(self.deadline, &mut holds);
         if !met {
-            let screen = self.terminal.screen().join("\n");
-            panic!("waited in vain for {what}\n{}", screen.trim_end());
+            panic!("waited in vain for {what}\n{}", self.story());
         }
+    }
+
+    /// What was seen at the end, for whoever has to find out why.
+    fn story(&self) -> String {
+        let screen = self.terminal.screen().join("\n");
+        let journey = self.sent.last().map(|sent| self.facts.journey(&sent.id));
+        let run = self.forbidden.iter().filter(|file| file.exists());
+        let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
+        format!(
+            "{}\nlast message: {}\napproved by us: {run:?}",
+            screen.trim_end(),
+            journey.unwrap_or_default()
+        )
     }
 
     /// The same for what may not come at all; nobody waits long for it.
