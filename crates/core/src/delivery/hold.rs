@@ -73,6 +73,9 @@ impl Desk {
                 Some(Rule::Starting)
             }
             (Activity::Working, Lane::Idle) => self.barrier(lane).or(Some(Rule::Working)),
+            (Activity::Working, Lane::Normal) if !self.manner.harness.submit.while_working => {
+                self.barrier(lane).or(Some(Rule::Working))
+            }
             // Its key, which may dismiss the question, might destroy the draft as well.
             (Activity::Blocked(_), Lane::Interrupt)
                 if self.has_draft() && self.way().is_none_or(|way| way.is_kept) =>

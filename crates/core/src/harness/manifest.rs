@@ -263,6 +263,9 @@ pub struct Submit {
     /// How often Enter is pressed again where the box still holds the text.
     pub retries: u8,
     pub retry_after: Wait,
+    /// Whether a normal message is typed while it works. A question may open between the look and
+    /// Enter; a program that would only let the text wait gains nothing by it.
+    pub while_working: bool,
 }
 
 impl Default for Submit {
@@ -274,6 +277,7 @@ impl Default for Submit {
             seen_within: Wait::millis(0),
             retries: 1,
             retry_after: Wait::millis(1_000),
+            while_working: true,
         }
     }
 }
