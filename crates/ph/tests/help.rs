@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 40] = [
+const VERBS: [&str; 41] = [
     "run",
     "attach",
     "ls",
@@ -39,6 +39,7 @@ const VERBS: [&str; 40] = [
     "import",
     "harness",
     "hook",
+    "hooks",
     "provider",
     "config",
     "doctor",
