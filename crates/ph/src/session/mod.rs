@@ -20,6 +20,7 @@ mod errands;
 pub(crate) mod host;
 mod hub;
 mod keyboard;
+pub(crate) mod layer;
 mod lines;
 pub(crate) mod listen;
 mod log;
