@@ -1,9 +1,8 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Hooks, Keys, Pattern, Template, Wait};
+use super::{Hooks, Keys, Pattern, Start, Wait};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
 /// at most.
@@ -46,15 +45,6 @@ pub struct Manifest {
     pub submit: Submit,
     #[serde(default)]
     pub interrupt: Interrupt,
-}
-
-/// What is added when the program is started.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Start {
-    /// Behind the command, before what a person has said.
-    pub args: Vec<Template>,
-    pub env: BTreeMap<String, Template>,
 }
 
 /// When it can be written to after its start: once one of these is seen; where there is none,

@@ -14,6 +14,7 @@ mod keys;
 mod manifest;
 mod pattern;
 mod sight;
+mod start;
 mod template;
 pub mod transcript;
 mod wait;
@@ -25,9 +26,10 @@ pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{
     Activities, Dialog, Drafts, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
-    Source, Start, Submit,
+    Source, Submit,
 };
 pub use pattern::Pattern;
 pub use sight::{Claim, Field, Glance, Says, Sighting};
-pub use template::{Placeholder, Template};
+pub use start::{Start, StartFile, add, take_flag};
+pub use template::{Document, Placeholder, Template};
 pub use wait::Wait;

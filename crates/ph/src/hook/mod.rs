@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 /// What a session sets for its program where it has given it our hooks, so that those that a
 /// person has installed do not say the same again.
-const MARK: &str = "PH_HOOKS";
-const INJECTED: &str = "injected";
+pub(crate) const MARK: &str = "PH_HOOKS";
+pub(crate) const INJECTED: &str = "injected";
 /// How long a session may take. An agent waits for this.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// No event has a longer name.

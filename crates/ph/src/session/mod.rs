@@ -21,6 +21,7 @@ mod handing;
 pub(crate) mod host;
 mod hub;
 mod keyboard;
+pub(crate) mod layer;
 mod lines;
 pub(crate) mod listen;
 mod log;
