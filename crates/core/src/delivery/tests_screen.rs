@@ -767,6 +767,24 @@ fn the_screen_decides_what_is_work() {
     assert_eq!(id(1), later[0].message.id);
 }
 
+#[test]
+fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
+    let (mail, urgent) = ([letter(1, Normal)], [letter(1, Interrupt)]);
+    let waits = || {
+        let desk = with(|manifest| manifest.submit.while_working = false);
+        play(desk, &[seen(3_000, claims(Says::Working), "")])
+    };
+    let desk = play(waits(), &[(3_001, Doing::Act(&mail), "")]);
+    let hold = desk.hold(ms(3_002), &mail[0], &mail);
+    assert_eq!(rule(hold), "working");
+    let rests = [
+        seen(9_001, claims(Says::Idle), ""),
+        (9_003, Doing::Act(&mail), "offer 1"),
+    ];
+    play(desk, &rests);
+    play(waits(), &[(3_001, Doing::Act(&urgent), "key [3]")]);
+}
+
 /// What can be seen at any moment.
 fn sighting() -> impl Strategy<Value = Sighting> {
     let field = prop_oneof![

@@ -163,22 +163,13 @@ fn race(play: &mut Play) -> Done {
         assert!(!file.exists(), "approved by us");
         play.status()["activity"] == "blocked"
     });
-    play.terminal.type_keys(ESCAPE);
-    let what = wake(play, &sent);
-    let receipt = play.settle(&[sent]);
-    told(format!("nothing approved{what}"), receipt)
-}
-
-/// OpenCode keeps what was submitted during a turn that then ends with a no, until it is asked
-/// something else.
-fn wake(play: &mut Play, sent: &Sent) -> &'static str {
-    let seen = |play: &mut Play| play.tally.seen(&sent.mark) > 0;
-    if play.agent != Agent::OpenCode || play.soon(seen) || !play.noted(sent, "offered") {
-        return "";
+    if play.noted(&sent, "offering") && !play.noted(&sent, "offered") {
+        play.caught += 1;
     }
-    let next = play.fresh("next");
-    play.prompt(&next);
-    "; OpenCode kept it until the next prompt"
+    play.terminal.type_keys(ESCAPE);
+    let receipt = play.settle(&[sent]);
+    let caught = play.caught;
+    told(format!("nothing approved, {caught} times in between"), receipt)
 }
 
 fn draft(play: &mut Play) -> Done {

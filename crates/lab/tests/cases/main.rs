@@ -159,7 +159,7 @@ impl Column<'_> {
         for time in 1..=times {
             cell = self.once(case);
             match &mut cell {
-                Cell::Green { what, .. } if times > 1 => *what = format!("{what} in {time} runs"),
+                Cell::Green { what, .. } if times > 1 => *what = format!("{time} runs: {what}"),
                 Cell::Red { why } if times > 1 => *why = format!("at the {time}th: {why}"),
                 Cell::Green { .. } | Cell::Absent { .. } | Cell::Red { .. } => {}
             }

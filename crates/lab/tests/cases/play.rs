@@ -61,6 +61,8 @@ pub(crate) struct Play {
     forbidden: Vec<PathBuf>,
     deadline: Instant,
     made: u32,
+    /// How often a question opened between a text and its Enter.
+    pub(crate) caught: u32,
     /// Whether the harness can prove that a message was accepted.
     proves: bool,
     /// For the model's log.
@@ -96,6 +98,7 @@ impl Play {
             forbidden: Vec::new(),
             deadline,
             made: 0,
+            caught: 0,
             proves: false,
             _dir: dir,
         };
