@@ -276,7 +276,8 @@ impl Session {
             now.mono + wait
         });
         let input = self.desk.unread_for(now).map(|_| now.mono + POLL);
-        let input = input.filter(|_| self.has_more_to_type());
+        let is_asked = self.has_more_to_type() || self.desk.awaits_reading();
+        let input = input.filter(|_| is_asked);
         let again = self.receipts.iter().map(|receipt| receipt.again);
         let again = again.filter(|at| *at > now.mono).min();
         let all = [

@@ -8,4 +8,5 @@ mod common;
 
 mod alone;
 mod handing;
+mod install;
 mod plain;

@@ -281,7 +281,8 @@ impl Clerk {
             let again = if unread < SOON { SOON / 100 } else { SOON / 4 };
             Instant::now() + again
         });
-        let input = input.filter(|_| self.has_more_to_type());
+        let is_asked = self.has_more_to_type() || self.desk.awaits_reading();
+        let input = input.filter(|_| is_asked);
         let forget = self
             .forgets_at()
             .map(|at| at.max(Instant::now() + SOON / 100));
