@@ -81,9 +81,11 @@ impl Desk {
     /// Whether mail for a working agent waits for its next hook, and leaves the screen alone. Only
     /// while hooks are heard: one that says nothing any more may not come again.
     pub(super) fn awaits_hook(&self) -> bool {
+        // No hook says that a question was answered: where work is seen after one, it was, or it
+        // is about to open, and the terminal is no place to be.
         let is_at_work = match self.heard.doing() {
-            Some(Turn::Submitted | Turn::Tool | Turn::Working) => true,
-            Some(Turn::Blocked | Turn::Idle) | None => false,
+            Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) | None => true,
+            Some(Turn::Idle) => false,
         };
         let is_working = self.activity().activity == Activity::Working;
         self.hands_over() && is_at_work && is_working && self.hands.expected.is_some()

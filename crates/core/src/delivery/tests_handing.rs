@@ -1,11 +1,11 @@
 //! A desk that hands mail to the agent's own hook.
 
-use super::tests::{idle_at, play};
-use super::tests_screen::{hear, holds, manifest, seen, shows};
+use super::tests::{Doing, idle_at, play};
+use super::tests_screen::{asks, claims, hear, holds, manifest, seen, shows};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Field, Proof, Report, Route};
+use crate::harness::{Field, Proof, Report, Route, Says, Source};
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;
@@ -99,6 +99,32 @@ fn normal_mail_waits_for_the_hook_of_a_working_agent() {
             hear(4_280, Event::Dropped(1), ""),
         ],
     );
+}
+
+#[test]
+fn work_after_a_question_leaves_mail_to_the_hook() {
+    let pending = [letter(1, Priority::Normal)];
+    let mut desk = desk(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
+    for (at, event) in [
+        (3_000, "UserPromptSubmit"),
+        (3_100, "PreToolUse"),
+        (3_200, "PermissionRequest"),
+    ] {
+        call(&mut desk, at, event, &[]);
+    }
+    assert_eq!(rule(&desk, 3_300, &pending[0], &pending), "blocked");
+    let mut desk = play(
+        desk,
+        &[
+            seen(3_400, asks("Run rm?"), ""),
+            // A yes, which no hook tells.
+            seen(9_000, claims(Says::Working), ""),
+            (9_100, Doing::Act(&pending), ""),
+        ],
+    );
+    assert_eq!(rule(&desk, 9_200, &pending[0], &pending), "hook");
+    let handing = call(&mut desk, 9_500, TOOL, &pending).unwrap();
+    assert_eq!(handing.ids, ids(&[1]));
 }
 
 #[test]

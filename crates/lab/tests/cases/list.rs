@@ -212,11 +212,16 @@ fn fifty_lines(play: &mut Play) -> Done {
     told("all of them, once", receipt)
 }
 
+/// Words that differ: Gemini takes what repeats itself for a loop, and asks about it.
 fn padded(mut text: String, bytes: usize) -> String {
-    text.push(' ');
+    let mut word = 1000;
     while text.len() < bytes {
-        text.push('x');
+        text.push_str(&format!(" w{word}"));
+        word += 7;
     }
+    text.truncate(bytes);
+    let last = text.pop();
+    text.push(if last == Some(' ') { 'w' } else { last.unwrap_or('w') });
     text
 }
 

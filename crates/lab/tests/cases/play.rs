@@ -25,6 +25,7 @@ const END: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(2);
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESCAPE: &str = "\x1b";
+const DOWN: &str = "\x1b[B";
 /// Ctrl+U empties a box.
 pub(crate) const CLEAR: &str = "\x15";
 
@@ -104,8 +105,20 @@ impl Play {
         };
         let harness = play.ph(&["harness", "show", agent.name()]);
         play.proves = String::from_utf8_lossy(&harness.stdout).contains("proof = [\"");
+        play.trust();
         play.free();
         play
+    }
+
+    /// Codex asks its user about hooks that are new: the person who installed them says yes.
+    fn trust(&mut self) {
+        if self.under == Under::Session || self.agent != Agent::Codex {
+            return;
+        }
+        self.until_sign(Sign::Asking);
+        self.terminal.type_keys(DOWN);
+        self.terminal.wait_for_text("› 2. Trust all and continue");
+        self.terminal.type_keys(ENTER);
     }
 
     /// The same agent once more, after its session has ended.
@@ -445,8 +458,16 @@ fn command(stage: &Stage, ph: &Path) -> Command {
     command
 }
 
-/// The agent in a terminal, by `ph run` or alone.
+/// The agent in a terminal, by `ph run` or alone. Gemini takes hooks from its own settings only:
+/// there a person installs them once.
 fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
+    if under == Under::Nobody || agent == Agent::Gemini {
+        let mut install = command(stage, ph);
+        install.args(["hooks", "install", agent.name(), "--yes"]);
+        let done = install.output().expect("ph can be started");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "ph hooks install: {said}");
+    }
     let started = match under {
         Under::Session => {
             let mut run = command(stage, ph);
@@ -455,11 +476,6 @@ fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
             run
         }
         Under::Nobody => {
-            let mut install = command(stage, ph);
-            install.args(["hooks", "install", agent.name(), "--yes"]);
-            let done = install.output().expect("ph can be started");
-            let said = String::from_utf8_lossy(&done.stderr);
-            assert!(done.status.success(), "ph hooks install: {said}");
             let mut alone = stage.command();
             alone.env("PH_HOME", mail(stage)).env("PH_AGENT", NAME);
             alone
