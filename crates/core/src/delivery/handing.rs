@@ -51,7 +51,7 @@ pub(super) struct Hands {
 }
 
 impl Hands {
-    pub(super) fn heard(&mut self, now: Moment) {
+    fn heard(&mut self, now: Moment) {
         self.expected = Some(now.mono + EXPECTED);
     }
 
@@ -104,12 +104,15 @@ impl Desk {
         }
     }
 
-    /// What goes to a hook that has just been heard and can take mail, of what is `pending`. It is
+    /// What goes to a hook that has just been heard and would pass it on, of what is `pending`. It is
     /// to be recorded, and what came of that told as [`super::Event::Handed`] or
     /// [`super::Event::NotHanded`].
     pub fn hand(&mut self, now: Moment, report: &Report, pending: &[Letter]) -> Option<Handing> {
-        let is_open = self.hands_over() && self.hook_barrier().is_none();
-        if !is_open || !report.takes || !self.heard.is_own(report) {
+        if !self.hands_over() || !self.heard.is_own(report) {
+            return None;
+        }
+        self.hands.heard(now);
+        if !report.takes || self.hook_barrier().is_some() {
             return None;
         }
         let letters = self.due_by_hook(now, pending);

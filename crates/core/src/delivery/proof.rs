@@ -122,7 +122,6 @@ impl Desk {
         let Some(word) = self.heard.hear(now, report) else {
             return self.proceed(now);
         };
-        self.hands.heard(now);
         if report.ready {
             self.judge.ready(now);
         }

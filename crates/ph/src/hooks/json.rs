@@ -161,6 +161,17 @@ pub(super) fn add(
     }
 }
 
+/// The text with another value in the place of what stands at `span`, at this depth.
+pub(super) fn replace(
+    text: &str,
+    span: &Span,
+    value: &Value,
+    (layout, depth): (&Layout, usize),
+) -> String {
+    let value = layout.value(value, depth);
+    format!("{}{value}{}", &text[..span.start], &text[span.end..])
+}
+
 /// The text without one of the items of what stands at `span`.
 pub(super) fn remove(text: &str, span: &Span, items: &[Item], at: usize) -> String {
     let cut = match (at.checked_sub(1), items.get(at + 1)) {

@@ -58,8 +58,14 @@ fn commands(text: &str, entry: &Item) -> Vec<String> {
     hooks.filter_map(command).collect()
 }
 
-/// Of the events that have one of ours: the event, where in its list, and the command.
-fn ours(harness: &str, text: &str, read: &Read) -> Vec<(String, usize, String)> {
+/// One of ours: the event, where in its list, and the command.
+struct Ours {
+    event: String,
+    at: usize,
+    command: String,
+}
+
+fn ours(harness: &str, text: &str, read: &Read) -> Vec<Ours> {
     let events = read.hooks.iter().flat_map(|(_, events)| events);
     let mut found = Vec::new();
     for event in events {
@@ -69,7 +75,11 @@ fn ours(harness: &str, text: &str, read: &Read) -> Vec<(String, usize, String)> 
             if let [only] = &commands(text, entry)[..]
                 && is_ours(only, harness)
             {
-                found.push((event.key.clone().unwrap_or_default(), at, only.clone()));
+                found.push(Ours {
+                    event: event.key.clone().unwrap_or_default(),
+                    at,
+                    command: only.clone(),
+                });
             }
         }
     }
@@ -86,10 +96,10 @@ pub(super) fn state(
         return Ok(State::Not);
     };
     let ours = ours(harness, text, &read(text)?);
-    let has = |event: &&&str| ours.iter().any(|(known, ..)| known == **event);
+    let has = |event: &&&str| ours.iter().any(|own| own.event == **event);
     let many = events.iter().filter(has).count();
-    let is_current = |(event, _, known): &(String, usize, String)| {
-        command.is_none_or(|command| command == known) && events.contains(&event.as_str())
+    let is_current = |own: &Ours| {
+        command.is_none_or(|command| command == own.command) && events.contains(&own.event.as_str())
     };
     Ok(match many {
         _ if ours.is_empty() => State::Not,
@@ -102,7 +112,7 @@ pub(super) fn state(
 /// The command that is installed, if one is.
 pub(super) fn command(harness: &str, text: &str) -> Result<Option<String>, String> {
     let mut ours = ours(harness, text, &read(text)?);
-    Ok(ours.pop().map(|(_, _, command)| command))
+    Ok(ours.pop().map(|own| own.command))
 }
 
 pub(super) fn installed(
@@ -120,9 +130,19 @@ pub(super) fn installed(
         return Ok(text + "\n");
     };
     let layout = Layout::of(text);
-    let mut text = removed(harness, text)?;
+    // Each once, and where it is already, in its place.
+    let mut text = without(harness, text, |all, n| {
+        let event = &all[n].event;
+        let is_twin = all[..n].iter().any(|other| other.event == *event);
+        is_twin || !events.contains(&event.as_str())
+    })?;
     for event in events {
-        text = with_event(&text, event, entry, &layout)?;
+        let known = ours(harness, &text, &read(&text)?);
+        let own = known.iter().find(|own| own.event == *event);
+        text = match own {
+            Some(own) => replaced(&text, own, entry, &layout)?,
+            None => with_event(&text, event, entry, &layout)?,
+        };
     }
     Ok(text)
 }
@@ -150,20 +170,48 @@ fn with_event(text: &str, event: &str, entry: &Value, layout: &Layout) -> Result
     Ok(json::add(text, &list.value, &entries, new, (layout, 3)))
 }
 
+/// The text with this in the place of one of ours; that is left where it says the same.
+fn replaced(text: &str, own: &Ours, entry: &Value, layout: &Layout) -> Result<String, String> {
+    let read = read(text)?;
+    let events = read.hooks.iter().flat_map(|(_, events)| events);
+    let mut lists = events.filter(|item| item.key.as_ref() == Some(&own.event));
+    let entries = lists.next().and_then(|item| json::list(text, &item.value));
+    let Some(item) = entries.as_ref().and_then(|entries| entries.get(own.at)) else {
+        return Ok(text.to_owned());
+    };
+    let known: Value = serde_json::from_str(&text[item.value.clone()]).unwrap_or_default();
+    if known == *entry {
+        return Ok(text.to_owned());
+    }
+    Ok(json::replace(text, &item.value, entry, (layout, 3)))
+}
+
 /// The text without ours, and without what was there for them alone.
 pub(super) fn removed(harness: &str, text: &str) -> Result<String, String> {
+    without(harness, text, |_, _| true)
+}
+
+/// The same for those that are unwanted, of all of ours and the place among them.
+fn without(
+    harness: &str,
+    text: &str,
+    is_unwanted: impl Fn(&[Ours], usize) -> bool,
+) -> Result<String, String> {
     let mut text = text.to_owned();
     loop {
         let read = read(&text)?;
-        let Some((event, at, _)) = ours(harness, &text, &read).into_iter().next() else {
+        let all = ours(harness, &text, &read);
+        let unwanted = (0..all.len()).find(|n| is_unwanted(&all, *n));
+        let Some(Ours { event, at, .. }) = unwanted.map(|n| &all[n]) else {
             return Ok(text);
         };
+        let at = *at;
         let Some((place, events)) = &read.hooks else {
             return Ok(text);
         };
         let own = events
             .iter()
-            .position(|item| item.key.as_ref() == Some(&event));
+            .position(|item| item.key.as_ref() == Some(event));
         let Some(own) = own else {
             return Ok(text);
         };

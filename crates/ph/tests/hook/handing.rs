@@ -29,7 +29,12 @@ fn working() -> Stage {
     let stage = Stage::new();
     stage.file("user/.config/posthaste/harness/hooked.toml", MANIFEST);
     let args = ["run", "--detach", "--name", "bot", "--harness", "hooked"];
-    let command = ["--", "/bin/sh", "-c", "stty -echo; exec cat > /dev/null"];
+    let command = [
+        "--",
+        "/bin/sh",
+        "-c",
+        "stty -echo; echo ready; exec cat > /dev/null",
+    ];
     stage.call(&[&args[..], &command].concat()).run().ok();
     stage.until_activity("bot", "idle");
     assert_eq!(hook(&stage, "PreToolUse", &json!({})), "");
@@ -202,7 +207,9 @@ fn a_session_that_dies_with_it_leaves_it_uncertain() {
         "{receipt}"
     );
     let args = ["run", "--detach", "--name", "bot", "--harness", "hooked"];
-    let done = stage.call(&[&args[..], &["--", "/bin/cat"]].concat()).run();
+    let done = stage
+        .call(&[&args[..], &["--", "/bin/sh", "-c", "echo ready; exec cat"]].concat())
+        .run();
     assert_eq!(done.code, 0, "{}", done.err());
     until_so("the repeat", || {
         let states = stage.receipts(&id);

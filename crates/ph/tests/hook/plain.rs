@@ -24,7 +24,7 @@ fn session() -> Stage {
     let stage = Stage::new();
     stage.file("user/.config/posthaste/harness/hooked.toml", MANIFEST);
     let args = ["run", "--detach", "--name", "bot", "--harness", "hooked"];
-    let command = ["--", "/bin/sh", "-c", "exec sleep 1000"];
+    let command = ["--", "/bin/sh", "-c", "echo ready; exec sleep 1000"];
     let args = [&args[..], &command].concat();
     stage.call(&args).run().ok();
     stage.until_activity("bot", "idle");
