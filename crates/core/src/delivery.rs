@@ -198,9 +198,8 @@ impl Desk {
     pub fn next_wakeup(&self) -> Option<Duration> {
         planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
         let phase = match &self.phase {
-            Phase::Breaking { until, .. }
-            | Phase::Confirming { until, .. }
-            | Phase::Resting { until, .. } => Some(*until),
+            Phase::Breaking { until, .. } => self.settles_at().or(Some(*until)),
+            Phase::Confirming { until, .. } | Phase::Resting { until, .. } => Some(*until),
             Phase::Preparing { until, .. } => *until,
             Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
                 Some(*enter_at)
@@ -427,9 +426,13 @@ impl Desk {
             self.phase = Phase::Free;
             return Vec::new();
         }
+        if let Some(at) = self.settles_at() {
+            if at <= now.mono {
+                return self.record(flight);
+            }
+            return Vec::new();
+        }
         match (self.activity().activity, &mut self.dialog) {
-            // One that leaves its input unread has not stopped, however silent it is.
-            (Activity::Idle, _) if self.unread.is_none() => self.record(flight),
             (_, _) if now.mono < until => Vec::new(),
             (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
             // Nothing is typed into an open question.
@@ -447,6 +450,15 @@ impl Desk {
                 _,
             ) => self.record(flight),
         }
+    }
+
+    /// When one that has stopped shows all that it will. One that leaves its input unread has not
+    /// stopped, however silent it is.
+    fn settles_at(&self) -> Option<Duration> {
+        let judged = self.activity();
+        let has_stopped = judged.activity == Activity::Idle && self.unread.is_none();
+        let settle = self.manner.harness.interrupt.settle.get();
+        has_stopped.then(|| judged.since.mono + settle)
     }
 
     /// A key that found no room was not pressed; its time comes again.

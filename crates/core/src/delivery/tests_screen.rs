@@ -749,6 +749,50 @@ fn what_an_interrupt_puts_back_is_cleared() {
 }
 
 #[test]
+fn what_comes_back_late_is_waited_for() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = || {
+        let desk = with(|manifest| {
+            manifest.draft.clear = Some(keys("ctrl+u"));
+            manifest.interrupt.settle = Wait::millis(500);
+        });
+        let begun = [
+            seen(3_000, claims(Says::Working), ""),
+            (3_001, Doing::Act(&urgent), "key [3]"),
+            seen(3_100, claims(Says::Idle), ""),
+        ];
+        let desk = play(desk, &begun);
+        assert_eq!(desk.next_wakeup(), Some(ms(3_600).mono));
+        desk
+    };
+    let held = Field::Holds("the last prompt".to_owned());
+    let put_back = Sighting {
+        field: held,
+        ..claims(Says::Idle)
+    };
+    let cleared = [
+        seen(3_132, put_back, ""),
+        hear(3_599, Event::Tick, ""),
+        hear(3_600, Event::Tick, "offer 1"),
+        (3_601, recorded(&[1]), "strokes [21]"),
+    ];
+    play(desk(), &cleared);
+    // Where nothing comes back, it goes in then.
+    let plain = [
+        hear(3_600, Event::Tick, "offer 1"),
+        (3_601, recorded(&[1]), "write 1"),
+    ];
+    play(desk(), &plain);
+    // It works again: the key's own time counts.
+    let busy = [
+        seen(3_200, claims(Says::Working), ""),
+        hear(3_600, Event::Tick, ""),
+        hear(8_001, Event::Tick, "key [3]"),
+    ];
+    play(desk(), &busy);
+}
+
+#[test]
 fn the_screen_decides_what_is_work() {
     let later = [letter(1, Idle)];
     let desk = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);

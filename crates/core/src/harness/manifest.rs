@@ -284,6 +284,8 @@ pub struct Interrupt {
     pub quits_when_idle: bool,
     /// How long it may take to be idle, before the keys are pressed again.
     pub wait: Wait,
+    /// How long it may take, once it is idle, to put the prompt back into its box.
+    pub settle: Wait,
 }
 
 impl Default for Interrupt {
@@ -293,6 +295,7 @@ impl Default for Interrupt {
             dismiss: None,
             quits_when_idle: false,
             wait: Wait::millis(5_000),
+            settle: Wait::millis(0),
         }
     }
 }

@@ -138,6 +138,8 @@ impl Stage {
                 for name in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"] {
                     command.env(format!("OPENCODE_DISABLE_{name}"), "1");
                 }
+                // Where it has a plugin it waits for npm, which cannot reach anybody here.
+                command.env("npm_config_fetch_retries", "0");
             }
             Agent::Gemini => {
                 command
