@@ -220,8 +220,8 @@ fn padded(mut text: String, bytes: usize) -> String {
         word += 7;
     }
     text.truncate(bytes);
-    let last = text.pop();
-    text.push(if last == Some(' ') { 'w' } else { last.unwrap_or('w') });
+    // Blanks at the end are nobody's to keep.
+    text.replace_range(bytes - 1.., "w");
     text
 }
 
