@@ -28,8 +28,8 @@ mod tally;
 
 pub use asked::{Asked, Dialect, Piece, Voice};
 pub use log::{Log, Record};
-pub use tally::Tally;
 pub use serve::serve;
+pub use tally::Tally;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;

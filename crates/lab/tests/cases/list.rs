@@ -169,7 +169,10 @@ fn race(play: &mut Play) -> Done {
     play.terminal.type_keys(ESCAPE);
     let receipt = play.settle(&[sent]);
     let caught = play.caught;
-    told(format!("nothing approved, {caught} times in between"), receipt)
+    told(
+        format!("nothing approved, {caught} times in between"),
+        receipt,
+    )
 }
 
 fn draft(play: &mut Play) -> Done {
@@ -182,7 +185,9 @@ fn draft(play: &mut Play) -> Done {
         });
         play.until("the draft in its box again", |play| {
             let screen = play.terminal.screen();
-            screen.iter().any(|line| line.starts_with('❯') && line.contains(&half))
+            screen
+                .iter()
+                .any(|line| line.starts_with('❯') && line.contains(&half))
                 && play.sign() == Sign::Free
         });
         assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
@@ -196,7 +201,10 @@ fn draft(play: &mut Play) -> Done {
     play.until("the person's own prompt", |play| play.tally.seen(&half) > 0);
     let receipt = play.settle(&[sent]);
     assert_eq!(play.tally.seen(&half), 1, "the draft");
-    told(format!("held ({rule}) until the person sent the draft"), receipt)
+    told(
+        format!("held ({rule}) until the person sent the draft"),
+        receipt,
+    )
 }
 
 fn fifty_lines(play: &mut Play) -> Done {

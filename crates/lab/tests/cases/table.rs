@@ -9,10 +9,17 @@ use std::collections::BTreeSet;
 pub(crate) enum Cell {
     /// Each message came before the model exactly once, nothing was approved but by the person,
     /// and no receipt says more than the model saw.
-    Green { what: String, receipt: String },
+    Green {
+        what: String,
+        receipt: String,
+    },
     /// It cannot be had, and why.
-    Absent { why: String },
-    Red { why: String },
+    Absent {
+        why: String,
+    },
+    Red {
+        why: String,
+    },
 }
 
 impl Cell {
