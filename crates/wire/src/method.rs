@@ -91,10 +91,6 @@ macro_rules! methods {
 
         /// A call that was understood.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        #[expect(
-            clippy::large_enum_variant,
-            reason = "a call is read, carried out and gone; few are there at once"
-        )]
         pub enum Call {
             $($Method($Method),)*
         }

@@ -124,9 +124,8 @@ impl Target {
 
     pub(crate) fn state(&self, text: Option<&str>, command: Option<&str>) -> Result<State> {
         match self.kind {
-            Kind::Settings { events, .. } => {
-                settings::state(self.harness, text, events, command).map_err(|why| self.refuse(why))
-            }
+            Kind::Settings { events, .. } => settings::state(self.harness, text, events, command)
+                .map_err(|why| self.refuse(&why)),
             Kind::Plugin => Ok(plugin::state(text, command)),
         }
     }
@@ -159,14 +158,15 @@ impl Target {
             }
             Kind::Plugin => plugin::installed(text, command),
         }
-        .map_err(|why| self.refuse(why))
+        .map_err(|why| self.refuse(&why))
     }
 
     /// The file without them; nothing where it is to go. `before` is the copy that was kept.
     pub(crate) fn uninstalled(&self, text: &str, before: Option<&str>) -> Result<Option<String>> {
         match self.kind {
             Kind::Settings { events, matcher } => {
-                let ours = settings::command(self.harness, text).map_err(|why| self.refuse(why))?;
+                let ours =
+                    settings::command(self.harness, text).map_err(|why| self.refuse(&why))?;
                 if let Some(ours) = ours {
                     let entry = settings::entry(&ours, matcher);
                     let again = settings::installed(self.harness, before, events, &entry);
@@ -176,13 +176,13 @@ impl Target {
                 }
                 settings::removed(self.harness, text)
                     .map(Some)
-                    .map_err(|why| self.refuse(why))
+                    .map_err(|why| self.refuse(&why))
             }
-            Kind::Plugin => plugin::uninstalled(text).map_err(|why| self.refuse(why)),
+            Kind::Plugin => plugin::uninstalled(text).map_err(|why| self.refuse(&why)),
         }
     }
 
-    fn refuse(&self, why: String) -> Report {
+    fn refuse(&self, why: &str) -> Report {
         let path = self.path.display();
         Report::refused(format!("{path} is left as it is: {why}"))
             .hint("put that right in the file, or add the hook by hand; see docs/hooks.md")
