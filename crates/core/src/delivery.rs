@@ -64,6 +64,8 @@ pub struct Desk {
     dialog: Option<Dialog>,
     /// The question on the screen.
     shown: Option<String>,
+    /// It is only told of there, and still to come.
+    announced: bool,
     /// How many questions there were.
     asked: u64,
     /// One for each reason, the oldest first.
@@ -96,6 +98,7 @@ impl Desk {
             heard: Heard::default(),
             dialog: None,
             shown: None,
+            announced: false,
             unproven: Unproven::default(),
             asked: 0,
             pauses: Vec::new(),

@@ -26,9 +26,9 @@ impl Desk {
         self.knows_dialogs() && self.dialog.is_none()
     }
 
-    /// Whether a hook has told of a question that the screen does not show yet.
+    /// Whether a question is told of, by a hook or a title, that the screen does not show yet.
     pub(super) fn is_unshown(&self) -> bool {
-        self.knows_dialogs() && self.shown.is_none()
+        self.knows_dialogs() && (self.shown.is_none() || self.announced)
     }
 
     /// Whether the question is gone that an answer was begun for, or another has taken its place.

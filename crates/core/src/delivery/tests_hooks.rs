@@ -5,7 +5,7 @@ use super::tests_screen::{asks, hear, holds, looked, manifest, seen, shows};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Field, Proof, Turn};
+use crate::harness::{Field, Proof, Sighting, Turn};
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;
@@ -410,7 +410,13 @@ fn an_answer_waits_until_its_question_is_shown() {
             "the program waits for an answer (Bash), and does not show its question yet"
         )
     );
+    let told = Sighting {
+        announced: true,
+        ..asks("its status note says: state=blocked")
+    };
     let shown = [
+        seen(3_600, told, ""),
+        (3_601, Doing::Act(&pending), ""),
         seen(4_300, asks("permission: rm"), ""),
         (4_301, Doing::Act(&pending), "offer 1"),
     ];

@@ -833,6 +833,7 @@ fn sighting() -> impl Strategy<Value = Sighting> {
         } else {
             field
         },
+        announced: false,
         dialog,
     })
 }
