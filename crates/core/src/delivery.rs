@@ -69,6 +69,8 @@ pub struct Desk {
     dialog: Option<Dialog>,
     /// The question on the screen.
     shown: Option<String>,
+    /// It is only told of there, and still to come.
+    announced: bool,
     /// How many questions there were.
     asked: u64,
     /// One for each reason, the oldest first.
@@ -102,6 +104,7 @@ impl Desk {
             heard: Heard::default(),
             dialog: None,
             shown: None,
+            announced: false,
             unproven: Unproven::default(),
             hands: Hands::default(),
             asked: 0,

@@ -76,12 +76,14 @@ impl Desk {
             ready,
             claims,
             dialog,
+            announced,
             field,
         } = sighting;
         self.judge.seen(now, &claims);
         if ready {
             self.judge.ready(now);
         }
+        self.announced = announced;
         self.see(now, dialog);
         self.see_text(now, &field);
         self.drafting.see(now, field);

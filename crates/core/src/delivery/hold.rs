@@ -119,8 +119,9 @@ impl Desk {
             (_, _) if self.has_draft() && (lane == Lane::Raw || self.way().is_none()) => {
                 Some(Rule::Draft)
             }
-            // A raw message may be the answer.
-            (Activity::Blocked(_), Lane::Raw) => None,
+            // A raw message may be the answer. Before the question is there, its text would stand
+            // in the box, and its Enter would say yes.
+            (Activity::Blocked(_), Lane::Raw) => self.is_unshown().then_some(Rule::Blocked),
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
@@ -334,11 +335,13 @@ impl Desk {
                 "a question opened before Enter was pressed".to_owned(),
                 "the question is answered".to_owned(),
             ),
-            Rule::Blocked => (
-                self.question(letter),
-                told,
-                "the question is answered".to_owned(),
-            ),
+            Rule::Blocked => {
+                let release = match Lane::of(letter) {
+                    Lane::Raw => "the question is on the screen, or is answered",
+                    Lane::Interrupt | Lane::Normal | Lane::Idle => "the question is answered",
+                };
+                (self.question(letter), told, release.to_owned())
+            }
             Rule::NotReading => (
                 "the program has not read what was typed before".to_owned(),
                 "the terminal holds input that nobody has read".to_owned(),
@@ -438,7 +441,8 @@ impl Desk {
         let what = text::one_line(what, 80);
         let stays = match Lane::of(letter) {
             Lane::Interrupt => ", and the interrupt key did not dismiss it",
-            Lane::Raw | Lane::Normal | Lane::Idle => "",
+            Lane::Raw => ", and does not show its question yet",
+            Lane::Normal | Lane::Idle => "",
         };
         format!("the program waits for an answer ({what}){stays}")
     }

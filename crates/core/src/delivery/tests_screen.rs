@@ -851,6 +851,7 @@ fn sighting() -> impl Strategy<Value = Sighting> {
         } else {
             field
         },
+        announced: false,
         dialog,
     })
 }

@@ -53,6 +53,8 @@ pub struct Sighting {
     pub claims: Vec<Claim>,
     /// The question that stands open.
     pub dialog: Option<String>,
+    /// It is only told of, in a title or a status note, and not on the screen itself.
+    pub announced: bool,
     pub field: Field,
 }
 
@@ -76,6 +78,8 @@ impl Manifest {
             })
         });
         let asks = claims.iter().find(|claim| claim.says == Says::Blocked);
+        let is_there = |claim: &Claim| matches!(claim.source, Source::Cursor | Source::Screen);
+        let announced = dialog.is_none() && asks.is_some_and(|claim| !is_there(claim));
         let ready = &self.ready;
         let dialog = dialog.or_else(|| asks.map(|claim| claim.evidence.clone()));
         // What a question offers to choose from is no input of anybody's.
@@ -88,6 +92,7 @@ impl Manifest {
                 || finds(&ready.cursor, row)
                 || finds(&ready.screen, Some(&screen)),
             dialog,
+            announced,
             field,
             claims,
         }

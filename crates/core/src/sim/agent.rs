@@ -172,6 +172,7 @@ impl Agent {
             claims: says_so.then(claim).into_iter().collect(),
             dialog: self.question.clone(),
             field,
+            announced: false,
         }
     }
 
