@@ -1,6 +1,6 @@
 //! What the lab is asked to run.
 
-use crate::list::{CASES, Case, RACE};
+use crate::list::{CASES, Case, RACES};
 use posthaste_lab::agents::Agent;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ const USAGE: &str = "\
 usage: [--agent NAME]... [--case NAME]... [--repeat N] [--limit SECONDS] [--jobs N] [--json]
   --agent   claude, codex, opencode or gemini; all, if none is named
   --case    a row of the table; all, if none is named
-  --repeat  how often the race is run with Claude Code [100]
+  --repeat  how often a race is run with Claude Code [100]
   --limit   how long a case may take [120]
   --jobs    how many agents run at a time [2]
   --json    the table as JSON";
@@ -67,5 +67,5 @@ impl Args {
 }
 
 fn all() -> impl Iterator<Item = Case> {
-    CASES.into_iter().chain([RACE])
+    CASES.into_iter().chain(RACES)
 }

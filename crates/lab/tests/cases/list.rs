@@ -1,6 +1,6 @@
 //! Every case, for each agent. A case begins with the agent at rest and leaves it so.
 
-use crate::play::{CLEAR, ENTER, ESCAPE, Play, Sent};
+use crate::play::{CLEAR, ENTER, ESCAPE, Play, Sent, Under};
 use posthaste_lab::agents::{Agent, Sign};
 use std::time::Duration;
 
@@ -25,8 +25,9 @@ fn told(what: impl Into<String>, receipt: String) -> Done {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) act: fn(&mut Play) -> Done,
-    /// How often, where a run wants it often; once else.
+    /// Whether it is run as often as wanted, or once.
     pub(crate) often: bool,
+    pub(crate) under: Under,
 }
 
 const fn case(name: &'static str, act: fn(&mut Play) -> Done) -> Case {
@@ -34,6 +35,7 @@ const fn case(name: &'static str, act: fn(&mut Play) -> Done) -> Case {
         name,
         act,
         often: false,
+        under: Under::Session,
     }
 }
 
@@ -58,12 +60,21 @@ pub(crate) const CASES: [Case; 18] = [
     case("mcp", mcp),
 ];
 
-/// Beside the list: it is run as often as wanted.
-pub(crate) const RACE: Case = Case {
-    name: "race",
-    act: race,
-    often: true,
-};
+/// By whatever way the agent has, and with the terminal alone.
+pub(crate) const RACES: [Case; 2] = [
+    Case {
+        name: "race",
+        act: race,
+        often: true,
+        under: Under::Session,
+    },
+    Case {
+        name: "race-typed",
+        act: race_typed,
+        often: true,
+        under: Under::Typed,
+    },
+];
 
 fn idle(play: &mut Play) -> Done {
     let body = play.fresh("idle");
@@ -129,6 +140,15 @@ fn dialog(play: &mut Play) -> Done {
     play.terminal.type_keys(ESCAPE);
     let receipt = play.settle(&[sent]);
     told(format!("held ({rule}) until the person said no"), receipt)
+}
+
+fn race_typed(play: &mut Play) -> Done {
+    match play.agent {
+        Agent::Claude | Agent::Codex => race(play),
+        Agent::OpenCode | Agent::Gemini => {
+            Done::Absent("nothing is typed into it while it works".to_owned())
+        }
+    }
 }
 
 /// A question opens between the text and its Enter. When, is tried from before the text to after

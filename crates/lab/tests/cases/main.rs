@@ -29,7 +29,10 @@ use table::{Cell, Entry};
 const WANTED: &str = "PH_LAB";
 /// Where `ph` is, for the inside: there is no network there to build it with.
 const PH: &str = "PH_LAB_PH";
-/// How often the race is run with an agent that is not said to lose it.
+/// Rows beside the cases: how a run of an agent ended.
+const END: &str = "end";
+const END_TYPED: &str = "end-typed";
+/// How often a race is run with an agent that is not said to lose it.
 const FEW: u32 = 3;
 
 fn main() -> ExitCode {
@@ -95,7 +98,7 @@ fn run(args: &Args) -> ExitCode {
         say(&format!("{json}\n"));
     } else {
         let names: Vec<&str> = args.cases.iter().map(|case| case.name).collect();
-        let table = table::drawn(&[&names[..], &["end"]].concat(), &entries);
+        let table = table::drawn(&[&names[..], &[END, END_TYPED]].concat(), &entries);
         let took = begun.elapsed().as_secs_f64();
         say(&format!("\n{table}{took:.1} s\n"));
     }
@@ -122,18 +125,7 @@ fn column(agent: Agent, ph: &Path, args: &Args) -> Vec<Entry> {
     for case in &args.cases {
         column.case(*case);
     }
-    if let Some(play) = column.play.take() {
-        let begun = Instant::now();
-        let closed = catch_unwind(AssertUnwindSafe(|| play.close()));
-        let cell = match closed {
-            Ok(()) => Cell::Green {
-                what: "each message once, nobody left".to_owned(),
-                receipt: String::new(),
-            },
-            Err(panic) => red(&*panic),
-        };
-        column.enter("end", begun, cell);
-    }
+    column.end();
     column.entries
 }
 
@@ -147,6 +139,10 @@ struct Column<'a> {
 
 impl Column<'_> {
     fn case(&mut self, case: Case) {
+        let is_other = |play: &Play| play.under() != case.under;
+        if self.play.as_ref().is_some_and(is_other) {
+            self.end();
+        }
         let begun = Instant::now();
         let times = match (case.often, self.agent) {
             (false, _) => 1,
@@ -175,7 +171,7 @@ impl Column<'_> {
         let mut play = match self.play.take() {
             Some(play) => play,
             None => {
-                let open = || Play::open(self.agent, self.ph, deadline, Under::Session);
+                let open = || Play::open(self.agent, self.ph, deadline, case.under);
                 match catch_unwind(AssertUnwindSafe(open)) {
                     Ok(play) => play,
                     Err(panic) => return red(&*panic),
@@ -195,6 +191,26 @@ impl Column<'_> {
         };
         self.play = Some(play);
         cell
+    }
+
+    /// Closes what runs, and says what is left of it.
+    fn end(&mut self) {
+        let Some(play) = self.play.take() else {
+            return;
+        };
+        let begun = Instant::now();
+        let name = match play.under() {
+            Under::Session | Under::Nobody => END,
+            Under::Typed => END_TYPED,
+        };
+        let cell = match catch_unwind(AssertUnwindSafe(|| play.close())) {
+            Ok(()) => Cell::Green {
+                what: "each message once, nobody left".to_owned(),
+                receipt: String::new(),
+            },
+            Err(panic) => red(&*panic),
+        };
+        self.enter(name, begun, cell);
     }
 
     fn enter(&mut self, case: &'static str, begun: Instant, cell: Cell) {

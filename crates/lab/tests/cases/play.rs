@@ -34,6 +34,8 @@ pub(crate) const CLEAR: &str = "\x15";
 pub(crate) enum Under {
     /// `ph run`.
     Session,
+    /// The same, with a manifest of the home's own that knows no way in but the terminal.
+    Typed,
     /// A person, with our hooks in the agent's own settings.
     Nobody,
 }
@@ -112,7 +114,7 @@ impl Play {
 
     /// Codex asks its user about hooks that are new: the person who installed them says yes.
     fn trust(&mut self) {
-        if self.under == Under::Session || self.agent != Agent::Codex {
+        if self.under != Under::Nobody || self.agent != Agent::Codex {
             return;
         }
         self.until_sign(Sign::Asking);
@@ -412,7 +414,7 @@ impl Play {
     pub(crate) fn close(mut self) {
         self.judge();
         match self.under {
-            Under::Session => drop(self.ph(&["stop", NAME])),
+            Under::Session | Under::Typed => drop(self.ph(&["stop", NAME])),
             // Gemini's first process heeds no signal: it goes to all.
             Under::Nobody => self.terminal.signal_group(Signal::TERM),
         }
@@ -434,6 +436,10 @@ impl Play {
 
     fn facts_pid(&self) -> String {
         format!("{} ", self.facts.pid())
+    }
+
+    pub(crate) fn under(&self) -> Under {
+        self.under
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -468,8 +474,11 @@ fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "ph hooks install: {said}");
     }
+    if under == Under::Typed {
+        only_typed(agent, stage, ph);
+    }
     let started = match under {
-        Under::Session => {
+        Under::Session | Under::Typed => {
             let mut run = command(stage, ph);
             run.args(["run", "--name", NAME, "--"]);
             run.arg(stage.program()).args(stage.args());
@@ -482,6 +491,23 @@ fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
         }
     };
     Terminal::start(started, Size::USUAL).patient(Duration::from_secs(60))
+}
+
+/// A manifest in the home takes the place of ours: the same but for its routes.
+fn only_typed(agent: Agent, stage: &Stage, ph: &Path) {
+    let mut show = command(stage, ph);
+    show.args(["harness", "show", agent.name()]);
+    let shown = show.output().expect("ph can be started");
+    let ours = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let line = |line: &str| match line.starts_with("routes = ") {
+        true => "routes = [\"terminal\"]".to_owned(),
+        false => line.to_owned(),
+    };
+    let typed: Vec<String> = ours.lines().map(line).collect();
+    let dir = mail(stage).join("harness");
+    std::fs::create_dir_all(&dir).expect("the home can be written");
+    let file = dir.join(format!("{}.toml", agent.name()));
+    std::fs::write(file, typed.join("\n")).expect("the home can be written");
 }
 
 fn mail(stage: &Stage) -> PathBuf {

@@ -67,6 +67,9 @@ pub(crate) fn drawn(cases: &[&'static str], entries: &[Entry]) -> String {
                 wrapped(&format!("{} ({:.0} s)", entry.cell.text(), entry.seconds))
             })
         };
+        if !entries.iter().any(|entry| entry.case == *case) {
+            continue;
+        }
         let cells: Vec<Vec<String>> = agents.iter().map(|(name, _)| of(name)).collect();
         table.push_str(&row(case, first, &cells));
     }
