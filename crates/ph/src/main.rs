@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod harness;
 mod hook;
+mod hooks;
 mod letterbox;
 mod output;
 mod provider;

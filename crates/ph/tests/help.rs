@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 40] = [
+const VERBS: [&str; 41] = [
     "run",
     "attach",
     "ls",
@@ -39,6 +39,7 @@ const VERBS: [&str; 40] = [
     "import",
     "harness",
     "hook",
+    "hooks",
     "provider",
     "config",
     "doctor",
@@ -246,7 +247,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 40 pages written to [dir]/pages\n"
+        "note: 42 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

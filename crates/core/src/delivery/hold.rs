@@ -26,6 +26,8 @@ pub(super) enum Rule {
     Parked,
     NotReading,
     Working,
+    /// It goes to the agent's next hook.
+    Hook,
 }
 
 impl Rule {
@@ -39,6 +41,7 @@ impl Rule {
             Self::Parked => "in-flight",
             Self::NotReading => "not-reading",
             Self::Working => "working",
+            Self::Hook => "hook",
         }
     }
 }
@@ -46,6 +49,15 @@ impl Rule {
 impl Desk {
     /// The rule that holds messages of a lane, if one does.
     pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        let goes_by_hook = lane == Lane::Normal && self.awaits_hook();
+        if goes_by_hook && !self.is_paused_for(lane) {
+            return Some(Rule::Hook);
+        }
+        self.rule_of_terminal(lane)
+    }
+
+    /// The same where it is typed whatever else there is.
+    pub(super) fn rule_of_terminal(&self, lane: Lane) -> Option<Rule> {
         planted!(TypedWhileStarting => if self.is_starting() { return None; });
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
@@ -117,7 +129,7 @@ impl Desk {
     }
 
     /// A pause that was asked for lets pass what cannot wait; nobody types over a person.
-    fn is_paused_for(&self, lane: Lane) -> bool {
+    pub(super) fn is_paused_for(&self, lane: Lane) -> bool {
         self.pauses.iter().any(|pause| match (pause.by, lane) {
             (PausedBy::Viewer | PausedBy::Interactive, _) => true,
             (PausedBy::Request | PausedBy::Checkpoint, Lane::Normal | Lane::Idle) => true,
@@ -224,6 +236,9 @@ impl Desk {
                 None => self.out_of_sight(parked),
             }));
         }
+        if let Some(since) = self.hands.since(letter.message.id) {
+            return Some(handing(now, since));
+        }
         match &self.phase {
             Phase::Breaking { flight, keys, .. } if is_in(flight) => {
                 Some(Some(interrupting(flight, *keys)))
@@ -287,7 +302,9 @@ impl Desk {
         let judged = self.activity();
         let told = judged.told(now);
         let since = match rule {
-            Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
+            Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working | Rule::Hook => {
+                judged.since
+            }
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.drafting.since().unwrap_or(judged.since),
             Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),
@@ -326,6 +343,11 @@ impl Desk {
                 "the program has not read what was typed before".to_owned(),
                 "the terminal holds input that nobody has read".to_owned(),
                 "the program reads its input, or ends".to_owned(),
+            ),
+            Rule::Hook => (
+                "the agent is working, and its next hook takes it in".to_owned(),
+                told,
+                "its next hook, or the agent is idle, or no hook is heard for 30 s".to_owned(),
             ),
             Rule::Working => (
                 "the agent is working, and it is to wait until that is done".to_owned(),
@@ -431,6 +453,18 @@ fn interrupting(flight: &super::Flight, keys: u8) -> Hold {
         evidence: format!("the interrupt key was pressed {keys} time(s)"),
         release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
     }
+}
+
+/// What is said of a message that is on its way to a hook, where that takes long.
+fn handing(now: Moment, since: Moment) -> Option<Hold> {
+    let waited = now.mono.saturating_sub(since.mono);
+    (waited >= LONG).then(|| Hold {
+        rule: "in-flight",
+        since: since.wall,
+        reason: "it is on its way to the agent's hook, which has not taken it yet".to_owned(),
+        evidence: format!("its way began {} s ago", waited.as_secs()),
+        release: "the hook says that it has passed it on, or ends".to_owned(),
+    })
 }
 
 /// What is said of a message that is on its way, where that takes longer than it should.

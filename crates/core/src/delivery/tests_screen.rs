@@ -934,7 +934,10 @@ proptest! {
                         under_way.clear();
                     }
                     Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
-                    Effect::Remind { .. } | Effect::WriteReminder { .. } | Effect::Fail { .. } => {
+                    Effect::Remind { .. }
+                    | Effect::WriteReminder { .. }
+                    | Effect::Give { .. }
+                    | Effect::Fail { .. } => {
                         panic!("nobody owes an answer here, and none is raw: {effect:?}")
                     }
                 }

@@ -393,17 +393,21 @@ impl Manifest {
     /// What it says that this version does nothing with.
     pub fn unused(&self) -> Vec<String> {
         let routes = self.routes.iter().filter_map(|route| match route {
-            Route::Hook | Route::Queue | Route::Http => Some(format!(
+            Route::Hook if self.hook.context.is_empty() => {
+                Some("routes: 'hook' needs an event in [hook] context, and has none".to_owned())
+            }
+            Route::Queue | Route::Http => Some(format!(
                 "routes: '{}' is not supported yet; mail goes by way of the terminal",
                 route.as_str()
             )),
-            Route::Terminal => None,
+            Route::Hook | Route::Terminal => None,
         });
         let proof = self.proof.iter().filter_map(|proof| match proof {
-            Proof::Transcript => {
-                Some("proof: 'transcript' is not supported yet, and proves nothing".to_owned())
-            }
-            Proof::Hook => None,
+            Proof::Transcript if !self.routes.contains(&Route::Hook) => Some(
+                "proof: 'transcript' proves what went by way of the hook, and nothing does"
+                    .to_owned(),
+            ),
+            Proof::Transcript | Proof::Hook => None,
         });
         routes.chain(proof).collect()
     }

@@ -16,11 +16,12 @@ mod pattern;
 mod sight;
 mod start;
 mod template;
+pub mod transcript;
 mod wait;
 
 pub use check::Fault;
 pub use heard::{Heard, Word};
-pub use hook::{Hooks, Report, Sign, Turn};
+pub use hook::{Format, Hooks, Report, Sign, Turn};
 pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{

@@ -20,6 +20,7 @@ mod export;
 mod harness;
 mod help;
 mod hook;
+mod hooks;
 mod import;
 mod inbox;
 mod log;
@@ -47,6 +48,8 @@ mod stop;
 mod thread;
 mod wait;
 mod why;
+
+pub(crate) use check::reminder;
 
 use crate::context::{Context, Said};
 use crate::report::{Code, Result};
@@ -136,6 +139,7 @@ enum Verb {
     Import(import::Args),
     Harness(harness::Args),
     Hook(hook::Args),
+    Hooks(hooks::Args),
     Provider(provider::Args),
     Config(config::Args),
     Doctor(doctor::Args),
@@ -248,6 +252,7 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Export(args) => export::run(context, &args),
         Verb::Import(args) => import::run(context, &args),
         Verb::Harness(args) => harness::run(context, args),
+        Verb::Hooks(args) => hooks::run(context, args),
         Verb::Config(args) => config::run(context, &args),
         Verb::Doctor(args) => doctor::run(context, &args),
         Verb::Demo(_)

@@ -4,6 +4,7 @@
 //! that it does not need, waits for nobody for long, never fails its agent, and is silent unless
 //! `PH_LOG` asks.
 
+mod alone;
 mod stdin;
 
 use crate::output;
@@ -12,7 +13,7 @@ use posthaste_core::text;
 use posthaste_wire::method;
 use posthaste_wire::param::Payload;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ const LONGEST_NAME: usize = 200;
 pub(crate) struct Call {
     pub(crate) harness: String,
     pub(crate) event: Option<String>,
+    /// Whose mail it is, where no session runs the program.
+    pub(crate) agent: Option<String>,
     /// Whether the session gave this hook to the program.
     pub(crate) is_injected: bool,
 }
@@ -44,6 +47,7 @@ impl Call {
             match word? {
                 "--injected" => call.is_injected = true,
                 "--event" => call.event = Some(words.next()??.to_owned()),
+                "--agent" => call.agent = Some(words.next()??.to_owned()),
                 word if word.starts_with('-') || word.is_empty() => return None,
                 word if call.harness.is_empty() => call.harness = word.to_owned(),
                 _ => return None,
@@ -82,25 +86,50 @@ fn hook(call: &Call) -> Result<(), String> {
     let event_name =
         event_name.ok_or("no event is named, neither on standard input nor by --event")?;
     let socket = std::env::var_os("PH_SOCKET").filter(|path| !path.is_empty());
-    let socket = socket
-        .map(PathBuf::from)
-        .ok_or("there is no session: PH_SOCKET is not set")?;
-    let deadline = Instant::now() + PATIENCE;
-    let mut client = Client::connect(&socket).ok_or("the session does not listen")?;
-    let question = method::HookEvent {
-        harness: Some(call.harness.clone()),
-        event_name: event_name.to_owned(),
-        payload: heard.payload.unwrap_or_else(Payload::null),
-    };
-    let left = || deadline.saturating_duration_since(Instant::now());
-    client
-        .ask_within(&question, left())
-        .map_err(|_| "the session does not listen")?;
-    match client.answer::<method::HookEvent>(left()) {
-        Ok(method::Noted::Noted) => Ok(()),
-        Err(NoAnswer::Silence) => Err("the session does not answer".to_owned()),
-        Err(NoAnswer::Refused(failure)) => Err(text::one_line(&failure.message, 200)),
+    match socket {
+        Some(socket) => {
+            let question = method::HookEvent {
+                harness: Some(call.harness.clone()),
+                event_name: event_name.to_owned(),
+                payload: heard.payload.unwrap_or_else(Payload::null),
+                takes_context: true,
+            };
+            ask(&PathBuf::from(socket), &question)
+        }
+        // The session has gone, and took its program's mail with it.
+        None if call.is_injected => Err("there is no session: PH_SOCKET is not set".to_owned()),
+        None => {
+            let payload = heard.payload.unwrap_or_else(Payload::null);
+            alone::inject(call, event_name, payload.get())
+        }
     }
+}
+
+/// Tells the session, prints what it answers, and says so: until then it cannot know that its
+/// agent was given anything.
+fn ask(socket: &Path, question: &method::HookEvent) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    let left = || deadline.saturating_duration_since(Instant::now());
+    let mut client = Client::connect(socket).ok_or("the session does not listen")?;
+    client
+        .ask_within(question, left())
+        .map_err(|_| "the session does not listen")?;
+    let hooked = match client.answer::<method::HookEvent>(left()) {
+        Ok(hooked) => hooked,
+        Err(NoAnswer::Silence) => return Err("the session does not answer".to_owned()),
+        Err(NoAnswer::Refused(failure)) => return Err(text::one_line(&failure.message, 200)),
+    };
+    if let Some(output) = hooked.output {
+        output::all_to_stdout(output.as_bytes())
+            .map_err(|error| format!("nobody reads what the agent is given: {error}"))?;
+    }
+    if let Some(offer) = hooked.offer {
+        // Read in its own time; what is written stays when this process has gone.
+        client
+            .ask_within(&method::HookTaken { offer }, PATIENCE)
+            .map_err(|_| "the session was not told that its agent has its mail")?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -114,6 +143,7 @@ mod tests {
             let want = want.map(|(harness, event, is_injected)| Call {
                 harness: harness.to_owned(),
                 event: event.map(str::to_owned),
+                agent: None,
                 is_injected,
             });
             assert_eq!(Call::read(&words), want, "{words:?}");

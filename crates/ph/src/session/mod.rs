@@ -17,6 +17,7 @@ mod connection;
 mod dispatch;
 mod draft;
 mod errands;
+mod handing;
 pub(crate) mod host;
 mod hub;
 mod keyboard;
