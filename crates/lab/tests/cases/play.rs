@@ -7,6 +7,7 @@ use posthaste_lab::model::{Model, Tally};
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -505,7 +506,10 @@ fn only_typed(agent: Agent, stage: &Stage, ph: &Path) {
     };
     let typed: Vec<String> = ours.lines().map(line).collect();
     let dir = mail(stage).join("harness");
-    std::fs::create_dir_all(&dir).expect("the home can be written");
+    // One that is open to others is not believed.
+    let mut private = std::fs::DirBuilder::new();
+    private.recursive(true).mode(0o700);
+    private.create(&dir).expect("the home can be written");
     let file = dir.join(format!("{}.toml", agent.name()));
     std::fs::write(file, typed.join("\n")).expect("the home can be written");
 }
