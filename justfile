@@ -6,8 +6,12 @@ default:
 test:
     cargo test --workspace
 
-# Run the real agents on a fake model (installs them from npm once; see docs/agents.md)
+# Run every case with the real agents under ph, on a fake model (see docs/lab.md)
 lab *ARGS:
+    PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test cases --locked -- {{ARGS}}
+
+# Run the real agents alone, without ph; --keep writes the fixtures of their screens anew
+lab-bare *ARGS:
     PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test agents --locked -- {{ARGS}}
 
 # Check formatting and lints

@@ -8,6 +8,7 @@ mod answer;
 mod aside;
 mod drafting;
 mod evidence;
+mod handing;
 mod hold;
 mod phase;
 mod proof;
@@ -20,6 +21,8 @@ mod tests;
 #[cfg(test)]
 mod tests_aside;
 #[cfg(test)]
+mod tests_handing;
+#[cfg(test)]
 mod tests_hooks;
 #[cfg(test)]
 mod tests_screen;
@@ -27,6 +30,7 @@ mod tests_screen;
 #[cfg(test)]
 mod planted;
 
+pub use handing::Handing;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy};
 
 use crate::activity::{Activity, Judgement};
@@ -38,6 +42,7 @@ use crate::promotion;
 use crate::turn::{self, Input};
 use aside::Aside;
 use drafting::Drafting;
+use handing::Hands;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
 use proof::{Sent, Unproven};
@@ -64,6 +69,8 @@ pub struct Desk {
     dialog: Option<Dialog>,
     /// The question on the screen.
     shown: Option<Shown>,
+    /// It is only told of there, and still to come.
+    announced: bool,
     /// How many questions there were.
     asked: u64,
     /// One for each reason, the oldest first.
@@ -77,6 +84,7 @@ pub struct Desk {
     unread: Option<Moment>,
     input: Input,
     unproven: Unproven,
+    hands: Hands,
     phase: Phase,
     begun: Moment,
     /// The beginning of the rest for which the agent was reminded of what it owes.
@@ -96,7 +104,9 @@ impl Desk {
             heard: Heard::default(),
             dialog: None,
             shown: None,
+            announced: false,
             unproven: Unproven::default(),
+            hands: Hands::default(),
             asked: 0,
             pauses: Vec::new(),
             drafting: Drafting::default(),
@@ -172,7 +182,7 @@ impl Desk {
     /// Why a line that is no message would not be typed now. It goes as a normal message would,
     /// and waits for nothing.
     pub fn bars_a_nudge(&self) -> Option<String> {
-        let reason = match self.rule(Lane::Normal)? {
+        let reason = match self.rule_of_terminal(Lane::Normal)? {
             Rule::Exited => "the program has exited",
             Rule::Starting => "the program is starting",
             Rule::Paused => "delivery is paused",
@@ -182,6 +192,7 @@ impl Desk {
             Rule::Parked => "a message stands in the input box and waits for its Enter",
             Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
+            Rule::Hook => "it goes to the agent's hook",
         };
         Some(reason.to_owned())
     }
@@ -190,9 +201,8 @@ impl Desk {
     pub fn next_wakeup(&self) -> Option<Duration> {
         planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
         let phase = match &self.phase {
-            Phase::Breaking { until, .. }
-            | Phase::Confirming { until, .. }
-            | Phase::Resting { until, .. } => Some(*until),
+            Phase::Breaking { until, .. } => self.settles_at().or(Some(*until)),
+            Phase::Confirming { until, .. } | Phase::Resting { until, .. } => Some(*until),
             Phase::Preparing { until, .. } => *until,
             Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
                 Some(*enter_at)
@@ -217,6 +227,7 @@ impl Desk {
             .chain(self.judge.next_wakeup())
             .chain(draft)
             .chain(self.spaced)
+            .chain(self.hands.next_wakeup())
             .min()
     }
 
@@ -269,6 +280,7 @@ impl Desk {
             l.is_pending(now.wall)
                 && self.rule(Lane::at(l, now.wall)).is_none()
                 && self.lapse(l).is_none()
+                && self.hands.since(l.message.id).is_none()
         };
         pending.iter().filter(is_open)
     }
@@ -302,6 +314,12 @@ impl Desk {
         self.judge.tick(now);
         self.drafting.tick(now, &self.manner.harness.draft);
         self.spaced = self.spaced.filter(|at| now.mono < *at);
+        let mut effects = self.tick_hands(now);
+        effects.extend(self.hear(now, event));
+        effects
+    }
+
+    fn hear(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         match event {
             Event::Tick => {}
             Event::Output => {
@@ -315,6 +333,11 @@ impl Desk {
             Event::Dialog(what) => self.see(now, what.as_deref().map(Shown::of)),
             Event::Seen(sighting) => self.seen(now, sighting),
             Event::Hook(report) => return self.hooked(now, &report),
+            Event::Handed { number, ids } => return self.handed(now, number, ids),
+            Event::NotHanded { number, ids, why } => return self.not_handed(number, ids, &why),
+            Event::Taken(number) => return self.taken(number),
+            Event::Dropped(number) => return self.dropped(number),
+            Event::Transcribed(given) => return self.transcribed(&given),
             Event::Looked(sighting) => return self.looked(now, sighting),
             Event::Paused(by) => {
                 if self.pauses.iter().all(|pause| pause.by != by) {
@@ -407,9 +430,13 @@ impl Desk {
             self.phase = Phase::Free;
             return Vec::new();
         }
+        if let Some(at) = self.settles_at() {
+            if at <= now.mono {
+                return self.record(flight);
+            }
+            return Vec::new();
+        }
         match (self.activity().activity, &mut self.dialog) {
-            // One that leaves its input unread has not stopped, however silent it is.
-            (Activity::Idle, _) if self.unread.is_none() => self.record(flight),
             (_, _) if now.mono < until => Vec::new(),
             (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
             // Nothing is typed into an open question.
@@ -427,6 +454,15 @@ impl Desk {
                 _,
             ) => self.record(flight),
         }
+    }
+
+    /// When one that has stopped shows all that it will. One that leaves its input unread has not
+    /// stopped, however silent it is.
+    fn settles_at(&self) -> Option<Duration> {
+        let judged = self.activity();
+        let has_stopped = judged.activity == Activity::Idle && self.unread.is_none();
+        let settle = self.manner.harness.interrupt.settle.get();
+        has_stopped.then(|| judged.since.mono + settle)
     }
 
     /// A key that found no room was not pressed; its time comes again.

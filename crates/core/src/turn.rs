@@ -66,6 +66,12 @@ pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     }
 }
 
+/// The same as plain text, for who takes it without a terminal. Raw messages never go that way.
+pub fn text(entries: &[Entry<'_>]) -> String {
+    let told = entries.iter().map(|entry| tell(entry, Input::Pasted));
+    told.collect::<Vec<_>>().join("\n")
+}
+
 /// A text of our own, as the program takes it.
 pub fn enclose(text: &str, input: Input) -> Vec<u8> {
     match input {

@@ -1,6 +1,6 @@
 //! The lab's own programs, for tests of other crates.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
@@ -16,15 +16,30 @@ pub fn program(name: &str) -> PathBuf {
         .expect("a test lies two directories below its profile's");
     let program = profile.join(name);
     if !program.exists() {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--locked", "-p", "posthaste-lab"]);
-        build.args(["--bin", name]);
-        if profile.ends_with("release") {
-            build.arg("--release");
-        }
-        let built = build.status().expect("cargo can be started");
-        assert!(built.success(), "{name} cannot be built");
+        build("posthaste-lab", name, profile);
     }
     program
+}
+
+/// `ph` itself, as the sources are now: the lab does not depend on it, so cargo is asked each time.
+pub fn ph() -> PathBuf {
+    let test = std::env::current_exe().expect("a test has a path");
+    let profile = test
+        .ancestors()
+        .nth(2)
+        .expect("a test lies two directories below its profile's");
+    build("posthaste", "ph", profile);
+    profile.join("ph")
+}
+
+fn build(package: &str, name: &str, profile: &Path) {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut build = Command::new(cargo);
+    build.args(["build", "--quiet", "--locked", "-p", package]);
+    build.args(["--bin", name]);
+    if profile.ends_with("release") {
+        build.arg("--release");
+    }
+    let built = build.status().expect("cargo can be started");
+    assert!(built.success(), "{name} cannot be built");
 }

@@ -9,6 +9,8 @@ mod cli;
 mod config;
 mod context;
 mod harness;
+mod hook;
+mod hooks;
 mod letterbox;
 mod mcp;
 mod output;
@@ -33,6 +35,11 @@ fn main() -> ExitCode {
     match words.get(1).and_then(|word| word.to_str()) {
         Some(session::start::HOST) => return session::host::main(),
         Some(attach::GUARDIAN) => return attach::guard(&words),
+        Some("hook") => {
+            if let Some(code) = hook::main(&words[2..]) {
+                return code;
+            }
+        }
         _ => {}
     }
     clap_complete::CompleteEnv::with_factory(cli::Cli::command)

@@ -142,6 +142,13 @@ pub(crate) fn to_stdout(styled: &str) {
     let _ = anstream::stdout().lock().write_all(styled.as_bytes());
 }
 
+/// Bytes that must all have gone out before anything is said of them.
+pub(crate) fn all_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(bytes)?;
+    stdout.flush()
+}
+
 /// The same for what is wrong with the command line: the exit code says it all the same.
 pub(crate) fn to_stderr(styled: &str) {
     let _ = anstream::stderr().lock().write_all(styled.as_bytes());

@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 42] = [
+const VERBS: [&str; 44] = [
     "run",
     "attach",
     "ls",
@@ -40,6 +40,8 @@ const VERBS: [&str; 42] = [
     "export",
     "import",
     "harness",
+    "hook",
+    "hooks",
     "provider",
     "mcp",
     "config",
@@ -254,7 +256,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 43 pages written to [dir]/pages\n"
+        "note: 45 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

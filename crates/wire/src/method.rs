@@ -91,10 +91,6 @@ macro_rules! methods {
 
         /// A call that was understood.
         #[derive(Debug, Clone, PartialEq, Eq)]
-        #[expect(
-            clippy::large_enum_variant,
-            reason = "a call is read, carried out and gone; few are there at once"
-        )]
         pub enum Call {
             $($Method($Method),)*
         }
@@ -229,7 +225,12 @@ methods! {
         harness: Option<String>,
         event_name: String,
         payload: Payload,
-    } -> Noted;
+        /// It can hand mail to the agent, and says so by `hook_taken`.
+        takes_context: bool,
+    } -> Hooked;
+
+    /// What the last answer to `hook_event` on this connection gave was passed on to the agent.
+    "hook_taken" HookTaken { offer: u64, } -> Noted;
 
     /// Ends the child at once.
     "kill" Kill {} -> Killed;
@@ -345,6 +346,29 @@ pub struct Screen {
 #[serde(tag = "status", rename_all = "snake_case")]
 pub enum Noted {
     Noted,
+}
+
+/// What a hook is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hooked {
+    #[serde(flatten)]
+    pub noted: Noted,
+    /// To be printed to the byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// The number of the offer that it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<u64>,
+}
+
+impl Hooked {
+    pub fn noted() -> Self {
+        Self {
+            noted: Noted::Noted,
+            output: None,
+            offer: None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

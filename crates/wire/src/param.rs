@@ -52,6 +52,12 @@ impl Param for String {
     }
 }
 
+impl Param for u64 {
+    fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
+        required(field, value)
+    }
+}
+
 impl Param for IdPrefix {
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         required(field, value)

@@ -26,6 +26,11 @@ impl Desk {
         self.knows_dialogs() && self.dialog.is_none()
     }
 
+    /// Whether a question is told of, by a hook or a title, that the screen does not show yet.
+    pub(super) fn is_unshown(&self) -> bool {
+        self.knows_dialogs() && (self.shown.is_none() || self.announced)
+    }
+
     /// Whether the question is gone that an answer was begun for, or another has taken its place.
     pub(super) fn asks_another(&self, flight: &Flight) -> bool {
         planted!(AnswersAnother => return self.has_no_question());

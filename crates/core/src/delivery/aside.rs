@@ -132,8 +132,9 @@ impl Desk {
                 before: Before::Text | Before::Retry,
                 ..
             } => true,
-            Phase::Free
-            | Phase::Breaking { .. }
+            // What was put aside comes back once it has.
+            Phase::Free => self.unread.is_some() && self.restores().is_some(),
+            Phase::Breaking { .. }
             | Phase::Recording(_)
             | Phase::Writing(_)
             | Phase::Written { .. }

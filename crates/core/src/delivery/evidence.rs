@@ -93,6 +93,7 @@ impl Desk {
             claims,
             dialog,
             question,
+            announced,
             field,
             before: _,
         } = sighting;
@@ -104,6 +105,7 @@ impl Desk {
             text: question.unwrap_or_else(|| what.clone()),
             what,
         });
+        self.announced = announced;
         self.see(now, shown);
         self.see_text(now, &field);
         self.drafting.see(now, field);

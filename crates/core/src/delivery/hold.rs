@@ -26,6 +26,8 @@ pub(super) enum Rule {
     Parked,
     NotReading,
     Working,
+    /// It goes to the agent's next hook.
+    Hook,
 }
 
 impl Rule {
@@ -39,6 +41,7 @@ impl Rule {
             Self::Parked => "in-flight",
             Self::NotReading => "not-reading",
             Self::Working => "working",
+            Self::Hook => "hook",
         }
     }
 }
@@ -46,6 +49,15 @@ impl Rule {
 impl Desk {
     /// The rule that holds messages of a lane, if one does.
     pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        let goes_by_hook = lane == Lane::Normal && self.awaits_hook();
+        if goes_by_hook && !self.is_paused_for(lane) {
+            return Some(Rule::Hook);
+        }
+        self.rule_of_terminal(lane)
+    }
+
+    /// The same where it is typed whatever else there is.
+    pub(super) fn rule_of_terminal(&self, lane: Lane) -> Option<Rule> {
         planted!(TypedWhileStarting => if self.is_starting() { return None; });
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
@@ -73,6 +85,9 @@ impl Desk {
                 Some(Rule::Starting)
             }
             (Activity::Working, Lane::Idle) => self.barrier(lane).or(Some(Rule::Working)),
+            (Activity::Working, Lane::Normal) if !self.manner.harness.submit.while_working => {
+                self.barrier(lane).or(Some(Rule::Working))
+            }
             // Its key, which may dismiss the question, might destroy the draft as well.
             (Activity::Blocked(_), Lane::Interrupt)
                 if self.has_draft() && self.way().is_none_or(|way| way.is_kept) =>
@@ -104,8 +119,9 @@ impl Desk {
             (_, _) if self.has_draft() && (lane == Lane::Raw || self.way().is_none()) => {
                 Some(Rule::Draft)
             }
-            // A raw message may be the answer.
-            (Activity::Blocked(_), Lane::Raw) => None,
+            // A raw message may be the answer. Before the question is there, its text would stand
+            // in the box, and its Enter would say yes.
+            (Activity::Blocked(_), Lane::Raw) => self.is_unshown().then_some(Rule::Blocked),
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
@@ -116,7 +132,7 @@ impl Desk {
     }
 
     /// A pause that was asked for lets pass what cannot wait; nobody types over a person.
-    fn is_paused_for(&self, lane: Lane) -> bool {
+    pub(super) fn is_paused_for(&self, lane: Lane) -> bool {
         self.pauses.iter().any(|pause| match (pause.by, lane) {
             (PausedBy::Viewer | PausedBy::Interactive, _) => true,
             (PausedBy::Request | PausedBy::Checkpoint, Lane::Normal | Lane::Idle) => true,
@@ -223,6 +239,9 @@ impl Desk {
                 None => self.out_of_sight(parked),
             }));
         }
+        if let Some(since) = self.hands.since(letter.message.id) {
+            return Some(handing(now, since));
+        }
         match &self.phase {
             Phase::Breaking { flight, keys, .. } if is_in(flight) => {
                 Some(Some(interrupting(flight, *keys)))
@@ -286,7 +305,9 @@ impl Desk {
         let judged = self.activity();
         let told = judged.told(now);
         let since = match rule {
-            Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working => judged.since,
+            Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working | Rule::Hook => {
+                judged.since
+            }
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.drafting.since().unwrap_or(judged.since),
             Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),
@@ -314,15 +335,22 @@ impl Desk {
                 "a question opened before Enter was pressed".to_owned(),
                 "the question is answered".to_owned(),
             ),
-            Rule::Blocked => (
-                self.question(letter),
-                told,
-                "the question is answered".to_owned(),
-            ),
+            Rule::Blocked => {
+                let release = match Lane::of(letter) {
+                    Lane::Raw => "the question is on the screen, or is answered",
+                    Lane::Interrupt | Lane::Normal | Lane::Idle => "the question is answered",
+                };
+                (self.question(letter), told, release.to_owned())
+            }
             Rule::NotReading => (
                 "the program has not read what was typed before".to_owned(),
                 "the terminal holds input that nobody has read".to_owned(),
                 "the program reads its input, or ends".to_owned(),
+            ),
+            Rule::Hook => (
+                "the agent is working, and its next hook takes it in".to_owned(),
+                told,
+                "its next hook, or the agent is idle, or no hook is heard for 30 s".to_owned(),
             ),
             Rule::Working => (
                 "the agent is working, and it is to wait until that is done".to_owned(),
@@ -413,7 +441,8 @@ impl Desk {
         let what = text::one_line(what, 80);
         let stays = match Lane::of(letter) {
             Lane::Interrupt => ", and the interrupt key did not dismiss it",
-            Lane::Raw | Lane::Normal | Lane::Idle => "",
+            Lane::Raw => ", and does not show its question yet",
+            Lane::Normal | Lane::Idle => "",
         };
         format!("the program waits for an answer ({what}){stays}")
     }
@@ -427,6 +456,18 @@ fn interrupting(flight: &super::Flight, keys: u8) -> Hold {
         evidence: format!("the interrupt key was pressed {keys} time(s)"),
         release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
     }
+}
+
+/// What is said of a message that is on its way to a hook, where that takes long.
+fn handing(now: Moment, since: Moment) -> Option<Hold> {
+    let waited = now.mono.saturating_sub(since.mono);
+    (waited >= LONG).then(|| Hold {
+        rule: "in-flight",
+        since: since.wall,
+        reason: "it is on its way to the agent's hook, which has not taken it yet".to_owned(),
+        evidence: format!("its way began {} s ago", waited.as_secs()),
+        release: "the hook says that it has passed it on, or ends".to_owned(),
+    })
 }
 
 /// What is said of a message that is on its way, where that takes longer than it should.

@@ -3,6 +3,7 @@
 use super::Effect;
 use super::proof::{Proof, Sent};
 use super::submit::Before;
+use crate::harness::Route;
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -179,7 +180,12 @@ impl Flight {
     }
 
     pub(super) fn offered(&self, evidence: String) -> Vec<Effect> {
-        self.receipt(|ids| Effect::Offered { ids, evidence })
+        let route = Route::Terminal;
+        self.receipt(|ids| Effect::Offered {
+            ids,
+            evidence,
+            route,
+        })
     }
 
     pub(super) fn withdrawn(&self, why: &str) -> Vec<Effect> {
@@ -292,6 +298,12 @@ impl Phase {
             | Self::Returning(_)
             | Self::Resting { .. } => None,
         }
+    }
+
+    /// Whether a message is on its way into the terminal.
+    pub(super) fn flies(&self, id: MessageId) -> bool {
+        let flight = self.clone().flight();
+        flight.is_some_and(|flight| flight.ids.contains(&id))
     }
 
     pub(super) fn flight(self) -> Option<Flight> {

@@ -32,6 +32,7 @@ impl Desk {
         let offered = Effect::Offered {
             ids: ids.clone(),
             evidence: "sent".to_owned(),
+            route: crate::harness::Route::Terminal,
         };
         vec![offered, Effect::Write { ids }]
     }

@@ -7,7 +7,7 @@
 use super::phase::Cargo;
 use super::submit::Before;
 use super::{Desk, Effect, Flight, Phase};
-use crate::harness::{Claim, Report, Source, Turn, Word};
+use crate::harness::{Claim, Report, Route, Source, Turn, Word};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -39,7 +39,11 @@ impl Sent {
 pub(super) struct Unproven(Vec<Sent>);
 
 impl Unproven {
-    fn add(&mut self, sent: &Sent) {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn add(&mut self, sent: &Sent) {
         self.0.retain(|known| known.id != sent.id);
         if self.0.len() == REMEMBERED {
             self.0.remove(0);
@@ -49,7 +53,7 @@ impl Unproven {
 
     /// Takes out those whose header stands in a text that was submitted. One that would fit two
     /// messages proves neither.
-    fn take_shown(&mut self, submitted: &str) -> Vec<MessageId> {
+    pub(super) fn take_shown(&mut self, submitted: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
         for (from, id8) in turn::headers(submitted) {
             let fits = |sent: &&Sent| sent.from.as_str() == from && sent.id.id8() == id8;
@@ -75,6 +79,7 @@ impl Proof {
         Effect::Accepted {
             ids: self.ids.clone(),
             evidence: self.evidence.clone(),
+            route: Route::Terminal,
         }
     }
 }

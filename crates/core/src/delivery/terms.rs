@@ -1,6 +1,6 @@
 //! What a desk hears and what it says.
 
-use crate::harness::{Manifest, Report, Sighting};
+use crate::harness::{Manifest, Report, Route, Sighting};
 use crate::id::MessageId;
 use crate::name::AgentName;
 use crate::session::Ending;
@@ -76,6 +76,24 @@ pub enum Event {
     Looked(Sighting),
     /// One of its own hooks has something to say.
     Hook(Box<Report>),
+    /// Of a [`super::Handing`]: the offer of these stands in the journal.
+    Handed {
+        number: u64,
+        ids: Vec<MessageId>,
+    },
+    /// Of a [`super::Handing`]: the hook was given nothing, though the offer of these may stand in
+    /// the journal.
+    NotHanded {
+        number: u64,
+        ids: Vec<MessageId>,
+        why: String,
+    },
+    /// Of an [`Effect::Give`]: the hook has passed it on.
+    Taken(u64),
+    /// Of an [`Effect::Give`]: the hook has gone, and did not say so.
+    Dropped(u64),
+    /// What the agent's transcript shows as given to it.
+    Transcribed(String),
     /// Somebody has taken the keyboard, or wants nothing delivered.
     Paused(PausedBy),
     Released(PausedBy),
@@ -125,15 +143,19 @@ pub enum Effect {
     Strokes(Vec<u8>),
     /// Take the keyboard again, for a text that waits for its Enter.
     Resume,
-    /// Record that these were written whole.
+    /// Give these to the hook that waits for them.
+    Give { number: u64, ids: Vec<MessageId> },
+    /// Record that these were written whole, or passed on by a hook.
     Offered {
         ids: Vec<MessageId>,
         evidence: String,
+        route: Route,
     },
     /// Record that the agent's own word shows these.
     Accepted {
         ids: Vec<MessageId>,
         evidence: String,
+        route: Route,
     },
     /// Record that the offer of these is taken back: nothing of it was written.
     Withdraw { ids: Vec<MessageId>, reason: String },

@@ -218,6 +218,7 @@ fn said(effects: &[Effect]) -> String {
         Effect::Strokes(keys) => format!("strokes {keys:?}"),
         Effect::Resume => "resume".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
+        Effect::Give { ids, .. } => format!("give {}", list(ids)),
         Effect::Accepted { ids, .. } => format!("accepted {}", list(ids)),
         Effect::Withdraw { ids, .. } => format!("withdraw {}", list(ids)),
         Effect::Uncertain { ids, .. } => format!("uncertain {}", list(ids)),
@@ -990,6 +991,7 @@ proptest! {
                         }
                     }
                     effect @ (Effect::Remind { .. }
+                    | Effect::Give { .. }
                     | Effect::WriteReminder { .. }
                     | Effect::Fail { .. }) => panic!("{effect:?}"),
                     Effect::Uncertain { ids, .. } => {

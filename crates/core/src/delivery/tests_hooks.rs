@@ -1,11 +1,11 @@
 //! A desk that hears the agent's own hooks.
 
-use super::tests::{Doing, Line, idle_at, play, rule};
+use super::tests::{Doing, Line, idle_at, play, raw, rule};
 use super::tests_screen::{asks, hear, holds, looked, manifest, seen, shows};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Field, Proof, Turn};
+use crate::harness::{Field, Proof, Sighting, Turn};
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;
@@ -385,6 +385,49 @@ fn a_question_by_hook_holds_mail() {
         free(asked(), &[hooked(3_040, "PostToolUse", "")]),
         "blocked"
     );
+}
+
+/// A hook may tell of a question a second before it is there: until then the text would go into
+/// the box, and Enter to the question.
+#[test]
+fn an_answer_waits_until_its_question_is_shown() {
+    let mut answer = raw(1);
+    answer.message.created_at = ms(3_500).wall;
+    let pending = [answer];
+    let desk = play(
+        with(|_| ()),
+        &[
+            hooked(3_000, "PermissionRequest", ""),
+            (3_501, Doing::Act(&pending), ""),
+        ],
+    );
+    assert_eq!(desk.bars_an_answer(), None, "it can be sent");
+    let hold = desk.hold(ms(3_502), &pending[0], &pending).unwrap();
+    assert_eq!(
+        (hold.rule, hold.reason.as_str()),
+        (
+            "blocked",
+            "the program waits for an answer (Bash), and does not show its question yet"
+        )
+    );
+    let told = Sighting {
+        announced: true,
+        ..asks("its status note says: state=blocked")
+    };
+    let shown = [
+        seen(3_600, told, ""),
+        (3_601, Doing::Act(&pending), ""),
+        seen(4_300, asks("permission: rm"), ""),
+        (4_301, Doing::Act(&pending), "offer 1"),
+    ];
+    play(desk.clone(), &shown);
+    // One whose questions nobody knows by their looks is answered on the hook's word.
+    let blind = with(|manifest| manifest.dialogs.clear());
+    let asked = [
+        hooked(3_000, "PermissionRequest", ""),
+        (3_501, Doing::Act(&pending), "offer 1"),
+    ];
+    play(blind, &asked);
 }
 
 #[test]

@@ -803,6 +803,50 @@ fn what_an_interrupt_puts_back_is_cleared() {
 }
 
 #[test]
+fn what_comes_back_late_is_waited_for() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = || {
+        let desk = with(|manifest| {
+            manifest.draft.clear = Some(keys("ctrl+u"));
+            manifest.interrupt.settle = Wait::millis(500);
+        });
+        let begun = [
+            seen(3_000, claims(Says::Working), ""),
+            (3_001, Doing::Act(&urgent), "key [3]"),
+            seen(3_100, claims(Says::Idle), ""),
+        ];
+        let desk = play(desk, &begun);
+        assert_eq!(desk.next_wakeup(), Some(ms(3_600).mono));
+        desk
+    };
+    let held = Field::Holds("the last prompt".to_owned());
+    let put_back = Sighting {
+        field: held,
+        ..claims(Says::Idle)
+    };
+    let cleared = [
+        seen(3_132, put_back, ""),
+        hear(3_599, Event::Tick, ""),
+        hear(3_600, Event::Tick, "offer 1"),
+        (3_601, recorded(&[1]), "strokes [21]"),
+    ];
+    play(desk(), &cleared);
+    // Where nothing comes back, it goes in then.
+    let plain = [
+        hear(3_600, Event::Tick, "offer 1"),
+        (3_601, recorded(&[1]), "write 1"),
+    ];
+    play(desk(), &plain);
+    // It works again: the key's own time counts.
+    let busy = [
+        seen(3_200, claims(Says::Working), ""),
+        hear(3_600, Event::Tick, ""),
+        hear(8_001, Event::Tick, "key [3]"),
+    ];
+    play(desk(), &busy);
+}
+
+#[test]
 fn the_screen_decides_what_is_work() {
     let later = [letter(1, Idle)];
     let desk = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
@@ -819,6 +863,24 @@ fn the_screen_decides_what_is_work() {
     play(desk, &rests);
     assert!(with(|_| ()).knows_dialogs() && !super::tests::starting().knows_dialogs());
     assert_eq!(id(1), later[0].message.id);
+}
+
+#[test]
+fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
+    let (mail, urgent) = ([letter(1, Normal)], [letter(1, Interrupt)]);
+    let waits = || {
+        let desk = with(|manifest| manifest.submit.while_working = false);
+        play(desk, &[seen(3_000, claims(Says::Working), "")])
+    };
+    let desk = play(waits(), &[(3_001, Doing::Act(&mail), "")]);
+    let hold = desk.hold(ms(3_002), &mail[0], &mail);
+    assert_eq!(rule(hold), "working");
+    let rests = [
+        seen(9_001, claims(Says::Idle), ""),
+        (9_003, Doing::Act(&mail), "offer 1"),
+    ];
+    play(desk, &rests);
+    play(waits(), &[(3_001, Doing::Act(&urgent), "key [3]")]);
 }
 
 /// What can be seen at any moment.
@@ -843,6 +905,7 @@ fn sighting() -> impl Strategy<Value = Sighting> {
         } else {
             field
         },
+        announced: false,
         dialog,
         ..Sighting::default()
     })
@@ -944,7 +1007,10 @@ proptest! {
                         under_way.clear();
                     }
                     Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
-                    Effect::Remind { .. } | Effect::WriteReminder { .. } | Effect::Fail { .. } => {
+                    Effect::Remind { .. }
+                    | Effect::WriteReminder { .. }
+                    | Effect::Give { .. }
+                    | Effect::Fail { .. } => {
                         panic!("nobody owes an answer here, and none is raw: {effect:?}")
                     }
                 }

@@ -1,6 +1,7 @@
 //! What is wrong with a manifest whose values are right one by one.
 
 use super::manifest::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
+use super::start::{StartFile, is_variable};
 use crate::name::AgentName;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -43,9 +44,16 @@ impl Manifest {
             fault("activity.order", "each once")?;
         }
         for name in self.start.env.keys() {
-            if name.is_empty() || name.contains(['=', '\0']) || name.starts_with("PH_") {
+            if !is_variable(name) {
                 fault("start.env", "a variable's name has no '=', and PH_ is ours")?;
             }
+        }
+        if let Some(what) = self.start.files.iter().find_map(StartFile::fault) {
+            fault("start.file", what)?;
+        }
+        let names: Vec<&str> = self.start.files.iter().map(|f| f.name.as_str()).collect();
+        if has_twins(&names) || names.len() > MOST {
+            fault("start.file", format!("each name once, and at most {MOST}"))?;
         }
         self.check_sizes()?;
         self.check_drafts()

@@ -112,6 +112,11 @@ impl Heard {
         Some(word)
     }
 
+    /// Whether an event that was heard is of the agent's own session.
+    pub(crate) fn is_own(&self, report: &Report) -> bool {
+        report.session.is_none() || report.session == self.session
+    }
+
     /// What it does, as far as hooks tell.
     pub fn doing(&self) -> Option<Turn> {
         self.last.map(|last| last.turn)

@@ -31,12 +31,20 @@ pub struct Hooks {
     pub begins: Vec<Sign>,
     /// The session of this id is over.
     pub ends: Vec<Sign>,
+    /// What its hook prints at these goes to the model: mail can go that way.
+    pub context: Vec<Sign>,
+    /// How the hook must print that.
+    pub format: Format,
     /// The payload's field with the agent's own session id.
     pub session: String,
     /// The one with the text that was submitted.
     pub prompt: String,
     /// The one that says what is asked, and which tool is used.
     pub what: String,
+    /// The one that only an agent within the agent says: what its hooks print is not for ours.
+    pub aside: String,
+    /// The one with the path of the transcript, a line of JSON for each thing said.
+    pub transcript: String,
 }
 
 impl Default for Hooks {
@@ -50,9 +58,38 @@ impl Default for Hooks {
             blocked: Vec::new(),
             begins: Vec::new(),
             ends: Vec::new(),
+            context: Vec::new(),
+            format: Format::default(),
             session: "session_id".to_owned(),
             prompt: "prompt".to_owned(),
             what: "tool_name".to_owned(),
+            aside: "agent_id".to_owned(),
+            transcript: "transcript_path".to_owned(),
+        }
+    }
+}
+
+/// In which shape a hook hands text to its agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// `{"hookSpecificOutput":{"hookEventName":E,"additionalContext":T}}`, as Claude Code, Codex and
+    /// Gemini CLI take it.
+    #[default]
+    AdditionalContext,
+    /// As it is.
+    Text,
+}
+
+impl Format {
+    /// What a hook prints at this event.
+    pub fn print(self, event: &str, text: &str) -> String {
+        match self {
+            Self::Text => text.to_owned(),
+            Self::AdditionalContext => serde_json::json!({
+                "hookSpecificOutput": {"hookEventName": event, "additionalContext": text}
+            })
+            .to_string(),
         }
     }
 }
@@ -127,11 +164,25 @@ pub struct Report {
     pub(crate) what: Option<String>,
     /// The text that was submitted, where this event shows one.
     pub(crate) prompt: Option<String>,
+    /// Whether what its hook prints goes to the agent.
+    pub(crate) takes: bool,
+    /// Where it says that the transcript is.
+    pub(crate) transcript: Option<String>,
     /// Tells it from others.
     pub(crate) print: u64,
 }
 
 impl Report {
+    /// Whether a text was submitted, and what its hook prints goes along with it.
+    pub fn is_prompt_that_takes(&self) -> bool {
+        self.turn == Some(Turn::Submitted) && self.takes
+    }
+
+    /// Where it says that the agent's transcript is: a word from outside.
+    pub fn transcript(&self) -> Option<&str> {
+        self.transcript.as_deref()
+    }
+
     /// Whether its harness knows nothing of such events.
     pub(crate) fn means_nothing(&self) -> bool {
         !self.ready && !self.begins && !self.ends && self.turn.is_none()
@@ -158,7 +209,7 @@ impl Hooks {
         self.lists().iter().any(|signs| !signs.is_empty())
     }
 
-    pub(crate) fn lists(&self) -> [&[Sign]; 8] {
+    pub(crate) fn lists(&self) -> [&[Sign]; 9] {
         [
             &self.ready,
             &self.submitted,
@@ -168,6 +219,7 @@ impl Hooks {
             &self.blocked,
             &self.begins,
             &self.ends,
+            &self.context,
         ]
     }
 
@@ -209,6 +261,8 @@ impl Hooks {
                 .map(shown)
                 .filter(|what| !what.is_empty()),
             prompt: fields.text(&self.prompt).filter(|_| is_in(&self.submitted)),
+            takes: is_in(&self.context) && fields.text(&self.aside).is_none(),
+            transcript: fields.text(&self.transcript),
             print: print.finish(),
         }
     }
@@ -234,6 +288,7 @@ pub(crate) mod tests {
             blocked: signs(&["PermissionRequest", "Notification kind=permission_prompt"]),
             begins: signs(&["SessionStart source=clear", "SessionStart source=compact"]),
             ends: signs(&["SessionEnd"]),
+            context: signs(&["UserPromptSubmit", "PostToolUse"]),
             ..Hooks::default()
         }
     }

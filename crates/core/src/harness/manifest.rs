@@ -1,9 +1,8 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Hooks, Keys, Pattern, Template, Wait};
+use super::{Hooks, Keys, Pattern, Start, Wait};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
 /// at most.
@@ -46,15 +45,6 @@ pub struct Manifest {
     pub submit: Submit,
     #[serde(default)]
     pub interrupt: Interrupt,
-}
-
-/// What is added when the program is started.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Start {
-    /// Behind the command, before what a person has said.
-    pub args: Vec<Template>,
-    pub env: BTreeMap<String, Template>,
 }
 
 /// When it can be written to after its start: once one of these is seen; where there is none,
@@ -263,6 +253,9 @@ pub struct Submit {
     /// How often Enter is pressed again where the box still holds the text.
     pub retries: u8,
     pub retry_after: Wait,
+    /// Whether a normal message is typed while it works. A question may open between the look and
+    /// Enter; a program that would only let the text wait gains nothing by it.
+    pub while_working: bool,
 }
 
 impl Default for Submit {
@@ -274,6 +267,7 @@ impl Default for Submit {
             seen_within: Wait::millis(0),
             retries: 1,
             retry_after: Wait::millis(1_000),
+            while_working: true,
         }
     }
 }
@@ -290,6 +284,8 @@ pub struct Interrupt {
     pub quits_when_idle: bool,
     /// How long it may take to be idle, before the keys are pressed again.
     pub wait: Wait,
+    /// How long it may take, once it is idle, to put the prompt back into its box.
+    pub settle: Wait,
 }
 
 impl Default for Interrupt {
@@ -299,6 +295,7 @@ impl Default for Interrupt {
             dismiss: None,
             quits_when_idle: false,
             wait: Wait::millis(5_000),
+            settle: Wait::millis(0),
         }
     }
 }
@@ -400,17 +397,21 @@ impl Manifest {
     /// What it says that this version does nothing with.
     pub fn unused(&self) -> Vec<String> {
         let routes = self.routes.iter().filter_map(|route| match route {
-            Route::Hook | Route::Queue | Route::Http => Some(format!(
+            Route::Hook if self.hook.context.is_empty() => {
+                Some("routes: 'hook' needs an event in [hook] context, and has none".to_owned())
+            }
+            Route::Queue | Route::Http => Some(format!(
                 "routes: '{}' is not supported yet; mail goes by way of the terminal",
                 route.as_str()
             )),
-            Route::Terminal => None,
+            Route::Hook | Route::Terminal => None,
         });
         let proof = self.proof.iter().filter_map(|proof| match proof {
-            Proof::Transcript => {
-                Some("proof: 'transcript' is not supported yet, and proves nothing".to_owned())
-            }
-            Proof::Hook => None,
+            Proof::Transcript if !self.routes.contains(&Route::Hook) => Some(
+                "proof: 'transcript' proves what went by way of the hook, and nothing does"
+                    .to_owned(),
+            ),
+            Proof::Transcript | Proof::Hook => None,
         });
         routes.chain(proof).collect()
     }

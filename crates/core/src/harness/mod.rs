@@ -14,19 +14,22 @@ mod keys;
 mod manifest;
 mod pattern;
 mod sight;
+mod start;
 mod template;
+pub mod transcript;
 mod wait;
 
 pub use check::Fault;
 pub use heard::{Heard, Word};
-pub use hook::{Hooks, Report, Sign, Turn};
+pub use hook::{Format, Hooks, Report, Sign, Turn};
 pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{
     Activities, Dialog, Drafts, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
-    Source, Start, Submit,
+    Source, Submit,
 };
 pub use pattern::Pattern;
 pub use sight::{Claim, Field, Glance, Says, Sighting};
-pub use template::{Placeholder, Template};
+pub use start::{Start, StartFile, add, take_flag};
+pub use template::{Document, Placeholder, Template};
 pub use wait::Wait;

@@ -57,6 +57,8 @@ pub struct Sighting {
     pub dialog: Option<String>,
     /// All of its words, by which it is told from another.
     pub question: Option<String>,
+    /// It is only told of, in a title or a status note, and not on the screen itself.
+    pub announced: bool,
     pub field: Field,
     /// What stands before the cursor in its row, where that is known.
     pub before: Option<String>,
@@ -70,11 +72,12 @@ impl Sighting {
             claims,
             dialog,
             question,
+            announced,
             field,
             before: _,
         } = self;
         (ready, claims, dialog) == (&other.ready, &other.claims, &other.dialog)
-            && (question, field) == (&other.question, &other.field)
+            && (question, field, announced) == (&other.question, &other.field, &other.announced)
     }
 }
 
@@ -99,6 +102,8 @@ impl Manifest {
         });
         let (dialog, question) = asked.unzip();
         let asks = claims.iter().find(|claim| claim.says == Says::Blocked);
+        let is_there = |claim: &Claim| matches!(claim.source, Source::Cursor | Source::Screen);
+        let announced = dialog.is_none() && asks.is_some_and(|claim| !is_there(claim));
         let ready = &self.ready;
         let dialog = dialog.or_else(|| asks.map(|claim| claim.evidence.clone()));
         // What a question offers to choose from is no input of anybody's.
@@ -112,6 +117,7 @@ impl Manifest {
                 || finds(&ready.screen, Some(&screen)),
             dialog,
             question,
+            announced,
             field,
             claims,
             before: Some(glance.before.to_owned()),

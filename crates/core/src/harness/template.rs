@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-const LONGEST: usize = 4_000;
+const LONGEST: usize = 16_000;
 
 /// What a session fills in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,16 +16,19 @@ pub enum Placeholder {
     /// This program's own path, for hooks.
     Ph,
     Cwd,
+    /// The session's own directory for what it gives the program.
+    Layer,
 }
 
 impl Placeholder {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Agent,
         Self::Home,
         Self::MessageDir,
         Self::Socket,
         Self::Ph,
         Self::Cwd,
+        Self::Layer,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -36,6 +39,7 @@ impl Placeholder {
             Self::Socket => "socket",
             Self::Ph => "ph",
             Self::Cwd => "cwd",
+            Self::Layer => "layer",
         }
     }
 }
@@ -68,9 +72,7 @@ impl TryFrom<String> for Template {
     type Error = String;
 
     fn try_from(said: String) -> Result<Self, String> {
-        if said.len() > LONGEST || said.contains('\0') {
-            return Err(format!("at most {LONGEST} bytes, and none of them zero"));
-        }
+        check_length(&said)?;
         let mut pieces = Vec::new();
         let mut text = String::new();
         let mut rest = said.as_str();
@@ -93,6 +95,13 @@ impl TryFrom<String> for Template {
     }
 }
 
+fn check_length(said: &str) -> Result<(), String> {
+    if said.len() > LONGEST || said.contains('\0') {
+        return Err(format!("at most {LONGEST} bytes, and none of them zero"));
+    }
+    Ok(())
+}
+
 /// The placeholder that a text begins with, and what follows it.
 fn blank(text: &str) -> Result<(Placeholder, &str), String> {
     let found = Placeholder::ALL.into_iter().find_map(|blank| {
@@ -108,6 +117,57 @@ fn blank(text: &str) -> Result<(Placeholder, &str), String> {
     })
 }
 
+/// The text of a file with such blanks. Braces are common there: what is none of the blanks stays
+/// as it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Document(Template);
+
+impl Document {
+    /// What is filled in stands within quotes, and is written as in a JSON text.
+    pub fn fill(&self, value: impl Fn(Placeholder) -> String) -> String {
+        self.0.fill(|blank| {
+            let quoted = serde_json::Value::String(value(blank)).to_string();
+            quoted[1..quoted.len() - 1].to_owned()
+        })
+    }
+}
+
+impl TryFrom<String> for Document {
+    type Error = String;
+
+    fn try_from(said: String) -> Result<Self, String> {
+        check_length(&said)?;
+        let mut pieces = Vec::new();
+        let mut text = String::new();
+        let mut rest = said.as_str();
+        while let Some(at) = rest.find('{') {
+            text.push_str(&rest[..at]);
+            rest = &rest[at..];
+            match blank(rest) {
+                Ok((blank, after)) => {
+                    pieces.push(Piece::Text(std::mem::take(&mut text)));
+                    pieces.push(Piece::Blank(blank));
+                    rest = after;
+                }
+                Err(_) => {
+                    text.push('{');
+                    rest = &rest[1..];
+                }
+            }
+        }
+        text.push_str(rest);
+        pieces.push(Piece::Text(text));
+        Ok(Self(Template { said, pieces }))
+    }
+}
+
+impl From<Document> for String {
+    fn from(document: Document) -> Self {
+        document.0.said
+    }
+}
+
 impl From<Template> for String {
     fn from(template: Template) -> Self {
         template.said
@@ -117,6 +177,19 @@ impl From<Template> for String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn in_a_file_other_braces_stay() {
+        let check = |said: &str, want: &str| {
+            let document = Document::try_from(said.to_owned()).unwrap();
+            assert_eq!(document.fill(|_| "a\"b\\{home}".to_owned()), want);
+            assert_eq!(String::from(document), said);
+        };
+        check("", "");
+        check(r#"{"a": {}}"#, r#"{"a": {}}"#);
+        check(r#"{"dir": "{layer}/x"}"#, r#"{"dir": "a\"b\\{home}/x"}"#);
+        check("{ layer } {other} {", "{ layer } {other} {");
+    }
 
     #[test]
     fn blanks_are_filled_once() {

@@ -115,6 +115,10 @@ impl Agent {
         }
     }
 
+    pub(super) fn nature(&self) -> Nature {
+        self.nature
+    }
+
     /// From now on it is as good an agent as there is.
     pub(super) fn behave(&mut self) {
         self.nature = Nature {
@@ -231,8 +235,8 @@ impl Agent {
             Act::StopReading => self.is_reading = false,
             Act::Read => self.is_reading = true,
             Act::Paste(on) => self.takes_pastes = on,
-            // That is the terminal's.
-            Act::BreakWrite => {}
+            // Those are the terminal's, and the session's.
+            Act::BreakWrite | Act::Hook | Act::KillHooks => {}
             Act::Exit => self.is_alive = false,
         }
     }

@@ -11,6 +11,7 @@ use super::session::{
 };
 use super::terminal::{Done, Piece, Waiting};
 use crate::delivery::{Decision, Effect, Event, REST};
+use crate::harness::Route;
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::offer::Said;
@@ -18,7 +19,6 @@ use crate::session::Ending;
 use crate::turn::Input;
 use std::time::Duration;
 
-const ROUTE: &str = "terminal";
 /// How long a receipt is tried again that could not be recorded.
 const INSIST: Duration = Duration::from_secs(180);
 
@@ -32,6 +32,7 @@ impl Session {
             Going::Offer => self.go_on_offering(world)?,
             Going::Stroke => self.go_on_typing(world)?,
             Going::Receipt(n) => self.record(n, world),
+            Going::Hook(n) => self.go_on_with_hook(n, world)?,
             Going::Look => self.go_on_looking(world),
             Going::Draft => {
                 self.terminal.is_draft_news = false;
@@ -120,8 +121,8 @@ impl Session {
             return Ok(());
         }
         let chosen = self.desk.next(world.now, &self.view);
-        let (desk, view) = (&self.desk, &self.view);
-        world.oracle.begins(world.now, desk, view, &chosen)?;
+        let (desk, view) = (&self.desk, self.unhooked());
+        world.oracle.begins(world.now, desk, &view, &chosen)?;
         let effects = match chosen {
             Decision::Offer { .. } => self.desk.act(world.now, &self.view),
             Decision::Wait { .. } => self.desk.remind(world.now, &self.owed),
@@ -175,12 +176,21 @@ impl Session {
                 Effect::Enter => self.stroke = Some(Stroke::Enter),
                 Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
                 Effect::Look => self.peek = Some(Peek::Asked),
-                Effect::Offered { ids, evidence } => {
-                    let route = ROUTE.to_owned();
+                Effect::Give { number, .. } => self.give(number, world)?,
+                Effect::Offered {
+                    ids,
+                    evidence,
+                    route,
+                } => {
+                    let route = route.as_str().to_owned();
                     self.owe(ids, Said::Offered { route, evidence }, world);
                 }
-                Effect::Accepted { ids, evidence } => {
-                    let route = ROUTE.to_owned();
+                Effect::Accepted {
+                    ids,
+                    evidence,
+                    route,
+                } => {
+                    let route = route.as_str().to_owned();
                     self.owe(ids, Said::Accepted { route, evidence }, world);
                 }
                 Effect::Withdraw { ids, reason } => {
@@ -274,7 +284,7 @@ impl Session {
     }
 
     fn go_on_offering(&mut self, world: &mut World<'_>) -> Checked {
-        let route = ROUTE.to_owned();
+        let route = Route::Terminal.as_str().to_owned();
         let said = match self.offering.take() {
             Some(Offering::Granted(Begin::Offer)) => Said::Offering { route },
             Some(Offering::Granted(Begin::Reminder)) => Said::Reminded { route },
@@ -360,7 +370,7 @@ impl Session {
     }
 
     /// An errand reports. That the program has ended is always heard first.
-    fn hear(&mut self, event: Event, world: &mut World<'_>) -> Checked {
+    pub(super) fn hear(&mut self, event: Event, world: &mut World<'_>) -> Checked {
         if !self.agent.is_alive && self.ended.is_none() {
             self.notice_exit(world)?;
         }
@@ -369,7 +379,7 @@ impl Session {
         Ok(())
     }
 
-    fn outdate(&mut self) {
+    pub(super) fn outdate(&mut self) {
         self.is_fresh = false;
         if let Some(look) = &mut self.look {
             look.is_fresh = false;
@@ -460,7 +470,7 @@ impl Session {
 }
 
 /// The letters of a turn, in its order.
-fn letters(view: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+pub(super) fn letters(view: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
     ids.iter()
         .filter_map(|id| view.iter().find(|letter| letter.message.id == *id))
         .cloned()

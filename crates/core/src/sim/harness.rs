@@ -1,13 +1,16 @@
 //! What is known of the model program: the manifest that fits its nature.
 
 use super::script::{Nature, Sight, Stash};
-use crate::harness::{Dialog, Keys, Manifest, Pattern};
+use crate::harness::{Dialog, Keys, Manifest, Pattern, Route, Sign};
 use std::sync::{Arc, LazyLock};
 
 /// What a program's screen means is told by the model of the program itself; that there is a
 /// pattern only says that it can be recognised.
 static DRAFT: LazyLock<Pattern> = LazyLock::new(|| pattern("^> (?<draft>.*)$"));
 static QUESTION: LazyLock<Pattern> = LazyLock::new(|| pattern("Run command"));
+static TOOL: LazyLock<Sign> = LazyLock::new(|| HOOK.to_owned().try_into().expect("a sign"));
+/// The event of its hook.
+pub(super) const HOOK: &str = "PostToolUse";
 static WORKS: LazyLock<Pattern> = LazyLock::new(|| pattern("works"));
 
 fn pattern(text: &str) -> Pattern {
@@ -41,6 +44,11 @@ impl Stroked {
 
 pub(super) fn manifest(nature: Nature) -> Arc<Manifest> {
     let mut manifest = Manifest::generic();
+    if nature.has_hooks {
+        // Nothing of what it does is told by hooks here: they only take mail, beside the terminal.
+        manifest.routes = vec![Route::Hook, Route::Terminal];
+        manifest.hook.context.push(TOOL.clone());
+    }
     if nature.sight == Sight::Nothing {
         return Arc::new(manifest);
     }

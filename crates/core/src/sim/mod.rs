@@ -10,6 +10,7 @@ mod chance;
 mod ending;
 mod errands;
 mod harness;
+mod hooked;
 mod journal;
 mod law;
 mod ledger;

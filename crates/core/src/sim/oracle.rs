@@ -215,6 +215,11 @@ impl Oracle {
                 Ok(())
             }
             // Judged as facts.
+            Effect::Give { ids, .. } => {
+                let is_raw = ids.iter().any(|id| self.is_raw(*id));
+                Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
+                self.may_write(desk, false, self.is_urgent(ids))
+            }
             Effect::Look
             | Effect::Accepted { .. }
             | Effect::Withdraw { .. }

@@ -47,6 +47,8 @@ pub(crate) enum Bug {
     AnswersAnother,
     /// A draft that was put aside is not brought back.
     DraftKeptAside,
+    /// "Offered" is recorded when a hook is given something, not when it has passed it on.
+    HandedTooEarly,
 }
 
 thread_local! {

@@ -139,9 +139,14 @@ impl Play {
                 self.words.extend(word);
             }
             Line::Agent(act) => {
-                if let Some(session) = &mut self.session {
+                if let Some((session, mut world)) = self.session() {
                     session.agent.act(act);
                     session.terminal.is_breaking |= act == Act::BreakWrite;
+                    match act {
+                        Act::Hook => session.call_hook(&mut world)?,
+                        Act::KillHooks => session.kill_hooks(),
+                        _ => {}
+                    }
                 }
             }
             Line::Person(deed) => self.deed(deed)?,

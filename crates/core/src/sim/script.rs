@@ -55,6 +55,8 @@ pub(super) struct Nature {
     pub(super) is_hasty: bool,
     /// Nobody minds that it owes answers, not even in the end.
     pub(super) never_answers: bool,
+    /// Its hooks take mail.
+    pub(super) has_hooks: bool,
 }
 
 /// What is known of the program's screen.
@@ -171,6 +173,10 @@ pub(super) enum Act {
     Hide(bool),
     /// The next write to its terminal breaks off half-way.
     BreakWrite,
+    /// It has used a tool, and calls its hook.
+    Hook,
+    /// Its hooks are killed, whatever they were given.
+    KillHooks,
     Exit,
 }
 
@@ -201,7 +207,7 @@ const PAUSES: [PausedBy; 4] = [
 impl Script {
     pub(super) fn from_seed(seed: u64) -> Self {
         let mut chance = Chance::new(seed);
-        let nature = nature(&mut chance);
+        let mut nature = nature(&mut chance);
         // Half of all runs begin with an agent that is ready.
         let mut lines = vec![Line::Start];
         if chance.one_in(2) {
@@ -214,12 +220,34 @@ impl Script {
             }
             lines.push(line(&mut chance));
         }
+        // By a chance of their own, so that all else stays as it was without them.
+        nature.has_hooks = seed % 4 == 3;
+        if nature.has_hooks {
+            lines = with_hooks(&mut Chance::new(!seed), lines);
+        }
         Self {
             nature,
             lines,
             crash: None,
         }
     }
+}
+
+/// The same, with calls of hooks in between.
+fn with_hooks(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(4) {
+            all.push(Line::Run(1 + chance.byte() % 6));
+            all.push(Line::Agent(Act::Hook));
+            all.push(Line::Run(chance.byte() % 4));
+        }
+        if chance.one_in(12) {
+            all.push(Line::Agent(Act::KillHooks));
+        }
+    }
+    all
 }
 
 fn nature(chance: &mut Chance) -> Nature {
@@ -240,6 +268,7 @@ fn nature(chance: &mut Chance) -> Nature {
         quits: chance.one_in(3),
         is_hasty: chance.one_in(3),
         never_answers: chance.one_in(8),
+        has_hooks: false,
     }
 }
 

@@ -5,6 +5,7 @@
 
 use super::agent::Agent;
 use super::harness::{self, Stroked};
+use super::hooked::Hooked;
 use super::journal::Journal;
 use super::oracle::{Oracle, PATH};
 use super::script::Nature;
@@ -148,6 +149,8 @@ pub(super) struct Session {
     /// One that waits for its Enter, while another goes before it.
     pub(super) parked: Option<Turn>,
     pub(super) receipts: Vec<Receipt>,
+    /// Calls of its hook that mail goes to.
+    pub(super) hooks: Vec<Hooked>,
     /// Receipts that nobody will record any more.
     pub(super) given_up: Vec<MessageId>,
     pub(super) is_expiring: bool,
@@ -165,6 +168,7 @@ pub(super) enum Going {
     Offer,
     Stroke,
     Receipt(usize),
+    Hook(usize),
     Look,
     Draft,
     Pulse,
@@ -216,6 +220,7 @@ impl Session {
             },
             parked: None,
             receipts: Vec::new(),
+            hooks: Vec::new(),
             given_up: Vec::new(),
             is_expiring: true,
             typed_at: Duration::ZERO,
@@ -242,7 +247,8 @@ impl Session {
         let is_on = self.offering.is_some() || self.desk.is_writing() || self.peek.is_some();
         let in_turn = is_on && self.turn.ids.contains(&id);
         let in_receipt = self.receipts.iter().any(|r| r.ids.contains(&id));
-        in_turn || in_receipt || self.given_up.contains(&id)
+        let in_hook = self.hooks.iter().any(|hook| hook.ids.contains(&id));
+        in_turn || in_receipt || in_hook || self.given_up.contains(&id)
     }
 
     pub(super) fn has_given_up(&self) -> bool {
@@ -252,7 +258,7 @@ impl Session {
     /// Whether everything is done that a session does after its program.
     pub(super) fn is_over(&self, now: Moment) -> bool {
         let is_late = |ended| now.mono >= ended + LAST_RECEIPTS;
-        let is_done = self.receipts.is_empty() && self.offering.is_none();
+        let is_done = self.receipts.is_empty() && self.offering.is_none() && self.hooks.is_empty();
         self.ended.is_some_and(|ended| is_done || is_late(ended))
     }
 
@@ -270,7 +276,8 @@ impl Session {
             now.mono + wait
         });
         let input = self.desk.unread_for(now).map(|_| now.mono + POLL);
-        let input = input.filter(|_| self.has_more_to_type());
+        let is_asked = self.has_more_to_type() || self.desk.awaits_reading();
+        let input = input.filter(|_| is_asked);
         let again = self.receipts.iter().map(|receipt| receipt.again);
         let again = again.filter(|at| *at > now.mono).min();
         let all = [
@@ -304,6 +311,9 @@ impl Session {
         }
         let is_asked = matches!(self.offering, Some(Offering::Asked(_)));
         add(self.offering.is_some() && !is_asked, Going::Offer);
+        for n in 0..self.hooks.len() {
+            add(true, Going::Hook(n));
+        }
         if self.ended.is_some() {
             return going;
         }

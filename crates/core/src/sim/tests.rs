@@ -164,6 +164,9 @@ fn runs_meet_what_they_must_survive() {
         "it might have destroyed a draft",
         "wants Resume",
         "wants WriteReminder",
+        "wants Give",
+        "hears Taken",
+        "hears Dropped",
         "wants Strokes([19])",
         "wants Strokes([18])",
         "wants Strokes([21])",
@@ -267,4 +270,5 @@ fn planted_bugs_are_found() {
     check(Bug::RemindsAnswered, &[Law::RemindersAreFew]);
     check(Bug::AnswersAnother, &[Law::CannotAct]);
     check(Bug::DraftKeptAside, &[Law::CannotAct]);
+    check(Bug::HandedTooEarly, &[Law::NoClaimBeyondProof]);
 }

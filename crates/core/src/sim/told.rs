@@ -87,6 +87,11 @@ impl Told {
             | Event::Stroked
             | Event::Unpressed
             | Event::Hook(_)
+            | Event::Handed { .. }
+            | Event::NotHanded { .. }
+            | Event::Taken(_)
+            | Event::Dropped(_)
+            | Event::Transcribed(_)
             | Event::WriteFailed(_) => {}
         }
     }

@@ -14,6 +14,7 @@ mod attach;
 mod bare;
 mod delivery;
 mod fanout;
+mod hook;
 mod hundred;
 mod memory;
 mod output;
@@ -38,7 +39,7 @@ fn main() {
     // One part of it can be asked for by name; cargo adds a flag of its own.
     let wanted = words.iter().find(|word| !word.starts_with('-'));
     type Part = (&'static str, fn(&mut Table, &mut Stage));
-    let parts: [Part; 8] = [
+    let parts: [Part; 9] = [
         ("send", send::measure),
         ("delivery", delivery::measure),
         ("output", output::measure),
@@ -47,6 +48,7 @@ fn main() {
         ("fanout", fanout::measure),
         ("memory", memory::measure),
         ("hundred", hundred::measure),
+        ("hook", hook::measure),
     ];
     if let Some(wanted) = wanted
         && !parts.iter().any(|(name, _)| name == wanted)

@@ -11,7 +11,7 @@ mod sign;
 mod stage;
 
 pub use install::{Installed, cache, install};
-pub use namespace::{enter, interfaces, is_inside, others};
+pub use namespace::{enter, enter_with, interfaces, is_inside, others, started_with};
 pub use shot::{Beside, Shot, State};
 pub use sign::Sign;
 pub use stage::{Stage, Trust};

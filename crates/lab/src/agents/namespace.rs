@@ -1,6 +1,7 @@
 //! A namespace of our own: loopback is all the network there is, and whatever runs in it ends with
 //! us.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
@@ -20,14 +21,15 @@ const SETUP: &str = "ip link set lo up";
 
 /// Starts this program again inside, and says how that ended; `None` where we are inside already.
 pub fn enter() -> Option<Result<ExitCode, String>> {
-    (!is_inside()).then(again)
+    (!is_inside()).then(|| enter_with(&[]))
 }
 
 pub fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-fn again() -> Result<ExitCode, String> {
+/// The same for whoever knows that we are outside, and what the inside has to be told.
+pub fn enter_with(told: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
         command.args(UNSHARE).args(["sh", "-c", script, "sh"]);
@@ -50,7 +52,8 @@ fn again() -> Result<ExitCode, String> {
     inside
         .arg(this)
         .args(std::env::args_os().skip(1))
-        .env(INSIDE, "1");
+        .env(INSIDE, "1")
+        .envs(told.iter().copied());
     let ended = inside.status().map_err(|error| error.to_string())?;
     let code = ended.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
@@ -65,13 +68,29 @@ pub fn interfaces() -> Vec<String> {
 
 /// What else runs in here, as `PID COMMAND`; what has ended and was not yet reaped does not count.
 pub fn others() -> Vec<String> {
+    listed(pids())
+}
+
+/// Those of them whose environment has this text: what was started on one stage.
+pub fn started_with(text: &str) -> Vec<String> {
+    let has = |pid: &String| {
+        let environment = std::fs::read(Path::new("/proc").join(pid).join("environ"));
+        environment.is_ok_and(|all| String::from_utf8_lossy(&all).contains(text))
+    };
+    listed(pids().filter(has))
+}
+
+fn pids() -> impl Iterator<Item = String> {
     let ours = std::process::id().to_string();
     let entries = std::fs::read_dir("/proc").expect("/proc can be read");
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     names
         .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
-        .filter(|pid| *pid != ours && pid != "1")
-        .filter_map(|pid| running(&pid).map(|command| format!("{pid} {command}")))
+        .filter(move |pid| *pid != ours && pid != "1")
+}
+
+fn listed(pids: impl Iterator<Item = String>) -> Vec<String> {
+    pids.filter_map(|pid| running(&pid).map(|command| format!("{pid} {command}")))
         .collect()
 }
 

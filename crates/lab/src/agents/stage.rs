@@ -58,6 +58,11 @@ impl Stage {
         self.home().join("work")
     }
 
+    /// For what is beside all this, and is gone with it.
+    pub fn dir(&self) -> &Path {
+        self.dir.path()
+    }
+
     /// A shot without the name of this very directory, of the same width.
     pub fn anonymous(&self, shot: &Shot) -> Shot {
         let name = self
@@ -82,6 +87,31 @@ impl Stage {
     /// The command that starts it, for a terminal.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
+        self.dress(&mut command);
+        command.args(self.args());
+        command
+    }
+
+    /// A command beside it, in the same environment: nothing of whoever runs the lab is in it.
+    pub fn beside(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        self.dress(&mut command);
+        command
+    }
+
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// Its own arguments: Codex else starts a server that outlives it.
+    pub fn args(&self) -> &'static [&'static str] {
+        match self.agent {
+            Agent::Codex => &["--no-daemon"],
+            Agent::Claude | Agent::OpenCode | Agent::Gemini => &[],
+        }
+    }
+
+    fn dress(&self, command: &mut Command) {
         let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
         command.env_clear().current_dir(self.work());
         command
@@ -102,13 +132,14 @@ impl Stage {
                 command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
             }
             Agent::Codex => {
-                // Else it starts a server that outlives it.
-                command.arg("--no-daemon").env("LAB_KEY", KEY);
+                command.env("LAB_KEY", KEY);
             }
             Agent::OpenCode => {
                 for name in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"] {
                     command.env(format!("OPENCODE_DISABLE_{name}"), "1");
                 }
+                // Where it has a plugin it waits for npm, which cannot reach anybody here.
+                command.env("npm_config_fetch_retries", "0");
             }
             Agent::Gemini => {
                 command
@@ -119,7 +150,6 @@ impl Stage {
                 }
             }
         }
-        command
     }
 
     /// Files in its home, and what is in them.

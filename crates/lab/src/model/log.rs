@@ -5,7 +5,7 @@ use super::asked::Asked;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,13 +65,25 @@ impl Log {
 
     /// Everything so far; a line that is still being written is left out.
     pub fn records(&self) -> Vec<Record> {
-        let text = std::fs::read_to_string(&self.0).unwrap_or_default();
-        let lines = text
-            .split_inclusive('\n')
-            .filter(|line| line.ends_with('\n'));
-        lines
-            .map(|line| serde_json::from_str(line).expect("the server writes records"))
-            .collect()
+        self.records_from(0).0
+    }
+
+    /// What has come after so many bytes, and how many there are now; a line that is still being
+    /// written is left for the next time.
+    pub(super) fn records_from(&self, from: u64) -> (Vec<Record>, u64) {
+        let mut text = Vec::new();
+        // Where there is no file yet, there is nothing in it.
+        let _ = File::open(&self.0).and_then(|mut file| {
+            file.seek(SeekFrom::Start(from))?;
+            file.read_to_end(&mut text)
+        });
+        let whole = text.iter().rposition(|byte| *byte == b'\n');
+        text.truncate(whole.map_or(0, |last| last + 1));
+        let lines = text.split_inclusive(|byte| *byte == b'\n');
+        let records = lines
+            .map(|line| serde_json::from_slice(line).expect("the server writes records"))
+            .collect();
+        (records, from + text.len() as u64)
     }
 
     /// The requests of the conversation itself: with tools, without titles and the like.

@@ -5,6 +5,7 @@
 //! Keywords, in the user's newest words and only where tools are on offer:
 //!
 //! - `hang=SECONDS`: nothing at all for so long, then the answer
+//! - `until=FILE`: nothing at all until this file is there
 //! - `slow=SECONDS`: words for so long, then the answer
 //! - `http=CODE`: an error instead of an answer
 //! - `reply=TEXT`, to the end of its line: the answer
@@ -12,6 +13,7 @@
 //! - `bash=COMMAND`, to the end of its line: a call of the agent's own shell tool
 //! - `ask=COMMAND`, to the end of its line: the same, so that the agent asks its user first
 //! - `tool=NAME:{json}`, to the end of its line: a call of any tool
+//! - `Read PATH`, as a message says whose text is in a file: a call of whatever reads files
 
 mod answer;
 mod anthropic;
@@ -22,10 +24,12 @@ mod log;
 mod plan;
 mod responses;
 mod serve;
+mod tally;
 
 pub use asked::{Asked, Dialect, Piece, Voice};
 pub use log::{Log, Record};
 pub use serve::serve;
+pub use tally::Tally;
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;

@@ -4,12 +4,13 @@
 
 use super::asked::Asked;
 use serde_json::{Value, json};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// How far apart the words of a slow answer are.
 pub(super) const BEAT: Duration = Duration::from_millis(250);
 /// Nothing takes longer than this, whatever a message says.
-const LONGEST: f64 = 600.0;
+pub(super) const LONGEST: f64 = 600.0;
 const MOST_LINES: usize = 10_000;
 /// How much of a tool's result is given back.
 const RESULT: usize = 300;
@@ -23,6 +24,8 @@ const PLAIN: &str = "ACK from the lab's model.";
 pub(super) struct Plan {
     /// Before the first byte.
     pub(super) hang: Duration,
+    /// Before that: until this file is there.
+    pub(super) until: Option<PathBuf>,
     /// For how long words come before the text.
     pub(super) slow: Duration,
     /// An error instead of an answer.
@@ -57,6 +60,7 @@ impl Plan {
     fn saying(text: impl Into<String>) -> Self {
         Self {
             hang: Duration::ZERO,
+            until: None,
             slow: Duration::ZERO,
             http: None,
             text: text.into(),
@@ -111,6 +115,7 @@ fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
     if let Some(seconds) = keyword(prompt, "hang=") {
         plan.hang = time(seconds).ok_or(format!("hang={seconds}"))?;
     }
+    plan.until = keyword(prompt, "until=").map(PathBuf::from);
     if let Some(seconds) = keyword(prompt, "slow=") {
         plan.slow = time(seconds).ok_or(format!("slow={seconds}"))?;
     }
@@ -132,6 +137,9 @@ fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
     if let Some(call) = rest_of_line(prompt, "tool=") {
         let call = tool(call).ok_or(format!("tool={call}"))?;
         plan.call = Some(call.through_code(tools));
+    }
+    if let Some(path) = keyword(prompt, "Read ").filter(|path| path.starts_with('/')) {
+        plan.call = Some(reading(path, tools).ok_or(format!("Read {path}: no tool for it"))?);
     }
     for (key, run) in [("bash=", Run::Plainly), ("ask=", Run::Asking)] {
         if let Some(command) = rest_of_line(prompt, key) {
@@ -216,6 +224,23 @@ fn shell(command: &str, run: Run, tools: &[String]) -> Option<Call> {
     })
 }
 
+/// Codex has no tool to read a file: its shell does.
+fn reading(path: &str, tools: &[String]) -> Option<Call> {
+    let readers = [
+        ("Read", json!({"file_path": path})),
+        ("read", json!({"filePath": path})),
+        ("read_file", json!({"file_path": path})),
+    ];
+    let reader = readers
+        .into_iter()
+        .find(|(name, _)| tools.iter().any(|tool| tool == name));
+    let call = reader.map(|(name, arguments)| Call {
+        tool: name.to_owned(),
+        arguments,
+    });
+    call.or_else(|| shell(&format!("cat '{path}'"), Run::Plainly, tools))
+}
+
 /// An answer that has to be JSON with these fields: enough for an agent to go on.
 fn form(fields: &[String]) -> String {
     let value = |field: &str| match field {
@@ -286,6 +311,39 @@ mod tests {
         check(
             r#"tool=mcp__ph::send:{"to":{"a":"b"}}"#,
             &Plan { call, ..plain() },
+        );
+    }
+
+    #[test]
+    fn it_waits_for_a_file_and_reads_one() {
+        let until = Some(PathBuf::from("/tmp/go"));
+        let plain = || Plan::saying(PLAIN);
+        check("until=/tmp/go now", &Plan { until, ..plain() });
+        check("Read the file", &plain());
+        let header = "[ph message from: ann id: 00000001] Read /home/x/a.md";
+        let call = |tool: &str, arguments| {
+            Some(Call {
+                tool: tool.to_owned(),
+                arguments,
+            })
+        };
+        let read = call("Read", json!({"file_path": "/home/x/a.md"}));
+        check(
+            header,
+            &Plan {
+                call: read,
+                ..plain()
+            },
+        );
+        let gemini = plan(&asked(header, &["run_shell_command", "read_file"])).call;
+        assert_eq!(
+            gemini,
+            call("read_file", json!({"file_path": "/home/x/a.md"}))
+        );
+        let codex = plan(&asked(header, &["exec_command"])).call;
+        assert_eq!(
+            codex,
+            call("exec_command", json!({"cmd": "cat '/home/x/a.md'"}))
         );
     }
 

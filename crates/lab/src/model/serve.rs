@@ -5,7 +5,7 @@
 use super::answer::{Answer, Beat, Kind};
 use super::asked::{Asked, Dialect, Malformed};
 use super::log::{Pen, Record};
-use super::plan::plan;
+use super::plan::{self, plan};
 use super::{anthropic, chat, gemini, responses};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -29,6 +29,8 @@ use tokio::time::Sleep;
 
 /// Longer requests are refused.
 const LONGEST: usize = 64 << 20;
+/// How often it is seen whether a file is there.
+const LOOK: Duration = Duration::from_millis(10);
 /// More connections have to wait until one has ended.
 const MOST: usize = 256;
 
@@ -206,6 +208,9 @@ impl Desk {
         let record = Record::Asked { at, number, asked };
         let response = self.noted(&record, answer, Some(open));
         // If the asker hangs up meanwhile, the response is dropped and its body notes that.
+        if let Some(file) = &plan.until {
+            appears(file).await;
+        }
         tokio::time::sleep(plan.hang).await;
         response
     }
@@ -227,6 +232,18 @@ impl Desk {
         response.headers_mut().insert(CONTENT_TYPE, kind);
         response
     }
+}
+
+/// A look now and then: the file is a test's word to us, and nothing else tells of it.
+async fn appears(file: &Path) {
+    let longest = Duration::from_secs_f64(plan::LONGEST);
+    let there = async {
+        while !file.exists() {
+            tokio::time::sleep(LOOK).await;
+        }
+    };
+    // Past the longest wait it answers all the same.
+    let _ = tokio::time::timeout(longest, there).await;
 }
 
 fn refusal(dialect: Dialect, status: u16, reason: &str) -> Answer {

@@ -1,5 +1,5 @@
 //! The real agents on a fake model, each in a terminal of its own, in a namespace where loopback is
-//! all the network there is. `just lab` runs it; in a plain `cargo test` it says that it is
+//! all the network there is. `just lab-bare` runs it; in a plain `cargo test` it says that it is
 //! skipped.
 //!
 //! Arguments: names of agents (all, if none is given); `--keep` writes what their screens showed
@@ -19,7 +19,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 use table::{Cell, Row};
 
-/// Set by `just lab`: the agents are installed from the network, and take minutes.
+/// Set by `just lab-bare`: the agents are installed from the network, and take minutes.
 const WANTED: &str = "PH_LAB";
 
 struct Args {
@@ -52,7 +52,7 @@ fn args() -> Result<Args, String> {
 
 fn main() -> ExitCode {
     if std::env::var_os(WANTED).is_none() {
-        say("skipped: the real agents are installed from the network; 'just lab' runs them\n");
+        say("skipped: the real agents are installed from the network; 'just lab-bare' runs them\n");
         return ExitCode::SUCCESS;
     }
     let args = match args() {

@@ -62,32 +62,44 @@ pub(super) fn inject(args: &Args, said: &Said) -> Code {
 fn try_inject(args: &Args, said: &Said) -> Result<()> {
     let mut context = Context::new(said)?;
     let name = whose(&context, args)?;
+    if let Some(reminder) = reminder(&mut context, &name, note)? {
+        context.out.bytes(reminder.as_bytes())?;
+    }
+    context.out.flush()
+}
+
+/// New mail of an agent as a reminder for it, if there is any. From then on it counts as shown.
+pub(crate) fn reminder(
+    context: &mut Context,
+    name: &AgentName,
+    complain: fn(String),
+) -> Result<Option<String>> {
     let (me, _) = context.me()?;
-    if me != name && !me.is_human() {
+    if me != *name && !me.is_human() {
         // It would count as shown, and its own agent would never hear of it.
         return Err(Report::refused(format!(
             "{me} cannot be shown the mail of {name}"
         )));
     }
-    if let Err(report) = elsewhere::take_in(&context, &name) {
-        note(format!("no new mail was asked for: {}", report.message()));
+    if let Err(report) = elsewhere::take_in(context, name) {
+        complain(format!("no new mail was asked for: {}", report.message()));
     }
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     // Silent where there is nothing yet: this runs at every prompt.
     let home = context.home.clone();
     let Some(mut journal) = Journal::open_existing(home, Patience(patience))? else {
-        return Ok(());
+        return Ok(None);
     };
-    if !journal.has_not_shown(&name, context.now)? {
-        return Ok(());
+    if !journal.has_not_shown(name, context.now)? {
+        return Ok(None);
     }
     // Recorded before it is printed: shown twice would be worse than found in the inbox later.
     let Ok(Done::Injected(Injection { letters, unread })) = journal.commit(Job::Inject {
         now: context.now,
-        agent: name,
+        agent: name.clone(),
     })?
     else {
-        return Ok(());
+        return Ok(None);
     };
     let bodies: Vec<String> = letters
         .iter()
@@ -104,14 +116,9 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
         .zip(&bodies)
         .map(|(letter, text)| Entry { letter, text })
         .collect();
-    if !entries.is_empty() {
-        context
-            .out
-            .bytes(inject::reminder(&entries, unread).as_bytes())?;
-    }
-    context.out.flush()?;
+    let reminder = (!entries.is_empty()).then(|| inject::reminder(&entries, unread));
     letterbox::leave(journal);
-    Ok(())
+    Ok(reminder)
 }
 
 fn whose(context: &Context, args: &Args) -> Result<AgentName> {

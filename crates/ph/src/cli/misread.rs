@@ -6,6 +6,7 @@ use anstream::ColorChoice;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use posthaste_core::text;
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Tells what is wrong with `words`, or the help that they ask for.
@@ -21,6 +22,10 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
         output::to_stdout(&error.render().ansi().to_string());
         return Code::Ok.into();
     }
+    if verb(&words) == Some("hook") && !std::io::stderr().is_terminal() {
+        // An agent calls, and must neither fail nor be told.
+        return Code::Ok.into();
+    }
     let code = match text_taken_apart(error, &words) {
         Some(report) => report.show(),
         None => {
@@ -28,7 +33,10 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
             Code::Usage.into()
         }
     };
-    let is_hook = verb(&words) == Some("check") && words.iter().any(|word| word == "--inject");
+    let is_hook = match verb(&words) {
+        Some("check") => words.iter().any(|word| word == "--inject"),
+        verb => verb == Some("hook"),
+    };
     if is_hook {
         // An agent must never fail because of its mail, not even where its hook is misspelt.
         return Code::Ok.into();

@@ -19,6 +19,8 @@ mod elsewhere;
 mod export;
 mod harness;
 mod help;
+mod hook;
+mod hooks;
 mod import;
 mod inbox;
 mod log;
@@ -49,6 +51,8 @@ mod task;
 mod thread;
 mod wait;
 mod why;
+
+pub(crate) use check::reminder;
 
 use crate::context::{Context, Said};
 use crate::output::Sink;
@@ -140,6 +144,8 @@ enum Verb {
     Export(export::Args),
     Import(import::Args),
     Harness(harness::Args),
+    Hook(hook::Args),
+    Hooks(hooks::Args),
     Provider(provider::Args),
     Mcp(mcp::Args),
     Config(config::Args),
@@ -203,6 +209,9 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
 }
 
 fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
+    if let Verb::Hook(args) = verb {
+        return Ok(hook::run(args));
+    }
     // These look at nothing of the user's.
     match &verb {
         Verb::Completions(args) => return completions::run(args, said),
@@ -282,11 +291,15 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Export(args) => export::run(context, &args),
         Verb::Import(args) => import::run(context, &args),
         Verb::Harness(args) => harness::run(context, args),
+        Verb::Hooks(args) => hooks::run(context, args),
         Verb::Config(args) => config::run(context, &args),
         Verb::Doctor(args) => doctor::run(context, &args),
         Verb::Mcp(args) => mcp::run(context, args),
-        Verb::Demo(_) | Verb::Completions(_) | Verb::Man(_) | Verb::Help(_) | Verb::Provider(_) => {
-            Ok(Code::Ok)
-        }
+        Verb::Demo(_)
+        | Verb::Completions(_)
+        | Verb::Man(_)
+        | Verb::Help(_)
+        | Verb::Hook(_)
+        | Verb::Provider(_) => Ok(Code::Ok),
     }
 }

@@ -3,9 +3,10 @@
 //! ends with the trial.
 
 use crate::report::{Report, Result};
-use crate::session::child::{self, Told};
+use crate::session::child;
 use crate::session::host::ending;
-use crate::session::place::Launch;
+use crate::session::layer::{Outfit, Told};
+use crate::session::place::{Launch, Place};
 use crate::session::process;
 use crate::session::sight::Sight;
 use posthaste_core::activity::Activity;
@@ -77,11 +78,13 @@ pub(crate) fn run(
     runtime.block_on(async {
         let told = Told {
             home: &home,
+            place: &Place::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),
-            harness: &harness,
+            launch,
         };
+        let outfit = Outfit::prepare(&told, &harness)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
-        let (pty, child) = child::spawn(launch, &told, files, ORPHANED)?;
+        let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
         let mut trial = Trial::new(Arc::new(harness), launch, pty);
         trial.watch(child, limit, tell).await
     })

@@ -2,15 +2,15 @@
 //! fork and exec, and the few calls to the kernel that have no safe form.
 #![allow(unsafe_code)]
 
+use super::layer::{self, Outfit, Told};
 use super::place::Launch;
+use crate::hook;
 use crate::report::{Report, Result};
-use posthaste_core::harness::{Manifest, Placeholder, Template};
+use posthaste_core::harness::Manifest;
 use posthaste_core::text;
-use posthaste_store::Home;
 use rustix::process::{Resource, Rlimit, Signal};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::path::Path;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
@@ -29,70 +29,54 @@ const NOT_INHERITED: [&str; 9] = [
     crate::provider::asking::ASKING,
 ];
 
-/// What the child is told of its session.
-#[derive(Debug)]
-pub(crate) struct Told<'a> {
-    pub(crate) home: &'a Home,
-    pub(crate) socket: &'a Path,
-    pub(crate) harness: &'a Manifest,
-}
-
-impl Told<'_> {
-    fn fill(&self, template: &Template, launch: &Launch) -> String {
-        let text = |path: &Path| path.to_string_lossy().into_owned();
-        template.fill(|blank| match blank {
-            Placeholder::Agent => launch.name.to_string(),
-            Placeholder::Home => text(self.home.path()),
-            Placeholder::MessageDir => text(&self.home.messages(&launch.name)),
-            Placeholder::Socket => text(self.socket),
-            Placeholder::Ph => std::env::current_exe().map_or("ph".to_owned(), |ph| text(&ph)),
-            Placeholder::Cwd => text(&launch.cwd),
-        })
-    }
-}
-
 /// Starts the program; the answer's file descriptor is its terminal's other side. It gets the
 /// signal where we are killed.
 pub(crate) fn spawn(
-    launch: &Launch,
     told: &Told<'_>,
+    harness: &Manifest,
+    outfit: &Outfit,
     files: Rlimit,
     orphaned: Signal,
 ) -> Result<(AsyncFd<OwnedFd>, Child)> {
-    let [program, args @ ..] = launch.command.as_slice() else {
+    let launch = told.launch;
+    let Some(program) = launch.command.first() else {
         return Err(Report::usage("no command was given"));
     };
     let no_terminal =
         |error: &dyn std::fmt::Display| Report::storage(format!("cannot open a terminal: {error}"));
-    let start = &told.harness.start;
     let (pty, pts) = pty_process::open().map_err(|error| no_terminal(&error))?;
     pty.resize(pty_process::Size::new(launch.rows, launch.cols))
         .map_err(|error| no_terminal(&error))?;
     let mut command = pty_process::Command::new(program)
-        .args(start.args.iter().map(|arg| told.fill(arg, launch)))
-        .args(args)
+        .args(&outfit.args)
         .current_dir(&launch.cwd)
         .env("TERM", "xterm-256color")
         .env("COLORTERM", "truecolor");
     for name in NOT_INHERITED {
         command = command.env_remove(name);
     }
+    for (name, value) in [&outfit.env, &launch.env, &outfit.merged]
+        .into_iter()
+        .flatten()
+    {
+        command = command.env(name, value);
+    }
     command = command
-        .envs(
-            start
-                .env
-                .iter()
-                .map(|(name, value)| (name, told.fill(value, launch))),
-        )
-        .envs(launch.env.iter().map(|(name, value)| (name, value)))
         .env("PH_AGENT", launch.name.as_str())
         .env("PH_HOME", told.home.path())
-        .env("PH_SOCKET", told.socket);
+        .env("PH_SOCKET", told.socket)
+        // By it hooks call us, whatever the path is made of.
+        .env("PH_PROGRAM", layer::this_program());
+    // One that we give no hooks may be run by one that we do.
+    command = match outfit.has_hooks {
+        true => command.env(hook::MARK, hook::INJECTED),
+        false => command.env_remove(hook::MARK),
+    };
     // SAFETY: only async-signal-safe calls: signal(2), prctl(2), setrlimit(2).
     let command = unsafe { command.pre_exec(move || before_exec(files, orphaned)) };
     let child = command
         .spawn(pts)
-        .map_err(|error| not_started(launch, told.harness, &error))?;
+        .map_err(|error| not_started(launch, harness, &error))?;
     let pty = watched(pty.into(), Interest::READABLE).map_err(|error| no_terminal(&error))?;
     Ok((pty, child))
 }

@@ -76,10 +76,32 @@ impl Client {
 
     /// Asks without waiting for the answer.
     pub(crate) fn ask<M: Method>(&mut self, question: &M) -> std::io::Result<()> {
+        self.ask_within(question, PATIENT)
+    }
+
+    /// The same for who cannot wait until it is read.
+    pub(crate) fn ask_within<M: Method>(
+        &mut self,
+        question: &M,
+        patience: Duration,
+    ) -> std::io::Result<()> {
         self.asked += 1;
-        self.stream.set_write_timeout(Some(PATIENT))?;
-        self.stream
-            .write_all(&client::request(self.asked, question))
+        let line = client::request(self.asked, question);
+        let deadline = Instant::now() + patience;
+        let mut rest = &line[..];
+        while !rest.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            self.stream.set_write_timeout(Some(left))?;
+            match self.stream.write(rest) {
+                Ok(count) => rest = &rest[count..],
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// The answer to the last question.

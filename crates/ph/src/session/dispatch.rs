@@ -140,7 +140,7 @@ pub(crate) async fn batch(
     batch.end();
 }
 
-async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call, sink: Sink) {
+async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: Call, sink: Sink) {
     match call {
         Call::GetStatus(_) => {
             let recent = shared.terminal.recent(RECENT).await;
@@ -202,10 +202,23 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Outbox, peer: &Peer, call: Call
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
         Call::HookEvent(hook) => {
-            let noted = move |()| sink.answer::<method::HookEvent>(&method::Noted::Noted);
-            let noted = Box::new(noted);
-            shared.wish(Wish::Hook { hook, noted }).await;
+            let outbox = outbox.clone();
+            let tell = Box::new(move |hooked: method::Hooked| {
+                outbox.set_hand(hooked.offer);
+                sink.answer::<method::HookEvent>(&hooked);
+            });
+            shared.wish(Wish::Hook { hook, tell }).await;
         }
+        Call::HookTaken(taken) => match outbox.take_hand() {
+            Some(hand) if hand == taken.offer => {
+                sink.answer::<method::HookTaken>(&method::Noted::Noted);
+                shared.wish(Wish::Taken(hand)).await;
+            }
+            other => {
+                outbox.set_hand(other);
+                sink.refuse(Failure::invalid_params("this connection has no such offer"));
+            }
+        },
     }
 }
 
@@ -245,6 +258,9 @@ pub(crate) async fn leave(shared: &Shared, outbox: &Outbox) {
         let (sink, _) = Sink::new(None, Target::Nobody);
         let enabled = false;
         shared.wish(Wish::Interactive { enabled, sink }).await;
+    }
+    if let Some(hand) = outbox.take_hand() {
+        shared.wish(Wish::Dropped(hand)).await;
     }
 }
 
@@ -380,15 +396,16 @@ pub(crate) async fn plain(
             payload,
         }) => {
             let (tell, told) = oneshot::channel();
-            let noted = Box::new(move |()| {
+            let tell = Box::new(move |_| {
                 let _ = tell.send(());
             });
             let hook = method::HookEvent {
                 harness: None,
                 event_name,
                 payload: payload.unwrap_or_else(Payload::null),
+                takes_context: false,
             };
-            shared.wish(Wish::Hook { hook, noted }).await;
+            shared.wish(Wish::Hook { hook, tell }).await;
             // An agent's hook must not fail because its session is ending.
             let _ = told.await;
             plain::Reply::ok()

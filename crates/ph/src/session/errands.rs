@@ -5,9 +5,11 @@
 //! person's key falls into it.
 
 use super::clerk::{Asked, Wish};
+use super::handing::Giving;
 use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, clock, log};
 use posthaste_core::delivery::{Effect, Event, REST};
+use posthaste_core::harness::Route;
 use posthaste_core::turn::{self, Entry, Input, Telling};
 use posthaste_core::{Letter, MessageId, Timestamp, owed, text};
 use posthaste_store::{Cut, Done, Error, Job, files};
@@ -16,8 +18,6 @@ use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-/// How an offer to the terminal is called in receipts.
-const ROUTE: &str = "terminal";
 /// A terminal in its usual mode takes no line of 4,096 bytes; a character has at most four.
 const NUDGE: usize = 1_000;
 /// For how long a receipt is tried again that could not be recorded.
@@ -37,6 +37,15 @@ pub(crate) enum Report {
     Resumed(Lease),
     /// A receipt was recorded, or could not be.
     Recorded,
+    /// The offer to a hook is recorded.
+    Handing(Giving),
+    /// What the agent's transcript shows as given to it.
+    Transcript(String),
+}
+
+/// How an offer to the terminal is called in receipts.
+fn terminal() -> String {
+    Route::Terminal.as_str().to_owned()
 }
 
 /// Takes the keyboard and records the offer.
@@ -45,7 +54,7 @@ pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Draft
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
-        route: ROUTE.to_owned(),
+        route: terminal(),
     };
     begin(shared, job, drafts).await
 }
@@ -56,7 +65,7 @@ pub(crate) async fn remind(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Draf
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
-        route: ROUTE.to_owned(),
+        route: terminal(),
     };
     begin(shared, job, drafts).await
 }
@@ -161,18 +170,26 @@ pub(crate) async fn record(shared: Rc<Shared>, effect: Effect) -> Report {
 fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
     let (now, agent) = (crate::times::now(), shared.agent.clone());
     match effect {
-        Effect::Offered { ids, evidence } => Some(Job::Offered {
+        Effect::Offered {
+            ids,
+            evidence,
+            route,
+        } => Some(Job::Offered {
             now,
             agent,
             ids,
-            route: ROUTE.to_owned(),
+            route: route.as_str().to_owned(),
             evidence,
         }),
-        Effect::Accepted { ids, evidence } => Some(Job::Accepted {
+        Effect::Accepted {
+            ids,
+            evidence,
+            route,
+        } => Some(Job::Accepted {
             now,
             agent,
             ids,
-            route: ROUTE.to_owned(),
+            route: route.as_str().to_owned(),
             evidence,
         }),
         Effect::Withdraw { ids, reason } => Some(Job::Withdraw {
@@ -195,6 +212,7 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
         }),
         Effect::Key(_)
         | Effect::Offer { .. }
+        | Effect::Give { .. }
         | Effect::Write { .. }
         | Effect::Enter
         | Effect::Look
@@ -225,6 +243,15 @@ pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
 }
 
 fn render(shared: &Shared, letters: &[(Letter, Telling)], input: Input) -> Result<Vec<u8>, Error> {
+    told(shared, letters, |entries| turn::render(entries, input))
+}
+
+/// What is made of messages, once each has its file.
+pub(crate) fn told<T>(
+    shared: &Shared,
+    letters: &[(Letter, Telling)],
+    make: impl FnOnce(&[Entry<'_>]) -> T,
+) -> Result<T, Error> {
     let paths = letters
         .iter()
         .map(|(letter, _)| {
@@ -241,7 +268,7 @@ fn render(shared: &Shared, letters: &[(Letter, Telling)], input: Input) -> Resul
             telling: *telling,
         })
         .collect();
-    Ok(turn::render(&entries, input))
+    Ok(make(&entries))
 }
 
 /// How a line is submitted.

@@ -6,6 +6,7 @@ use super::clerk::{Clerk, Outset};
 use super::client::reach;
 use super::hub::Hub;
 use super::keyboard::{Keyboard, Typing};
+use super::layer::{Outfit, Told};
 use super::listen::{self, Listening};
 use super::place::{Birth, Claim, Place, Record};
 use super::pulse::Pulse;
@@ -137,16 +138,19 @@ async fn run(orders: Orders) -> Result<()> {
         sockets.push(listen::chosen(path)?);
     }
     let harness = Arc::new(orders.harness.clone());
-    let told = child::Told {
+    let told = Told {
         home: &home,
+        place: &place,
         socket: &socket,
-        harness: &harness,
+        launch,
     };
+    // Kept until the end, with the files that the program was given.
+    let outfit = Outfit::prepare(&told, &harness)?;
     // What the child starts must know whose it is from its first instruction on.
     let me = std::process::id();
     let began = process::started(me).unwrap_or_default();
     let _parent = Birth::note(&home, &launch.name, me, began)?;
-    let (pty, child) = child::spawn(launch, &told, files, ORPHANED)?;
+    let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
     let record = record_of(&orders, &child, socket);
     let started_at = record.started_at;
     let started = Started {

@@ -46,6 +46,8 @@ struct Out {
     awaited: Option<(u64, Instant)>,
     gave_up: bool,
     is_interactive: bool,
+    /// What its hook was given, and has not said that it passed on.
+    hand: Option<u64>,
     is_closing: bool,
     is_dead: bool,
 }
@@ -79,6 +81,15 @@ impl Outbox {
 
     pub(crate) fn set_interactive(&self, enabled: bool) {
         self.out.borrow_mut().is_interactive = enabled;
+    }
+
+    /// What the hook at the other end was given.
+    pub(crate) fn set_hand(&self, hand: Option<u64>) {
+        self.out.borrow_mut().hand = hand;
+    }
+
+    pub(crate) fn take_hand(&self) -> Option<u64> {
+        self.out.borrow_mut().hand.take()
     }
 
     /// Whether nothing can be written any more.
@@ -265,6 +276,7 @@ impl Hub {
                 awaited: None,
                 gave_up: false,
                 is_interactive: false,
+                hand: None,
                 is_closing: false,
                 is_dead: false,
             }),

@@ -87,6 +87,11 @@ impl Place {
         self.dir().join("log")
     }
 
+    /// What the session gives its program.
+    pub(crate) fn layer(&self) -> PathBuf {
+        self.dir().join("layer")
+    }
+
     /// The log, to be written on.
     pub(crate) fn log(&self) -> Result<File> {
         let path = self.log_file();

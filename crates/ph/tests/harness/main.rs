@@ -13,4 +13,5 @@ mod hooks;
 mod nudges;
 mod questions;
 mod signs;
+mod starts;
 mod tui;

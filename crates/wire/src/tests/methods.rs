@@ -256,19 +256,27 @@ fn our_methods_for_the_session() {
             harness: Some("claude".to_owned()),
             event_name: "Stop".to_owned(),
             payload: Payload::new("{\n  \"a\": 1.0,\r\n  \"b\": \"x\\ny\"\n}\n").unwrap(),
+            takes_context: true,
         },
         Call::HookEvent,
-        r#"{"harness":"claude","event_name":"Stop","payload":{   "a": 1.0,    "b": "x\ny" }}"#,
-        r#"{"status":"noted"}"#,
+        r#"{"harness":"claude","event_name":"Stop","payload":{   "a": 1.0,    "b": "x\ny" },"takes_context":true}"#,
+        r#"{"status":"noted","output":"hi","offer":3}"#,
     );
     check(
         method::HookEvent {
             harness: None,
             event_name: "Stop".to_owned(),
             payload: Payload::new("null").unwrap(),
+            takes_context: false,
         },
         Call::HookEvent,
         r#"{"event_name":"Stop"}"#,
+        r#"{"status":"noted"}"#,
+    );
+    check(
+        method::HookTaken { offer: 3 },
+        Call::HookTaken,
+        r#"{"offer":3}"#,
         r#"{"status":"noted"}"#,
     );
     check(method::Kill {}, Call::Kill, "{}", r#"{"status":"killed"}"#);
@@ -390,6 +398,7 @@ fn a_wrong_parameter_is_named() {
         "Invalid 'lines' parameter: invalid type: string \"5\", expected u64",
     );
     check("hook_event", "{}", "Missing 'event_name' parameter");
+    check("hook_taken", "{}", "Missing 'offer' parameter");
     check(
         "inbox",
         r#"{"all":1}"#,

@@ -99,7 +99,15 @@ impl Server {
                 title: None,
             }),
             Call::CheckMail(_) => method::CheckMail::answer(&Noted::Noted),
-            Call::HookEvent(_) => method::HookEvent::answer(&Noted::Noted),
+            Call::HookEvent(hook) => method::HookEvent::answer(&match hook.takes_context {
+                true => method::Hooked {
+                    output: Some("hi".to_owned()),
+                    offer: Some(3),
+                    ..method::Hooked::noted()
+                },
+                false => method::Hooked::noted(),
+            }),
+            Call::HookTaken(_) => method::HookTaken::answer(&Noted::Noted),
             Call::Kill(_) => method::Kill::answer(&Killed::Killed),
         }
     }

@@ -49,6 +49,7 @@ impl Clerk {
                     self.stroke(enter, Event::Entered);
                 }
                 Effect::Strokes(keys) => self.stroke(keys, Event::Stroked),
+                Effect::Give { number, .. } => self.give(number),
                 Effect::Look => self.send(errands::look(shared)),
                 Effect::Resume => self.send(errands::resume(shared)),
                 effect @ Effect::Fail { .. } => {
@@ -119,6 +120,11 @@ impl Clerk {
                 self.tell(Event::Resumed);
             }
             Report::Recorded => {}
+            Report::Handing(giving) => self.offer_to_hook(giving),
+            Report::Transcript(given) => {
+                self.is_reading = false;
+                self.tell(Event::Transcribed(given));
+            }
         }
         self.outdate();
         self.is_stale = true;
@@ -126,7 +132,7 @@ impl Clerk {
 }
 
 /// The letters of a turn, in its order.
-fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+pub(super) fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
     ids.iter()
         .filter_map(|id| letters.iter().find(|letter| letter.message.id == *id))
         .cloned()

@@ -23,10 +23,9 @@ impl Clerk {
             }
             Wish::Session(tell) => tell(self.session()),
             Wish::Agent(tell) => tell(self.agent_info()),
-            Wish::Hook { hook, noted } => {
-                noted(());
-                self.hook(&hook);
-            }
+            Wish::Hook { hook, tell } => self.hook(hook, tell),
+            Wish::Taken(number) => self.tell(Event::Taken(number)),
+            Wish::Dropped(number) => self.tell(Event::Dropped(number)),
             Wish::Why { letter, sink } => {
                 let now = self.now();
                 let held = self.desk.hold(now, &letter, &self.view.pending.due);
@@ -168,17 +167,6 @@ impl Clerk {
             };
             sink.answer::<method::Nudge>(&answer);
         });
-    }
-
-    /// What a hook says is for the harness to understand; one for another kind of agent is that
-    /// of a program which this one has started.
-    fn hook(&mut self, hook: &method::HookEvent) {
-        let harness = &self.outset.harness;
-        let is_ours = |named: &String| *named == harness.name;
-        if hook.harness.as_ref().is_none_or(is_ours) {
-            let report = harness.hook.read(&hook.event_name, hook.payload.get());
-            self.tell(Event::Hook(Box::new(report)));
-        }
     }
 
     fn take(&mut self, viewer: ViewerId) {

@@ -6,10 +6,12 @@
 mod act;
 mod end;
 mod grant;
+mod hand;
 mod look;
 
 use super::dispatch::Sink;
 use super::errands::{self, Report};
+use super::handing::Giving;
 use super::keyboard::{Lease, Typed, Typing};
 use super::place::Record;
 use super::pulse::Pulse;
@@ -43,7 +45,7 @@ const SOON: Duration = Duration::from_secs(1);
 /// How many reports may wait; whoever comes when it is full waits for room.
 const REPORTS: usize = 16;
 
-type Tell<T> = Box<dyn FnOnce(T)>;
+pub(crate) type Tell<T> = Box<dyn FnOnce(T)>;
 
 /// What others want of the session.
 pub(crate) enum Wish {
@@ -57,8 +59,12 @@ pub(crate) enum Wish {
     /// A hook of the agent's has something to say.
     Hook {
         hook: method::HookEvent,
-        noted: Tell<()>,
+        tell: Tell<method::Hooked>,
     },
+    /// A hook has passed on what it was given.
+    Taken(u64),
+    /// A hook has gone, and did not say so.
+    Dropped(u64),
     Why {
         letter: Box<Letter>,
         sink: Sink,
@@ -142,6 +148,10 @@ pub(crate) struct Clerk {
     /// What is being offered, or the agent reminded of: as it was looked up before that was
     /// recorded.
     in_hand: Vec<Letter>,
+    /// What waits for a hook, while the desk is asked whether it may have it.
+    giving: Option<Giving>,
+    /// Whether the agent's transcript is being read.
+    is_reading: bool,
     /// How many errands are under way.
     errands: usize,
     reports: mpsc::Sender<Report>,
@@ -185,6 +195,8 @@ impl Clerk {
             is_stale: true,
             lease: None,
             in_hand: Vec::new(),
+            giving: None,
+            is_reading: false,
             errands: 0,
             reports,
             reported,
@@ -282,7 +294,8 @@ impl Clerk {
             let again = if unread < SOON { SOON / 100 } else { SOON / 4 };
             Instant::now() + again
         });
-        let input = input.filter(|_| self.has_more_to_type());
+        let is_asked = self.has_more_to_type() || self.desk.awaits_reading();
+        let input = input.filter(|_| is_asked);
         let forget = self
             .forgets_at()
             .map(|at| at.max(Instant::now() + SOON / 100));

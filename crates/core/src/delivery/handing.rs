@@ -1,0 +1,265 @@
+//! The route through the agent's own hook: what is handed to it, and what came of that.
+//!
+//! Nothing is typed, so neither the input box nor a draft matters here. An offer by this route
+//! stands in the journal before the hook is given anything; it is made once the hook says that it
+//! has passed the text on, and until then it can only be uncertain.
+
+use super::hold::Rule;
+use super::proof::{Sent, Unproven};
+use super::{Desk, Effect, Lane};
+use crate::activity::Activity;
+use crate::harness::{Proof, Report, Route, Turn};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::turn::{self, Input};
+use std::time::Duration;
+
+/// For how long after a hook's last word another is expected; then the terminal will do.
+const EXPECTED: Duration = Duration::from_secs(30);
+/// How long a hook may take to say that it has passed a text on.
+const PASSED_ON: Duration = Duration::from_secs(5);
+const HANDED: &str = "its hook has passed it on to the program";
+const SHOWN: &str = "its transcript shows the id in what its hook was given";
+
+/// Messages that go to one call of a hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handing {
+    pub number: u64,
+    pub ids: Vec<MessageId>,
+}
+
+#[derive(Debug, Clone)]
+struct Open {
+    number: u64,
+    ids: Vec<MessageId>,
+    sent: Vec<Sent>,
+    since: Moment,
+    /// By when the hook must have said that it has passed them on, once it has them.
+    until: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Hands {
+    /// How many there were.
+    count: u64,
+    open: Vec<Open>,
+    /// What was passed on, and is not accepted yet.
+    unproven: Unproven,
+    /// Until when another hook is expected.
+    expected: Option<Duration>,
+}
+
+impl Hands {
+    fn heard(&mut self, now: Moment) {
+        self.expected = Some(now.mono + EXPECTED);
+    }
+
+    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+        let open = self.open.iter().filter_map(|hand| hand.until);
+        open.chain(self.expected).min()
+    }
+
+    /// Since when a message is being handed over.
+    pub(super) fn since(&self, id: MessageId) -> Option<Moment> {
+        let has = |hand: &&Open| hand.ids.contains(&id);
+        self.open.iter().find(has).map(|hand| hand.since)
+    }
+
+    fn take(&mut self, number: u64) -> Option<Open> {
+        let at = self.open.iter().position(|hand| hand.number == number)?;
+        Some(self.open.remove(at))
+    }
+}
+
+impl Desk {
+    fn hands_over(&self) -> bool {
+        let harness = &self.manner.harness;
+        harness.routes.first() == Some(&Route::Hook) && !harness.hook.context.is_empty()
+    }
+
+    /// Whether mail for a working agent waits for its next hook, and leaves the screen alone. Only
+    /// while hooks are heard: one that says nothing any more may not come again.
+    pub(super) fn awaits_hook(&self) -> bool {
+        // No hook says that a question was answered: where work is seen after one, it was, or it
+        // is about to open, and the terminal is no place to be.
+        let is_at_work = match self.heard.doing() {
+            Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) | None => true,
+            Some(Turn::Idle) => false,
+        };
+        let is_working = self.activity().activity == Activity::Working;
+        self.hands_over() && is_at_work && is_working && self.hands.expected.is_some()
+    }
+
+    /// What bars this route; a draft does not.
+    fn hook_barrier(&self) -> Option<Rule> {
+        match self.activity().activity {
+            Activity::Exited => Some(Rule::Exited),
+            Activity::Starting => Some(Rule::Starting),
+            Activity::Blocked(_) => Some(Rule::Blocked),
+            Activity::Idle | Activity::Working if self.is_paused_for(Lane::Normal) => {
+                Some(Rule::Paused)
+            }
+            Activity::Idle | Activity::Working => None,
+        }
+    }
+
+    /// What goes to a hook that has just been heard and would pass it on, of what is `pending`. It is
+    /// to be recorded, and what came of that told as [`super::Event::Handed`] or
+    /// [`super::Event::NotHanded`].
+    pub fn hand(&mut self, now: Moment, report: &Report, pending: &[Letter]) -> Option<Handing> {
+        if !self.hands_over() || !self.heard.is_own(report) {
+            return None;
+        }
+        self.hands.heard(now);
+        if !report.takes || self.hook_barrier().is_some() {
+            return None;
+        }
+        let letters = self.due_by_hook(now, pending);
+        if letters.is_empty() {
+            return None;
+        }
+        self.hands.count += 1;
+        let number = self.hands.count;
+        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
+        self.hands.open.push(Open {
+            number,
+            ids: ids.clone(),
+            sent: letters.into_iter().map(Sent::of).collect(),
+            since: now,
+            until: None,
+        });
+        Some(Handing { number, ids })
+    }
+
+    fn due_by_hook<'a>(&self, now: Moment, pending: &'a [Letter]) -> Vec<&'a Letter> {
+        let is_due = |letter: &&Letter| {
+            let id = letter.message.id;
+            let is_flying =
+                self.phase.flies(id) || self.parked.as_ref().is_some_and(|f| f.ids.contains(&id));
+            letter.is_pending(now.wall)
+                && Lane::at(letter, now.wall) == Lane::Normal
+                && !is_flying
+                && self.hands.since(id).is_none()
+        };
+        let mut bytes = 0;
+        let fits = |(at, letter): &(usize, &Letter)| {
+            let telling = self.telling(letter);
+            bytes += turn::size(letter, telling, Input::Pasted, self.manner.path_bytes);
+            *at == 0 || bytes <= turn::TURN
+        };
+        let due = pending.iter().filter(is_due).enumerate().take_while(fits);
+        due.map(|(_, letter)| letter).collect()
+    }
+
+    /// The offer of these stands in the journal.
+    pub(super) fn handed(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
+        let barrier = self.hook_barrier();
+        let at = self
+            .hands
+            .open
+            .iter()
+            .position(|hand| hand.number == number);
+        let (Some(at), false) = (at, ids.is_empty()) else {
+            self.hands.take(number);
+            return Vec::new();
+        };
+        if let Some(rule) = barrier {
+            self.hands.take(number);
+            return vec![taken_back(ids, rule.name())];
+        }
+        let hand = &mut self.hands.open[at];
+        hand.ids.clone_from(&ids);
+        hand.until = Some(now.mono + PASSED_ON);
+        planted!(HandedTooEarly => return vec![offered(ids.clone()), Effect::Give { number, ids }]);
+        vec![Effect::Give { number, ids }]
+    }
+
+    /// The hook was given nothing; what stands in the journal of it is taken back.
+    pub(super) fn not_handed(
+        &mut self,
+        number: u64,
+        ids: Vec<MessageId>,
+        why: &str,
+    ) -> Vec<Effect> {
+        self.hands.take(number);
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        vec![taken_back(ids, why)]
+    }
+
+    /// The hook says that it has passed them on.
+    pub(super) fn taken(&mut self, number: u64) -> Vec<Effect> {
+        let Some(hand) = self.hands.take(number) else {
+            return Vec::new();
+        };
+        for sent in hand.sent.iter().filter(|sent| hand.ids.contains(&sent.id)) {
+            self.hands.unproven.add(sent);
+        }
+        vec![offered(hand.ids)]
+    }
+
+    /// The hook has gone without a word.
+    pub(super) fn dropped(&mut self, number: u64) -> Vec<Effect> {
+        let hand = self.hands.take(number);
+        hand.map(|hand| lost(hand, "its hook ended before it had passed it on"))
+            .into_iter()
+            .collect()
+    }
+
+    /// Gives up on hooks that say nothing any more.
+    pub(super) fn tick_hands(&mut self, now: Moment) -> Vec<Effect> {
+        self.hands.expected = self.hands.expected.filter(|until| now.mono < *until);
+        let is_late = |hand: &mut Open| hand.until.is_some_and(|until| until <= now.mono);
+        let late = self.hands.open.extract_if(.., is_late);
+        let late: Vec<_> = late.collect();
+        late.into_iter()
+            .map(|hand| {
+                lost(
+                    hand,
+                    "its hook did not say in time that it had passed it on",
+                )
+            })
+            .collect()
+    }
+
+    /// Whether the agent's transcript may prove something.
+    pub fn asks_transcript(&self) -> bool {
+        self.manner.harness.proof.contains(&Proof::Transcript) && !self.hands.unproven.is_empty()
+    }
+
+    /// What the agent's transcript shows as given to it.
+    pub(super) fn transcribed(&mut self, given: &str) -> Vec<Effect> {
+        let ids = self.hands.unproven.take_shown(given);
+        if ids.is_empty() {
+            return Vec::new();
+        }
+        let (evidence, route) = (SHOWN.to_owned(), Route::Hook);
+        vec![Effect::Accepted {
+            ids,
+            evidence,
+            route,
+        }]
+    }
+}
+
+fn offered(ids: Vec<MessageId>) -> Effect {
+    let (evidence, route) = (HANDED.to_owned(), Route::Hook);
+    Effect::Offered {
+        ids,
+        evidence,
+        route,
+    }
+}
+
+fn taken_back(ids: Vec<MessageId>, why: &str) -> Effect {
+    let reason = format!("nothing was handed over: {why}");
+    Effect::Withdraw { ids, reason }
+}
+
+fn lost(hand: Open, why: &str) -> Effect {
+    let reason = why.to_owned();
+    let ids = hand.ids;
+    Effect::Uncertain { ids, reason }
+}

@@ -1,0 +1,277 @@
+//! A desk that hands mail to the agent's own hook.
+
+use super::tests::{Doing, idle_at, play};
+use super::tests_screen::{asks, claims, hear, holds, manifest, seen, shows};
+use super::*;
+use crate::activity::tests::ms;
+use crate::harness::hook::tests::like_claude;
+use crate::harness::{Field, Proof, Report, Route, Says, Source};
+use crate::mail::tests::{message, with_steps};
+use crate::priority::Priority;
+use serde_json::json;
+use std::sync::Arc;
+
+const TOOL: &str = "PostToolUse";
+
+fn letter(n: u128, priority: Priority) -> Letter {
+    let mut message = message(n << 96, "alice", "bob");
+    message.envelope.priority = priority;
+    with_steps(&message, &[])
+}
+
+fn ids(all: &[u128]) -> Vec<MessageId> {
+    all.iter().map(|n| super::tests::id(n << 96)).collect()
+}
+
+fn report(event: &str, payload: &serde_json::Value) -> Report {
+    like_claude().read(event, &payload.to_string())
+}
+
+fn desk(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
+    let mut manifest = manifest();
+    manifest.hook = like_claude();
+    manifest.hook.ready.clear();
+    manifest.routes = vec![Route::Hook, Route::Terminal];
+    manifest.proof = vec![Proof::Hook, Proof::Transcript];
+    change(&mut manifest);
+    manifest.check().unwrap();
+    let manner = Manner {
+        harness: Arc::new(manifest),
+        path_bytes: 80,
+    };
+    let mut desk = idle_at(Desk::new(manner, ms(0)));
+    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    desk.on(ms(2_500), Event::Paste(true));
+    desk
+}
+
+/// One that works, as its hook says at 3,000.
+fn working() -> Desk {
+    let mut desk = desk(|_| ());
+    call(&mut desk, 3_000, "UserPromptSubmit", &[]);
+    desk
+}
+
+fn rule(desk: &Desk, at: u64, letter: &Letter, pending: &[Letter]) -> &'static str {
+    super::tests::rule(desk.hold(ms(at), letter, pending))
+}
+
+/// A hook comes that can take mail.
+fn call(desk: &mut Desk, at: u64, event: &str, pending: &[Letter]) -> Option<Handing> {
+    call_with(desk, at, event, &json!({}), pending)
+}
+
+fn call_with(
+    desk: &mut Desk,
+    at: u64,
+    event: &str,
+    payload: &serde_json::Value,
+    pending: &[Letter],
+) -> Option<Handing> {
+    let report = report(event, payload);
+    desk.on(ms(at), Event::Hook(Box::new(report.clone())));
+    desk.hand(ms(at), &report, pending)
+}
+
+fn handed(number: u64, all: &[u128]) -> Event {
+    let ids = ids(all);
+    Event::Handed { number, ids }
+}
+
+#[test]
+fn normal_mail_waits_for_the_hook_of_a_working_agent() {
+    let pending = [letter(1, Priority::Normal), letter(2, Priority::Idle)];
+    let mut desk = working();
+    assert_eq!(rule(&desk, 3_100, &pending[0], &pending), "hook");
+    assert_eq!(rule(&desk, 3_100, &pending[1], &pending), "working");
+    assert_eq!(desk.act(ms(3_100), &pending), []);
+    let handing = call(&mut desk, 4_000, TOOL, &pending).unwrap();
+    assert_eq!(handing.ids, ids(&[1]));
+    // Nobody else has it meanwhile, and another hook gets nothing.
+    assert_eq!(call(&mut desk, 4_200, TOOL, &pending), None);
+    assert_eq!(desk.act(ms(4_200), &pending), []);
+    play(
+        desk,
+        &[
+            hear(4_250, handed(1, &[1]), "give 1"),
+            hear(4_260, Event::Taken(1), "offered 1"),
+            hear(4_270, Event::Taken(1), ""),
+            hear(4_280, Event::Dropped(1), ""),
+        ],
+    );
+}
+
+#[test]
+fn work_after_a_question_leaves_mail_to_the_hook() {
+    let pending = [letter(1, Priority::Normal)];
+    let mut desk = desk(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
+    for (at, event) in [
+        (3_000, "UserPromptSubmit"),
+        (3_100, "PreToolUse"),
+        (3_200, "PermissionRequest"),
+    ] {
+        call(&mut desk, at, event, &[]);
+    }
+    assert_eq!(rule(&desk, 3_300, &pending[0], &pending), "blocked");
+    let mut desk = play(
+        desk,
+        &[
+            seen(3_400, asks("Run rm?"), ""),
+            // A yes, which no hook tells.
+            seen(9_000, claims(Says::Working), ""),
+            (9_100, Doing::Act(&pending), ""),
+        ],
+    );
+    assert_eq!(rule(&desk, 9_200, &pending[0], &pending), "hook");
+    let handing = call(&mut desk, 9_500, TOOL, &pending).unwrap();
+    assert_eq!(handing.ids, ids(&[1]));
+}
+
+#[test]
+fn an_interrupt_does_not_wait_for_a_hook() {
+    let pending = [letter(1, Priority::Interrupt), letter(2, Priority::Normal)];
+    let mut desk = working();
+    let handing = call(&mut desk, 4_000, TOOL, &pending).unwrap();
+    assert_eq!(handing.ids, ids(&[2]));
+    let due = desk.next(ms(4_000), &pending);
+    let [first, _] = ids(&[1, 2])[..] else {
+        panic!("two");
+    };
+    assert!(matches!(due, Decision::Offer { ids, interrupt: true } if ids == [first]));
+}
+
+#[test]
+fn without_hooks_the_terminal_will_do() {
+    let pending = [letter(1, Priority::Normal)];
+    // The last was heard long ago, and its title says that it works.
+    let mut desk = working();
+    assert_eq!(desk.next_wakeup(), Some(ms(33_000).mono));
+    desk.on(ms(33_000), Event::Tick);
+    assert!(matches!(
+        desk.next(ms(33_000), &pending),
+        Decision::Offer { .. }
+    ));
+    // It is idle again.
+    let mut desk = working();
+    call(&mut desk, 4_000, "Stop", &[]);
+    assert!(matches!(
+        desk.next(ms(4_000), &pending),
+        Decision::Offer { .. }
+    ));
+    // Its manifest prefers the terminal.
+    let mut other = self::desk(|manifest| manifest.routes = vec![Route::Terminal, Route::Hook]);
+    assert_eq!(call(&mut other, 3_000, "UserPromptSubmit", &pending), None);
+    assert!(matches!(
+        other.next(ms(3_000), &pending),
+        Decision::Offer { .. }
+    ));
+}
+
+#[test]
+fn what_bars_it() {
+    let pending = [letter(1, Priority::Normal)];
+    let check = |event: &str, payload: serde_json::Value, want: bool| {
+        let mut desk = working();
+        let handing = call_with(&mut desk, 4_000, event, &payload, &pending);
+        assert_eq!(handing.is_some(), want, "{event} {payload}");
+    };
+    check(TOOL, json!({}), true);
+    check("UserPromptSubmit", json!({"prompt": "x"}), true);
+    // Nothing goes to the model from there.
+    check("PreToolUse", json!({}), false);
+    check("Stop", json!({}), false);
+    check("Unknown", json!({}), false);
+    // An agent within the agent.
+    check(TOOL, json!({"agent_id": "a1"}), false);
+    // Another session.
+    let mut desk = working();
+    call_with(&mut desk, 4_000, TOOL, &json!({"session_id": "a"}), &[]);
+    let other = json!({"session_id": "b"});
+    assert_eq!(call_with(&mut desk, 5_000, TOOL, &other, &pending), None);
+    // Paused, or asked something.
+    let mut desk = working();
+    desk.on(ms(3_500), Event::Paused(PausedBy::Request));
+    assert_eq!(call(&mut desk, 4_000, TOOL, &pending), None);
+    assert_eq!(rule(&desk, 4_000, &pending[0], &pending), "paused");
+    let mut desk = working();
+    let asks = json!({"tool_name": "Bash"});
+    call_with(&mut desk, 3_500, "PermissionRequest", &asks, &[]);
+    assert_eq!(call(&mut desk, 4_000, "PostToolUse", &pending), None);
+    // A draft does not: nothing is typed.
+    let mut desk = play(working(), &[seen(3_500, holds("a draft"), "")]);
+    assert!(call(&mut desk, 4_000, TOOL, &pending).is_some());
+}
+
+#[test]
+fn what_was_not_passed_on_is_uncertain_and_what_was_not_given_is_taken_back() {
+    let pending = [letter(1, Priority::Normal)];
+    let begun = || {
+        let mut desk = working();
+        call(&mut desk, 4_000, TOOL, &pending).unwrap();
+        desk
+    };
+    let given = || play(begun(), &[hear(4_010, handed(1, &[1]), "give 1")]);
+    play(given(), &[hear(4_020, Event::Dropped(1), "uncertain 1")]);
+    let late = [
+        hear(9_000, Event::Tick, ""),
+        hear(9_010, Event::Tick, "uncertain 1"),
+        hear(9_020, Event::Taken(1), ""),
+    ];
+    play(given(), &late);
+    let not = |ids| Event::NotHanded {
+        number: 1,
+        ids,
+        why: "the journal took too long".to_owned(),
+    };
+    play(begun(), &[hear(4_200, not(ids(&[1])), "withdraw 1")]);
+    let free = play(begun(), &[hear(4_200, not(Vec::new()), "")]);
+    assert_eq!(rule(&free, 4_300, &pending[0], &pending), "hook");
+    // Somebody was faster, in the journal.
+    play(begun(), &[hear(4_200, handed(1, &[]), "")]);
+    let paused = [
+        hear(4_100, Event::Paused(PausedBy::Request), ""),
+        hear(4_200, handed(1, &[1]), "withdraw 1"),
+    ];
+    play(begun(), &paused);
+    // A program that has ended was given nothing.
+    let over = Event::Exited(crate::session::Ending::Exit(0));
+    play(
+        begun(),
+        &[
+            hear(4_100, over, ""),
+            hear(4_200, handed(1, &[1]), "withdraw 1"),
+        ],
+    );
+}
+
+#[test]
+fn its_transcript_proves_what_its_hook_passed_on() {
+    let pending = [letter(1, Priority::Normal)];
+    let mut desk = working();
+    assert!(!desk.asks_transcript());
+    call(&mut desk, 4_000, TOOL, &pending).unwrap();
+    let shows = |text: &str| Event::Transcribed(text.to_owned());
+    let ours = "[ph message from: alice id: 00000001] hi\n";
+    let lines = [
+        // Before it was passed on, it can prove nothing.
+        hear(4_005, shows(ours), ""),
+        hear(4_010, handed(1, &[1]), "give 1"),
+        hear(4_020, Event::Taken(1), "offered 1"),
+        hear(4_030, shows("[ph message from: bob id: 00000001] hi"), ""),
+        hear(
+            4_040,
+            shows("so: [ph message from: alice id: 00000001] hi"),
+            "",
+        ),
+    ];
+    let desk = play(desk, &lines);
+    assert!(desk.asks_transcript());
+    let desk = play(
+        desk,
+        &[
+            hear(4_050, shows(ours), "accepted 1"),
+            hear(4_060, shows(ours), ""),
+        ],
+    );
+    assert!(!desk.asks_transcript());
+}

@@ -1,0 +1,144 @@
+//! The model's log, read on: how often each text has come before it, without reading everything
+//! again for every look.
+
+use super::asked::Asked;
+use super::log::{Log, Record};
+use std::collections::HashMap;
+
+#[derive(Debug)]
+pub struct Tally {
+    log: Log,
+    /// How far the log was read.
+    read: u64,
+    turns: Vec<Asked>,
+    counts: HashMap<String, Count>,
+    cuts: usize,
+    malformed: Vec<String>,
+}
+
+/// Every request repeats the conversation: what is more than before is new.
+#[derive(Debug, Clone, Copy, Default)]
+struct Count {
+    /// In the last of the turns.
+    last: usize,
+    newly: usize,
+}
+
+impl Count {
+    fn add(&mut self, count: usize) {
+        self.newly += count.saturating_sub(self.last);
+        self.last = count;
+    }
+}
+
+impl Tally {
+    pub fn of(log: &Log) -> Self {
+        Self {
+            log: log.clone(),
+            read: 0,
+            turns: Vec::new(),
+            counts: HashMap::new(),
+            cuts: 0,
+            malformed: Vec::new(),
+        }
+    }
+
+    /// Reads on.
+    pub fn look(&mut self) {
+        let (records, read) = self.log.records_from(self.read);
+        self.read = read;
+        for record in records {
+            match record {
+                Record::Asked { asked, .. } if asked.is_turn() => {
+                    for (text, count) in &mut self.counts {
+                        count.add(asked.count(text));
+                    }
+                    self.turns.push(asked);
+                }
+                Record::Asked { .. } | Record::Other { .. } => {}
+                Record::Cut { .. } => self.cuts += 1,
+                Record::Malformed { reason, .. } => self.malformed.push(reason),
+            }
+        }
+    }
+
+    /// How often a text has newly come before the model, as of the last look.
+    pub fn seen(&mut self, text: &str) -> usize {
+        if let Some(count) = self.counts.get(text) {
+            return count.newly;
+        }
+        let mut count = Count::default();
+        for turn in &self.turns {
+            count.add(turn.count(text));
+        }
+        self.counts.insert(text.to_owned(), count);
+        count.newly
+    }
+
+    /// The requests of the conversation, oldest first.
+    pub fn turns(&self) -> &[Asked] {
+        &self.turns
+    }
+
+    /// How many answers were not waited for.
+    pub fn cuts(&self) -> usize {
+        self.cuts
+    }
+
+    /// What could not be read, and why.
+    pub fn malformed(&self) -> &[String] {
+        &self.malformed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::asked::{Dialect, Voice};
+    use super::super::log::Pen;
+    use super::*;
+    use jiff::Timestamp;
+
+    fn turn(number: u64, said: &[&str]) -> Record {
+        let mut asked = Asked {
+            dialect: Dialect::Claude,
+            model: "m".to_owned(),
+            stream: true,
+            tools: vec!["Bash".to_owned()],
+            pieces: Vec::new(),
+            fields: Vec::new(),
+        };
+        for text in said {
+            asked.say(Voice::User, *text);
+        }
+        let at = Timestamp::UNIX_EPOCH;
+        Record::Asked { at, number, asked }
+    }
+
+    #[test]
+    fn it_agrees_with_the_log_however_often_it_looks() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("log");
+        let log = Log::at(&path);
+        let pen = Pen::open(&path).unwrap();
+        let mut tally = Tally::of(&log);
+        tally.look();
+        assert_eq!(tally.seen("id1"), 0);
+        let said: [&[&str]; 5] = [
+            &["id1"],
+            &["id1", "id2"],
+            &["hello"],
+            &["hello", "id1"],
+            &["hello", "id1", "id2 id2"],
+        ];
+        for (number, said) in (1..).zip(said) {
+            pen.write(&turn(number, said)).unwrap();
+            tally.look();
+            for text in ["id1", "id2"] {
+                assert_eq!(tally.seen(text), log.seen(text), "{text} at {number}");
+            }
+        }
+        assert_eq!((tally.seen("id1"), tally.seen("id2")), (2, 3));
+        assert_eq!(tally.seen("hello"), 1, "what is first asked for late");
+        assert_eq!(tally.turns().len(), 5);
+    }
+}

@@ -1,0 +1,71 @@
+//! What the lab is asked to run.
+
+use crate::list::{CASES, Case, RACES};
+use posthaste_lab::agents::Agent;
+use std::time::Duration;
+
+const USAGE: &str = "\
+usage: [--agent NAME]... [--case NAME]... [--repeat N] [--limit SECONDS] [--jobs N] [--json]
+  --agent   claude, codex, opencode or gemini; all, if none is named
+  --case    a row of the table; all, if none is named
+  --repeat  how often a race is run with Claude Code [100]
+  --limit   how long a case may take [120]
+  --jobs    how many agents run at a time [2]
+  --json    the table as JSON";
+
+pub(crate) struct Args {
+    pub(crate) agents: Vec<Agent>,
+    pub(crate) cases: Vec<Case>,
+    pub(crate) repeat: u32,
+    pub(crate) limit: Duration,
+    pub(crate) jobs: u32,
+    pub(crate) json: bool,
+}
+
+impl Args {
+    pub(crate) fn parse(mut said: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut args = Self {
+            agents: Vec::new(),
+            cases: Vec::new(),
+            repeat: 100,
+            limit: crate::LIMIT,
+            jobs: 2,
+            json: false,
+        };
+        while let Some(word) = said.next() {
+            if word == "--json" {
+                args.json = true;
+                continue;
+            }
+            if !["--agent", "--case", "--repeat", "--limit", "--jobs"].contains(&word.as_str()) {
+                return Err(format!("{word:?} is not understood\n{USAGE}"));
+            }
+            let value = said.next().unwrap_or_default();
+            args.take(&word, &value)
+                .ok_or(format!("{word} {value:?} is not understood\n{USAGE}"))?;
+        }
+        if args.agents.is_empty() {
+            args.agents.extend(Agent::ALL);
+        }
+        if args.cases.is_empty() {
+            args.cases.extend(all());
+        }
+        Ok(args)
+    }
+
+    fn take(&mut self, word: &str, value: &str) -> Option<()> {
+        let number = || value.parse().ok().filter(|number| *number > 0);
+        match word {
+            "--agent" => self.agents.push(Agent::named(value)?),
+            "--case" => self.cases.push(all().find(|case| case.name == value)?),
+            "--repeat" => self.repeat = number()?,
+            "--limit" => self.limit = Duration::from_secs(u64::from(number()?)),
+            _ => self.jobs = number()?,
+        }
+        Some(())
+    }
+}
+
+fn all() -> impl Iterator<Item = Case> {
+    CASES.into_iter().chain(RACES)
+}

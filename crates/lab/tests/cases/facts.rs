@@ -1,0 +1,82 @@
+//! What the journal says, as it says it: `ph log --follow`, read line by line.
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+/// So many lines wait at most; beyond that `ph log` does.
+const WAITING: usize = 1024;
+
+pub(crate) struct Facts {
+    follower: Child,
+    lines: Option<Receiver<Value>>,
+    reader: Option<JoinHandle<()>>,
+    all: Vec<Value>,
+}
+
+impl Facts {
+    pub(crate) fn follow(mut log: Command) -> Self {
+        log.args(["log", "--follow", "--json"]);
+        log.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut follower = log.spawn().expect("ph can be started");
+        let out = follower.stdout.take().expect("it was asked for");
+        let (sender, lines) = sync_channel(WAITING);
+        let reader = std::thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                let Ok(fact) = serde_json::from_str(&line) else {
+                    continue;
+                };
+                if sender.send(fact).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            follower,
+            lines: Some(lines),
+            reader: Some(reader),
+            all: Vec::new(),
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.follower.id()
+    }
+
+    /// Reads on.
+    pub(crate) fn look(&mut self) {
+        let new = self.lines.iter().flat_map(Receiver::try_iter);
+        self.all.extend(new);
+    }
+
+    /// Whether this was noted of a message, as of the last look.
+    pub(crate) fn has(&self, id: &str, kind: &str) -> bool {
+        self.all
+            .iter()
+            .any(|fact| fact["kind"] == kind && fact["data"]["message"] == id)
+    }
+}
+
+impl Facts {
+    /// All that was noted of a message, in a line each.
+    pub(crate) fn journey(&self, id: &str) -> String {
+        let of = |fact: &&Value| fact["id"] == id || fact["data"]["message"] == id;
+        let told = self.all.iter().filter(of);
+        let told = told.map(|fact| format!("{} {} {}", fact["at"], fact["kind"], fact["data"]));
+        told.collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Drop for Facts {
+    fn drop(&mut self) {
+        let _ = self.follower.kill();
+        let _ = self.follower.wait();
+        // A reader that waits for room hears that there will be none.
+        drop(self.lines.take());
+        if let Some(reader) = self.reader.take() {
+            let _ = reader.join();
+        }
+    }
+}

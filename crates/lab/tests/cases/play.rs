@@ -1,0 +1,526 @@
+//! One real agent under the real `ph`, shown in a terminal where a person sits: what they can do
+//! and what can be seen of it. Waits are for facts, and end with the case's time.
+
+use crate::facts::Facts;
+use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, Trust};
+use posthaste_lab::model::{Model, Tally};
+use posthaste_lab::pty::{Size, Terminal};
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// The agent's name in the mail.
+pub(crate) const NAME: &str = "coder";
+/// How often a wait looks at everything.
+const LOOK: Duration = Duration::from_millis(20);
+/// Between a person's text and their Enter.
+const SETTLE: Duration = Duration::from_millis(250);
+/// How long proof may take once the model has seen a message; without it, it stays offered.
+const PROOF: Duration = Duration::from_secs(4);
+/// What has been ended is gone after so long.
+const END: Duration = Duration::from_secs(20);
+const SOON: Duration = Duration::from_secs(2);
+pub(crate) const ENTER: &str = "\r";
+pub(crate) const ESCAPE: &str = "\x1b";
+const DOWN: &str = "\x1b[B";
+/// Ctrl+U empties a box.
+pub(crate) const CLEAR: &str = "\x15";
+
+/// Who has started the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Under {
+    /// `ph run`.
+    Session,
+    /// The same, with a manifest of the home's own that knows no way in but the terminal.
+    Typed,
+    /// A person, with our hooks in the agent's own settings.
+    Nobody,
+}
+
+/// A message that was sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Sent {
+    pub(crate) id: String,
+    /// What the model is shown of it in any case: its id, in its header.
+    pub(crate) mark: String,
+}
+
+pub(crate) struct Play {
+    pub(crate) agent: Agent,
+    under: Under,
+    pub(crate) stage: Stage,
+    pub(crate) tally: Tally,
+    ph: PathBuf,
+    /// Answers for as long as this is here.
+    _model: Model,
+    facts: Facts,
+    pub(crate) terminal: Terminal,
+    /// All that was sent, and must have come once.
+    sent: Vec<Sent>,
+    /// Commands that nobody may have run.
+    forbidden: Vec<PathBuf>,
+    deadline: Instant,
+    made: u32,
+    /// How often a question opened between a text and its Enter.
+    pub(crate) caught: u32,
+    /// Whether the harness can prove that a message was accepted.
+    proves: bool,
+    /// For the model's log.
+    _dir: TempDir,
+}
+
+impl Play {
+    /// Starts the agent, and waits until it takes a prompt.
+    pub(crate) fn open(agent: Agent, ph: &Path, deadline: Instant, under: Under) -> Self {
+        let program = agents::install(agent, &agents::cache())
+            .expect("it was installed outside")
+            .program;
+        let dir = tempfile::Builder::new()
+            .prefix("ph-lab-log-")
+            .tempdir()
+            .expect("a directory for the log");
+        let model = Model::start(&dir.path().join("log"));
+        let tally = Tally::of(model.log());
+        let stage =
+            Stage::new(agent, &program, model.port(), Trust::Given).expect("a stage can be made");
+        let facts = Facts::follow(command(&stage, ph));
+        let terminal = shown(agent, &stage, ph, under);
+        let mut play = Self {
+            agent,
+            under,
+            stage,
+            tally,
+            ph: ph.to_owned(),
+            _model: model,
+            facts,
+            terminal,
+            sent: Vec::new(),
+            forbidden: Vec::new(),
+            deadline,
+            made: 0,
+            caught: 0,
+            proves: false,
+            _dir: dir,
+        };
+        let harness = play.ph(&["harness", "show", agent.name()]);
+        play.proves = String::from_utf8_lossy(&harness.stdout).contains("proof = [\"");
+        play.trust();
+        play.free();
+        play
+    }
+
+    /// Codex asks its user about hooks that are new: the person who installed them says yes.
+    fn trust(&mut self) {
+        if self.under != Under::Nobody || self.agent != Agent::Codex {
+            return;
+        }
+        self.until_sign(Sign::Asking);
+        self.terminal.type_keys(DOWN);
+        self.terminal.wait_for_text("› 2. Trust all and continue");
+        self.terminal.type_keys(ENTER);
+    }
+
+    /// The same agent once more, after its session has ended.
+    pub(crate) fn reopen(&mut self) {
+        self.terminal = shown(self.agent, &self.stage, &self.ph, self.under);
+        self.free();
+    }
+
+    pub(crate) fn until_when(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    pub(crate) fn command(&self) -> Command {
+        command(&self.stage, &self.ph)
+    }
+
+    pub(crate) fn ph(&self, args: &[&str]) -> Output {
+        let mut command = self.command();
+        command.args(args).stdin(Stdio::null());
+        command.output().expect("ph can be started")
+    }
+
+    /// What a verb says with `--json`.
+    pub(crate) fn asked(&self, args: &[&str]) -> Value {
+        let output = self.ph(&[args, &["--json"]].concat());
+        serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
+    }
+
+    pub(crate) fn status(&self) -> Value {
+        self.asked(&["status", NAME])
+    }
+
+    /// A name that nothing else in this run has.
+    pub(crate) fn fresh(&mut self, what: &str) -> String {
+        self.made += 1;
+        format!("lab-{what}-{}", self.made)
+    }
+
+    /// How many names were made.
+    pub(crate) fn count(&self) -> u32 {
+        self.made
+    }
+
+    /// Asks everything again and again until something holds.
+    #[track_caller]
+    pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
+        let met = self.within(self.deadline, &mut holds);
+        if !met {
+            panic!("waited in vain for {what}\n{}", self.story());
+        }
+    }
+
+    /// What was seen at the end, for whoever has to find out why.
+    fn story(&self) -> String {
+        let screen = self.terminal.screen().join("\n");
+        let journey = self.sent.last().map(|sent| self.facts.journey(&sent.id));
+        let run = self.forbidden.iter().filter(|file| file.exists());
+        let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
+        format!(
+            "{}\nlast message: {}\napproved by us: {run:?}",
+            screen.trim_end(),
+            journey.unwrap_or_default()
+        )
+    }
+
+    /// The same for what may not come at all; nobody waits long for it.
+    pub(crate) fn soon(&mut self, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
+        self.within(Instant::now() + SOON, &mut holds)
+    }
+
+    fn within(&mut self, deadline: Instant, holds: &mut impl FnMut(&mut Self) -> bool) -> bool {
+        loop {
+            self.terminal.watch(LOOK);
+            self.facts.look();
+            self.tally.look();
+            if holds(self) {
+                return true;
+            }
+            if Instant::now() > deadline.min(self.deadline) {
+                return false;
+            }
+        }
+    }
+
+    pub(crate) fn sign(&self) -> Sign {
+        self.agent.sign(&Shot::of(&self.terminal))
+    }
+
+    fn has_empty_box(&self) -> bool {
+        self.agent.has_empty_box(&Shot::of(&self.terminal))
+    }
+
+    #[track_caller]
+    pub(crate) fn until_sign(&mut self, sign: Sign) {
+        self.until(&format!("{sign:?} on the screen"), |play| {
+            play.sign() == sign
+        });
+    }
+
+    /// Until it takes a prompt: so its screen says, and so does its session.
+    #[track_caller]
+    pub(crate) fn free(&mut self) {
+        self.until("an empty box and nothing going on", |play| {
+            play.sign() == Sign::Free
+                && play.has_empty_box()
+                && (play.under == Under::Nobody || play.status()["activity"] == "idle")
+        });
+    }
+
+    /// A person types, and does not press Enter.
+    #[track_caller]
+    pub(crate) fn types(&mut self, text: &str) {
+        self.until("an empty box", |play| play.has_empty_box());
+        self.terminal.type_keys(format!("\x1b[200~{text}\x1b[201~"));
+        self.until("what was typed in the box", |play| !play.has_empty_box());
+        self.terminal.watch(SETTLE);
+    }
+
+    /// A person's prompt, and the model has it.
+    #[track_caller]
+    pub(crate) fn prompt(&mut self, text: &str) {
+        self.types(text);
+        self.terminal.type_keys(ENTER);
+        self.until("the model to be asked by the person", |play| {
+            play.tally.seen(text) > 0
+        });
+    }
+
+    /// A command of the agent's own, such as `/clear`.
+    pub(crate) fn slash(&mut self, command: &str) {
+        self.until("an empty box", |play| play.has_empty_box());
+        for key in command.chars() {
+            self.terminal.type_keys(key.to_string());
+            self.terminal.watch(LOOK);
+        }
+        self.terminal.wait_for_text(command);
+        self.terminal.watch(SETTLE);
+        self.terminal.type_keys(ENTER);
+    }
+
+    /// A person asks for what needs permission; the question is open when this returns, and
+    /// nobody but the person may say yes. What would be there then is the answer.
+    #[track_caller]
+    pub(crate) fn question(&mut self, then: &str) -> PathBuf {
+        let name = self.fresh("asked");
+        let file = self.stage.work().join(&name);
+        self.prompt(&format!("ask=touch {name}{then}"));
+        self.until_sign(Sign::Asking);
+        file
+    }
+
+    /// This must not come to be, now or later.
+    pub(crate) fn forbid(&mut self, file: PathBuf) {
+        self.forbidden.push(file);
+    }
+
+    pub(crate) fn starts_to_send(&self, from: &str, body: &str, more: &[&str]) -> Child {
+        let mut command = self.command();
+        command.args(["send", NAME, "--from", from, "-m", body]);
+        command.args(more).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("ph can be started")
+    }
+
+    #[track_caller]
+    pub(crate) fn was_sent(&mut self, send: Child) -> Sent {
+        let output = send.wait_with_output().expect("our own child");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "ph send failed: {said}");
+        let id = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        let mark = format!("id: {}", &id[..8]);
+        let sent = Sent { id, mark };
+        self.sent.push(sent.clone());
+        sent
+    }
+
+    /// Mail that no session delivers.
+    pub(crate) fn leave(&self, body: &str) {
+        let sent = self.ph(&["send", NAME, "--from", "ann", "-m", body]);
+        assert!(sent.status.success(), "ph send failed");
+    }
+
+    #[track_caller]
+    pub(crate) fn send(&mut self, body: &str) -> Sent {
+        self.send_as("ann", body, &[])
+    }
+
+    #[track_caller]
+    pub(crate) fn send_as(&mut self, from: &str, body: &str, more: &[&str]) -> Sent {
+        let send = self.starts_to_send(from, body, more);
+        self.was_sent(send)
+    }
+
+    pub(crate) fn noted(&self, sent: &Sent, kind: &str) -> bool {
+        self.facts.has(&sent.id, kind)
+    }
+
+    /// Until the message is held, and the rule that holds it.
+    #[track_caller]
+    pub(crate) fn held(&mut self, sent: &Sent) -> String {
+        let mut rule = String::new();
+        self.until("a rule that holds the message", |play| {
+            let why = play.asked(&["why", &sent.id]);
+            rule = why["rule"].as_str().unwrap_or_default().to_owned();
+            !rule.is_empty()
+        });
+        rule
+    }
+
+    /// Until every one of these has come before the model and the agent is at rest again; then
+    /// what must hold of them, and what their receipts say.
+    #[track_caller]
+    pub(crate) fn settle(&mut self, sent: &[Sent]) -> String {
+        for one in sent {
+            self.until(&format!("the model to see {}", one.mark), |play| {
+                play.tally.seen(&one.mark) > 0
+            });
+            self.until("a receipt that says offered", |play| {
+                play.noted(one, "offered") || play.noted(one, "accepted")
+            });
+        }
+        self.free();
+        if self.proves {
+            let deadline = Instant::now() + PROOF;
+            self.within(deadline, &mut |play| {
+                sent.iter().all(|one| play.noted(one, "accepted"))
+            });
+        }
+        self.judge();
+        self.receipts(sent)
+    }
+
+    /// What must hold at any time at which nothing is under way.
+    #[track_caller]
+    pub(crate) fn judge(&mut self) {
+        self.tally.look();
+        for sent in self.sent.clone() {
+            let seen = self.tally.seen(&sent.mark);
+            assert!(seen < 2, "the model was sent {} {seen} times", sent.mark);
+            let shown = self.asked(&["show", &sent.id]);
+            let receipt = shown["receipt"].as_str().unwrap_or_default();
+            let claims = matches!(receipt, "accepted" | "read" | "archived");
+            assert!(
+                seen > 0 || !claims,
+                "{} is {receipt}, and the model never saw it",
+                sent.mark
+            );
+        }
+        for file in &self.forbidden {
+            assert!(!file.exists(), "approved by us: {}", file.display());
+        }
+        let odd = self.tally.malformed();
+        assert!(odd.is_empty(), "not to be read: {odd:?}");
+    }
+
+    /// How far they came, and by which way, each thing once.
+    fn receipts(&self, sent: &[Sent]) -> String {
+        let mut said: Vec<String> = Vec::new();
+        for one in sent {
+            let shown = self.asked(&["show", &one.id]);
+            let receipt = shown["receipt"].as_str().unwrap_or("unknown");
+            let steps = shown["receipts"].as_array().cloned().unwrap_or_default();
+            let route = steps.iter().rev().find_map(|step| step["route"].as_str());
+            let cut = steps.iter().any(|step| step["state"] == "uncertain");
+            let first = if cut { "uncertain, then " } else { "" };
+            let text = format!("{first}{receipt}, {}", route.unwrap_or("no route"));
+            if !said.contains(&text) {
+                said.push(text);
+            }
+        }
+        said.join(" / ")
+    }
+
+    /// Ends the session by the number of its process, as a crash would.
+    pub(crate) fn kill_session(&mut self) {
+        let pid = number(&self.status()["pid"]);
+        rustix::process::kill_process(pid, Signal::KILL).expect("the session runs");
+        self.terminal.wait_exit();
+    }
+
+    pub(crate) fn agents_pid(&self) -> Pid {
+        number(&self.status()["child_pid"])
+    }
+
+    pub(crate) fn kill_agent(&mut self, pid: Pid) {
+        rustix::process::kill_process_group(pid, Signal::KILL).expect("the agent runs");
+        self.terminal.wait_exit();
+    }
+
+    /// Ends the session, gracefully: then each message has come once, and nobody is left.
+    pub(crate) fn close(mut self) {
+        self.judge();
+        match self.under {
+            Under::Session | Under::Typed => drop(self.ph(&["stop", NAME])),
+            // Gemini's first process heeds no signal: it goes to all.
+            Under::Nobody => self.terminal.signal_group(Signal::TERM),
+        }
+        self.terminal.wait_exit();
+        let home = self.stage.dir().to_string_lossy().into_owned();
+        let own = self.facts_pid();
+        let mut left = Vec::new();
+        let deadline = Instant::now() + END;
+        while Instant::now() < deadline {
+            left = agents::started_with(&home);
+            left.retain(|process| !process.starts_with(&own));
+            if left.is_empty() {
+                return;
+            }
+            std::thread::yield_now();
+        }
+        panic!("left behind: {left:?}");
+    }
+
+    fn facts_pid(&self) -> String {
+        format!("{} ", self.facts.pid())
+    }
+
+    pub(crate) fn under(&self) -> Under {
+        self.under
+    }
+
+    pub(crate) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    pub(crate) fn program(&self) -> &Path {
+        &self.ph
+    }
+}
+
+impl Drop for Play {
+    fn drop(&mut self) {
+        // Where a case broke off. It is no error that there is none.
+        self.ph(&["stop", "--kill", NAME]);
+    }
+}
+
+fn command(stage: &Stage, ph: &Path) -> Command {
+    let mut command = stage.beside(ph);
+    command.env("PH_HOME", mail(stage));
+    command
+}
+
+/// The agent in a terminal, by `ph run` or alone. Gemini takes hooks from its own settings only:
+/// there a person installs them once.
+fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
+    if under == Under::Nobody || agent == Agent::Gemini {
+        let mut install = command(stage, ph);
+        install.args(["hooks", "install", agent.name(), "--yes"]);
+        let done = install.output().expect("ph can be started");
+        let said = String::from_utf8_lossy(&done.stderr);
+        assert!(done.status.success(), "ph hooks install: {said}");
+    }
+    if under == Under::Typed {
+        only_typed(agent, stage, ph);
+    }
+    let started = match under {
+        Under::Session | Under::Typed => {
+            let mut run = command(stage, ph);
+            run.args(["run", "--name", NAME, "--"]);
+            run.arg(stage.program()).args(stage.args());
+            run
+        }
+        Under::Nobody => {
+            let mut alone = stage.command();
+            alone.env("PH_HOME", mail(stage)).env("PH_AGENT", NAME);
+            alone
+        }
+    };
+    Terminal::start(started, Size::USUAL).patient(Duration::from_secs(60))
+}
+
+/// A manifest in the home takes the place of ours: the same but for its routes.
+fn only_typed(agent: Agent, stage: &Stage, ph: &Path) {
+    let mut show = command(stage, ph);
+    show.args(["harness", "show", agent.name()]);
+    let shown = show.output().expect("ph can be started");
+    let ours = String::from_utf8_lossy(&shown.stdout).into_owned();
+    let line = |line: &str| match line.starts_with("routes = ") {
+        true => "routes = [\"terminal\"]".to_owned(),
+        false => line.to_owned(),
+    };
+    let typed: Vec<String> = ours.lines().map(line).collect();
+    let dir = mail(stage).join("harness");
+    // One that is open to others is not believed.
+    let mut private = std::fs::DirBuilder::new();
+    private.recursive(true).mode(0o700);
+    private.create(&dir).expect("the home can be written");
+    let file = dir.join(format!("{}.toml", agent.name()));
+    std::fs::write(file, typed.join("\n")).expect("the home can be written");
+}
+
+fn mail(stage: &Stage) -> PathBuf {
+    stage.dir().join("mail")
+}
+
+fn number(value: &Value) -> Pid {
+    let number = value.as_i64().and_then(|pid| i32::try_from(pid).ok());
+    number
+        .and_then(Pid::from_raw)
+        .expect("a status has the numbers of its processes")
+}

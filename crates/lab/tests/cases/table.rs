@@ -1,0 +1,110 @@
+//! Cases × agents, as it is printed: what happened, and the receipt.
+
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// What became of one case with one agent.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "snake_case", tag = "outcome")]
+pub(crate) enum Cell {
+    /// Each message came before the model exactly once, nothing was approved but by the person,
+    /// and no receipt says more than the model saw.
+    Green {
+        what: String,
+        receipt: String,
+    },
+    /// It cannot be had, and why.
+    Absent {
+        why: String,
+    },
+    Red {
+        why: String,
+    },
+}
+
+impl Cell {
+    fn text(&self) -> String {
+        match self {
+            Self::Green { what, receipt } if receipt.is_empty() => format!("ok: {what}"),
+            Self::Green { what, receipt } => format!("ok: {what}; {receipt}"),
+            Self::Absent { why } => format!("-: {why}"),
+            // The rest, with the screen, was told when it happened.
+            Self::Red { why } => format!("RED: {}", why.lines().next().unwrap_or_default()),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Entry {
+    pub(crate) agent: &'static str,
+    pub(crate) version: &'static str,
+    pub(crate) case: &'static str,
+    pub(crate) seconds: f64,
+    #[serde(flatten)]
+    pub(crate) cell: Cell,
+}
+
+impl Entry {
+    pub(crate) fn is_red(&self) -> bool {
+        matches!(self.cell, Cell::Red { .. })
+    }
+}
+
+const WIDTH: usize = 30;
+
+/// A row a case, a column an agent.
+pub(crate) fn drawn(cases: &[&'static str], entries: &[Entry]) -> String {
+    let agents: BTreeSet<(&str, &str)> = entries.iter().map(|e| (e.agent, e.version)).collect();
+    let first = cases.iter().map(|case| case.len()).max().unwrap_or(0);
+    let head = agents
+        .iter()
+        .map(|(name, version)| vec![format!("{name} {version}")]);
+    let mut table = row("", first, &head.collect::<Vec<_>>());
+    for case in cases {
+        let of = |name: &str| {
+            let entry = entries.iter().find(|e| e.case == *case && e.agent == name);
+            entry.map_or_else(Vec::new, |entry| {
+                wrapped(&format!("{} ({:.0} s)", entry.cell.text(), entry.seconds))
+            })
+        };
+        if !entries.iter().any(|entry| entry.case == *case) {
+            continue;
+        }
+        let cells: Vec<Vec<String>> = agents.iter().map(|(name, _)| of(name)).collect();
+        table.push_str(&row(case, first, &cells));
+    }
+    table
+}
+
+fn row(name: &str, first: usize, cells: &[Vec<String>]) -> String {
+    let height = cells.iter().map(Vec::len).max().unwrap_or(0);
+    let mut row = String::new();
+    for at in 0..height {
+        let mut line = format!("{:first$}", if at == 0 { name } else { "" });
+        for cell in cells {
+            let text = cell.get(at).map_or("", String::as_str);
+            line.push_str(&format!("  {text:WIDTH$}"));
+        }
+        row.push_str(line.trim_end());
+        row.push('\n');
+    }
+    row.push('\n');
+    row
+}
+
+/// Broken between words; a word that is too long has a line of its own.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= WIDTH {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}

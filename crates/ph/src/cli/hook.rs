@@ -1,0 +1,39 @@
+use crate::hook;
+use crate::report::Code;
+
+/// Tell an agent's session what one of its hooks says
+///
+/// This is what the hooks of an agent call. It reads the hook's JSON from standard input, hands it
+/// to the session in PH_SOCKET, and prints what the agent expects, if anything: new mail, where
+/// the agent takes it that way. Without a session it prints new mail at a prompt, each message
+/// once, like 'ph check --inject'. It exits with 0 whatever happens, takes no longer than a
+/// moment, and says what went wrong only where PH_LOG is set.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  echo '{\"hook_event_name\":\"Stop\"}' | ph hook claude
+  ph hook my-agent --event Stop < /dev/null")]
+pub(super) struct Args {
+    /// The kind of agent that calls; 'ph harness ls' lists them
+    #[arg(value_name = "HARNESS")]
+    harness: String,
+    /// The event, where the JSON does not name it in 'hook_event_name'
+    #[arg(long, value_name = "NAME")]
+    event: Option<String>,
+    /// Whose mail it is, where no session runs the agent and PH_AGENT does not say
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Said where the session itself has given the program this hook
+    #[arg(long)]
+    injected: bool,
+}
+
+pub(super) fn run(args: Args) -> Code {
+    hook::run(&hook::Call {
+        harness: args.harness,
+        event: args.event,
+        agent: args.agent,
+        is_injected: args.injected,
+    });
+    Code::Ok
+}

@@ -1,0 +1,82 @@
+//! What hooks of the agent's say, and what is handed to them.
+
+use super::{Clerk, Tell};
+use crate::session::handing::{self, Giving, Hand};
+use posthaste_core::delivery::Event;
+use posthaste_core::harness;
+use posthaste_wire::method::{HookEvent, Hooked};
+
+impl Clerk {
+    /// What a hook says is for the harness to understand; one for another kind of agent is that
+    /// of a program which this one has started.
+    pub(super) fn hook(&mut self, hook: HookEvent, tell: Tell<Hooked>) {
+        let harness = self.outset.harness.clone();
+        let is_ours = |named: &String| *named == harness.name;
+        if !hook.harness.as_ref().is_none_or(is_ours) {
+            return tell(Hooked::noted());
+        }
+        let report = harness.hook.read(&hook.event_name, hook.payload.get());
+        let event = Event::Hook(Box::new(report.clone()));
+        if hook.takes_context {
+            self.tell(event);
+            self.hand(&report, hook.event_name, tell);
+        } else {
+            tell(Hooked::noted());
+            self.tell(event);
+        }
+        self.read_transcript(&report);
+    }
+
+    /// Hands over what is due, if anything is. Only what was looked up since the last offer: else
+    /// it would not be known what is a repeat.
+    fn hand(&mut self, report: &harness::Report, event: String, tell: Tell<Hooked>) {
+        let (now, pending) = (self.now(), &self.view.pending.due);
+        let handing = self.is_fresh.then(|| self.desk.hand(now, report, pending));
+        let Some(handing) = handing.flatten() else {
+            return tell(Hooked::noted());
+        };
+        let letters = super::act::pick(&self.view.pending.due, &handing.ids);
+        let letters = letters.into_iter().map(|letter| {
+            let telling = self.desk.telling(&letter);
+            (letter, telling)
+        });
+        let hand = Hand {
+            number: handing.number,
+            letters: letters.collect(),
+            event,
+            format: self.outset.harness.hook.format,
+            tell,
+        };
+        self.outdate();
+        self.send(handing::hand(self.shared.clone(), hand));
+    }
+
+    /// It stands in the journal: the desk is asked once more, and the hook told either way.
+    pub(super) fn offer_to_hook(&mut self, giving: Giving) {
+        let (number, ids) = (giving.number, giving.ids.clone());
+        self.giving = Some(giving);
+        self.tell(Event::Handed { number, ids });
+        if let Some(giving) = self.giving.take() {
+            (giving.tell)(Hooked::noted());
+        }
+    }
+
+    pub(super) fn give(&mut self, number: u64) {
+        if let Some(giving) = self.giving.take_if(|giving| giving.number == number) {
+            (giving.tell)(Hooked {
+                output: Some(giving.output),
+                offer: Some(number),
+                ..Hooked::noted()
+            });
+        }
+    }
+
+    /// Looks whether the transcript shows what hooks have passed on.
+    fn read_transcript(&mut self, report: &harness::Report) {
+        let is_asked = self.desk.asks_transcript() && !self.is_reading;
+        if let Some(path) = report.transcript().filter(|_| is_asked) {
+            self.is_reading = true;
+            self.send(handing::transcript(path.into()));
+        }
+    }
+}
