@@ -105,6 +105,9 @@ impl Desk {
             text: question.unwrap_or_else(|| what.clone()),
             what,
         });
+        if let (Some(shown), true, false) = (&shown, self.announced, announced) {
+            self.drawn(shown);
+        }
         self.announced = announced;
         self.see(now, shown);
         self.see_text(now, &field);

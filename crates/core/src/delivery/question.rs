@@ -93,6 +93,18 @@ impl Desk {
         self.dialog.as_ref().map(|dialog| dialog.what.as_str())
     }
 
+    /// The question that was only told of is on the screen now: it is the same one.
+    pub(super) fn drawn(&mut self, shown: &Shown) {
+        if let (Some(dialog), Some(told)) = (&mut self.dialog, &self.shown)
+            && dialog.text == told.text
+        {
+            dialog.what.clone_from(&shown.what);
+            dialog.text.clone_from(&shown.text);
+            dialog.evidence = ON_SCREEN.to_owned();
+        }
+        self.shown = Some(shown.clone());
+    }
+
     fn asks_still(&self, text: &str) -> bool {
         self.dialog.as_ref().is_some_and(|d| d.is_told_by(text))
     }

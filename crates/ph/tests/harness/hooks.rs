@@ -423,9 +423,9 @@ fn a_nudge_gets_no_enter_where_a_hook_tells_of_a_question() {
     let done = stage.run("nudge bot 'status please'");
     assert_eq!(done.code, 1, "{}", done.out());
     assert!(
-        done.err().contains("a question opened (drop it)"),
+        done.out().contains("a question opened (drop it)"),
         "{}",
-        done.err()
+        done.out()
     );
     assert!(tui.log().is_empty(), "{:?}", tui.log());
 }

@@ -285,9 +285,9 @@ fn no_words_of_anybody_s_jam_an_agent() {
     let done = stage.run("nudge bot 'Do you want to have lunch?'");
     assert_eq!(done.code, 1);
     assert!(
-        done.err().contains("reads like a question"),
+        done.out().contains("reads like a question"),
         "{}",
-        done.err()
+        done.out()
     );
     let next = stage.send("bot next");
     stage.until_receipt(&next, "offered");
