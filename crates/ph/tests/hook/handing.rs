@@ -211,6 +211,28 @@ fn a_session_that_dies_with_it_leaves_it_uncertain() {
 }
 
 #[test]
+fn a_hook_does_not_wait_for_a_slow_journal() {
+    let stage = working();
+    let id = send(&stage, "bot hello");
+    let lock = std::fs::File::options()
+        .write(true)
+        .open(stage.home().join("journal.lock"))
+        .expect("a lock");
+    lock.lock().expect("nobody has it for long");
+    assert_eq!(hook(&stage, "PostToolUse", &json!({})), "");
+    drop(lock);
+    // What was recorded too late is taken back, and nobody was shown anything.
+    stage.until_rule(&id, "hook");
+    let text = until("the next hook", || {
+        let printed = hook(&stage, "PostToolUse", &json!({}));
+        (!printed.is_empty()).then(|| context(&printed, "PostToolUse"))
+    });
+    assert!(!text.contains("repeat"), "{text}");
+    stage.until_receipt(&id, "offered");
+    assert!(!stage.receipts(&id).contains(&"uncertain".to_owned()));
+}
+
+#[test]
 fn side_agents_and_others_get_none_of_it() {
     let stage = working();
     let id = send(&stage, "bot hello");
