@@ -66,10 +66,11 @@ pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     }
 }
 
-/// The same as plain text, for who takes it without a terminal. Raw messages never go that way.
+/// The same as plain text, for who takes it without a terminal; agents put it between tags of their
+/// own, which nothing in it can close. Raw messages never go that way.
 pub fn text(entries: &[Entry<'_>]) -> String {
     let told = entries.iter().map(|entry| tell(entry, Input::Pasted));
-    told.collect::<Vec<_>>().join("\n")
+    text::without_tags(&told.collect::<Vec<_>>().join("\n"))
 }
 
 /// A text of our own, as the program takes it.

@@ -5,7 +5,7 @@
 //! person's key falls into it.
 
 use super::clerk::{Asked, Wish};
-use super::handing::Giving;
+use super::handing::{Giving, Transcript};
 use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, clock, log};
 use posthaste_core::delivery::{Effect, Event, REST};
@@ -40,7 +40,7 @@ pub(crate) enum Report {
     /// The offer to a hook is recorded.
     Handing(Giving),
     /// What the agent's transcript shows as given to it.
-    Transcript(String),
+    Transcript(Transcript),
 }
 
 /// How an offer to the terminal is called in receipts.

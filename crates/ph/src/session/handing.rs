@@ -21,6 +21,14 @@ use tokio::time::timeout;
 /// How long the journal may take: the agent waits for its hook, and that gives up after 200 ms.
 const IN_TIME: Duration = Duration::from_millis(120);
 
+/// How long after a hook, and then after the time before, a transcript is read, as long as it does
+/// not prove everything.
+pub(crate) const READ_AT: [Duration; 3] = [
+    Duration::ZERO,
+    Duration::from_millis(500),
+    Duration::from_secs(3),
+];
+
 /// Mail on its way to one call of a hook.
 pub(crate) struct Hand {
     pub(crate) number: u64,
@@ -42,6 +50,14 @@ impl std::fmt::Debug for Giving {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Giving({})", self.number)
     }
+}
+
+/// What was read, and how often.
+#[derive(Debug)]
+pub(crate) struct Transcript {
+    pub(crate) given: String,
+    pub(crate) path: PathBuf,
+    pub(crate) times: usize,
 }
 
 /// Records the offer. A hook does not wait for a slow journal; what is recorded too late for it
@@ -94,10 +110,16 @@ pub(crate) async fn hand(shared: Rc<Shared>, hand: Hand) -> Report {
 
 /// What the end of a transcript shows as given to the agent. Its path is a word from outside: it is
 /// opened only as a file of this user's, and only read.
-pub(crate) async fn transcript(path: PathBuf) -> Report {
-    let read = tokio::task::spawn_blocking(move || tail(&path)).await;
+pub(crate) async fn transcript(path: PathBuf, times: usize) -> Report {
+    tokio::time::sleep(READ_AT.get(times).copied().unwrap_or_default()).await;
+    let file = path.clone();
+    let read = tokio::task::spawn_blocking(move || tail(&file)).await;
     let tail = read.ok().and_then(Result::ok).unwrap_or_default();
-    Report::Transcript(transcript::given(&tail))
+    Report::Transcript(Transcript {
+        given: transcript::given(&tail),
+        path,
+        times: times + 1,
+    })
 }
 
 fn tail(path: &Path) -> std::io::Result<String> {
@@ -114,4 +136,24 @@ fn tail(path: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     file.take(transcript::TAIL).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_end_of_a_plain_file_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        let many = usize::try_from(transcript::TAIL).unwrap();
+        std::fs::write(&file, format!("beginning{}end", "x".repeat(many))).unwrap();
+        let read = tail(&file).unwrap();
+        assert!(read.len() == many && read.ends_with("xend"));
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let nowhere = dir.path().join("nowhere");
+        for other in [link.as_path(), dir.path(), Path::new("/dev/zero"), &nowhere] {
+            assert!(tail(other).is_err(), "{}", other.display());
+        }
+    }
 }

@@ -121,10 +121,7 @@ impl Clerk {
             }
             Report::Recorded => {}
             Report::Handing(giving) => self.offer_to_hook(giving),
-            Report::Transcript(given) => {
-                self.is_reading = false;
-                self.tell(Event::Transcribed(given));
-            }
+            Report::Transcript(read) => self.transcribe(read),
         }
         self.outdate();
         self.is_stale = true;

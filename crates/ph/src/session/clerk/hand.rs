@@ -1,7 +1,7 @@
 //! What hooks of the agent's say, and what is handed to them.
 
 use super::{Clerk, Tell};
-use crate::session::handing::{self, Giving, Hand};
+use crate::session::handing::{self, Giving, Hand, Transcript};
 use posthaste_core::delivery::Event;
 use posthaste_core::harness;
 use posthaste_wire::method::{HookEvent, Hooked};
@@ -76,7 +76,18 @@ impl Clerk {
         let is_asked = self.desk.asks_transcript() && !self.is_reading;
         if let Some(path) = report.transcript().filter(|_| is_asked) {
             self.is_reading = true;
-            self.send(handing::transcript(path.into()));
+            self.send(handing::transcript(path.into(), 0));
+        }
+    }
+
+    /// Agents write their transcripts in their own time: a hook may come before what it follows is
+    /// there, and no other after it.
+    pub(super) fn transcribe(&mut self, read: Transcript) {
+        self.tell(Event::Transcribed(read.given));
+        let is_again = self.desk.asks_transcript() && read.times < handing::READ_AT.len();
+        self.is_reading = is_again;
+        if is_again {
+            self.send(handing::transcript(read.path, read.times));
         }
     }
 }
