@@ -143,12 +143,18 @@ impl Oracle {
     /// desk's to know, so there `first` counts.
     fn turn(&self, now: Moment, desk: &Desk, view: &[Letter], first: MessageId) -> Vec<MessageId> {
         let is_asked = matches!(desk.activity().activity, Activity::Blocked(_));
+        // What waits for a hook of a working agent lets pass what cannot wait.
+        let goes_alone = self.ledger.get(first).is_some_and(Known::goes_alone);
+        let has_hooks = self.told.nature.is_some_and(|nature| nature.has_hooks);
+        let is_working = desk.activity().activity == Activity::Working;
+        let is_by_hook = has_hooks && is_working && goes_alone;
         let mut open: Vec<_> = view
             .iter()
             .filter_map(|letter| Some((letter, self.ledger.get(letter.message.id)?)))
             .filter(|(letter, known)| {
                 let id = letter.message.id;
-                let is_skipped = is_asked && !known.raw && id != first;
+                let is_by_hook = is_by_hook && !known.goes_alone();
+                let is_skipped = (is_asked && !known.raw || is_by_hook) && id != first;
                 let is_there = known.is_due(now.wall) && letter.is_pending(now.wall);
                 is_there && !is_skipped && self.may_go(now, desk, id).is_ok()
             })
