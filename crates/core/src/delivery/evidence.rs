@@ -83,6 +83,9 @@ impl Desk {
         if ready {
             self.judge.ready(now);
         }
+        if let (Some(what), true, false) = (&dialog, self.announced, announced) {
+            self.drawn(what);
+        }
         self.announced = announced;
         self.see(now, dialog);
         self.see_text(now, &field);

@@ -68,6 +68,17 @@ impl Desk {
         self.ask(now);
     }
 
+    /// The question that was only told of is on the screen now: it is the same one.
+    pub(super) fn drawn(&mut self, what: &str) {
+        if let Some(dialog) = &mut self.dialog
+            && self.shown.as_ref() == Some(&dialog.what)
+        {
+            dialog.what = what.to_owned();
+            dialog.evidence = ON_SCREEN.to_owned();
+        }
+        self.shown = Some(what.to_owned());
+    }
+
     fn asks_still(&self, what: &str) -> bool {
         self.dialog.as_ref().is_some_and(|d| d.is_told_by(what))
     }

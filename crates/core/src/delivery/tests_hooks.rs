@@ -415,12 +415,23 @@ fn an_answer_waits_until_its_question_is_shown() {
         ..asks("its status note says: state=blocked")
     };
     let shown = [
-        seen(3_600, told, ""),
+        seen(3_600, told.clone(), ""),
         (3_601, Doing::Act(&pending), ""),
         seen(4_300, asks("permission: rm"), ""),
         (4_301, Doing::Act(&pending), "offer 1"),
     ];
-    play(desk.clone(), &shown);
+    play(desk, &shown);
+    // So it does where no hook tells of it, but its status note.
+    let noted = [
+        seen(3_400, told, ""),
+        (3_601, Doing::Act(&pending), ""),
+        seen(4_300, asks("permission: rm"), ""),
+        (4_301, Doing::Act(&pending), "offer 1"),
+    ];
+    let desk = play(with(|_| ()), &noted);
+    let asked = Activity::Blocked("permission: rm".to_owned());
+    assert_eq!(desk.activity().activity, asked);
+    assert_eq!(desk.activity().since, ms(3_400));
     // One whose questions nobody knows by their looks is answered on the hook's word.
     let blind = with(|manifest| manifest.dialogs.clear());
     let asked = [
