@@ -175,18 +175,23 @@ fn race(play: &mut Play) -> Done {
         answer();
         sent
     };
-    play.until("the question", |play| {
+    let mut asks = false;
+    play.until("the question, or a turn that ended without it", |play| {
         assert!(!file.exists(), "approved by us");
-        play.sign() == Sign::Asking
+        asks = play.sign() == Sign::Asking;
+        asks || (play.sign() == Sign::Free && play.tally.seen(&sent.mark) > 0)
     });
-    play.until("the session to know of the question", |play| {
-        assert!(!file.exists(), "approved by us");
-        play.status()["activity"] == "blocked"
-    });
-    if play.noted(&sent, "offering") && !play.noted(&sent, "offered") {
-        play.caught += 1;
+    // Codex takes what is submitted in time into the turn, and may drop its question.
+    if asks {
+        play.until("the session to know of the question", |play| {
+            assert!(!file.exists(), "approved by us");
+            play.status()["activity"] == "blocked"
+        });
+        if play.noted(&sent, "offering") && !play.noted(&sent, "offered") {
+            play.caught += 1;
+        }
+        play.terminal.type_keys(ESCAPE);
     }
-    play.terminal.type_keys(ESCAPE);
     let receipt = play.settle(&[sent]);
     let caught = play.caught;
     told(
