@@ -48,11 +48,14 @@ pub(super) struct Hands {
     unproven: Unproven,
     /// Until when another hook is expected.
     expected: Option<Duration>,
+    /// Whether the last one told of a question.
+    asked: bool,
 }
 
 impl Hands {
-    fn heard(&mut self, now: Moment) {
+    fn heard(&mut self, now: Moment, turn: Option<Turn>) {
         self.expected = Some(now.mono + EXPECTED);
+        self.asked = turn == Some(Turn::Blocked);
     }
 
     pub(super) fn next_wakeup(&self) -> Option<Duration> {
@@ -84,8 +87,9 @@ impl Desk {
         // No hook says that a question was answered: where work is seen after one, it was, or it
         // is about to open, and the terminal is no place to be.
         let is_at_work = match self.heard.doing() {
-            Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) | None => true,
+            Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) => true,
             Some(Turn::Idle) => false,
+            None => self.hands.asked,
         };
         let is_working = self.activity().activity == Activity::Working;
         self.hands_over() && is_at_work && is_working && self.hands.expected.is_some()
@@ -111,7 +115,7 @@ impl Desk {
         if !self.hands_over() || !self.heard.is_own(report) {
             return None;
         }
-        self.hands.heard(now);
+        self.hands.heard(now, report.turn);
         if !report.takes || self.hook_barrier().is_some() {
             return None;
         }
