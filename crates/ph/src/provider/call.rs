@@ -12,9 +12,10 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -68,8 +69,30 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) status: ExitStatus,
+    /// Whether it could have read all of its input; what it does with it, nobody sees.
+    pub(crate) is_told_all: bool,
+    /// What it has left running, where that was what it was called for.
+    pub(crate) left: Option<Left>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
+}
+
+/// A process group that a script has left on purpose.
+#[derive(Debug)]
+pub(crate) struct Left {
+    group: u32,
+    members: Vec<u32>,
+}
+
+impl Left {
+    /// Ends what is still there of it.
+    pub(crate) fn end(&self) {
+        let group = process::in_group(self.group);
+        // Else its number may have become another's.
+        if group.iter().any(|pid| self.members.contains(pid)) {
+            process::signal_group(self.group, Signal::KILL);
+        }
+    }
 }
 
 /// Why it has no answer.
@@ -134,7 +157,12 @@ impl Call<'_> {
                 Some(status)
                     if is_late || self.children == Children::Leave || running.is_alone() =>
                 {
-                    return running.close(status);
+                    let said = running.close(status)?;
+                    let is_told_all = unsent.is_empty();
+                    return Ok(Said {
+                        is_told_all,
+                        ..said
+                    });
                 }
                 None if is_late => {
                     let stderr = running.complaints();
@@ -268,7 +296,7 @@ impl Running {
         Ok(stop.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty()))
     }
 
-    /// Hands over as much of its input as it takes; one that does not want it may leave it.
+    /// Hands over as much of its input as it takes. What it leaves stays unsent.
     fn give(&mut self, unsent: &mut &[u8]) {
         while let Some(stdin) = &mut self.stdin {
             if unsent.is_empty() {
@@ -343,8 +371,17 @@ impl Running {
                 stderr,
             });
         }
+        let members = match self.children {
+            Children::End => Vec::new(),
+            Children::Leave => self.group(),
+        };
         Ok(Said {
             status,
+            is_told_all: false,
+            left: (!members.is_empty()).then_some(Left {
+                group: self.pid,
+                members,
+            }),
             stdout: std::mem::take(&mut self.stdout.bytes),
             stderr,
         })
@@ -409,14 +446,24 @@ impl Drop for Running {
     }
 }
 
-/// The system runs a text that names no interpreter with a shell. We do not: it is a mistake, and
-/// nobody has asked for a shell.
+/// Refuses what is no program, before anything waits for it: a pipe is open only when somebody
+/// writes to it. And the system runs a text that names no interpreter with a shell. We do not: it
+/// is a mistake, and nobody has asked for a shell.
 fn refuse_shell(script: &Path) -> std::io::Result<()> {
+    let about = std::fs::metadata(script)?;
+    if !about.is_file() || about.permissions().mode() & 0o111 == 0 {
+        return Err(Errno::ACCESS.into());
+    }
     let mut head = Vec::new();
-    let read = File::open(script).and_then(|file| file.take(256).read_to_end(&mut head));
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new()
+        .read(true)
+        // Another may have taken its place since.
+        .custom_flags(flags)
+        .open(script);
+    let read = file.and_then(|file| file.take(256).read_to_end(&mut head));
     // What cannot be read may be run all the same; what cannot be run says so itself.
-    let is_text = read.is_ok() && !head.starts_with(b"#!") && !head.contains(&0);
-    if is_text && script.is_file() {
+    if read.is_ok() && !head.starts_with(b"#!") && !head.contains(&0) {
         return Err(Errno::NOEXEC.into());
     }
     Ok(())
