@@ -50,7 +50,10 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
             ("--wait", args.wait.begin().is_some()),
         ];
         if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
-            return Err(elsewhere::cannot(kept.script(), &format!("send with {flag}")));
+            return Err(elsewhere::cannot(
+                kept.script(),
+                &format!("send with {flag}"),
+            ));
         }
         let text = Text {
             from: from.to_string(),

@@ -121,7 +121,11 @@ impl Script {
             .eq(text.subject.split_whitespace());
         self.expect(op, "subject", &sent.subject, is_right)?;
         // Some end lines in their own way, and every text with one.
-        let is_right = sent.body.trim_end().lines().eq(text.body.trim_end().lines());
+        let is_right = sent
+            .body
+            .trim_end()
+            .lines()
+            .eq(text.body.trim_end().lines());
         self.expect(op, "body", &sent.body, is_right)
     }
 

@@ -399,6 +399,19 @@ fn files_of_others_start_nothing() {
     // What is no mail goes on.
     named(&["ls"]).ok();
     assert!(!mark.exists());
+    // What it names and nobody uses stops nothing that the user names.
+    std::fs::write(home.join("config.toml"), "mail.script = './trap'\n").unwrap();
+    let mine = script(ph.dir(), "mine", "#!/bin/sh\n");
+    let with = |provider: &str| {
+        let inbox = ph.call(&["inbox", "bob"]).env("PH_HOME", &home);
+        inbox
+            .env("PH_MAIL_PROVIDER", provider)
+            .within(&project)
+            .run()
+    };
+    with(&format!("exec:{}", mine.display())).ok();
+    with("exec").fails(4, says);
+    assert!(!mark.exists());
     // The user's own word is enough.
     let asked = ph
         .call(&["inbox", "bob"])
