@@ -180,7 +180,7 @@ fn what_it_has_not_read_was_not_sent() {
     let text = format!("#!/bin/sh\n[ $1 = send ] || exit 2\necho deaf >&2\necho '{answer}'\n");
     script(ph.dir(), "deaf", &text);
     keep_by(&ph, "../deaf", "");
-    let done = ph.call(&["send", "bob", "-"]).stdin(body).run();
+    let done = ph.call(&["send", "bob", "--file", "-"]).stdin(body).run();
     assert_eq!(done.out(), "");
     done.fails(5, "it is not known whether it was sent to bob:");
     done.fails(5, "/deaf did not read all of its input at 'send'");

@@ -280,7 +280,7 @@ fn a_copy_to_each_or_word_of_where_it_stopped() {
     let ph = Ph::new();
     let text = "#!/bin/sh\ncase \"$1 $2\" in\n\
         'send b') echo 'the disk is full' >&2; exit 1;;\n\
-        send*) echo '{\"id\":\"1\",\"from\":\"human\",\"to\":\"'$2'\",\"created_at\":\"2026-11-15T12:00:00Z\"}';;\n\
+        send*) echo '{\"id\":\"1\",\"from\":\"human\",\"to\":\"'$2'\",\"body\":\"hi\",\"created_at\":\"2026-11-15T12:00:00Z\"}';;\n\
         esac\n";
     script(ph.dir(), "half", text);
     keep_by(&ph, "../half", "[groups]\nteam = ['a', 'b', 'c']\n");
