@@ -236,7 +236,7 @@ impl Round {
         if let Some(noted) = &noted
             && self.noted.as_ref() != Some(noted)
         {
-            log::line(&format!("{} lists {noted}", self.script.display()));
+            log::line(format!("{} lists {noted}", self.script.display()));
         }
         self.noted = noted;
     }

@@ -19,12 +19,12 @@ impl Listed {
         );
         script(ph.dir(), "lists", &text);
         keep_by(ph, "../lists", "");
-        std::fs::write(&file, "").unwrap();
+        std::fs::write(&file, "").expect("a file beside the home");
         Self(file)
     }
 
     fn lists(&self, text: &str) {
-        std::fs::write(&self.0, text).unwrap();
+        std::fs::write(&self.0, text).expect("a file beside the home");
     }
 }
 
