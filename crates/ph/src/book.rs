@@ -170,12 +170,13 @@ impl Book {
     }
 
     /// The one agent that a name means, for who asks about one.
-    pub(crate) fn agent(&self, name: &AgentName) -> Result<AgentName> {
+    pub(crate) fn agent(&self, address: &Address) -> Result<AgentName> {
+        let name = &address.name;
         if self.is_group(name) {
             return Err(Report::usage(format!("'{name}' is a group, not an agent"))
                 .hint("name one of its members: 'ph config show' lists them"));
         }
-        let found = self.resolve(&[name.clone().into()])?;
+        let found = self.resolve(std::slice::from_ref(address))?;
         Ok(found.into_iter().next().unwrap_or_else(|| name.clone()))
     }
 

@@ -13,7 +13,7 @@ use uuid::Uuid;
 /// Whose list is meant: the one that was named, else one's own.
 pub(crate) fn whose(context: &Context, said: Option<&AgentName>) -> Result<AgentName> {
     match said {
-        Some(name) => context.config.book.agent(name),
+        Some(name) => context.config.book.agent(&name.clone().into()),
         None => Ok(context.me()?.0),
     }
 }

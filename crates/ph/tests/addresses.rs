@@ -109,7 +109,14 @@ fn an_alias_is_asked_about_as_it_is_written_to() {
     let stage = Stage::new();
     stage.file("home/config.toml", BOOK);
     stage.run("send lead hi").ok();
-    assert_eq!(stage.run("inbox lead --json").json()[0]["to"], "a");
+    for name in ["lead", "@lead"] {
+        let inbox = stage.run(&format!("inbox {name} --json")).json();
+        assert_eq!(inbox[0]["to"], "a");
+    }
+    for verb in ["inbox", "count", "check", "status"] {
+        let line = format!("{verb} @nobody");
+        stage.run(&line).fails(2, "no alias or group is called");
+    }
     assert_eq!(stage.run("count lead --json").json()["total"], 1);
     assert_eq!(stage.run("check lead").ok(), "1 unread message(s) for a\n");
     stage.script("a", "sleep 1000");

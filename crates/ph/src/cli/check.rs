@@ -1,5 +1,6 @@
 use super::elsewhere;
-use super::names::{NameParser, complete_agents};
+use super::names::{AddressParser, complete_agents};
+use crate::book::Address;
 use crate::context::{Context, Said};
 use crate::letterbox;
 use crate::output::note;
@@ -24,8 +25,8 @@ Examples:
   ph check --inject")]
 pub(super) struct Args {
     /// Whose mail [default: PH_AGENT's, else the person's]
-    #[arg(value_name = "NAME", add = complete_agents(), value_parser = NameParser)]
-    name: Option<AgentName>,
+    #[arg(value_name = "NAME", add = complete_agents(), value_parser = AddressParser)]
+    name: Option<Address>,
     /// Print new mail as a reminder for the agent that calls
     #[arg(long)]
     pub(super) inject: bool,

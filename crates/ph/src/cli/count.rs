@@ -1,5 +1,6 @@
 use super::elsewhere;
-use super::names::{NameParser, complete_agents};
+use super::names::{AddressParser, complete_agents};
+use crate::book::Address;
 use crate::context::Context;
 use crate::report::{Code, Result};
 use posthaste_core::AgentName;
@@ -13,8 +14,8 @@ Examples:
   ph count --json | jq .unread")]
 pub(super) struct Args {
     /// Whose mail [default: PH_AGENT's, else the person's]
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
-    name: Option<AgentName>,
+    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    name: Option<Address>,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {

@@ -5,6 +5,7 @@ use crate::session::roll;
 use crate::session::start::is_program;
 use anstyle::AnsiColor;
 use posthaste_core::text;
+use posthaste_store::inspect::Health;
 use posthaste_store::{Error, Hint, Home, Journal};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
@@ -199,8 +200,7 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
         Ok(health) => health,
         Err(error) => return vec![damaged(&error)],
     };
-    let mut findings = Vec::new();
-    findings.push(if health.damage.is_empty() {
+    let whole = if health.damage.is_empty() {
         ok(
             "journal",
             format!(
@@ -211,7 +211,25 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
         )
     } else {
         wrong("journal", health.damage.join("; "), Some(RESCUE.to_owned()))
-    });
+    };
+    let versions: Vec<_> = health.view_versions.iter().map(u32::to_string).collect();
+    let views = ok(
+        "views",
+        format!(
+            "version {}; WAL {} KiB",
+            versions.join(", "),
+            health.wal_bytes / 1024
+        ),
+    );
+    let mut findings = vec![whole];
+    findings.extend(content_findings(&health));
+    findings.push(views);
+    findings
+}
+
+/// What is odd about the facts and the files that belong to them.
+fn content_findings(health: &Health) -> Vec<Finding> {
+    let mut findings = Vec::new();
     if !health.is_gap_free {
         findings.push(wrong(
             "numbers",
@@ -247,15 +265,6 @@ fn journal_findings(journal: &mut Journal) -> Vec<Finding> {
             None,
         ));
     }
-    let versions: Vec<_> = health.view_versions.iter().map(u32::to_string).collect();
-    findings.push(ok(
-        "views",
-        format!(
-            "version {}; WAL {} KiB",
-            versions.join(", "),
-            health.wal_bytes / 1024
-        ),
-    ));
     findings
 }
 

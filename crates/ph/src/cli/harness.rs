@@ -207,21 +207,7 @@ fn test(
     if manifest.hook.is_known() {
         crate::output::note("hooks are heard in sessions alone, not in a trial");
     }
-    let command = command.into_iter().map(|word| word.into_string().ok());
-    let command: Option<Vec<String>> = command.collect();
-    let command = command.ok_or_else(|| Report::usage("the command is not UTF-8"))?;
-    let command = match (command.is_empty(), manifest.commands.first()) {
-        (false, _) => command,
-        (true, Some(first)) => vec![first.clone()],
-        (true, None) => {
-            return Err(
-                Report::usage("this harness is for no command in particular").hint(format!(
-                    "name one: ph harness test {} -- COMMAND",
-                    manifest.name
-                )),
-            );
-        }
-    };
+    let command = command_of(&manifest, command)?;
     let cwd = std::env::current_dir()
         .map_err(|error| Report::usage(format!("cannot tell which directory this is: {error}")))?;
     let (cols, rows) = size_here();
@@ -258,5 +244,22 @@ fn test(
     match trial::run(manifest, &launch, limit, &mut tell)? {
         Outcome::WasReady => Ok(Code::Ok),
         Outcome::NeverReady => Ok(Code::No),
+    }
+}
+
+/// What is tried: what was said, else what the harness is for.
+fn command_of(manifest: &Manifest, said: Vec<OsString>) -> Result<Vec<String>> {
+    let said = said.into_iter().map(|word| word.into_string().ok());
+    let said: Option<Vec<String>> = said.collect();
+    let said = said.ok_or_else(|| Report::usage("the command is not UTF-8"))?;
+    match (said.is_empty(), manifest.commands.first()) {
+        (false, _) => Ok(said),
+        (true, Some(first)) => Ok(vec![first.clone()]),
+        (true, None) => Err(
+            Report::usage("this harness is for no command in particular").hint(format!(
+                "name one: ph harness test {} -- COMMAND",
+                manifest.name
+            )),
+        ),
     }
 }

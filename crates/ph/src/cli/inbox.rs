@@ -1,10 +1,11 @@
 use super::elsewhere::{self, Inbox};
-use super::names::{NameParser, complete_agents};
+use super::names::{AddressParser, complete_agents};
+use crate::book::Address;
 use crate::context::Context;
 use crate::letterbox;
 use crate::report::{Code, Result};
 use jiff::tz::TimeZone;
-use posthaste_core::{AgentName, Letter, prompt};
+use posthaste_core::{Letter, prompt};
 use posthaste_store::Listing;
 
 /// List an agent's unread mail
@@ -19,8 +20,8 @@ Examples:
   ph inbox coder-1 --prompt >> prompt.md")]
 pub(super) struct Args {
     /// Whose mail
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
-    name: Option<AgentName>,
+    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    name: Option<Address>,
     /// Also what was read, as long as it is not archived, and what failed to reach it
     #[arg(long)]
     all: bool,

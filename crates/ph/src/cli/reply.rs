@@ -43,21 +43,24 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
-    if let Some(script) = elsewhere::answered_by(context, &args.id)? {
+    if let Some(kept) = elsewhere::answered_by(context, &args.id)? {
         let beyond = [
             ("--priority", args.priority.is_some()),
             ("--expects-reply", args.expects_reply),
             ("--wait", args.wait.begin().is_some()),
         ];
         if let Some((flag, _)) = beyond.iter().find(|(_, is_said)| *is_said) {
-            return Err(elsewhere::cannot(&script, &format!("send with {flag}")));
+            return Err(elsewhere::cannot(
+                kept.script(),
+                &format!("send with {flag}"),
+            ));
         }
         let text = Text {
             from: from.to_string(),
             subject: args.subject.unwrap_or_default(),
             body: args.body.read()?,
         };
-        return elsewhere::reply(context, &script, &args.id, &text);
+        return elsewhere::reply(context, kept, &args.id, &text);
     }
     let mut journal = context.reader()?;
     let parent = context.find(journal.as_mut(), &args.id.prefix()?)?.message;

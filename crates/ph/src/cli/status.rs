@@ -1,4 +1,5 @@
-use super::names::{NameParser, complete_agents};
+use super::names::{AddressParser, complete_agents};
+use crate::book::Address;
 use crate::context::Context;
 use crate::letterbox::field;
 use crate::report::{Code, Report, Result};
@@ -14,8 +15,8 @@ Examples:
   ph status coder-1 --json")]
 pub(super) struct Args {
     /// The agent's name
-    #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
-    name: AgentName,
+    #[arg(value_name = "NAME", value_parser = AddressParser, add = complete_agents())]
+    name: Address,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {

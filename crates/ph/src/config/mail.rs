@@ -82,11 +82,12 @@ impl Mail {
     /// Takes note of it where this file, which came with a project, is what names the script.
     pub(crate) fn distrust(&mut self, layers: &Layers, file: &Path) {
         let its = Source::File(file.to_owned());
-        let is_its = ["mail.provider", "mail.script"]
-            .into_iter()
-            .any(|key| layers.source(key) == Some(&its));
+        let is_its = |key| layers.source(key) == Some(&its);
         match self {
-            Self::Script(named) if is_its => named.project = Some(file.to_owned()),
+            // A script that nobody uses is nobody's business.
+            Self::Script(named) if is_its("mail.provider") || is_its(named.key) => {
+                named.project = Some(file.to_owned());
+            }
             Self::Script(_) | Self::Journal => {}
         }
     }

@@ -5,19 +5,20 @@
 //! lives on is no special case. Knows nothing of mail.
 
 use super::asking::ASKING;
-use super::stream::{Keeps, Stream};
+use super::stream::{Input, Keeps, Stream};
 use crate::session::{child, process};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::fs::OpenOptions;
+use std::io::{ErrorKind, PipeReader, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 /// How much a script may say; more is a mistake, or malice.
@@ -68,8 +69,30 @@ pub(crate) struct Place {
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) status: ExitStatus,
+    /// Whether it could have read all of its input; what it does with it, nobody sees.
+    pub(crate) is_told_all: bool,
+    /// What it has left running, where that was what it was called for.
+    pub(crate) left: Option<Left>,
     pub(crate) stdout: Vec<u8>,
     pub(crate) stderr: Vec<u8>,
+}
+
+/// A process group that a script has left on purpose.
+#[derive(Debug)]
+pub(crate) struct Left {
+    group: u32,
+    members: Vec<u32>,
+}
+
+impl Left {
+    /// Ends what is still there of it.
+    pub(crate) fn end(&self) {
+        let group = process::in_group(self.group);
+        // Else its number may have become another's.
+        if group.iter().any(|pid| self.members.contains(pid)) {
+            process::signal_group(self.group, Signal::KILL);
+        }
+    }
 }
 
 /// Why it has no answer.
@@ -111,13 +134,12 @@ impl Call<'_> {
     pub(crate) fn run(&self) -> Result<Said, Cut> {
         let mut until = Instant::now() + self.timeout.min(LONGEST);
         let mut running = Running::start(self)?;
-        let mut unsent = self.stdin;
         loop {
             let is_stopped = running.wait(until, self.stop)?;
             if is_stopped {
                 return Err(Cut::Stopped);
             }
-            running.give(&mut unsent);
+            running.stdin.give();
             running.take()?;
             if running.ended_as.is_none() && running.has_ended()? {
                 running.bury()?;
@@ -145,12 +167,11 @@ impl Call<'_> {
         }
     }
 
-    fn command(&self) -> Command {
+    fn command(&self, stdin: Option<&PipeReader>) -> std::io::Result<Command> {
         let mut command = Command::new(self.script);
-        let stdin = if self.stdin.is_empty() {
-            Stdio::null()
-        } else {
-            Stdio::piped()
+        let stdin = match stdin {
+            Some(stdin) => stdin.try_clone()?.into(),
+            None => Stdio::null(),
         };
         command
             .arg(self.op)
@@ -168,12 +189,12 @@ impl Call<'_> {
             command.env(ASKING, asking);
         }
         child::end_with_us(&mut command);
-        command
+        Ok(command)
     }
 }
 
 /// A script that runs. Whatever becomes of us, it and what it has left are ended.
-struct Running {
+struct Running<'a> {
     child: Child,
     pid: u32,
     children: Children,
@@ -183,17 +204,18 @@ struct Running {
     ended_as: Option<ExitStatus>,
     /// Whether it was seen to what it has left.
     is_closed: bool,
-    stdin: Option<ChildStdin>,
+    stdin: Input<'a>,
     stdout: Stream,
     stderr: Stream,
 }
 
-impl Running {
-    fn start(call: &Call<'_>) -> Result<Self, Cut> {
+impl<'a> Running<'a> {
+    fn start(call: &Call<'a>) -> Result<Self, Cut> {
         refuse_shell(call.script).map_err(Cut::NotStarted)?;
+        let (stdin, reader) = Input::new(call.stdin)?;
         let give_up = Instant::now() + BUSY;
         let mut child = loop {
-            match call.command().spawn() {
+            match call.command(reader.as_ref())?.spawn() {
                 Ok(child) => break child,
                 Err(error)
                     if error.kind() == ErrorKind::ExecutableFileBusy
@@ -204,7 +226,8 @@ impl Running {
                 Err(error) => return Err(Cut::NotStarted(error)),
             }
         };
-        let stdin = child.stdin.take();
+        // The script's is the only one now: where it is closed, nobody reads.
+        drop(reader);
         let [stdout, stderr] = [
             child.stdout.take().map(OwnedFd::from),
             child.stderr.take().map(OwnedFd::from),
@@ -223,7 +246,6 @@ impl Running {
             stderr: Stream::new(stderr, COMPLAINTS, Keeps::End),
         };
         let fds = [
-            running.stdin.as_ref().map(AsFd::as_fd),
             running.stdout.from.as_ref().map(AsFd::as_fd),
             running.stderr.from.as_ref().map(AsFd::as_fd),
         ];
@@ -241,6 +263,7 @@ impl Running {
         fds.extend(stop.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
         fds.extend(
             self.stdin
+                .to
                 .as_ref()
                 .map(|fd| PollFd::new(fd, PollFlags::OUT)),
         );
@@ -266,22 +289,6 @@ impl Running {
             Err(error) => return Err(error.into()),
         }
         Ok(stop.is_some() && fds.first().is_some_and(|fd| !fd.revents().is_empty()))
-    }
-
-    /// Hands over as much of its input as it takes; one that does not want it may leave it.
-    fn give(&mut self, unsent: &mut &[u8]) {
-        while let Some(stdin) = &mut self.stdin {
-            if unsent.is_empty() {
-                self.stdin = None;
-                break;
-            }
-            match stdin.write(unsent) {
-                Ok(count) => *unsent = &unsent[count..],
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
-                Err(_) => self.stdin = None,
-            }
-        }
     }
 
     fn take(&mut self) -> Result<(), Cut> {
@@ -343,8 +350,17 @@ impl Running {
                 stderr,
             });
         }
+        let members = match self.children {
+            Children::End => Vec::new(),
+            Children::Leave => self.group(),
+        };
         Ok(Said {
             status,
+            is_told_all: self.stdin.is_told_all(),
+            left: (!members.is_empty()).then_some(Left {
+                group: self.pid,
+                members,
+            }),
             stdout: std::mem::take(&mut self.stdout.bytes),
             stderr,
         })
@@ -398,7 +414,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for Running<'_> {
     fn drop(&mut self) {
         if !self.is_closed {
             self.end();
@@ -409,14 +425,24 @@ impl Drop for Running {
     }
 }
 
-/// The system runs a text that names no interpreter with a shell. We do not: it is a mistake, and
-/// nobody has asked for a shell.
+/// Refuses what is no program, before anything waits for it: a pipe is open only when somebody
+/// writes to it. And the system runs a text that names no interpreter with a shell. We do not: it
+/// is a mistake, and nobody has asked for a shell.
 fn refuse_shell(script: &Path) -> std::io::Result<()> {
+    let about = std::fs::metadata(script)?;
+    if !about.is_file() || about.permissions().mode() & 0o111 == 0 {
+        return Err(Errno::ACCESS.into());
+    }
     let mut head = Vec::new();
-    let read = File::open(script).and_then(|file| file.take(256).read_to_end(&mut head));
+    let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+    let file = OpenOptions::new()
+        .read(true)
+        // Another may have taken its place since.
+        .custom_flags(flags)
+        .open(script);
+    let read = file.and_then(|file| file.take(256).read_to_end(&mut head));
     // What cannot be read may be run all the same; what cannot be run says so itself.
-    let is_text = read.is_ok() && !head.starts_with(b"#!") && !head.contains(&0);
-    if is_text && script.is_file() {
+    if read.is_ok() && !head.starts_with(b"#!") && !head.contains(&0) {
         return Err(Errno::NOEXEC.into());
     }
     Ok(())

@@ -4,7 +4,8 @@
 //! read here is to be marked there, which needs no memory: what is still listed was not marked.
 //!
 //! A script may give an id twice, to two messages: what it calls one message is one only if it says
-//! the same of it. The second is another, and is kept beside the first.
+//! the same of it. The second is another, and is kept beside the first. A time says nothing: some
+//! make one up at every call, and their mail would multiply.
 
 use posthaste_core::{AgentName, Draft, Evidence, Letter, MessageId, Posting, post};
 use posthaste_wire::provider::Message;
@@ -22,13 +23,12 @@ const SOMEBODY: &str = "unknown";
 pub(crate) struct Sorted {
     /// To be stored.
     pub(crate) new: Vec<Draft>,
-    /// Known but for its time. To be stored where the script says that time again: some make one
-    /// up at every call, and their mail would multiply.
-    pub(crate) retimed: Vec<Draft>,
     /// What is to be marked as read there: our id, and the script's.
     pub(crate) done: Vec<(MessageId, String)>,
     /// What cannot be taken in, or not under its id, and why.
     pub(crate) odd: Vec<String>,
+    /// What is worth a word and costs nothing.
+    pub(crate) noted: Vec<String>,
 }
 
 /// What is known here of a message that a script has.
@@ -39,8 +39,8 @@ pub(crate) enum Found {
     New(MessageId),
     /// The script has given its id to another before; this would be ours.
     Again(MessageId),
-    /// The same as this one, but for its time; the id that it would have if it were another.
-    Retimed(Letter, MessageId),
+    /// Known, and told with another time than before.
+    Retimed(Letter),
 }
 
 /// The id under which a script's message is kept here: the same every time.
@@ -65,14 +65,24 @@ fn hash<const N: usize>(parts: [&[u8]; N], into: &mut [u8]) {
 
 /// The key of a message: which script says what, when, under which id.
 fn key_of(script: &Path, message: &Message) -> String {
+    let at = message.created_at.as_nanosecond();
+    format!("{KEY}{}:{at}:{}", mark_of(script, message), message.id)
+}
+
+/// What a script says, whenever that was.
+fn mark_of(script: &Path, message: &Message) -> String {
     let mut mark = [0; 8];
     let said = [&message.from, &message.subject, &message.body].map(String::as_bytes);
     let [from, subject, body] = said;
     let script = script.as_os_str().as_encoded_bytes();
     hash([script, from, subject, body], &mut mark);
-    let mark = u64::from_be_bytes(mark);
-    let at = message.created_at.as_nanosecond();
-    format!("{KEY}{mark:016x}:{at}:{}", message.id)
+    format!("{:016x}", u64::from_be_bytes(mark))
+}
+
+/// The id of a message whose script has given its own to another before.
+fn again_of(script: &Path, agent: &AgentName, message: &Message) -> MessageId {
+    let mark = mark_of(script, message);
+    id_of(script, agent, &format!("{KEY}{mark}::{}", message.id))
 }
 
 /// A key's parts: what is said, when, under which id.
@@ -108,21 +118,41 @@ pub(crate) fn find<E>(
     let Some(letter) = look(first)? else {
         return Ok(Found::New(first));
     };
-    let want = key_of(script, message);
-    if key(&letter) == Some(&want) {
-        return Ok(Found::Known(letter));
-    }
-    let again = id_of(script, agent, &want);
-    if let Some(letter) = look(again)? {
-        return Ok(Found::Known(letter));
-    }
-    let said = |key| parts(key).map(|(said, _, _)| said);
-    let is_said_before = key(&letter).and_then(said) == said(&want);
-    Ok(if is_said_before {
-        Found::Retimed(letter, again)
+    let mark = mark_of(script, message);
+    let is_same = |letter: &Letter| {
+        let said = key(letter).and_then(parts).map(|(said, _, _)| said);
+        said == Some(&mark)
+    };
+    let letter = if is_same(&letter) {
+        letter
     } else {
-        Found::Again(again)
+        let again = again_of(script, agent, message);
+        match look(again)? {
+            Some(letter) => letter,
+            None => return Ok(Found::Again(again)),
+        }
+    };
+    Ok(if key(&letter) == Some(&key_of(script, message)) {
+        Found::Known(letter)
+    } else {
+        Found::Retimed(letter)
     })
+}
+
+/// The copy of what a script calls so, whoever it is for. Where the script has given that id to
+/// several, the first of them.
+pub(crate) fn copy_of<E>(
+    script: &Path,
+    agents: &[AgentName],
+    id: &str,
+    mut look: impl FnMut(MessageId) -> Result<Option<Letter>, E>,
+) -> Result<Option<Letter>, E> {
+    for agent in agents {
+        if let Some(letter) = look(id_of(script, agent, id))? {
+            return Ok(Some(letter));
+        }
+    }
+    Ok(None)
 }
 
 /// Sorts what a script lists for an agent by what is known of it here.
@@ -142,12 +172,22 @@ pub(crate) fn sort<E>(
         let found = match find(script, agent, message, &mut look)? {
             Found::New(id) => match sorted.new.iter().find(|draft| draft.id == id) {
                 // The list itself has that id twice.
-                Some(draft) if draft.key == Some(key_of(script, message)) => continue,
-                Some(_) => Found::Again(id_of(script, agent, &key_of(script, message))),
+                Some(draft) if is_of(draft, &mark_of(script, message)) => continue,
+                Some(_) => Found::Again(again_of(script, agent, message)),
                 None => Found::New(id),
             },
             found => found,
         };
+        if let Found::Again(id) = found
+            && sorted.new.iter().any(|draft| draft.id == id)
+        {
+            continue;
+        }
+        if let Found::Retimed(_) = found {
+            sorted.noted.push(format!(
+                "message '{shown}' with another time than before; it is taken for the same"
+            ));
+        }
         match found {
             Found::New(id) => sorted.new.push(draft(script, agent, id, message)),
             Found::Again(id) => {
@@ -156,19 +196,20 @@ pub(crate) fn sort<E>(
                     "message '{shown}': another had its id before; both are kept"
                 ));
             }
-            Found::Retimed(_, id) => {
-                sorted.retimed.push(draft(script, agent, id, message));
-                sorted.odd.push(format!(
-                    "message '{shown}': it is of another time than before"
-                ));
+            Found::Known(letter) | Found::Retimed(letter) => {
+                if is_done(&letter) {
+                    sorted.done.push((letter.message.id, message.id.clone()));
+                }
             }
-            Found::Known(letter) if is_done(&letter) => {
-                sorted.done.push((letter.message.id, message.id.clone()));
-            }
-            Found::Known(_) => {}
         }
     }
     Ok(sorted)
+}
+
+/// Whether a draft says this.
+fn is_of(draft: &Draft, mark: &str) -> bool {
+    let said = draft.key.as_deref().and_then(parts);
+    said.is_some_and(|(said, _, _)| said == mark)
 }
 
 fn check(id: &str) -> Result<(), &'static str> {
@@ -333,19 +374,37 @@ mod tests {
             let mut second = first.clone();
             change(&mut second);
             let sorted = sorted(&[second], &mail);
-            assert!(sorted.done.is_empty() && sorted.retimed.is_empty());
+            assert!(sorted.done.is_empty() && sorted.noted.is_empty());
             assert_eq!((sorted.new.len(), sorted.odd.len()), (1, 1));
             assert!(mail.get(sorted.new[0].id).is_none());
         };
         check(|message| message.body.push('!'));
         check(|message| message.subject.clear());
         check(|message| message.from = "carol".to_owned());
-        // A time alone may be one that is made up at every call.
-        let mut later = first.clone();
-        later.created_at = Timestamp::from_second(1).unwrap();
-        let sorted = sorted(&[later], &mail);
-        assert!(sorted.done.is_empty() && sorted.new.is_empty());
-        assert_eq!((sorted.retimed.len(), sorted.odd.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_time_alone_makes_no_other_message() {
+        let first = message("1", "alice");
+        let mut other = first.clone();
+        other.body.push('!');
+        let both = [first.clone(), other.clone()];
+        let mail = kept(&both, &[Step::Read]);
+        for (mut later, done) in [(first, 1), (other, 0)] {
+            for second in 1..4 {
+                later.created_at = Timestamp::from_second(second).unwrap();
+                let sorted = sorted(std::slice::from_ref(&later), &mail);
+                assert!(sorted.new.is_empty() && sorted.odd.is_empty());
+                assert_eq!((sorted.noted.len(), sorted.done.len()), (1, done));
+            }
+        }
+        // So it is within one list.
+        let [mut first, mut other] = both;
+        let once = [first.clone(), other.clone()];
+        first.created_at = Timestamp::from_second(1).unwrap();
+        other.created_at = Timestamp::from_second(1).unwrap();
+        let listed = [once.as_slice(), &[first, other]].concat();
+        assert_eq!(sorted(&listed, &Mail::default()).new.len(), 2);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! or none where one is due is an error that names the script, the operation and what it said.
 
 use super::asking;
-use super::call::{self, Call, Children, Cut, Place, Said};
+use super::call::{self, Call, Children, Cut, Left, Place, Said};
 use super::stop::Signals;
 use super::trouble::{Trouble, What};
 use posthaste_core::text;
@@ -20,12 +20,14 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much of what a script said stands in an error.
 const SHOWN: usize = 300;
 /// How much of an id will do for the whole of it.
 const BEGINNING: usize = 8;
+/// How long a UUID is, as it is mostly written.
+const UUID: usize = 36;
 /// How a shell ends that misses a command.
 const NO_COMMAND: i32 = 127;
 
@@ -33,6 +35,8 @@ const NO_COMMAND: i32 = 127;
 pub(crate) struct Script {
     path: PathBuf,
     timeout: Duration,
+    /// When all of it must be over, however many calls it takes.
+    deadline: Option<Instant>,
     place: Option<Place>,
     /// Which homes ask it.
     asking: Option<String>,
@@ -49,6 +53,7 @@ impl Script {
         Self {
             path,
             timeout,
+            deadline: None,
             place: None,
             asking: None,
             is_asked: Cell::new(false),
@@ -74,9 +79,9 @@ impl Script {
         self
     }
 
-    /// The same, whose system is known to run.
-    pub(crate) fn awake(self) -> Self {
-        self.is_asked.set(true);
+    /// The same with so much time for all calls together.
+    pub(crate) fn in_all(mut self, time: Duration) -> Self {
+        self.deadline = Some(Instant::now() + time);
         self
     }
 
@@ -87,14 +92,41 @@ impl Script {
     pub(crate) fn send(&self, to: &str, text: &Text) -> Result<Message> {
         let sent: Message = self.ask(Op::Send, to, Some(text))?;
         self.expect(Op::Send, "recipient", &sent.to, sent.to == to)?;
+        self.expect_text(Op::Send, &sent, text)?;
         Ok(sent)
     }
 
-    pub(crate) fn reply(&self, id: &str, text: &Text) -> Result<Message> {
+    /// Answers a message. Where it is known, the answer goes to who wrote it.
+    pub(crate) fn reply(
+        &self,
+        id: &str,
+        text: &Text,
+        answered: Option<&Message>,
+    ) -> Result<Message> {
         let sent: Message = self.ask(Op::Reply, id, Some(text))?;
-        let is_right = sent.reply_to.is_empty() || is_id(&sent.reply_to, id);
+        let is_right = is_id(&sent.reply_to, id);
         self.expect(Op::Reply, "reply_to", &sent.reply_to, is_right)?;
+        let is_right = answered.is_none_or(|message| is_answer(&sent.to, &text.from, message));
+        self.expect(Op::Reply, "recipient", &sent.to, is_right)?;
+        self.expect_text(Op::Reply, &sent, text)?;
         Ok(sent)
+    }
+
+    /// What was sent is what was to be sent.
+    fn expect_text(&self, op: Op, sent: &Message, text: &Text) -> Result<()> {
+        self.expect(op, "sender", &sent.from, sent.from == text.from)?;
+        let is_right = sent
+            .subject
+            .split_whitespace()
+            .eq(text.subject.split_whitespace());
+        self.expect(op, "subject", &sent.subject, is_right)?;
+        // Some end lines in their own way, and every text with one.
+        let is_right = sent
+            .body
+            .trim_end()
+            .lines()
+            .eq(text.body.trim_end().lines());
+        self.expect(op, "body", &sent.body, is_right)
     }
 
     pub(crate) fn inbox(&self, who: &str) -> Result<Vec<Message>> {
@@ -105,18 +137,24 @@ impl Script {
         self.list_of(Op::Check, who)
     }
 
-    /// The same as far as it can be understood, and what is wrong with the rest: one bad message
-    /// must not keep the others from their agent.
-    pub(crate) fn check_each(&self, who: &str) -> Result<(Vec<Message>, Option<String>)> {
-        let (listed, _) = self.list(Op::Check, who)?;
-        let (mut messages, mut odd) = (Vec::with_capacity(listed.len()), None);
+    /// Mail of this agent as far as it can be understood, and what is wrong with the rest: one bad
+    /// message must not keep the others from their agent.
+    pub(crate) fn each(&self, op: Op, who: &str) -> Result<(Vec<Message>, Vec<String>)> {
+        let (listed, said) = self.list(op, who)?;
+        let (mut messages, mut odd) = (Vec::with_capacity(listed.len()), Vec::new());
         for value in listed {
-            match message(value).and_then(|message| belongs(message, who)) {
+            let id = named(&value);
+            let message = message(value).map_err(|why| format!("{id}: {why}"));
+            match message.and_then(|message| belongs(message, who)) {
                 Ok(message) => messages.push(message),
-                Err(why) => odd = odd.or(Some(why)),
+                Err(why) => odd.push(why),
             }
         }
-        Ok((messages, odd))
+        // Of a list with nothing good in it nobody can say that it is one.
+        match odd.first() {
+            Some(why) if messages.is_empty() => Err(self.wrong(op, why, &said)),
+            Some(_) | None => Ok((messages, odd)),
+        }
     }
 
     pub(crate) fn all(&self, who: &str) -> Result<Vec<Message>> {
@@ -219,8 +257,12 @@ impl Script {
             None => Vec::new(),
         };
         let said = self.call(op.as_str(), Some(OsStr::new(arg)), &stdin)?;
-        if said.status.success() {
+        if said.status.success() && said.is_told_all {
             return Ok(said);
+        }
+        if said.status.success() {
+            let said = end_of(&said.stderr);
+            return Err(self.trouble(op.as_str(), What::Deaf { said }));
         }
         let complaint = String::from_utf8_lossy(&said.stderr).to_lowercase();
         let words = end_of(&said.stderr);
@@ -239,11 +281,14 @@ impl Script {
         Err(self.trouble(op.as_str(), what))
     }
 
-    /// Has it see to it, once, that its system runs. Whether that works is seen by what follows.
-    fn wake(&self) {
-        if !self.is_asked.replace(true) {
-            let _ = self.call(Op::EnsureRunning.as_str(), None, &[]);
+    /// Has it see to it, once, that its system runs, and gives back what runs since. Whether that
+    /// works is seen by what follows.
+    pub(crate) fn wake(&self) -> Option<Left> {
+        if self.is_asked.replace(true) {
+            return None;
         }
+        let said = self.call(Op::EnsureRunning.as_str(), None, &[]);
+        said.ok().and_then(|said| said.left)
     }
 
     /// Calls it with any words, and gives back whatever it said and however it ended.
@@ -277,13 +322,14 @@ impl Script {
         stdin: &[u8],
         stop: Option<BorrowedFd<'_>>,
     ) -> std::result::Result<Said, Cut> {
+        let is_first = op == Op::EnsureRunning.as_str();
         let call = Call {
             script: &self.path,
             op,
             arg,
             stdin,
-            timeout: self.timeout,
-            children: if op == Op::EnsureRunning.as_str() {
+            timeout: self.left(is_first),
+            children: if is_first {
                 Children::Leave
             } else {
                 Children::End
@@ -293,6 +339,15 @@ impl Script {
             stop,
         };
         call.run()
+    }
+
+    /// How long a call may take. The first leaves half of what there is to what is wanted.
+    fn left(&self, is_first: bool) -> Duration {
+        let Some(deadline) = self.deadline else {
+            return self.timeout;
+        };
+        let left = deadline.saturating_duration_since(Instant::now());
+        self.timeout.min(if is_first { left / 2 } else { left })
     }
 
     fn cut(&self, op: &str, cut: Cut) -> Trouble {
@@ -350,12 +405,35 @@ fn belongs(message: Message, who: &str) -> std::result::Result<Message, String> 
     Err(format!("'{id}' is a message to '{to}', not to {who}"))
 }
 
-/// Whether an id is the one that was asked for, or begins so: some take the beginning of one.
+/// What an entry of a list is called, whatever it is.
+fn named(value: &Value) -> String {
+    match value.get("id") {
+        Some(Value::String(id)) => format!("message '{}'", text::one_line(id, 80)),
+        Some(id) => format!("message {}", text::one_line(&id.to_string(), 80)),
+        None => "a message without an id".to_owned(),
+    }
+}
+
+/// Whether an id is the one that was asked for. Of a UUID some take the beginning; one that merely
+/// begins like another is another.
 fn is_id(id: &str, asked: &str) -> bool {
+    let is_uuid = id.len() == UUID && uuid::Uuid::try_parse(id).is_ok();
     let head = id.as_bytes().get(..asked.len());
-    let is_begun = asked.len() >= BEGINNING
+    let is_begun = is_uuid
+        && asked.len() >= BEGINNING
         && head.is_some_and(|head| head.eq_ignore_ascii_case(asked.as_bytes()));
     id == asked || is_begun
+}
+
+/// Whether an answer to this message goes to `to`: to who wrote it, by its name or its address;
+/// one's own may be carried on.
+fn is_answer(to: &str, from: &str, answered: &Message) -> bool {
+    let sender = answered.from.as_str();
+    let address = sender.rsplit_once('<').map_or(sender, |(_, end)| end);
+    let address = address.trim_end_matches('>');
+    let name = address.split('@').next().unwrap_or_default();
+    let is_sender = [sender, address, name].contains(&to);
+    is_sender || (from == sender && to == answered.to)
 }
 
 /// Whether a complaint says that there is no such message. Some use words of their own; so does a

@@ -5,7 +5,7 @@
 
 mod cases;
 
-use super::call::{Place, Said};
+use super::call::{Left, Place, Said};
 use super::script::Script;
 use super::trouble::Trouble;
 use crate::report::{Report, Result};
@@ -70,6 +70,8 @@ pub(crate) fn run(
 /// What a case has: the script with nothing in it, and two agents and a third.
 struct Bench {
     script: Script,
+    /// What 'ensure-running' has started for this case, as far as it can be seen.
+    server: Option<Left>,
     alice: String,
     bob: String,
     carol: String,
@@ -92,10 +94,11 @@ impl Bench {
         let own = uuid::Uuid::new_v4().simple().to_string();
         let [alice, bob, carol] =
             ["alice", "bob", "carol"].map(|name| format!("{name}-{}", &own[..8]));
+        let script = Script::new(script.to_owned(), timeout).within(place);
+        let server = script.wake();
         Ok(Self {
-            script: Script::new(script.to_owned(), timeout)
-                .within(place)
-                .awake(),
+            script,
+            server,
             alice,
             bob,
             carol,
@@ -135,7 +138,7 @@ impl Bench {
             subject: "Re: hello".to_owned(),
             body: body.to_owned(),
         };
-        self.told(self.script.reply(id, &text))
+        self.told(self.script.reply(id, &text, None))
     }
 
     fn call(&self, op: &str, arg: Option<&str>) -> std::result::Result<Said, String> {
@@ -168,6 +171,14 @@ impl Bench {
         match said.status.code() {
             Some(0) => is_nothing(op, &said),
             Some(_) | None => is_no(op, arg, &said),
+        }
+    }
+}
+
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(server) = &self.server {
+            server.end();
         }
     }
 }

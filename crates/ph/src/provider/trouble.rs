@@ -45,6 +45,10 @@ pub(crate) enum What {
         why: String,
         said: String,
     },
+    /// It says that it is done, and has not read what it was told.
+    Deaf {
+        said: String,
+    },
     /// It ended, but what it had started did not.
     Left {
         how: String,
@@ -89,6 +93,7 @@ impl Trouble {
             | What::TooLong { .. }
             | What::TooMuch { .. }
             | What::Wrong { .. }
+            | What::Deaf { .. }
             | What::Left { .. }
             | What::Stopped
             | What::Io(_) => false,
@@ -145,6 +150,11 @@ impl fmt::Display for Trouble {
                 "{script} answered '{op}' with {why}, which is not what was asked for{}",
                 and_said(said)
             ),
+            What::Deaf { said } => write!(
+                f,
+                "{script} did not read all of its input at '{op}', and its answer does not count{}",
+                and_said(said)
+            ),
             What::Left { how, left, said } => write!(
                 f,
                 "{script} left processes running at '{op}' ({how}): {left}; they were ended, and its \
@@ -167,6 +177,9 @@ impl From<Trouble> for Report {
                     }
                     ErrorKind::NotFound => "the setting mail.provider names it",
                     _ if trouble.script.is_dir() => "it is a directory; a script is one file",
+                    _ if trouble.script.exists() && !trouble.script.is_file() => {
+                        "it is no file; a script is one"
+                    }
                     ErrorKind::PermissionDenied => "'chmod +x' makes a script a command",
                     _ => "a script's first line names its interpreter, such as #!/bin/sh",
                 };
@@ -186,6 +199,7 @@ impl From<Trouble> for Report {
             | What::Killed { .. }
             | What::TooMuch { .. }
             | What::Wrong { .. }
+            | What::Deaf { .. }
             | What::Stopped
             | What::Io(_) => Self::storage(&trouble),
         }

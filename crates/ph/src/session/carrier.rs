@@ -15,7 +15,7 @@ use posthaste_core::{Draft, MessageId, Timestamp};
 use posthaste_store::{Done, Error, Job};
 use posthaste_wire::MailTrouble;
 use posthaste_wire::provider::{Message, Op};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -33,11 +33,14 @@ const SHORTEST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(24 * 3_600);
 /// How often a message is tried to be marked as read there, once a round.
 const TRIES: u32 = 5;
+/// How long a session that ends waits for a call to be cut off. That takes no time, unless the
+/// system itself hangs.
+const LAST: Duration = Duration::from_secs(5);
 /// The longest pause after calls that failed.
 const REST: Duration = Duration::from_secs(60);
 
 /// What a script lists, and what is wrong with what else it lists.
-type Listed = (Vec<Message>, Option<String>);
+type Listed = (Vec<Message>, Vec<String>);
 
 /// A call, and where its answer goes.
 enum Errand {
@@ -48,6 +51,8 @@ enum Errand {
 pub(crate) struct Carrier {
     round: Task<()>,
     caller: JoinHandle<()>,
+    /// Closed as soon as the caller has nothing more to do.
+    ended: oneshot::Receiver<()>,
     /// While this is open, calls go on.
     stop: UnixStream,
 }
@@ -61,8 +66,8 @@ struct Round {
     errands: SyncSender<Errand>,
     /// How often it was tried to mark what is listed; [`TRIES`] where it is done, or never will be.
     marked: BTreeMap<MessageId, u32>,
-    /// What was listed with another time than before, the last time.
-    retimed: BTreeSet<MessageId>,
+    /// What was last worth a word and no trouble, which is said once.
+    noted: Option<String>,
     /// What was said last of what goes wrong, which is said once; for who asks, too.
     trouble: Option<String>,
     told: watch::Sender<Option<MailTrouble>>,
@@ -85,17 +90,21 @@ impl Carrier {
                 env: Vec::new(),
             });
         let (errands, sent) = sync_channel(1);
+        let (ending, ended) = oneshot::channel();
         let agent = shared.agent.clone();
         let caller = std::thread::Builder::new()
             .name("mail-script".to_owned())
-            .spawn(move || carry_out(&script, agent.as_str(), &sent))?;
+            .spawn(move || {
+                carry_out(&script, agent.as_str(), &sent);
+                drop(ending);
+            })?;
         let round = Round {
             shared,
             script: settings.path.clone(),
             tick: settings.tick.clamp(SHORTEST, LONGEST),
             errands,
             marked: BTreeMap::new(),
-            retimed: BTreeSet::new(),
+            noted: None,
             trouble: None,
             told,
             failures: 0,
@@ -104,17 +113,22 @@ impl Carrier {
         Ok(Self {
             round,
             caller,
+            ended,
             stop,
         })
     }
 
-    /// Ends it, and a call that is under way.
+    /// Ends it, and a call that is under way. Nobody waits for one that cannot be ended: it goes
+    /// with this process.
     pub(crate) async fn end(self) {
         self.round.abort();
         // With it goes the way in for errands.
         let _ = self.round.await;
         drop(self.stop);
-        let _ = self.caller.join();
+        match tokio::time::timeout(LAST, self.ended).await {
+            Ok(_) => drop(self.caller.join()),
+            Err(_) => log::line("the call of the mail's script does not end; it is left"),
+        }
     }
 }
 
@@ -123,7 +137,7 @@ fn carry_out(script: &Script, agent: &str, errands: &Receiver<Errand>) {
     while let Ok(errand) = errands.recv() {
         // Who has gone meanwhile does not mind.
         match errand {
-            Errand::Check(answer) => drop(answer.send(script.check_each(agent))),
+            Errand::Check(answer) => drop(answer.send(script.each(Op::Check, agent))),
             Errand::MarkRead(id, answer) => {
                 drop(answer.send(script.order(Op::MarkRead, &id)));
             }
@@ -179,23 +193,18 @@ impl Round {
     /// Asks for mail once, and sees to all of it.
     async fn go(&mut self) -> Went {
         let (listed, mut odd) = match self.ask(Errand::Check).await {
-            Some(Ok(checked)) => checked,
+            Some(Ok((listed, odd))) => (listed, odd.into_iter().next()),
             Some(Err(trouble)) => return Went::Badly(trouble.to_string()),
             None => return Went::Badly("nobody calls the script any more".to_owned()),
         };
         let mut done = Vec::new();
-        let mut retimed = BTreeSet::new();
+        let mut noted = None;
         for page in listed.chunks(PAGE) {
             let sorted = match self.sort(page.to_vec()).await {
                 Ok(sorted) => sorted,
                 Err(error) => return Went::Badly(error.to_string()),
             };
-            // A time that is told twice is a true one.
-            let known = sorted.retimed.into_iter();
-            let (again, once): (Vec<_>, Vec<_>) =
-                known.partition(|draft| self.retimed.contains(&draft.id));
-            retimed.extend(once.iter().map(|draft| draft.id));
-            for draft in sorted.new.into_iter().chain(again) {
+            for draft in sorted.new {
                 match self.store(draft).await {
                     Ok(None) => {}
                     Ok(Some(refused)) => odd = odd.or(Some(refused)),
@@ -203,9 +212,10 @@ impl Round {
                 }
             }
             odd = odd.or(sorted.odd.into_iter().next());
+            noted = noted.or(sorted.noted.into_iter().next());
             done.extend(sorted.done);
         }
-        self.retimed = retimed;
+        self.note(noted);
         self.marked
             .retain(|id, _| done.iter().any(|(own, _)| own == id));
         // Last, and no reason to come later: new mail does not wait for it.
@@ -219,6 +229,16 @@ impl Round {
             }
             None => Went::Well,
         }
+    }
+
+    /// Notes what is no trouble, once.
+    fn note(&mut self, noted: Option<String>) {
+        if let Some(noted) = &noted
+            && self.noted.as_ref() != Some(noted)
+        {
+            log::line(format!("{} lists {noted}", self.script.display()));
+        }
+        self.noted = noted;
     }
 
     /// What the caller answers; none where there is no caller any more.

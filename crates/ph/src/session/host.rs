@@ -153,17 +153,7 @@ async fn run(orders: Orders) -> Result<()> {
     let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
     let record = record_of(&orders, &child, socket);
     let started_at = record.started_at;
-    let started = Started {
-        run: record.run,
-        pid: record.pid,
-        pid_started: record.pid_started,
-        child_pid: record.child_pid,
-        child_started: record.child_started,
-        command: launch.command.clone(),
-        cwd: launch.cwd.to_string_lossy().into_owned(),
-        harness: launch.harness.clone(),
-        boot: process::boot(),
-    };
+    let started = started_of(&record);
     let running = Running {
         agent: launch.name.clone(),
         run: record.run,
@@ -185,6 +175,22 @@ async fn run(orders: Orders) -> Result<()> {
         .live(home, &place, record, pty, child, orders.audience)
         .await;
     Ok(())
+}
+
+/// What the journal is told of it.
+fn started_of(record: &Record) -> Started {
+    let launch = &record.launch;
+    Started {
+        run: record.run,
+        pid: record.pid,
+        pid_started: record.pid_started,
+        child_pid: record.child_pid,
+        child_started: record.child_started,
+        command: launch.command.clone(),
+        cwd: launch.cwd.to_string_lossy().into_owned(),
+        harness: launch.harness.clone(),
+        boot: process::boot(),
+    }
 }
 
 /// The name's lock. One that is held by somebody who does not listen is about to be free, or

@@ -134,6 +134,9 @@ fn it_cannot_be_run() {
     ph.file("plain", "#!/bin/sh\n");
     keep_by(&ph, "../plain", "");
     run("/plain for 'inbox': Permission denied", "chmod +x");
+    ph.file("bare", "echo hello\n");
+    keep_by(&ph, "../bare", "");
+    run("/bare for 'inbox': Permission denied", "chmod +x");
     keep_by(&ph, "../home", "");
     run("/home for 'inbox': Permission denied", "it is a directory");
     script(ph.dir(), "lost", "#!/no/such/shell\n");
@@ -146,6 +149,44 @@ fn it_cannot_be_run() {
     script(ph.dir(), "shell", "echo hello\n");
     keep_by(&ph, "../shell", "");
     run("/shell for 'inbox'", "such as #!/bin/sh");
+}
+
+#[test]
+fn a_pipe_is_no_script() {
+    let stage = super::stage();
+    let pipe = stage.dir().join("pipe");
+    let mode = rustix::fs::Mode::from_raw_mode(0o755);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+    keep_by(&stage, "../pipe", "mail.tick = '50ms'");
+    let done = stage.run("inbox bob");
+    done.fails(2, "/pipe for 'inbox': Permission denied");
+    done.fails(2, "it is no file");
+    let hook = stage.run_as("bob", "check --inject");
+    assert_eq!((hook.code, hook.out().as_str()), (0, ""));
+    stage.agent("bot", "");
+    wait_for("word of it", || {
+        let trouble = stage.status("bot")["mail_trouble"]["what"].clone();
+        trouble.as_str().map(str::to_owned)
+    });
+    stage.run("stop bot").ok();
+}
+
+#[test]
+fn what_it_has_not_read_was_not_sent() {
+    let ph = Ph::new();
+    let body = "x".repeat(10 << 20);
+    let answer =
+        r#"{"id":"1","from":"human","to":"bob","body":"hi","created_at":"2026-11-15T12:00:00Z"}"#;
+    let text = format!("#!/bin/sh\n[ $1 = send ] || exit 2\necho deaf >&2\necho '{answer}'\n");
+    script(ph.dir(), "deaf", &text);
+    keep_by(&ph, "../deaf", "");
+    let done = ph.call(&["send", "bob", "--file", "-"]).stdin(body).run();
+    assert_eq!(done.out(), "");
+    done.fails(5, "it is not known whether it was sent to bob:");
+    done.fails(5, "/deaf did not read all of its input at 'send'");
+    done.fails(5, "it said: deaf");
+    // What it can have read, it may have.
+    assert_eq!(ph.run("send bob hi").ok(), "1\n");
 }
 
 /// The number that a script has written there.

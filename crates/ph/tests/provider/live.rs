@@ -226,6 +226,25 @@ fn a_hook_without_a_session_waits_for_a_moment_alone() {
 }
 
 #[test]
+fn a_hook_has_the_script_s_system_started() {
+    let stage = stage();
+    let server = stage.dir().join("server");
+    let one =
+        r#"[{"id":"1","from":"a","to":"bot","body":"hello","created_at":"2026-11-15T12:00:00Z"}]"#;
+    let text = format!(
+        "#!/bin/sh\ncase $1 in\nensure-running) touch '{0}'; exec sleep $(cat '{0}.slow');;\n\
+         check) [ -e '{0}' ] && echo '{one}';;\nesac\n",
+        server.display()
+    );
+    script(stage.dir(), "needs", &text);
+    keep_by(&stage, "../needs", "");
+    // One that takes too long over it leaves time for the mail.
+    std::fs::write(stage.dir().join("server.slow"), "1000").unwrap();
+    let shown = stage.run_as("bot", "check --inject").ok();
+    assert!(shown.contains("hello"), "{shown}");
+}
+
+#[test]
 fn one_bad_message_keeps_no_other_back() {
     let stage = stage();
     let good = r#"{"id":"2","from":"The Boss","to":"bot","body":"a good one","created_at":"2026-11-15T12:00:00Z"}"#;

@@ -6,6 +6,7 @@ mod common;
 
 mod answer;
 mod broken;
+mod copies;
 mod live;
 mod suite;
 mod tools;

@@ -194,6 +194,29 @@ fn not_to_know_anything_is_no_success() {
     assert!(reasons(&done)[0].contains("does not know 'send' (exit 2)"));
 }
 
+#[test]
+fn one_that_needs_its_server_is_asked_to_start_it() {
+    let ph = Ph::new();
+    let right = path_text(&posthaste_lab::program("lab-provider"));
+    let pids = ph.dir().join("servers");
+    // Once a case, and it finds its server by its state.
+    let text = format!(
+        "#!/bin/sh\nserver=\"$PH_PROVIDER_STATE.server\"\n\
+         if [ $1 = ensure-running ]; then\n\
+         [ -e $server ] || {{ sleep 1000 & echo $! | tee $server >> '{}'; }}\nexit 0\nfi\n\
+         [ -e $server ] || {{ echo 'nobody serves' >&2; exit 1; }}\nexec '{right}' \"$@\"\n",
+        path_text(&pids)
+    );
+    assert_passes(&test(&ph, &script(ph.dir(), "needs", &text), &[]));
+    let pids = std::fs::read_to_string(pids).unwrap();
+    assert_eq!(pids.lines().count(), 44);
+    for pid in pids.lines().map(|pid| pid.parse().unwrap()) {
+        super::common::wait_for("its end", || {
+            (!super::common::session::is_alive(pid)).then_some(())
+        });
+    }
+}
+
 /// The cases that fail where a provider's answers go through this, in the shell's words.
 fn failing(ph: &Ph, filter: &str) -> (Done, Vec<String>) {
     let right = path_text(&posthaste_lab::program("lab-provider"));
@@ -298,6 +321,10 @@ fn a_maildir_holds_what_others_have_put_there() {
         "3.c",
         "Content-Type: text/plain; charset=nonsense\n\n\u{e9}\n",
     );
+    put(
+        "4.d",
+        "X-Created-At: yesterday\nDate: Sun, 15 Nov 2026 12:00:00 +0000\n\nodd\n",
+    );
     std::fs::write(root.join("stray"), "x").unwrap();
     std::fs::create_dir(root.join("empty")).unwrap();
     let got = maildir(&root, &["inbox", "bob"], "");
@@ -305,7 +332,9 @@ fn a_maildir_holds_what_others_have_put_there() {
     assert!(got.status.success(), "{said}");
     let listed: Value = serde_json::from_slice(&got.stdout).unwrap();
     let listed = listed.as_array().unwrap();
-    assert_eq!(listed.len(), 3);
+    assert_eq!(listed.len(), 4);
+    let odd = listed.iter().find(|m| m["id"] == "4.d").unwrap();
+    assert_eq!(odd["created_at"], "2026-11-15T12:00:00Z");
     let first = listed.iter().find(|m| m["id"] == "1.a").unwrap();
     assert_eq!(first["created_at"], "2026-11-15T11:00:00Z");
     assert_eq!(first["to"], "bob");
@@ -316,11 +345,51 @@ fn a_maildir_holds_what_others_have_put_there() {
         (vec!["get"], ""),
         (vec!["send", "bob"], "{"),
         (vec!["send", "bob"], "[]"),
+        (vec!["send", "bob"], r#"{"from":"a\nb","body":"x"}"#),
+        (vec!["send", "bob"], r#"{"from":"a","body":"\ud800"}"#),
+        (vec!["send", "bob"], r#"{"from":"a","body":["x"]}"#),
     ] {
         let done = maildir(&root, &words, stdin);
         let said = String::from_utf8(done.stderr).unwrap();
         assert_eq!(done.status.code(), Some(1), "{words:?}: {said}");
         assert_eq!(said.lines().count(), 1, "{words:?}: {said}");
+    }
+}
+
+#[test]
+fn a_service_that_answers_rubbish_is_told_in_a_line() {
+    use std::io::{Read, Write};
+    let Some(python) = python() else { return };
+    let service = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", service.local_addr().unwrap());
+    for (answer, says) in [
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>",
+            "no JSON",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[",
+            "IncompleteRead",
+        ),
+        ("rubbish\r\n\r\n", "BadStatusLine"),
+    ] {
+        let child = Command::new(&python)
+            .arg(example("http"))
+            .args(["inbox", "bob"])
+            .env("MAIL_URL", &url)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("Python runs");
+        let (mut asked, _) = service.accept().unwrap();
+        let _ = asked.read(&mut [0; 4096]).unwrap();
+        asked.write_all(answer.as_bytes()).unwrap();
+        drop(asked);
+        let done = child.wait_with_output().unwrap();
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        assert!(said.contains(says) && said.lines().count() == 1, "{said}");
     }
 }
 

@@ -280,7 +280,7 @@ fn a_copy_to_each_or_word_of_where_it_stopped() {
     let ph = Ph::new();
     let text = "#!/bin/sh\ncase \"$1 $2\" in\n\
         'send b') echo 'the disk is full' >&2; exit 1;;\n\
-        send*) echo '{\"id\":\"1\",\"from\":\"human\",\"to\":\"'$2'\",\"created_at\":\"2026-11-15T12:00:00Z\"}';;\n\
+        send*) echo '{\"id\":\"1\",\"from\":\"human\",\"to\":\"'$2'\",\"body\":\"hi\",\"created_at\":\"2026-11-15T12:00:00Z\"}';;\n\
         esac\n";
     script(ph.dir(), "half", text);
     keep_by(&ph, "../half", "[groups]\nteam = ['a', 'b', 'c']\n");
@@ -398,6 +398,19 @@ fn files_of_others_start_nothing() {
     assert_eq!((hook.code, hook.out().as_str()), (0, ""));
     // What is no mail goes on.
     named(&["ls"]).ok();
+    assert!(!mark.exists());
+    // What it names and nobody uses stops nothing that the user names.
+    std::fs::write(home.join("config.toml"), "mail.script = './trap'\n").unwrap();
+    let mine = script(ph.dir(), "mine", "#!/bin/sh\n");
+    let with = |provider: &str| {
+        let inbox = ph.call(&["inbox", "bob"]).env("PH_HOME", &home);
+        inbox
+            .env("PH_MAIL_PROVIDER", provider)
+            .within(&project)
+            .run()
+    };
+    with(&format!("exec:{}", mine.display())).ok();
+    with("exec").fails(4, says);
     assert!(!mark.exists());
     // The user's own word is enough.
     let asked = ph

@@ -66,9 +66,62 @@ fn an_answer_to_another_question_is_none() {
         "'7' is a message to 'carol', not to bob",
     );
     check("check", &listed, "check bob", "not to bob");
-    // The beginning of an id is asked for, too.
-    let whole = message("3fa8c1d2-0000", "bob");
+    // The beginning of a UUID is asked for, too; what merely begins so is another.
+    let whole = message("3fa8c1d2-0b1e-4c0a-9d53-6f1f8a2b7c11", "bob");
     assert_eq!(answering("get", &whole).run("show 3fa8c1d2").code, 0);
+    let longer = message("message-10", "bob");
+    for (op, verb) in [("get", "show"), ("read", "read")] {
+        let says = "whose id is 'message-10'";
+        check(op, &longer, &format!("{verb} message-1"), says);
+    }
+    let longer = message("12345678901", "bob");
+    check("get", &longer, "show 12345678", "whose id is '12345678901'");
+}
+
+#[test]
+fn what_was_sent_is_what_was_to_be_sent() {
+    let sent = |from: &str, subject: &str, body: &str| {
+        format!(
+            r#"{{"id":"1","from":"{from}","to":"bob","subject":"{subject}","body":"{body}","created_at":"2026-11-15T12:00:00Z"}}"#
+        )
+    };
+    let send = ["send", "bob", "--subject", "s", "one\ntwo"];
+    let check = |answer: &str, says: &str| {
+        let done = answering("send", answer).call(&send).run();
+        done.fails(5, "it is not known whether it was sent to bob:");
+        done.fails(5, says);
+    };
+    check(&sent("carol", "s", "one\\ntwo"), "whose sender is 'carol'");
+    check(&sent("human", "t", "one\\ntwo"), "whose subject is 't'");
+    check(&sent("human", "s", "one"), "whose body is 'one'");
+    // Lines may end as they do there.
+    let right = sent("human", "s", "one\\r\\ntwo\\n");
+    assert_eq!(answering("send", &right).call(&send).run().code, 0);
+}
+
+#[test]
+fn an_answer_goes_to_who_wrote() {
+    let check = |from: &str, to: &str, reply_to: &str| {
+        let ph = Ph::new();
+        let asked = message("m1", "human").replace(r#""from":"a""#, &format!(r#""from":"{from}""#));
+        let reply = format!(
+            r#"{{"id":"m2","from":"human","to":"{to}","body":"hi","reply_to":"{reply_to}","created_at":"2026-11-15T12:00:00Z"}}"#
+        );
+        let text = format!(
+            "#!/bin/sh\ncase $1 in\nget) echo '{asked}';;\nreply) echo '{reply}';;\n\
+             *) exit 2;;\nesac\n"
+        );
+        script(ph.dir(), "answers", &text);
+        keep_by(&ph, "../answers", "");
+        ph.run("reply m1 hi")
+    };
+    let unknown = "it is not known whether it was sent:";
+    check("alice", "carol", "m1").fails(5, "whose recipient is 'carol'");
+    check("alice", "carol", "m1").fails(5, unknown);
+    check("alice", "alice", "").fails(5, "whose reply_to is ''");
+    check("alice", "alice", "m10").fails(5, "whose reply_to is 'm10'");
+    assert_eq!(check("alice", "alice", "m1").ok(), "m2\n");
+    assert_eq!(check("Al <al@example.org>", "al", "m1").ok(), "m2\n");
 }
 
 #[test]

@@ -11,11 +11,13 @@ use crate::report::{Report, Result};
 use crate::session::client::Client;
 use posthaste_core::{AgentName, IdPrefix, Letter, Order};
 use posthaste_store::{Job, Journal, Patience};
-use posthaste_wire::provider::Message;
+use posthaste_wire::provider::{Message, Op};
 use std::time::Duration;
 
 /// How long a hook waits for a script: an agent must never wait for its mail.
 const HOOK: Duration = Duration::from_secs(2);
+/// How many messages that cannot be taken are named.
+const NOTED: usize = 10;
 /// How short our own ids may be cut: a script's may be as short as it likes.
 const DIGITS: usize = 8;
 
@@ -31,14 +33,23 @@ pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()>
     }
     let script = Script::new(settings.path, settings.timeout.min(HOOK))
         .asked_by(&context.home)
-        .awake();
-    let (listed, odd) = script.check_each(name.as_str())?;
-    if let Some(odd) = odd {
-        let script = script.path().display();
-        note(format!("{script} lists what cannot be taken: {odd}"));
-    }
+        .in_all(HOOK);
+    let listed = listed(&script, Op::Check, name)?;
     let patience = Patience::HOOK.0.min(context.config.patience.0);
     keep(context, &script, name, &listed, Patience(patience))
+}
+
+/// The mail that a script lists, as far as it is any; the rest is noted.
+pub(super) fn listed(script: &Script, op: Op, name: &AgentName) -> Result<Vec<Message>> {
+    let (listed, odd) = script.each(op, name.as_str())?;
+    let script = script.path().display();
+    for odd in odd.iter().take(NOTED) {
+        note(format!("{script} lists what cannot be taken: {odd}"));
+    }
+    if let Some(more @ 1..) = odd.len().checked_sub(NOTED) {
+        note(format!("{script} lists {more} more that cannot be taken"));
+    }
+    Ok(listed)
 }
 
 /// Keeps what is not kept yet, so that it is known by our ids.
@@ -65,7 +76,7 @@ pub(super) fn keep(
         }
     }
     let script = script.path().display();
-    for odd in sorted.odd {
+    for odd in sorted.odd.into_iter().chain(sorted.noted) {
         note(format!("{script} lists {odd}"));
     }
     letterbox::leave(journal);
@@ -121,10 +132,20 @@ impl<'a> Copies<'a> {
         let journal = self.journal.as_mut()?;
         let found = intake::find(self.script.path(), &to, message, |id| journal.letter(id));
         match found.ok()? {
-            Found::Known(letter) | Found::Retimed(letter, _) => Some(letter),
+            Found::Known(letter) | Found::Retimed(letter) => Some(letter),
             Found::New(_) | Found::Again(_) => None,
         }
     }
+}
+
+/// Our copy of what a script calls so, without the script's word: it may mean another by it today.
+pub(super) fn copy_by_id(context: &Context, script: &Script, id: &str) -> Result<Option<Letter>> {
+    let Some(mut journal) = journal(context)? else {
+        return Ok(None);
+    };
+    let agents = journal.agents()?;
+    let found = intake::copy_of(script.path(), &agents, id, |id| journal.letter(id))?;
+    Ok(found)
 }
 
 /// The same of one message.

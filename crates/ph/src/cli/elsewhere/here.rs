@@ -1,8 +1,8 @@
 //! Mail that is in the journal although a script keeps the mail: what came over a session's socket,
-//! answers to a program, and copies of what the script has no more. It is shown and ordered here;
-//! the script knows nothing of it.
+//! answers to a program, and copies of what the script lists or has no more. It is shown and ordered
+//! here; the script knows nothing of it.
 
-use super::copies;
+use super::copies::{self, Copies};
 use super::script;
 use crate::cli::names::SaidId;
 use crate::context::Context;
@@ -13,6 +13,7 @@ use crate::report::{Report, Result};
 use posthaste_core::{AgentName, Letter};
 use posthaste_store::{Journal, Listing};
 use posthaste_wire::provider::Message;
+use std::collections::BTreeSet;
 
 /// A message that a script keeps.
 pub(in crate::cli) struct Kept {
@@ -22,6 +23,10 @@ pub(in crate::cli) struct Kept {
 }
 
 impl Kept {
+    pub(in crate::cli) fn script(&self) -> &Script {
+        &self.script
+    }
+
     pub(super) fn get(&mut self, id: &str) -> std::result::Result<Message, Trouble> {
         match self.got.take() {
             Some(message) => Ok(message),
@@ -54,13 +59,13 @@ pub(in crate::cli) fn is_here(context: &Context, script: &Script, id: &SaidId) -
     look(context, script, id).map(|found| matches!(found, Where::Here(_)))
 }
 
-/// The script that takes an answer to this message; none where that goes to the journal.
-pub(in crate::cli) fn answered_by(context: &Context, id: &SaidId) -> Result<Option<Script>> {
+/// The message that an answer is to, where the script takes it; none where that goes to the journal.
+pub(in crate::cli) fn answered_by(context: &Context, id: &SaidId) -> Result<Option<Kept>> {
     let Some(script) = script(context)? else {
         return Ok(None);
     };
     match look(context, &script, id)? {
-        Where::There(_) => Ok(Some(script)),
+        Where::There(got) => Ok(Some(Kept { script, got })),
         Where::Here(letter) if !intake::is_copy(&letter) => Ok(None),
         // An answer in the journal would not reach who wrote it, and one there would be to another.
         Where::Here(letter) => {
@@ -100,13 +105,41 @@ fn look(context: &Context, script: &Script, id: &SaidId) -> Result<Where> {
     }
 }
 
-/// The mail of an agent that is the journal's own.
-pub(super) fn mail(context: &Context, name: &AgentName, listing: Listing) -> Result<Vec<Letter>> {
+/// The mail of an agent that the journal has and the script does not list.
+pub(super) struct Mail {
+    /// The journal's own.
+    pub(super) own: Vec<Letter>,
+    /// Copies of a script's that wait for their agent. Those that the script lists are its own.
+    waiting: Vec<Letter>,
+}
+
+pub(super) fn mail(context: &Context, name: &AgentName, listing: Listing) -> Result<Mail> {
     let home = context.home.clone();
-    let Some(mut journal) = Journal::open_existing(home, context.config.patience)? else {
-        return Ok(Vec::new());
+    let letters = match Journal::open_existing(home, context.config.patience)? {
+        Some(mut journal) => journal.inbox(name, listing, context.now)?,
+        None => Vec::new(),
     };
-    let mut letters = journal.inbox(name, listing, context.now)?;
-    letters.retain(|letter| !intake::is_copy(letter));
-    Ok(letters)
+    let (mut waiting, own): (Vec<_>, Vec<_>) = letters.into_iter().partition(intake::is_copy);
+    waiting.retain(|letter| letter.standing.is_unread() && !letter.standing.is_handed());
+    Ok(Mail { own, waiting })
+}
+
+impl Mail {
+    /// Whether it takes the script's list to tell what there is.
+    pub(super) fn has_copies(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// All of it, where the script lists this. What waits here and is not listed there is
+    /// delivered all the same, so that it must be seen until then.
+    pub(super) fn beside(mut self, copies: &mut Copies<'_>, listed: &[Message]) -> Vec<Letter> {
+        if self.has_copies() {
+            let there = listed.iter().filter_map(|message| copies.find(message));
+            let there: BTreeSet<_> = there.map(|letter| letter.message.id).collect();
+            let waiting = self.waiting.into_iter();
+            self.own
+                .extend(waiting.filter(|letter| !there.contains(&letter.message.id)));
+        }
+        self.own
+    }
 }

@@ -24,11 +24,11 @@ use crate::output::note;
 use crate::provider::script::Script;
 use crate::provider::{asking, intake};
 use crate::report::{Code, Report, Result};
-use copies::{Copies, copy, follow, keep, meant};
+use copies::{Copies, copy, follow, keep, listed, meant};
 use jiff::tz::TimeZone;
 use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
 use posthaste_store::Listing;
-use posthaste_wire::provider::Message;
+use posthaste_wire::provider::{Message, Op};
 use posthaste_wire::{Count, Receipt};
 use serde_json::json;
 
@@ -65,17 +65,14 @@ pub(super) fn inbox(
     name: &AgentName,
     which: Inbox,
 ) -> Result<Code> {
-    let messages = match which {
-        Inbox::Unread | Inbox::Prompt => script.inbox(name.as_str())?,
-        Inbox::All => script.all(name.as_str())?,
+    let (op, listing) = match which {
+        Inbox::Unread | Inbox::Prompt => (Op::Inbox, Listing::Unread),
+        Inbox::All => (Op::All, Listing::All),
     };
-    let listing = match which {
-        Inbox::Unread | Inbox::Prompt => Listing::Unread,
-        Inbox::All => Listing::All,
-    };
-    let own = here::mail(context, name, listing)?;
-    let is_empty = messages.is_empty() && own.is_empty();
+    let messages = listed(script, op, name)?;
     let mut copies = Copies::open(context, script);
+    let own = here::mail(context, name, listing)?.beside(&mut copies, &messages);
+    let is_empty = messages.is_empty() && own.is_empty();
     match which {
         Inbox::Prompt => print_prompt(context, script, name, &messages, &own)?,
         Inbox::Unread | Inbox::All if context.json => {
@@ -270,10 +267,19 @@ pub(super) fn thread(context: &mut Context, mut kept: Kept, id: &SaidId) -> Resu
 
 pub(super) fn count(context: &Context, script: &Script, name: &AgentName) -> Result<Count> {
     let there = script.count(name.as_str())?;
-    let own = |listing| Ok::<_, Report>(here::mail(context, name, listing)?.len() as u64);
+    let all = here::mail(context, name, Listing::All)?;
+    // A count does not say which it has counted.
+    let listed = if all.has_copies() {
+        listed(script, Op::Inbox, name)?
+    } else {
+        Vec::new()
+    };
+    let mut copies = Copies::open(context, script);
+    let mut own = |mail: here::Mail| mail.beside(&mut copies, &listed).len() as u64;
+    let unread = here::mail(context, name, Listing::Unread)?;
     Ok(Count {
-        total: there.total.saturating_add(own(Listing::All)?),
-        unread: there.unread.saturating_add(own(Listing::Unread)?),
+        total: there.total.saturating_add(own(all)),
+        unread: there.unread.saturating_add(own(unread)),
     })
 }
 
@@ -282,8 +288,10 @@ pub(super) fn check(context: &Context, script: &Script, name: &AgentName) -> Res
     if context.json {
         return count(context, script, name);
     }
-    let there = script.check(name.as_str())?.len();
-    let unread = (there + here::mail(context, name, Listing::Unread)?.len()) as u64;
+    let there = listed(script, Op::Check, name)?;
+    let here = here::mail(context, name, Listing::Unread)?;
+    let here = here.beside(&mut Copies::open(context, script), &there);
+    let unread = (there.len() + here.len()) as u64;
     Ok(Count {
         total: unread,
         unread,

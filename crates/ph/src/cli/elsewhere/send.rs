@@ -1,6 +1,7 @@
 //! Sending where a script keeps the mail: what was sent is told, and nothing that was not.
 
 use super::copies::meant;
+use super::here::Kept;
 use crate::cli::names::SaidId;
 use crate::cli::send::Answer;
 use crate::context::Context;
@@ -112,12 +113,19 @@ fn print_sent(context: &mut Context, sent: &[Message], answer: Answer) -> Result
 
 pub(in crate::cli) fn reply(
     context: &mut Context,
-    script: &Script,
+    mut kept: Kept,
     id: &SaidId,
     text: &Text,
 ) -> Result<Code> {
     let (id, _) = meant(context, id)?;
-    let sent = script.reply(&id, text).map_err(|trouble| {
+    // Who it must go to. One without 'get', or without the message, says so itself.
+    let answered = match kept.get(&id) {
+        Ok(message) => Some(message),
+        Err(trouble) if trouble.is_unknown_op() || trouble.is_not_found() => None,
+        Err(trouble) => return Err(trouble.into()),
+    };
+    let sent = kept.script.reply(&id, text, answered.as_ref());
+    let sent = sent.map_err(|trouble| {
         let is_denial = trouble.is_denial();
         let report = Report::from(trouble);
         if is_denial {

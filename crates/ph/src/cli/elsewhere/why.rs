@@ -1,6 +1,6 @@
 //! Why a message is where it is, where a script keeps the mail.
 
-use super::copies::{copy, letter, meant};
+use super::copies::{copy, copy_by_id, letter, meant};
 use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::letterbox::field;
@@ -31,7 +31,16 @@ pub(in crate::cli) fn why(
         return Ok(Some(letter));
     }
     let (id, _) = meant(context, id)?;
-    let message = script.get(&id)?;
+    let message = match script.get(&id) {
+        Ok(message) => message,
+        // What is known here of what it calls so needs no word of one that has none.
+        Err(trouble) => {
+            return match copy_by_id(context, script, &id)? {
+                Some(letter) => Ok(Some(letter)),
+                None => Err(trouble.into()),
+            };
+        }
+    };
     if let Some(letter) = copy(context, script, &message) {
         return Ok(Some(letter));
     }

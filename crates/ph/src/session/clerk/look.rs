@@ -48,7 +48,7 @@ impl Clerk {
 
     /// Begins to look; what is found comes back later.
     pub(super) fn look(&mut self) {
-        self.is_stale = false;
+        (self.is_stale, self.has_mail) = (false, false);
         self.looking = Some(Looking {
             is_fresh: true,
             is_sure: std::mem::take(&mut self.is_wanted),

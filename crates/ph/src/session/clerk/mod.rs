@@ -37,8 +37,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 /// How often the journal is looked at while there is much mail.
 const LOOK: Duration = Duration::from_millis(20);
-/// What was looked up since then is no older than what comes in this moment: nobody can tell which
-/// was first. Our own commits ring a bell of ours, and would each cost another look.
+/// A bell that rings so soon after a look began is that of what the look was for: our own commits
+/// ring it too, and would each cost another look.
 const MOMENT: Duration = Duration::from_millis(5);
 /// How long unread input is looked at often; after that it is looked at now and then.
 const SOON: Duration = Duration::from_secs(1);
@@ -144,6 +144,8 @@ pub(crate) struct Clerk {
     trouble: Option<String>,
     /// Whether there is a reason to look.
     is_stale: bool,
+    /// Whether mail has come by this session since the last look began.
+    has_mail: bool,
     lease: Option<Lease>,
     /// What is being offered, or the agent reminded of: as it was looked up before that was
     /// recorded.
@@ -193,6 +195,7 @@ impl Clerk {
             looked_at: begun,
             trouble: None,
             is_stale: true,
+            has_mail: true,
             lease: None,
             in_hand: Vec::new(),
             giving: None,
@@ -249,7 +252,7 @@ impl Clerk {
                 status = child.wait() => break status,
                 Some(report) = self.reported.recv() => self.hear(report),
                 Some(view) = self.viewed.recv() => self.see(view),
-                () = mail.notified() => self.is_stale = true,
+                () = mail.notified() => (self.is_stale, self.has_mail) = (true, true),
                 () = bell.notified() => self.is_stale = true,
                 // Before what the screen shows of them.
                 Ok(()) = drafted.changed() => {
@@ -358,7 +361,8 @@ impl Clerk {
         let (now, pending) = (self.now(), &self.view.pending.due);
         let is_due =
             self.is_fresh && matches!(self.desk.next(now, pending), Decision::Offer { .. });
-        let is_recent = !self.is_stale || self.looked_at.elapsed() < MOMENT;
+        let is_echo = !self.has_mail && self.looked_at.elapsed() < MOMENT;
+        let is_recent = !self.is_stale || is_echo;
         let is_current = is_recent && self.looking.is_none();
         self.is_wanted = is_due && !is_current && !is_sure;
         if self.is_wanted {
