@@ -11,7 +11,7 @@ use super::trouble::Trouble;
 use crate::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
 use serde::Serialize;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
@@ -71,7 +71,7 @@ pub(crate) fn run(
 struct Bench {
     script: Script,
     /// What 'ensure-running' has started for this case, as far as it can be seen.
-    server: Option<Left>,
+    servers: RefCell<Vec<Left>>,
     alice: String,
     bob: String,
     carol: String,
@@ -95,10 +95,10 @@ impl Bench {
         let [alice, bob, carol] =
             ["alice", "bob", "carol"].map(|name| format!("{name}-{}", &own[..8]));
         let script = Script::new(script.to_owned(), timeout).within(place);
-        let server = script.wake();
+        let servers = RefCell::new(script.wake().into_iter().collect());
         Ok(Self {
             script,
-            server,
+            servers,
             alice,
             bob,
             carol,
@@ -142,7 +142,9 @@ impl Bench {
     }
 
     fn call(&self, op: &str, arg: Option<&str>) -> std::result::Result<Said, String> {
-        self.told(self.script.call(op, arg.map(OsStr::new), &[]))
+        let mut said = self.told(self.script.call(op, arg.map(OsStr::new), &[]))?;
+        self.servers.borrow_mut().extend(said.left.take());
+        Ok(said)
     }
 
     /// Bob's unread mail is these, in any order.
@@ -177,9 +179,7 @@ impl Bench {
 
 impl Drop for Bench {
     fn drop(&mut self) {
-        if let Some(server) = &self.server {
-            server.end();
-        }
+        self.servers.borrow().iter().for_each(Left::end);
     }
 }
 

@@ -195,6 +195,25 @@ fn not_to_know_anything_is_no_success() {
 }
 
 #[test]
+fn what_is_started_at_every_call_is_ended_with_its_case() {
+    let ph = Ph::new();
+    let pids = ph.dir().join("servers");
+    let text = format!(
+        "#!/bin/sh\n[ $1 = ensure-running ] || exit 2\nsleep 1000 & echo $! >> '{}'\n",
+        path_text(&pids)
+    );
+    test(&ph, &script(ph.dir(), "starts", &text), &[]);
+    let pids = std::fs::read_to_string(pids).unwrap();
+    // Once a case, and by the case about it.
+    assert_eq!(pids.lines().count(), 45);
+    for pid in pids.lines().map(|pid| pid.parse().unwrap()) {
+        super::common::wait_for("its end", || {
+            (!super::common::session::is_alive(pid)).then_some(())
+        });
+    }
+}
+
+#[test]
 fn one_that_needs_its_server_is_asked_to_start_it() {
     let ph = Ph::new();
     let right = path_text(&posthaste_lab::program("lab-provider"));
