@@ -217,9 +217,9 @@ fn twenty_at_once() {
         assert!(done.ok().contains("has ended"), "{}", done.out());
     }
     assert_eq!(stage.run("ls --json").json(), json!([]));
-    assert!(pids.iter().all(|pid| !is_alive(*pid)));
+    pids.into_iter().for_each(until_dead);
     assert_eq!(stage.run("count bot-7").ok().matches('1').count(), 2);
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
     let sockets = std::fs::read_dir(stage.home().join("sockets")).unwrap();
     assert_eq!(sockets.count(), 0);
 }
@@ -297,7 +297,7 @@ fn a_home_that_may_not_be_written() {
         started.err()
     );
     assert!([0, 5].contains(&listed.code), "{}", listed.err());
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
     // Something else stands where its directory should be.
     std::fs::write(stage.home().join("sessions"), "").unwrap();
     stage.start("bot", &["sleep", "1000"]).fails(5, "sessions");

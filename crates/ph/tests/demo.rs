@@ -86,7 +86,7 @@ fn a_reader_that_goes_away_leaves_nothing_behind_either() {
 #[cfg(target_os = "linux")] // It looks for processes in /proc.
 #[test]
 fn a_signal_ends_it_and_leaves_nothing_behind() {
-    use common::stage::{Stage, kill, until_so};
+    use common::stage::{Stage, kill};
     use rustix::process::Signal;
     use std::os::unix::process::ExitStatusExt;
     let check = |signal: Signal, line: &str| {
@@ -104,7 +104,7 @@ fn a_signal_ends_it_and_leaves_nothing_behind() {
         let ended = child.wait().unwrap();
         assert_eq!(ended.signal(), Some(signal.as_raw()), "{line}");
         assert!(is_empty(&temp), "the temporary home is still there");
-        until_so("the end of all", || stage.processes().is_empty());
+        stage.until_nothing_runs();
     };
     check(Signal::INT, "$ ph send coder");
     check(Signal::TERM, "$ ph run --name reviewer");

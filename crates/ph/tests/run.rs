@@ -103,7 +103,7 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
         assert!(left.is_empty(), "{dir}: {left:?}");
     }
     assert_eq!(std::fs::read(plain).unwrap(), b"#!/bin/sh\n");
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
 }
 
 #[test]
@@ -423,7 +423,7 @@ fn how_it_ended_is_known() {
     for row in ["exited: exit 7", "exited: signal 9 (KILL)", "NAME"] {
         assert!(shown.contains(row), "{shown}");
     }
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
 }
 
 #[test]

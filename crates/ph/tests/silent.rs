@@ -115,7 +115,7 @@ fn one_that_is_stopped_holds_nobody_up() {
     terminal.wait_exit();
 
     assert_eq!(run("stop bot").ok(), "bot has ended: exit 5\n");
-    assert!(!is_alive(pid) && !is_alive(child));
+    [pid, child].into_iter().for_each(until_dead);
     drop(waiting);
 }
 

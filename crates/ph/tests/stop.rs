@@ -5,7 +5,7 @@
 mod common;
 
 use common::path_text;
-use common::stage::{Stage, is_alive, kill, number_in, until, until_dead, until_so};
+use common::stage::{Stage, kill, number_in, until, until_dead};
 use rustix::process::Signal;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -58,7 +58,7 @@ fn stopping_asks_and_then_insists() {
         std::fs::read_to_string(file("kind.asked")).unwrap(),
         "asked\n"
     );
-    assert!(!is_alive(child));
+    until_dead(child);
     until_dead(grandchild("kind"));
 
     let begun = Instant::now();
@@ -78,7 +78,7 @@ fn stopping_asks_and_then_insists() {
 
     kill(stage.child("left"), Signal::KILL);
     until_dead(grandchild("left"));
-    until_so("the end of all", || stage.processes().is_empty());
+    stage.until_nothing_runs();
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_restart_is_the_same_again() {
         .run();
     assert_eq!(done.ok(), "bot runs; 'ph attach bot' shows it\n");
     assert_eq!(lines(2), "zero --one / x y\n".repeat(2));
-    assert!(!is_alive(first));
+    until_dead(first);
     assert_ne!(stage.pid("bot"), first);
     stage.run("stop bot --kill").ok();
     let session = stage.run("restart bot --json").json();

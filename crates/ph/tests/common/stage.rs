@@ -244,6 +244,12 @@ impl Stage {
             .collect()
     }
 
+    /// Waits for the end of every process of this home: one that has said its last word, and let go
+    /// of its lock, is still there for a moment.
+    pub(crate) fn until_nothing_runs(&self) {
+        until_so("the end of all", || self.processes().is_empty());
+    }
+
     /// Asserts that none of this home's processes has left a dead child unburied.
     pub(crate) fn assert_no_zombies(&self) {
         let ours = self.processes();

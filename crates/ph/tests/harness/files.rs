@@ -128,7 +128,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     stage
         .run("harness test good -- no-such-command")
         .fails(2, "no such command");
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
 }
 
 #[test]
@@ -275,7 +275,7 @@ fn an_agent_that_is_not_installed_can_be() {
     check(&["gemini"], &format!("{npm} @google/gemini-cli"));
     // That would not help with another program, whatever it is like.
     check(&["--harness", "claude", "my-claude"], "on PATH?");
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn a_trial_tells_what_it_sees() {
     activity  exited      exit 3
     ");
     assert!(trial.wait_exit().success());
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn a_trial_ends_what_it_has_started() {
     ];
     let done = stage.call(&args).run();
     assert!(done.out().contains("by us"), "{}", done.out());
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
     // So it does where it is killed itself.
     let file = stage.dir().join("pid");
     let stays = format!(
@@ -384,5 +384,5 @@ fn a_trial_ends_what_it_has_started() {
     trial.type_keys("\x03");
     trial.wait_for_text("by us");
     assert_eq!(trial.wait_exit().code(), Some(1), "it was never ready");
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
 }

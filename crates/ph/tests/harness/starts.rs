@@ -171,7 +171,7 @@ fn what_cannot_be_added_to_is_told_and_nothing_starts() {
     run("odd.json").fails(2, "is no JSON object");
     run("list.json").fails(2, "is no JSON object");
     run("{").fails(2, "what --settings gives is no JSON object");
-    assert!(stage.processes().is_empty());
+    stage.until_nothing_runs();
     let left = stage.home().join("sessions/claude");
     assert!(!left.exists(), "a start that failed leaves nothing");
 }

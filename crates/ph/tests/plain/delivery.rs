@@ -339,7 +339,9 @@ fn a_stale_socket_is_replaced_and_a_live_one_refused() {
         done.err()
     );
     // What was left of it is gone, and its mail is there.
-    assert!(!crate::common::session::is_alive(first.child));
+    wait_for("its end", || {
+        (!crate::common::session::is_alive(first.child)).then_some(())
+    });
     for socket in [first.socket.as_path(), std::path::Path::new(&extra)] {
         let mut wire = Wire::to(socket);
         assert_eq!(wire.result("show", json!({"id": id}))["body"], "later");

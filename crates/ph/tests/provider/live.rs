@@ -153,7 +153,7 @@ fn a_session_that_is_killed_leaves_no_call_behind() {
     stage.agent("bot", "");
     until_so("a call", || !provider.calls().is_empty());
     kill(stage.pid("bot"), Signal::KILL);
-    until_so("the end of all of it", || stage.processes().is_empty());
+    stage.until_nothing_runs();
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn nobody_waits_for_a_script_that_takes_half_a_minute() {
     // All that was while one call went on.
     assert_eq!(provider.calls(), ["ensure-running "]);
     stage.run("stop bot").ok();
-    until_so("the end of it", || stage.processes().is_empty());
+    stage.until_nothing_runs();
     assert_eq!(provider.calls(), ["ensure-running "]);
 }
 

@@ -156,7 +156,9 @@ fn one_that_hangs_is_not_waited_for_without_end() {
         .trim()
         .parse()
         .unwrap();
-    assert!(!super::common::session::is_alive(pid));
+    super::common::wait_for("its end", || {
+        (!super::common::session::is_alive(pid)).then_some(())
+    });
 }
 
 #[test]
