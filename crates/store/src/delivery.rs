@@ -2,6 +2,7 @@
 //! end. As everywhere, the core decides, on views at head.
 
 use crate::job::{Cut, Done, Expired, Moved};
+use crate::marks::Kind;
 use crate::query;
 use crate::views::{OFFERING, instant};
 use crate::work::Log;
@@ -64,8 +65,9 @@ impl Log<'_> {
         let mut look = self.views.prepare(
             self.conn,
             &format!(
-                "SELECT f.id FROM v#_letters l INDEXED BY v#_offering JOIN facts f ON f.seq = l.seq
-                 WHERE l.recipient = ?1 AND l.proven = {OFFERING} ORDER BY l.seq"
+                "SELECT f.id FROM v#_marks m CROSS JOIN facts f ON f.seq = m.seq
+                 WHERE m.kind = {} AND m.whose = ?1 AND m.at = 0 ORDER BY m.seq",
+                Kind::Offering as u8
             ),
         )?;
         let ids = look.query_map([agent.as_str()], |row| row.get::<_, String>(0))?;
@@ -88,8 +90,10 @@ impl Log<'_> {
             let mut look = self.views.prepare(
                 self.conn,
                 &format!(
-                    "SELECT f.id FROM v#_letters l INDEXED BY v#_expiring JOIN facts f ON f.seq = l.seq
-                     WHERE l.recipient = ?1 AND l.ended = 0 AND l.seen = 0 AND l.proven != {OFFERING} AND l.expires_at <= ?2 LIMIT {SWEEP}"
+                    "SELECT f.id FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
+                     CROSS JOIN facts f ON f.seq = m.seq
+                     WHERE m.kind = {} AND m.whose = ?1 AND m.at <= ?2 AND l.proven != {OFFERING} LIMIT {SWEEP}",
+                    Kind::Expiring as u8
                 ),
             )?;
             look.query_map(params![agent.as_str(), instant(now)], |row| {

@@ -5,8 +5,10 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::views::{DELETED, FAILED, OFFERING, Views, instant, record_of, standing_at};
+use crate::marks::Kind;
+use crate::views::{DELETED, OFFERING, Views, instant, record_of, standing_at};
 use jiff::Timestamp;
+use posthaste_core::receipt::End;
 use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Priority, Record};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -105,13 +107,13 @@ impl Journal {
     /// All messages of a thread, archived ones too, in the order in which they came.
     pub fn thread(&mut self, thread: MessageId) -> Result<Vec<Letter>> {
         self.catch_up()?;
-        let seqs = self
-            .views
-            .prepare(&self.conn, &format!("SELECT seq FROM v#_letters WHERE thread = ?1 AND ended != {DELETED} ORDER BY seq"))
-            .and_then(|mut look| look.query_map([thread.to_string()], |row| row.get(0))?.collect())
-            .map_err(sqlite(&self.home.journal()))?;
-        let seqs: Vec<u64> = seqs;
-        self.letters(&seqs)
+        let seqs = thread_of(&self.conn, self.views, thread);
+        let mut letters = self.letters(&seqs.map_err(sqlite(&self.home.journal()))?)?;
+        letters.retain(|letter| {
+            let is_deleted = letter.standing.end == Some(End::Deleted);
+            letter.message.envelope.thread_id == thread && !is_deleted
+        });
+        Ok(letters)
     }
 
     /// The letters under these numbers, each stretch of them as of one moment.
@@ -160,7 +162,10 @@ impl Journal {
         self.catch_up()?;
         let names: Vec<String> = self
             .views
-            .prepare(&self.conn, "SELECT name FROM v#_agents ORDER BY name")
+            .prepare(
+                &self.conn,
+                "SELECT name FROM v#_counts WHERE name > '' ORDER BY name",
+            )
             .and_then(|mut look| look.query_map([], |row| row.get(0))?.collect())
             .map_err(sqlite(&self.home.journal()))?;
         Ok(names
@@ -235,7 +240,7 @@ pub(crate) fn letter_at(
     let mut look = views.prepare(
         conn,
         "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data
-         FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.message = ?1 ORDER BY s.seq",
+         FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.id = ?1 ORDER BY s.seq",
     )?;
     for step in look.query_map([&record.id], record_of)? {
         let step = step?.read().ok();
@@ -246,6 +251,16 @@ pub(crate) fn letter_at(
         standing,
         receipts,
     }))
+}
+
+/// The seqs of a thread's messages, in order. The one that it is named after has no mark, and may
+/// belong to another.
+fn thread_of(conn: &Connection, views: Views, thread: MessageId) -> rusqlite::Result<Vec<u64>> {
+    let mut seqs = views.marked(conn, Kind::Thread, &thread.to_string())?;
+    seqs.extend(views.letter_of(conn, thread)?);
+    seqs.sort_unstable();
+    seqs.dedup();
+    Ok(seqs)
 }
 
 /// The seqs of an inbox's read or unread half, stretch by stretch.
@@ -289,8 +304,9 @@ fn failed(conn: &Connection, views: Views, agent: &AgentName) -> rusqlite::Resul
     let mut look = views.prepare(
         conn,
         &format!(
-            "SELECT seq FROM v#_letters INDEXED BY v#_failed
-             WHERE recipient = ?1 AND ended = {FAILED} ORDER BY seq DESC LIMIT {PAGE}"
+            "SELECT seq FROM v#_marks WHERE kind = {} AND whose = ?1 AND at = 0
+             ORDER BY seq DESC LIMIT {PAGE}",
+            Kind::Failed as u8
         ),
     )?;
     let seqs = look.query_map([agent.as_str()], |row| row.get(0))?;
@@ -322,9 +338,10 @@ pub(crate) fn pending(
     ))?;
     // What is promoted stands among the normal ones, by its age.
     let promoted = ask(format!(
-        "SELECT {}, seq, seq FROM v#_letters INDEXED BY v#_deadlines
-         WHERE recipient = ?1 AND {open} AND deadline <= ?2 ORDER BY seq LIMIT ?3",
-        Priority::Normal.rank()
+        "SELECT {}, l.seq, l.seq FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
+         WHERE m.kind = {} AND m.whose = ?1 AND m.at <= ?2 AND {open} ORDER BY l.seq LIMIT ?3",
+        Priority::Normal.rank(),
+        Kind::Deadline as u8
     ))?;
     let mut all = [in_order, promoted].concat();
     all.sort_unstable();
@@ -363,17 +380,17 @@ fn next_change(
             .query_row(params![agent.as_str(), instant(now)], |row| row.get(0))
             .optional()
     };
-    let due = ask("SELECT not_before FROM v#_letters INDEXED BY v#_not_due
-         WHERE recipient = ?1 AND ended = 0 AND read = 0 AND handed = 0 AND not_before > ?2
-         ORDER BY not_before LIMIT 1")?;
-    let gone = ask(&format!(
-        "SELECT expires_at FROM v#_letters INDEXED BY v#_expiring
-         WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND proven != {OFFERING} AND expires_at > ?2
-         ORDER BY expires_at LIMIT 1"
-    ))?;
-    let late = ask("SELECT deadline FROM v#_letters INDEXED BY v#_deadlines
-         WHERE recipient = ?1 AND ended = 0 AND read = 0 AND handed = 0 AND deadline > ?2
-         ORDER BY deadline LIMIT 1")?;
+    let first = |kind: Kind, also: &str| {
+        ask(&format!(
+            "SELECT m.at FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
+             WHERE m.kind = {} AND m.whose = ?1 AND m.at > ?2 AND {also} ORDER BY m.at LIMIT 1",
+            kind as u8
+        ))
+    };
+    let waits = "l.read = 0 AND l.handed = 0";
+    let due = first(Kind::NotDue, waits)?;
+    let gone = first(Kind::Expiring, &format!("l.proven != {OFFERING}"))?;
+    let late = first(Kind::Deadline, waits)?;
     let next = due.into_iter().chain(gone).chain(late).min();
     Ok(next.and_then(|nanos| Timestamp::from_nanosecond(nanos.into()).ok()))
 }
@@ -415,7 +432,7 @@ fn tally(
     let kept = views
         .prepare(
             conn,
-            "SELECT total, unread, pending FROM v#_agents WHERE name = ?1",
+            "SELECT total, unread, pending FROM v#_counts WHERE name = ?1",
         )?
         .query_row([agent.as_str()], Tally::of)
         .optional()?;
@@ -429,9 +446,12 @@ fn tally(
     let not_due = views
         .prepare(
             conn,
-            "SELECT count(*), coalesce(sum(read = 0), 0), coalesce(sum(read = 0 AND handed = 0), 0)
-             FROM v#_letters INDEXED BY v#_not_due
-             WHERE recipient = ?1 AND ended = 0 AND not_before > ?2",
+            &format!(
+                "SELECT count(*), coalesce(sum(l.read = 0), 0), coalesce(sum(l.read = 0 AND l.handed = 0), 0)
+                 FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
+                 WHERE m.kind = {} AND m.whose = ?1 AND m.at > ?2",
+                Kind::NotDue as u8
+            ),
         )?
         .query_row(params![agent.as_str(), instant(now)], Tally::of)?;
     // What nobody has seen is unread and still to be delivered.
@@ -439,9 +459,10 @@ fn tally(
         .prepare(
             conn,
             &format!(
-                "SELECT count(*) FROM v#_letters INDEXED BY v#_expiring
-                 WHERE recipient = ?1 AND ended = 0 AND seen = 0 AND proven != {OFFERING} AND expires_at <= ?2
-                   AND (not_before IS NULL OR not_before <= ?2)"
+                "SELECT count(*) FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
+                 WHERE m.kind = {} AND m.whose = ?1 AND m.at <= ?2 AND l.proven != {OFFERING}
+                   AND (l.not_before IS NULL OR l.not_before <= ?2)",
+                Kind::Expiring as u8
             ),
         )?
         .query_row(params![agent.as_str(), instant(now)], |row| row.get(0))?;

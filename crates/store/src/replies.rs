@@ -3,12 +3,13 @@
 
 use crate::error::{Result, sqlite};
 use crate::journal::Journal;
+use crate::marks::{Kind, pair};
 use crate::query;
-use crate::views::{FAILED, Views, instant, record_at};
+use crate::views::{Last, Views, instant, record_at};
 use jiff::Timestamp;
 use posthaste_core::storm::{Given, MINUTE};
 use posthaste_core::{AgentName, Evidence, Letter, owed};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 impl Journal {
     /// What an agent may be reminded of at `now`, the oldest first: at most as many as one
@@ -17,10 +18,11 @@ impl Journal {
         self.catch_up()?;
         let seqs = self.seqs_of(
             &format!(
-                "SELECT seq FROM v#_letters INDEXED BY v#_owed
-                 WHERE recipient = ?1 AND expects = 1 AND answered = 0 AND ended = 0
-                   AND seen = 1 AND reminded < {} AND (expires_at IS NULL OR expires_at > ?2)
-                 ORDER BY seq LIMIT {}",
+                "SELECT l.seq FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
+                 WHERE m.kind = {} AND m.whose = ?1 AND m.at = 0
+                   AND l.seen = 1 AND l.reminded < {} AND (l.expires_at IS NULL OR l.expires_at > ?2)
+                 ORDER BY m.seq LIMIT {}",
+                Kind::Owed as u8,
                 owed::REMINDERS,
                 owed::AT_ONCE
             ),
@@ -34,9 +36,12 @@ impl Journal {
     pub fn awaited(&mut self, sender: &AgentName, now: Timestamp) -> Result<Vec<Letter>> {
         self.catch_up()?;
         let seqs = self.seqs_of(
-            "SELECT seq FROM v#_letters INDEXED BY v#_awaited
-             WHERE sender = ?1 AND expects = 1 AND answered = 0 AND ended = 0
-               AND (expires_at IS NULL OR expires_at > ?2) ORDER BY seq",
+            &format!(
+                "SELECT l.seq FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
+                 WHERE m.kind = {} AND m.whose = ?1 AND m.at = 0
+                   AND (l.expires_at IS NULL OR l.expires_at > ?2) ORDER BY m.seq",
+                Kind::Awaited as u8
+            ),
             sender,
             now,
         )?;
@@ -66,11 +71,7 @@ pub(crate) fn given(
     views: Views,
     agent: &AgentName,
 ) -> rusqlite::Result<Option<Given>> {
-    let found: Option<(u64, u64)> = views
-        .prepare(conn, "SELECT letter, step FROM v#_given WHERE name = ?1")?
-        .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    let Some((letter, step)) = found else {
+    let Some((step, Some(letter))) = views.last(conn, Last::Given, agent.as_str())? else {
         return Ok(None);
     };
     let letter = query::letter_at(conn, views, letter)?;
@@ -81,7 +82,8 @@ pub(crate) fn given(
     }))
 }
 
-/// How many messages one has written to another in the last minute, as far as up to `most`.
+/// How many messages one, who is not the person, has written to another in the last minute, as far
+/// as up to `most`.
 pub(crate) fn recent(
     conn: &Connection,
     views: Views,
@@ -93,15 +95,19 @@ pub(crate) fn recent(
         .prepare(
             conn,
             &format!(
-                "SELECT count(*) FROM (SELECT 1 FROM v#_letters l INDEXED BY v#_pairs
-                 JOIN facts f ON f.seq = l.seq
-                 WHERE l.sender = ?1 AND l.recipient = ?2 AND l.sent_at > ?3 AND l.ended != {FAILED}
-                 AND json_extract(f.data, '$.from_evidence') IS NOT '{provider}' LIMIT ?4)",
+                "SELECT count(*) FROM (SELECT 1 FROM v#_marks m CROSS JOIN facts f ON f.seq = m.seq
+                 WHERE m.kind = {kind} AND m.whose = ?1 AND m.at > ?2
+                 AND json_extract(f.data, '$.from_evidence') IS NOT '{provider}' LIMIT ?3)",
+                kind = Kind::Pair as u8,
                 provider = Evidence::Provider
             ),
         )?
         .query_row(
-            params![from.as_str(), to.as_str(), instant(now - MINUTE), most],
+            params![
+                pair(from.as_str(), to.as_str()),
+                instant(now - MINUTE),
+                most
+            ],
             |row| row.get(0),
         )
 }

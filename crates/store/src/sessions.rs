@@ -2,9 +2,9 @@
 
 use crate::error::{Result, sqlite};
 use crate::journal::Journal;
-use crate::views::{Views, record_at};
+use crate::views::{Last, Views, record_at};
 use posthaste_core::{AgentName, Fact, Run};
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
 impl Journal {
     /// The latest run of an agent, with its end if it has one.
@@ -20,8 +20,14 @@ impl Journal {
         let path = self.home.journal();
         let names: Vec<String> = self
             .views
-            .prepare(&self.conn, "SELECT name FROM v#_sessions ORDER BY name")
-            .and_then(|mut look| look.query_map([], |row| row.get(0))?.collect())
+            .prepare(
+                &self.conn,
+                "SELECT name FROM v#_last WHERE kind = ?1 ORDER BY name",
+            )
+            .and_then(|mut look| {
+                let names = look.query_map([Last::Run as u8], |row| row.get(0))?;
+                names.collect()
+            })
             .map_err(sqlite(&path))?;
         let names = names.iter().filter_map(|name| AgentName::parse(name).ok());
         let runs = names.map(|name| self.views.latest_run(&self.conn, &name).transpose());
@@ -38,12 +44,7 @@ impl Views {
         seq: u64,
         fact: &Fact,
     ) -> rusqlite::Result<()> {
-        self.prepare(
-            conn,
-            "INSERT OR REPLACE INTO v#_sessions VALUES (?1, ?2, NULL)",
-        )?
-        .execute(params![fact.agent.as_str(), seq])?;
-        Ok(())
+        self.set_last(conn, Last::Run, fact.agent.as_str(), seq, None)
     }
 
     /// Keeps an end, where the core takes it for that of the latest run.
@@ -54,8 +55,11 @@ impl Views {
         let mut after = before.clone();
         after.apply(fact);
         if after != before {
-            self.prepare(conn, "UPDATE v#_sessions SET ended = ?2 WHERE name = ?1")?
-                .execute(params![fact.agent.as_str(), seq])?;
+            self.prepare(
+                conn,
+                "UPDATE v#_last SET beside = ?3 WHERE kind = ?1 AND name = ?2",
+            )?
+            .execute(params![Last::Run as u8, fact.agent.as_str(), seq])?;
         }
         Ok(())
     }
@@ -65,14 +69,7 @@ impl Views {
         conn: &Connection,
         agent: &AgentName,
     ) -> rusqlite::Result<Option<Run>> {
-        let seqs: Option<(u64, Option<u64>)> = self
-            .prepare(
-                conn,
-                "SELECT started, ended FROM v#_sessions WHERE name = ?1",
-            )?
-            .query_row([agent.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        let Some((started, ended)) = seqs else {
+        let Some((started, ended)) = self.last(conn, Last::Run, agent.as_str())? else {
             return Ok(None);
         };
         let fact_at = |seq| -> rusqlite::Result<Option<Fact>> {

@@ -3,12 +3,24 @@
 //! Runs only inside a writer's transaction. What a step does to a message is the core's to say
 //! ([`Standing::apply`]); here it is only kept where an index finds it.
 
+use crate::marks::{self, Kind, Mark, Traits};
 use crate::schema::{self, versioned};
 use jiff::Timestamp;
 use posthaste_core::mail::gives;
 use posthaste_core::receipt::{End, Proven};
-use posthaste_core::{Event, Fact, MessageId, Priority, Record, Standing, promotion};
+use posthaste_core::{Event, Fact, Message, MessageId, Priority, Record, Standing, promotion};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row, params};
+
+/// Of what `v#_last` holds the last that each agent has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Last {
+    /// The step that put a message before it, and beside it the message.
+    Given = 1,
+    /// The begin of a run, and beside it the end.
+    Run = 2,
+    /// Its word that it is done.
+    Completion = 3,
+}
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Views {
@@ -68,10 +80,51 @@ impl Views {
         }
     }
 
-    fn add_step(self, conn: &Connection, message: MessageId, seq: u64) -> Result<()> {
+    /// Keeps a step of what has this id.
+    pub(crate) fn add_step(self, conn: &Connection, id: impl ToString, seq: u64) -> Result<()> {
         self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?
-            .execute(params![message.to_string(), seq])?;
+            .execute(params![id.to_string(), seq])?;
         Ok(())
+    }
+
+    /// The steps of what has this id, in order.
+    pub(crate) fn steps(self, conn: &Connection, id: impl ToString) -> Result<Vec<u64>> {
+        self.prepare(conn, "SELECT seq FROM v#_steps WHERE id = ?1 ORDER BY seq")?
+            .query_map([id.to_string()], |row| row.get(0))?
+            .collect()
+    }
+
+    pub(crate) fn set_last(
+        self,
+        conn: &Connection,
+        of: Last,
+        name: &str,
+        seq: u64,
+        beside: Option<u64>,
+    ) -> Result<()> {
+        self.prepare(
+            conn,
+            "INSERT OR REPLACE INTO v#_last VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![of as u8, name, seq, beside])?;
+        Ok(())
+    }
+
+    /// The last fact of a kind that an agent has, and what stands beside it.
+    pub(crate) fn last(
+        self,
+        conn: &Connection,
+        of: Last,
+        name: &str,
+    ) -> Result<Option<(u64, Option<u64>)>> {
+        self.prepare(
+            conn,
+            "SELECT seq, beside FROM v#_last WHERE kind = ?1 AND name = ?2",
+        )?
+        .query_row(params![of as u8, name], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()
     }
 
     fn add_letter(self, conn: &Connection, seq: u64, fact: &Fact) -> Result<()> {
@@ -80,15 +133,23 @@ impl Views {
         };
         let (standing, given) = self.early_steps(conn, message.id)?;
         let envelope = &message.envelope;
+        let traits = Traits {
+            recipient: message.to.to_string(),
+            sender: envelope.from.to_string(),
+            not_before: envelope.not_before.map(instant),
+            expires_at: envelope.expires_at.map(instant),
+            sent_at: instant(message.created_at),
+            deadline: promotion::promotes_at(envelope).map(instant),
+            expects: envelope.expects_reply,
+        };
         self.prepare(
             conn,
-            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21)",
+            "INSERT OR IGNORE INTO v#_letters VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)",
         )?
         .execute(params![
             seq,
-            message.to.as_str(),
-            envelope.from.as_str(),
-            envelope.thread_id.to_string(),
+            traits.recipient,
+            traits.sender,
             envelope.priority.rank(),
             place(envelope.priority, seq),
             proven_code(standing.proven),
@@ -98,41 +159,36 @@ impl Views {
             standing.cut,
             standing.is_handed(),
             end_code(standing.end),
-            envelope.key,
-            envelope.not_before.map(instant),
-            envelope.expires_at.map(instant),
-            instant(message.created_at),
-            promotion::promotes_at(envelope).map(instant),
-            envelope.expects_reply,
+            traits.not_before,
+            traits.expires_at,
+            traits.sent_at,
+            traits.deadline,
+            traits.expects,
             standing.answered,
             standing.reminded,
         ])?;
-        if let Some(step) = given {
-            self.give(conn, seq, step)?;
+        for mark in traits.marks(standing).into_iter().chain(lasting(&message)) {
+            self.mark(conn, seq, &mark)?;
         }
-        self.count(conn, message.to.as_str(), [0; 3], counted(standing))
+        if let Some(step) = given {
+            self.set_last(conn, Last::Given, &traits.recipient, step, Some(seq))?;
+        }
+        self.count(conn, &traits.recipient, [0; 3], counted(standing))
     }
 
     /// A step has put a message before its agent.
     fn give(self, conn: &Connection, letter: u64, step: u64) -> Result<()> {
-        self.prepare(
-            conn,
-            "INSERT OR REPLACE INTO v#_given SELECT recipient, seq, ?2 FROM v#_letters WHERE seq = ?1",
-        )?
-        .execute(params![letter, step])?;
-        Ok(())
+        let agent: String = self
+            .prepare(conn, "SELECT recipient FROM v#_letters WHERE seq = ?1")?
+            .query_row([letter], |row| row.get(0))?;
+        self.set_last(conn, Last::Given, &agent, step, Some(letter))
     }
 
     /// What steps that came before their message add up to, and the last that put it before its
     /// agent.
     fn early_steps(self, conn: &Connection, id: MessageId) -> Result<(Standing, Option<u64>)> {
         let (mut standing, mut given) = (Standing::default(), None);
-        let mut look = self.prepare(
-            conn,
-            "SELECT seq FROM v#_steps WHERE message = ?1 ORDER BY seq",
-        )?;
-        for seq in look.query_map([id.to_string()], |row| row.get(0))? {
-            let seq = seq?;
+        for seq in self.steps(conn, id)? {
             let step = record_at(conn, seq)?.map(|record| record.read());
             if let Some(Ok(Fact {
                 event: Event::Progress(progress),
@@ -156,16 +212,20 @@ impl Views {
         if before == after {
             return Ok(());
         }
-        let recipient: String = self
+        let traits = self
             .prepare(
                 conn,
-                "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, cut = ?6, handed = ?7, ended = ?8, answered = ?9, reminded = ?10 WHERE seq = ?1 RETURNING recipient",
+                &format!(
+                    "UPDATE v#_letters SET proven = ?2, read = ?3, shown = ?4, seen = ?5, cut = ?6, handed = ?7, ended = ?8, answered = ?9, reminded = ?10 WHERE seq = ?1 RETURNING {}",
+                    Traits::COLUMNS
+                ),
             )?
             .query_row(
                 params![letter, proven_code(after.proven), after.read, after.shown, after.seen, after.cut, after.is_handed(), end_code(after.end), after.answered, after.reminded],
-                |row| row.get(0),
+                Traits::of,
             )?;
-        self.count(conn, &recipient, counted(before), counted(after))
+        self.mark_anew(conn, letter, &traits.marks(before), &traits.marks(after))?;
+        self.count(conn, &traits.recipient, counted(before), counted(after))
     }
 
     fn count(
@@ -179,11 +239,11 @@ impl Views {
         let counted = self
             .prepare(
                 conn,
-                "UPDATE v#_agents SET total = total + ?2, unread = unread + ?3, pending = pending + ?4 WHERE name = ?1",
+                "UPDATE v#_counts SET total = total + ?2, unread = unread + ?3, pending = pending + ?4 WHERE name = ?1",
             )?
             .execute(params![agent, total, unread, pending])?;
         if counted == 0 {
-            self.prepare(conn, "INSERT INTO v#_agents VALUES (?1, ?2, ?3, ?4)")?
+            self.prepare(conn, "INSERT INTO v#_counts VALUES (?1, ?2, ?3, ?4)")?
                 .execute(params![agent, total, unread, pending])?;
         }
         Ok(())
@@ -206,6 +266,23 @@ impl Views {
         )?
         .query_row([letter], |row| standing_at(row, 0))
     }
+}
+
+/// The marks that a message has for good.
+fn lasting(message: &Message) -> impl Iterator<Item = Mark> {
+    let envelope = &message.envelope;
+    let key = envelope.key.as_ref().map(|key| Mark {
+        kind: Kind::Key,
+        whose: marks::key(envelope.from.as_str(), message.to.as_str(), key),
+        at: 0,
+    });
+    let is_first = envelope.thread_id == message.id;
+    let thread = (!is_first).then(|| Mark {
+        kind: Kind::Thread,
+        whose: envelope.thread_id.to_string(),
+        at: 0,
+    });
+    key.into_iter().chain(thread)
 }
 
 /// What a message adds to the counts of its inbox: in all, unread, still to be delivered.
@@ -285,7 +362,7 @@ pub(crate) fn record_at(conn: &Connection, seq: u64) -> Result<Option<Record>> {
 }
 
 pub(crate) const DELETED: u8 = 2;
-pub(crate) const FAILED: u8 = 5;
+const FAILED: u8 = 5;
 pub(crate) const OFFERING: u8 = 1;
 
 fn proven_code(proven: Proven) -> u8 {

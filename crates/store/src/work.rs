@@ -2,6 +2,7 @@
 //! at head, what it decides is appended as facts, and the views follow.
 
 use crate::job::{Answer, Denied, Done, Injection, Job, Ordered, Outcome, Posted};
+use crate::marks::{self, Kind};
 use crate::query;
 use crate::replies;
 use crate::views::Views;
@@ -12,7 +13,7 @@ use posthaste_core::receipt::{self, Order};
 use posthaste_core::{
     AgentName, Draft, Event, Fact, Letter, MessageId, Posting, Record, Refusal, Standing, inject,
 };
-use rusqlite::{Connection, OptionalExtension, Result, params};
+use rusqlite::{Connection, Result, params};
 use uuid::Uuid;
 
 /// The end of the journal, inside a writer's transaction.
@@ -272,19 +273,9 @@ impl Log<'_> {
             }
         }
         if let Some(key) = &draft.key {
-            let mut look = self.views.prepare(
-                self.conn,
-                "SELECT f.id FROM v#_letters l JOIN facts f ON f.seq = l.seq
-                 WHERE l.sender = ?1 AND l.recipient = ?2 AND l.key = ?3 ORDER BY l.seq DESC LIMIT 1",
-            )?;
-            let found: Option<String> = look
-                .query_row(
-                    params![draft.from.as_str(), draft.to.as_str(), key],
-                    |row| row.get(0),
-                )
-                .optional()?;
-            if let Some(id) = found.and_then(|id| id.parse().ok()) {
-                known.same_key = query::letter(self.conn, self.views, id)?;
+            let whose = marks::key(draft.from.as_str(), draft.to.as_str(), key);
+            if let Some(last) = self.views.last_marked(self.conn, Kind::Key, &whose)? {
+                known.same_key = query::letter_at(self.conn, self.views, last)?;
             }
             // Then nothing is appended that would show whether the id is taken.
             if known.same_key.is_some() {

@@ -5,7 +5,7 @@ use crate::error::{Error, Result, sqlite};
 use crate::job::{Answer, Denied, Done};
 use crate::journal::Journal;
 use crate::query::{NAMED, PAGE};
-use crate::views::{Views, record_at};
+use crate::views::{Last, Views, record_at};
 use crate::work::Log;
 use jiff::Timestamp;
 use posthaste_core::work::{self, Completion, Deed, Moved, NewNote, NewTask, TaskCounts};
@@ -107,12 +107,10 @@ impl Journal {
     pub fn completion(&mut self, agent: &AgentName) -> Result<Option<Completion>> {
         self.catch_up()?;
         let look = || -> rusqlite::Result<Option<Completion>> {
-            let seq: Option<u64> = self
+            let last = self
                 .views
-                .prepare(&self.conn, "SELECT seq FROM v#_completions WHERE name = ?1")?
-                .query_row([agent.as_str()], |row| row.get(0))
-                .optional()?;
-            let Some(seq) = seq else {
+                .last(&self.conn, Last::Completion, agent.as_str())?;
+            let Some((seq, _)) = last else {
                 return Ok(None);
             };
             Ok(fact_at(&self.conn, seq)?.as_ref().and_then(Completion::of))
@@ -250,24 +248,15 @@ impl Views {
             Deed::Added(_) => self.keep_task(conn, seq, fact),
             Deed::Moved(moved) => match self.task_of(conn, moved.task)? {
                 Some(task) => self.keep_move(conn, task, seq, moved),
-                None => {
-                    self.prepare(conn, "INSERT OR IGNORE INTO v#_early_tasks VALUES (?1, ?2)")?
-                        .execute(params![moved.task.to_string(), seq])?;
-                    Ok(())
-                }
+                None => self.add_step(conn, moved.task, seq),
             },
             Deed::Noted(noted) => {
                 self.prepare(conn, "INSERT OR IGNORE INTO v#_notes VALUES (?1, ?2, ?3)")?
-                    .execute(params![seq, fact.agent.as_str(), kind_code(noted.kind)])?;
+                    .execute(params![fact.agent.as_str(), kind_code(noted.kind), seq])?;
                 Ok(())
             }
             Deed::Completed(_) => {
-                self.prepare(
-                    conn,
-                    "INSERT OR REPLACE INTO v#_completions VALUES (?1, ?2)",
-                )?
-                .execute(params![fact.agent.as_str(), seq])?;
-                Ok(())
+                self.set_last(conn, Last::Completion, fact.agent.as_str(), seq, None)
             }
         }
     }
@@ -287,14 +276,7 @@ impl Views {
             status_code(task.status),
             task.iteration,
         ])?;
-        let early: Vec<u64> = self
-            .prepare(
-                conn,
-                "SELECT seq FROM v#_early_tasks WHERE task = ?1 ORDER BY seq",
-            )?
-            .query_map([task.id.to_string()], |row| row.get(0))?
-            .collect::<rusqlite::Result<_>>()?;
-        for step in early {
+        for step in self.steps(conn, task.id)? {
             if let Some(Fact {
                 event: Event::Work(Deed::Moved(moved)),
                 ..

@@ -1,0 +1,177 @@
+//! Marks: what is to be found of a message by something other than its inbox. One small table
+//! instead of an index each, with a row only where there is something to find: every process reads
+//! all of the schema when it opens the journal, and every message keeps every index.
+//!
+//! Which marks a message has follows from its envelope and its standing alone.
+
+use crate::views::Views;
+use posthaste_core::receipt::{End, Proven};
+use posthaste_core::{AgentName, Standing};
+use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+
+/// What a mark is for. `whose` and `at` of each: an agent and no time, unless said otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// An offer is under way.
+    Offering = 1,
+    /// It failed to reach the inbox.
+    Failed = 2,
+    /// It has a time before which it is not due.
+    NotDue = 3,
+    /// Nobody has seen it, and it runs out of time then.
+    Expiring = 4,
+    /// It is promoted then, if it still waits.
+    Deadline = 5,
+    /// An answer is expected of this agent.
+    Owed = 6,
+    /// An answer is expected by this agent.
+    Awaited = 7,
+    /// One agent wrote to another (see [`pair`]) then; what failed does not count, nor what the
+    /// person writes, who may write as much as they like.
+    Pair = 8,
+    /// It was sent under this key (see [`key`]).
+    Key = 9,
+    /// It belongs to this thread and did not begin it.
+    Thread = 10,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mark {
+    pub(crate) kind: Kind,
+    pub(crate) whose: String,
+    pub(crate) at: i64,
+}
+
+/// Who wrote to whom. No name has a space in it.
+pub(crate) fn pair(from: &str, to: &str) -> String {
+    format!("{from} {to}")
+}
+
+/// Who wrote to whom under a key.
+pub(crate) fn key(from: &str, to: &str, key: &str) -> String {
+    format!("{from} {to} {key}")
+}
+
+/// What of a message decides which marks it has, beside its standing.
+#[derive(Debug)]
+pub(crate) struct Traits {
+    pub(crate) recipient: String,
+    pub(crate) sender: String,
+    pub(crate) not_before: Option<i64>,
+    pub(crate) expires_at: Option<i64>,
+    pub(crate) sent_at: i64,
+    pub(crate) deadline: Option<i64>,
+    pub(crate) expects: bool,
+}
+
+impl Traits {
+    /// Their columns, in the order in which [`Traits::of`] reads them.
+    pub(crate) const COLUMNS: &str =
+        "recipient, sender, not_before, expires_at, sent_at, deadline, expects";
+
+    pub(crate) fn of(row: &Row<'_>) -> Result<Self> {
+        Ok(Self {
+            recipient: row.get(0)?,
+            sender: row.get(1)?,
+            not_before: row.get(2)?,
+            expires_at: row.get(3)?,
+            sent_at: row.get(4)?,
+            deadline: row.get(5)?,
+            expects: row.get(6)?,
+        })
+    }
+
+    /// The marks that come and go with the standing.
+    pub(crate) fn marks(&self, standing: Standing) -> Vec<Mark> {
+        let is_open = standing.end.is_none();
+        let is_pending = is_open && !standing.read && !standing.is_handed();
+        let is_owed = is_open && self.expects && !standing.answered;
+        let has_failed = standing.end == Some(End::Failed);
+        let mut marks = Vec::new();
+        let mut add = |kind, whose: &str, at| {
+            let whose = whose.to_owned();
+            marks.push(Mark { kind, whose, at });
+        };
+        if standing.proven == Proven::Offering {
+            add(Kind::Offering, &self.recipient, 0);
+        }
+        if has_failed {
+            add(Kind::Failed, &self.recipient, 0);
+        }
+        if let Some(at) = self.not_before.filter(|_| is_open) {
+            add(Kind::NotDue, &self.recipient, at);
+        }
+        if let Some(at) = self.expires_at.filter(|_| is_open && !standing.seen) {
+            add(Kind::Expiring, &self.recipient, at);
+        }
+        if let Some(at) = self.deadline.filter(|_| is_pending) {
+            add(Kind::Deadline, &self.recipient, at);
+        }
+        if is_owed {
+            add(Kind::Owed, &self.recipient, 0);
+            add(Kind::Awaited, &self.sender, 0);
+        }
+        if !has_failed && self.sender != AgentName::HUMAN {
+            let whose = pair(&self.sender, &self.recipient);
+            add(Kind::Pair, &whose, self.sent_at);
+        }
+        marks
+    }
+}
+
+impl Views {
+    pub(crate) fn mark(self, conn: &Connection, seq: u64, mark: &Mark) -> Result<()> {
+        self.prepare(
+            conn,
+            "INSERT OR IGNORE INTO v#_marks VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![mark.kind as u8, mark.whose, mark.at, seq])?;
+        Ok(())
+    }
+
+    /// Takes the marks of one standing away and sets those of the next, as far as they differ.
+    pub(crate) fn mark_anew(
+        self,
+        conn: &Connection,
+        seq: u64,
+        before: &[Mark],
+        after: &[Mark],
+    ) -> Result<()> {
+        for mark in before.iter().filter(|mark| !after.contains(mark)) {
+            self.prepare(
+                conn,
+                "DELETE FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = ?3 AND seq = ?4",
+            )?
+            .execute(params![mark.kind as u8, mark.whose, mark.at, seq])?;
+        }
+        for mark in after.iter().filter(|mark| !before.contains(mark)) {
+            self.mark(conn, seq, mark)?;
+        }
+        Ok(())
+    }
+
+    /// The newest seq under a mark that has no time.
+    pub(crate) fn last_marked(
+        self,
+        conn: &Connection,
+        kind: Kind,
+        whose: &str,
+    ) -> Result<Option<u64>> {
+        self.prepare(
+            conn,
+            "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0 ORDER BY seq DESC LIMIT 1",
+        )?
+        .query_row(params![kind as u8, whose], |row| row.get(0))
+        .optional()
+    }
+
+    /// The seqs under a mark that has no time, oldest first.
+    pub(crate) fn marked(self, conn: &Connection, kind: Kind, whose: &str) -> Result<Vec<u64>> {
+        self.prepare(
+            conn,
+            "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0 ORDER BY seq",
+        )?
+        .query_map(params![kind as u8, whose], |row| row.get(0))?
+        .collect()
+    }
+}
