@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 const MAX_LEN: usize = 64;
+const HUMAN: &str = "human";
 
 /// A name with an inbox, whether or not anything runs under it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -51,16 +52,13 @@ impl AgentName {
         }
     }
 
-    /// The name of the person.
-    pub const HUMAN: &str = "human";
-
     /// The person.
     pub fn human() -> Self {
-        Self(Self::HUMAN.to_owned())
+        Self(HUMAN.to_owned())
     }
 
     pub fn is_human(&self) -> bool {
-        self.0 == Self::HUMAN
+        self.0 == HUMAN
     }
 
     pub fn as_str(&self) -> &str {

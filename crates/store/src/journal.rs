@@ -193,9 +193,7 @@ impl Journal {
                 };
                 let mut head = position.head;
                 let value = write(tx, views, &mut head)?;
-                if head > position.head {
-                    schema::set_applied(tx, views.version, head)?;
-                }
+                views.have_seen(tx, head - position.head)?;
                 Ok(Some(value))
             });
             drop(held);

@@ -5,8 +5,8 @@
 //! Which marks a message has follows from its envelope and its standing alone.
 
 use crate::views::Views;
+use posthaste_core::Standing;
 use posthaste_core::receipt::{End, Proven};
-use posthaste_core::{AgentName, Standing};
 use rusqlite::{Connection, OptionalExtension, Result, Row, params};
 
 /// What a mark is for. `whose` and `at` of each: an agent and no time, unless said otherwise.
@@ -26,8 +26,7 @@ pub(crate) enum Kind {
     Owed = 6,
     /// An answer is expected by this agent.
     Awaited = 7,
-    /// One agent wrote to another (see [`pair`]) then; what failed does not count, nor what the
-    /// person writes, who may write as much as they like.
+    /// One agent wrote to another (see [`pair`]) then, and it counts; what failed does not.
     Pair = 8,
     /// It was sent under this key (see [`key`]).
     Key = 9,
@@ -59,7 +58,8 @@ pub(crate) struct Traits {
     pub(crate) sender: String,
     pub(crate) not_before: Option<i64>,
     pub(crate) expires_at: Option<i64>,
-    pub(crate) sent_at: i64,
+    /// When it was sent, where it counts towards what is too much between agents.
+    pub(crate) counts_at: Option<i64>,
     pub(crate) deadline: Option<i64>,
     pub(crate) expects: bool,
 }
@@ -67,7 +67,7 @@ pub(crate) struct Traits {
 impl Traits {
     /// Their columns, in the order in which [`Traits::of`] reads them.
     pub(crate) const COLUMNS: &str =
-        "recipient, sender, not_before, expires_at, sent_at, deadline, expects";
+        "recipient, sender, not_before, expires_at, counts_at, deadline, expects";
 
     pub(crate) fn of(row: &Row<'_>) -> Result<Self> {
         Ok(Self {
@@ -75,7 +75,7 @@ impl Traits {
             sender: row.get(1)?,
             not_before: row.get(2)?,
             expires_at: row.get(3)?,
-            sent_at: row.get(4)?,
+            counts_at: row.get(4)?,
             deadline: row.get(5)?,
             expects: row.get(6)?,
         })
@@ -111,9 +111,8 @@ impl Traits {
             add(Kind::Owed, &self.recipient, 0);
             add(Kind::Awaited, &self.sender, 0);
         }
-        if !has_failed && self.sender != AgentName::HUMAN {
-            let whose = pair(&self.sender, &self.recipient);
-            add(Kind::Pair, &whose, self.sent_at);
+        if let Some(at) = self.counts_at.filter(|_| !has_failed) {
+            add(Kind::Pair, &pair(&self.sender, &self.recipient), at);
         }
         marks
     }

@@ -8,7 +8,7 @@ use crate::query;
 use crate::views::{Last, Views, instant, record_at};
 use jiff::Timestamp;
 use posthaste_core::storm::{Given, MINUTE};
-use posthaste_core::{AgentName, Evidence, Letter, owed};
+use posthaste_core::{AgentName, Letter, owed};
 use rusqlite::{Connection, params};
 
 impl Journal {
@@ -82,8 +82,8 @@ pub(crate) fn given(
     }))
 }
 
-/// How many messages one, who is not the person, has written to another in the last minute, as far
-/// as up to `most`.
+/// How many messages one has written to another in the last minute, as far as they count and up to
+/// `most`.
 pub(crate) fn recent(
     conn: &Connection,
     views: Views,
@@ -94,16 +94,11 @@ pub(crate) fn recent(
     views
         .prepare(
             conn,
-            &format!(
-                "SELECT count(*) FROM (SELECT 1 FROM v#_marks m CROSS JOIN facts f ON f.seq = m.seq
-                 WHERE m.kind = {kind} AND m.whose = ?1 AND m.at > ?2
-                 AND json_extract(f.data, '$.from_evidence') IS NOT '{provider}' LIMIT ?3)",
-                kind = Kind::Pair as u8,
-                provider = Evidence::Provider
-            ),
+            "SELECT count(*) FROM (SELECT 1 FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at > ?3 LIMIT ?4)",
         )?
         .query_row(
             params![
+                Kind::Pair as u8,
                 pair(from.as_str(), to.as_str()),
                 instant(now - MINUTE),
                 most

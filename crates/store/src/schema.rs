@@ -41,7 +41,7 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   ended INTEGER NOT NULL,
   not_before INTEGER,
   expires_at INTEGER,
-  sent_at INTEGER NOT NULL,
+  counts_at INTEGER,
   deadline INTEGER,
   expects INTEGER NOT NULL,
   answered INTEGER NOT NULL,
@@ -137,13 +137,6 @@ pub(crate) fn position(conn: &Connection, views: u32) -> rusqlite::Result<Option
         })
     });
     position.optional()
-}
-
-/// Says that this version's views have seen everything up to `seq`.
-pub(crate) fn set_applied(conn: &Connection, views: u32, seq: u64) -> rusqlite::Result<()> {
-    let sql = versioned("UPDATE v#_counts SET total = ?1 WHERE name = ''", views);
-    conn.prepare_cached(&sql)?.execute([seq])?;
-    Ok(())
 }
 
 fn is_missing_table(error: &rusqlite::Error) -> bool {

@@ -4,11 +4,13 @@
 //! ([`Standing::apply`]); here it is only kept where an index finds it.
 
 use crate::marks::{self, Kind, Mark, Traits};
-use crate::schema::{self, versioned};
+use crate::schema::versioned;
 use jiff::Timestamp;
 use posthaste_core::mail::gives;
 use posthaste_core::receipt::{End, Proven};
-use posthaste_core::{Event, Fact, Message, MessageId, Priority, Record, Standing, promotion};
+use posthaste_core::{
+    Envelope, Event, Evidence, Fact, Message, MessageId, Priority, Record, Standing, promotion,
+};
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Result, Row, params};
 
 /// Of what `v#_last` holds the last that each agent has.
@@ -43,7 +45,7 @@ impl Views {
             self.apply(conn, record)?;
         }
         let last = records.last().map_or(applied, |record| record.seq);
-        schema::set_applied(conn, self.version, last)?;
+        self.have_seen(conn, last - applied)?;
         Ok(last)
     }
 
@@ -138,7 +140,7 @@ impl Views {
             sender: envelope.from.to_string(),
             not_before: envelope.not_before.map(instant),
             expires_at: envelope.expires_at.map(instant),
-            sent_at: instant(message.created_at),
+            counts_at: is_counted(envelope).then(|| instant(message.created_at)),
             deadline: promotion::promotes_at(envelope).map(instant),
             expects: envelope.expects_reply,
         };
@@ -161,7 +163,7 @@ impl Views {
             end_code(standing.end),
             traits.not_before,
             traits.expires_at,
-            traits.sent_at,
+            traits.counts_at,
             traits.deadline,
             traits.expects,
             standing.answered,
@@ -228,6 +230,16 @@ impl Views {
         self.count(conn, &traits.recipient, counted(before), counted(after))
     }
 
+    /// Says that these views have seen so many more facts. They are counted like mail, under no
+    /// name: one statement does for both.
+    pub(crate) fn have_seen(self, conn: &Connection, facts: u64) -> Result<()> {
+        if facts == 0 {
+            return Ok(());
+        }
+        let facts = i64::try_from(facts).unwrap_or(i64::MAX);
+        self.count(conn, "", [0; 3], [facts, 0, 0])
+    }
+
     fn count(
         self,
         conn: &Connection,
@@ -266,6 +278,12 @@ impl Views {
         )?
         .query_row([letter], |row| standing_at(row, 0))
     }
+}
+
+/// Whether a message counts towards what is too much between agents: not what the person writes,
+/// who may write as much as they like, nor what somebody else's system has brought.
+fn is_counted(envelope: &Envelope) -> bool {
+    !envelope.from.is_human() && envelope.from_evidence != Evidence::Provider
 }
 
 /// The marks that a message has for good.

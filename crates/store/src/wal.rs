@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// A process that opens the journal alone reads the whole WAL, so no more is left in it than is
-/// read in a moment. In pages.
-const WAL_FRAMES: u32 = 40;
+/// read in a moment. In pages, of which a message takes six.
+const WAL_FRAMES: u32 = 30;
 
 /// A WAL that a slow reader has let grow beyond this is cut off when it can be.
 const WAL_BYTES: u64 = 1 << 20;
