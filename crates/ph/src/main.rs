@@ -23,6 +23,8 @@ mod worklist;
 use clap::CommandFactory;
 use std::process::ExitCode;
 
+/// What it calls for one kind of process alone is never inlined, here and in the verbs: every page
+/// of a frame costs every process a page fault.
 fn main() -> ExitCode {
     // What this program starts itself as, beside itself.
     let words: Vec<_> = std::env::args_os().collect();

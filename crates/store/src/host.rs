@@ -7,7 +7,8 @@
 use crate::error::{Error, Result, io};
 use crate::home::{Home, private_file};
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{Seek, Write};
+use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 /// How long somebody else may have the record before it counts as in use.
@@ -30,7 +31,7 @@ impl HostHold {
         let deadline = Instant::now() + GRACE;
         loop {
             file.lock_shared().map_err(io("lock", &path))?;
-            let there = read(&mut file).map_err(io("read", &path))?;
+            let there = read(&file).map_err(io("read", &path))?;
             if is_same(&there, kernel) {
                 return Ok(Self { _file: file });
             }
@@ -58,11 +59,11 @@ fn is_same(one: &str, other: &str) -> bool {
     one.lines().next() == other.lines().next()
 }
 
-fn read(file: &mut File) -> std::io::Result<String> {
-    let mut text = String::new();
-    file.rewind()?;
-    file.take(4096).read_to_string(&mut text)?;
-    Ok(text)
+/// The record, in one read: it is short, and whatever is longer is none of ours.
+fn read(file: &File) -> std::io::Result<String> {
+    let mut bytes = [0; 512];
+    let count = file.read_at(&mut bytes, 0)?;
+    Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
 }
 
 fn rewrite(file: &mut File, text: &str) -> std::io::Result<()> {
@@ -76,7 +77,7 @@ fn rewrite(file: &mut File, text: &str) -> std::io::Result<()> {
 fn this_kernel() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy();
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    let boot = File::open("/proc/sys/kernel/random/boot_id").and_then(|file| read(&file));
     let kernel = boot.as_deref().map_or(&*name, str::trim);
     format!("{kernel}\n{name}\n")
 }

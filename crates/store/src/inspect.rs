@@ -3,6 +3,7 @@
 use crate::error::{Result, sqlite};
 use crate::files;
 use crate::journal::Journal;
+use crate::marks::Kind;
 use crate::schema;
 use posthaste_core::{Body, IdPrefix, MessageId};
 
@@ -43,15 +44,17 @@ impl Journal {
             )?;
             let mut odd = journal.views.prepare(
                 conn,
-                &format!("SELECT seq, why FROM v#_odd ORDER BY seq LIMIT {NAMED}"),
+                &format!(
+                    "SELECT seq, whose FROM v#_marks WHERE kind = ?1 ORDER BY seq LIMIT {NAMED}"
+                ),
             )?;
             let odd = odd
-                .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+                .query_map([Kind::Odd as u8], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
             let odd_count = journal
                 .views
-                .prepare(conn, "SELECT count(*) FROM v#_odd")?
-                .query_row([], |r| r.get(0))?;
+                .prepare(conn, "SELECT count(*) FROM v#_marks WHERE kind = ?1")?
+                .query_row([Kind::Odd as u8], |row| row.get(0))?;
             Ok(Health {
                 facts,
                 damage: damage.into_iter().filter(|line| line != "ok").collect(),

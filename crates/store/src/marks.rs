@@ -1,8 +1,8 @@
-//! Marks: what is to be found of a message by something other than its inbox. One small table
-//! instead of an index each, with a row only where there is something to find: every process reads
-//! all of the schema when it opens the journal, and every message keeps every index.
+//! Marks: facts that are to be found by something other than an inbox or a list of tasks. One table
+//! instead of a table or an index each, with a row only where there is something to find: every
+//! process reads all of the schema when it opens the journal, and every message keeps every index.
 //!
-//! Which marks a message has follows from its envelope and its standing alone.
+//! Which marks a message has follows from its envelope, its standing and its steps alone.
 
 use crate::views::Views;
 use posthaste_core::Standing;
@@ -32,6 +32,13 @@ pub(crate) enum Kind {
     Key = 9,
     /// It belongs to this thread and did not begin it.
     Thread = 10,
+    /// A step of the message with this id, which may come before it. Of a task, only those that
+    /// came before it.
+    Step = 11,
+    /// A note of this agent; instead of a time, of which kind.
+    Note = 12,
+    /// A fact that means nothing to this version; instead of an agent, why.
+    Odd = 13,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -172,5 +179,74 @@ impl Views {
         )?
         .query_map(params![kind as u8, whose], |row| row.get(0))?
         .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_comes_and_goes_with_the_standing() {
+        let plain = || Traits {
+            recipient: "bob".to_owned(),
+            sender: "human".to_owned(),
+            not_before: None,
+            expires_at: None,
+            counts_at: None,
+            deadline: None,
+            expects: false,
+        };
+        let timed = || Traits {
+            not_before: Some(1),
+            expires_at: Some(2),
+            deadline: Some(3),
+            ..plain()
+        };
+        let asked = || Traits {
+            sender: "alice".to_owned(),
+            counts_at: Some(4),
+            expects: true,
+            ..plain()
+        };
+        let new = Standing::default();
+        let ended = |end| Standing {
+            end: Some(end),
+            ..new
+        };
+        let read = Standing { read: true, ..new };
+        let seen = Standing { seen: true, ..new };
+        let offering = Standing {
+            proven: Proven::Offering,
+            ..new
+        };
+        let answered = Standing {
+            answered: true,
+            ..new
+        };
+        let check = |traits: Traits, standing, want: &[(Kind, &str, i64)]| {
+            let marks = traits.marks(standing);
+            let marks: Vec<_> = marks
+                .iter()
+                .map(|mark| (mark.kind, mark.whose.as_str(), mark.at))
+                .collect();
+            assert_eq!(marks, want, "{traits:?}, {standing:?}");
+        };
+        // The usual message of a person has none.
+        check(plain(), new, &[]);
+        check(plain(), offering, &[(Kind::Offering, "bob", 0)]);
+        check(plain(), ended(End::Failed), &[(Kind::Failed, "bob", 0)]);
+        let (due, gone) = ((Kind::NotDue, "bob", 1), (Kind::Expiring, "bob", 2));
+        let late = (Kind::Deadline, "bob", 3);
+        check(timed(), new, &[due, gone, late]);
+        check(timed(), read, &[due, gone]);
+        check(timed(), seen, &[due, late]);
+        check(timed(), ended(End::Archived), &[]);
+        let (owed, awaited) = ((Kind::Owed, "bob", 0), (Kind::Awaited, "alice", 0));
+        let pair = (Kind::Pair, "alice bob", 4);
+        check(asked(), new, &[owed, awaited, pair]);
+        check(asked(), answered, &[pair]);
+        check(asked(), ended(End::Deleted), &[pair]);
+        check(asked(), ended(End::Failed), &[(Kind::Failed, "bob", 0)]);
     }
 }

@@ -6,7 +6,7 @@
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
 use crate::marks::Kind;
-use crate::views::{DELETED, OFFERING, Views, instant, record_of, standing_at};
+use crate::views::{DELETED, OFFERING, Views, instant, record_at, record_of, standing_at};
 use jiff::Timestamp;
 use posthaste_core::receipt::End;
 use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Priority, Record};
@@ -237,13 +237,8 @@ pub(crate) fn letter_at(
         return Ok(None);
     };
     let mut receipts: Vec<_> = fact.receipt().into_iter().collect();
-    let mut look = views.prepare(
-        conn,
-        "SELECT f.seq, f.origin, f.id, f.at, f.agent, f.kind, f.data
-         FROM v#_steps s JOIN facts f ON f.seq = s.seq WHERE s.id = ?1 ORDER BY s.seq",
-    )?;
-    for step in look.query_map([&record.id], record_of)? {
-        let step = step?.read().ok();
+    for step in views.steps(conn, &record.id)? {
+        let step = record_at(conn, step)?.and_then(|record| record.read().ok());
         receipts.extend(step.and_then(|fact| fact.receipt()));
     }
     Ok(Some(Letter {

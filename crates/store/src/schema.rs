@@ -49,11 +49,8 @@ CREATE TABLE IF NOT EXISTS v#_letters(
 ) STRICT;
 -- An inbox: unread first, of these what no route has put before the agent yet, most urgent first.
 CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, handed, priority, place) WHERE ended = 0;
--- What is found by something else than its inbox, see marks.rs.
+-- What is found by something else than its inbox or list, see marks.rs.
 CREATE TABLE IF NOT EXISTS v#_marks(kind INTEGER, whose TEXT, at INTEGER, seq INTEGER, PRIMARY KEY(kind, whose, at, seq)) STRICT, WITHOUT ROWID;
--- The steps of each message, in order; they may come before the message itself. Of a task only
--- those that did.
-CREATE TABLE IF NOT EXISTS v#_steps(id TEXT, seq INTEGER, PRIMARY KEY(id, seq)) STRICT, WITHOUT ROWID;
 -- How much lies in each inbox, whatever the time. Under no name: how many facts these views have
 -- seen, here because every message changes this page anyway.
 CREATE TABLE IF NOT EXISTS v#_counts(name TEXT PRIMARY KEY, total INTEGER NOT NULL, unread INTEGER NOT NULL, pending INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -63,21 +60,9 @@ CREATE TABLE IF NOT EXISTS v#_last(kind INTEGER, name TEXT, seq INTEGER NOT NULL
 CREATE TABLE IF NOT EXISTS v#_tasks(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, agent TEXT NOT NULL, status INTEGER NOT NULL, moved INTEGER, iteration INTEGER) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS v#_task_ids ON v#_tasks(id);
 CREATE INDEX IF NOT EXISTS v#_lists ON v#_tasks(agent, status, seq);
-CREATE TABLE IF NOT EXISTS v#_notes(agent TEXT, kind INTEGER, seq INTEGER, PRIMARY KEY(agent, kind, seq)) STRICT, WITHOUT ROWID;
--- Facts that mean nothing to this version.
-CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";
 
-const VIEW_NAMES: [&str; 8] = [
-    "v#_letters",
-    "v#_marks",
-    "v#_steps",
-    "v#_counts",
-    "v#_last",
-    "v#_tasks",
-    "v#_notes",
-    "v#_odd",
-];
+const VIEW_NAMES: [&str; 5] = ["v#_letters", "v#_marks", "v#_counts", "v#_last", "v#_tasks"];
 
 /// The text of a statement for one version of the views.
 pub(crate) fn versioned(sql: &str, version: u32) -> String {

@@ -53,9 +53,8 @@ impl Views {
         match record.read() {
             Ok(fact) => self.apply_fact(conn, record.seq, &fact),
             Err(odd) => {
-                self.prepare(conn, "INSERT OR REPLACE INTO v#_odd VALUES (?1, ?2)")?
-                    .execute(params![record.seq, odd.to_string()])?;
-                Ok(())
+                let (kind, whose, at) = (Kind::Odd, odd.to_string(), 0);
+                self.mark(conn, record.seq, &Mark { kind, whose, at })
             }
         }
     }
@@ -84,16 +83,13 @@ impl Views {
 
     /// Keeps a step of what has this id.
     pub(crate) fn add_step(self, conn: &Connection, id: impl ToString, seq: u64) -> Result<()> {
-        self.prepare(conn, "INSERT OR IGNORE INTO v#_steps VALUES (?1, ?2)")?
-            .execute(params![id.to_string(), seq])?;
-        Ok(())
+        let (kind, whose, at) = (Kind::Step, id.to_string(), 0);
+        self.mark(conn, seq, &Mark { kind, whose, at })
     }
 
     /// The steps of what has this id, in order.
     pub(crate) fn steps(self, conn: &Connection, id: impl ToString) -> Result<Vec<u64>> {
-        self.prepare(conn, "SELECT seq FROM v#_steps WHERE id = ?1 ORDER BY seq")?
-            .query_map([id.to_string()], |row| row.get(0))?
-            .collect()
+        self.marked(conn, Kind::Step, &id.to_string())
     }
 
     pub(crate) fn set_last(

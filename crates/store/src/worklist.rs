@@ -4,6 +4,7 @@
 use crate::error::{Error, Result, sqlite};
 use crate::job::{Answer, Denied, Done};
 use crate::journal::Journal;
+use crate::marks::{Kind, Mark};
 use crate::query::{NAMED, PAGE};
 use crate::views::{Last, Views, record_at};
 use crate::work::Log;
@@ -87,10 +88,10 @@ impl Journal {
                 .views
                 .prepare(
                     &self.conn,
-                    "SELECT seq FROM v#_notes WHERE agent = ?1 AND kind = ?2 ORDER BY seq",
+                    "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = ?3 ORDER BY seq",
                 )
                 .and_then(|mut look| {
-                    let who = params![agent.as_str(), kind_code(*kind)];
+                    let who = params![Kind::Note as u8, agent.as_str(), kind_code(*kind)];
                     look.query_map(who, |row| row.get(0))?.collect()
                 });
             let found: Vec<u64> = found.map_err(sqlite(&self.home.journal()))?;
@@ -251,9 +252,12 @@ impl Views {
                 None => self.add_step(conn, moved.task, seq),
             },
             Deed::Noted(noted) => {
-                self.prepare(conn, "INSERT OR IGNORE INTO v#_notes VALUES (?1, ?2, ?3)")?
-                    .execute(params![fact.agent.as_str(), kind_code(noted.kind), seq])?;
-                Ok(())
+                let mark = Mark {
+                    kind: Kind::Note,
+                    whose: fact.agent.to_string(),
+                    at: i64::from(kind_code(noted.kind)),
+                };
+                self.mark(conn, seq, &mark)
             }
             Deed::Completed(_) => {
                 self.set_last(conn, Last::Completion, fact.agent.as_str(), seq, None)

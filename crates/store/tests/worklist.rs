@@ -237,7 +237,10 @@ fn a_list_longer_than_a_page_is_listed_whole_and_by_index() {
         "SELECT seq FROM v#_tasks WHERE agent = 'a' AND status = 1 ORDER BY seq",
         "SELECT status, count(*) FROM v#_tasks WHERE agent = 'a' GROUP BY status",
         "SELECT seq, id FROM v#_tasks WHERE id >= 'a' AND id < 'ag' ORDER BY id LIMIT 8",
-        "SELECT seq FROM v#_notes WHERE agent = 'a' AND kind = 1 ORDER BY seq",
+        "SELECT seq FROM v#_marks WHERE kind = 12 AND whose = 'a' AND at = 1 ORDER BY seq",
+        "SELECT seq FROM v#_marks WHERE kind = 9 AND whose = 'a' AND at = 0 ORDER BY seq DESC LIMIT 1",
+        "SELECT l.seq FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq \
+         WHERE m.kind = 3 AND m.whose = 'a' AND m.at > 1 AND l.read = 0 ORDER BY m.at LIMIT 1",
     ] {
         let sql = sql.replace("v#", &format!("v{version}"));
         let plan: String = conn

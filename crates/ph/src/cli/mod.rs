@@ -257,6 +257,15 @@ pub(crate) fn capture(words: &[String], said: &Said) -> Result<Captured> {
 
 fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
     match verb {
+        Verb::Send(args) => send::run(context, args),
+        verb => carry_out_other(context, verb),
+    }
+}
+
+/// All but the verb that is called most, which need not have a frame that fits them all.
+#[inline(never)]
+fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
+    match verb {
         Verb::Run(args) => run::run(context, args),
         Verb::Attach(args) => attach::run(context, &args),
         Verb::Ls(args) => ls::run(context, &args),
@@ -269,7 +278,6 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Unpause(args) => pause::unpause(context, &args),
         Verb::Answer(args) => answer::run(context, args),
         Verb::Nudge(args) => nudge::run(context, &args),
-        Verb::Send(args) => send::run(context, args),
         Verb::Message(args) => message::run(context, args),
         Verb::Inbox(args) => inbox::run(context, &args),
         Verb::Read(args) => read::run(context, &args),
@@ -300,6 +308,7 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
         | Verb::Man(_)
         | Verb::Help(_)
         | Verb::Hook(_)
-        | Verb::Provider(_) => Ok(Code::Ok),
+        | Verb::Provider(_)
+        | Verb::Send(_) => Ok(Code::Ok),
     }
 }

@@ -58,6 +58,7 @@ impl Call {
 }
 
 /// The whole of a hook, where its command line is an ordinary one.
+#[inline(never)]
 pub(crate) fn main(words: &[OsString]) -> Option<ExitCode> {
     Call::read(words).map(|call| run(&call))
 }
