@@ -64,7 +64,7 @@ impl Views {
             Event::Message(_) => self.add_letter(conn, seq, fact),
             Event::Progress(progress) => match self.letter_of(conn, progress.message)? {
                 Some(letter) => {
-                    self.add_step(conn, progress.message, seq)?;
+                    self.add_step(conn, &progress.message.to_string(), seq)?;
                     let before = self.standing(conn, letter)?;
                     let mut after = before;
                     after.apply(progress.step);
@@ -73,7 +73,7 @@ impl Views {
                     }
                     self.move_letter(conn, letter, before, after)
                 }
-                None => self.add_step(conn, progress.message, seq),
+                None => self.add_step(conn, &progress.message.to_string(), seq),
             },
             Event::Started(_) => self.start_run(conn, seq, fact),
             Event::Ended(_) => self.end_run(conn, seq, fact),
@@ -82,14 +82,14 @@ impl Views {
     }
 
     /// Keeps a step of what has this id.
-    pub(crate) fn add_step(self, conn: &Connection, id: impl ToString, seq: u64) -> Result<()> {
-        let (kind, whose, at) = (Kind::Step, id.to_string(), 0);
+    pub(crate) fn add_step(self, conn: &Connection, id: &str, seq: u64) -> Result<()> {
+        let (kind, whose, at) = (Kind::Step, id.to_owned(), 0);
         self.mark(conn, seq, &Mark { kind, whose, at })
     }
 
     /// The steps of what has this id, in order.
-    pub(crate) fn steps(self, conn: &Connection, id: impl ToString) -> Result<Vec<u64>> {
-        self.marked(conn, Kind::Step, &id.to_string())
+    pub(crate) fn steps(self, conn: &Connection, id: &str) -> Result<Vec<u64>> {
+        self.marked(conn, Kind::Step, id)
     }
 
     pub(crate) fn set_last(
@@ -186,7 +186,7 @@ impl Views {
     /// agent.
     fn early_steps(self, conn: &Connection, id: MessageId) -> Result<(Standing, Option<u64>)> {
         let (mut standing, mut given) = (Standing::default(), None);
-        for seq in self.steps(conn, id)? {
+        for seq in self.steps(conn, &id.to_string())? {
             let step = record_at(conn, seq)?.map(|record| record.read());
             if let Some(Ok(Fact {
                 event: Event::Progress(progress),

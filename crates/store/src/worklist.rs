@@ -249,7 +249,7 @@ impl Views {
             Deed::Added(_) => self.keep_task(conn, seq, fact),
             Deed::Moved(moved) => match self.task_of(conn, moved.task)? {
                 Some(task) => self.keep_move(conn, task, seq, moved),
-                None => self.add_step(conn, moved.task, seq),
+                None => self.add_step(conn, &moved.task.to_string(), seq),
             },
             Deed::Noted(noted) => {
                 let mark = Mark {
@@ -280,7 +280,7 @@ impl Views {
             status_code(task.status),
             task.iteration,
         ])?;
-        for step in self.steps(conn, task.id)? {
+        for step in self.steps(conn, &task.id.to_string())? {
             if let Some(Fact {
                 event: Event::Work(Deed::Moved(moved)),
                 ..
