@@ -124,6 +124,7 @@ impl Trial {
         let manner = Manner {
             harness,
             path_bytes: 0,
+            door: posthaste_core::delivery::Door::Terminal,
         };
         let begun = Instant::now();
         let now = moment(begun);
