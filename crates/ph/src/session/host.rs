@@ -16,6 +16,7 @@ use super::terminal::{self, Stage};
 use super::{Shared, child, log, place, process};
 use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
+use posthaste_core::build::{LoopOrder, Settings};
 use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Limits, Timestamp};
@@ -145,7 +146,7 @@ async fn run(orders: Orders) -> Result<()> {
         launch,
     };
     // Kept until the end, with the files that the program was given.
-    let outfit = Outfit::prepare(&told, &harness)?;
+    let outfit = Outfit::prepare(&told, &harness.start)?;
     // What the child starts must know whose it is from its first instruction on.
     let me = std::process::id();
     let began = process::started(me).unwrap_or_default();
@@ -166,6 +167,9 @@ async fn run(orders: Orders) -> Result<()> {
     };
     let _child = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
+    if let Some(settings) = &launch.build {
+        running.begin_loop(record.run, settings.clone()).await?;
+    }
     place.write_record(&record)?;
     answer(&Answer::Runs {
         record: Box::new(record.clone()),
@@ -247,9 +251,13 @@ async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Optio
         }
         place::forget(home, name, run.started.pid, run.started.pid_started);
         place::forget(home, name, child, began);
-        let ended = match left.as_slice() {
-            [] => String::new(),
-            left => format!("; ended what was left of it ({} processes)", left.len()),
+        let mut ended = left.len();
+        if run.started.boot == process::boot() {
+            ended += end_noted(home, name, child);
+        }
+        let ended = match ended {
+            0 => String::new(),
+            ended => format!("; ended what was left of it ({ended} processes)"),
         };
         note = Some(format!("the last session of {name} crashed{ended}"));
         let job = Job::Ended {
@@ -292,6 +300,18 @@ impl Running {
             now,
             agent: self.agent.clone(),
             started,
+        };
+        self.books.commit(job).await??;
+        Ok(())
+    }
+
+    /// Begins a loop, or goes on with the one that was. Its runner waits for that.
+    async fn begin_loop(&self, run: Uuid, settings: Box<Settings>) -> Result<()> {
+        let run = Some(run);
+        let job = Job::Loop {
+            now: crate::times::now(),
+            agent: self.agent.clone(),
+            order: LoopOrder::Begin { run, settings },
         };
         self.books.commit(job).await??;
         Ok(())
@@ -340,6 +360,8 @@ impl Running {
         let (trouble, mail_trouble) = watch::channel(None);
         let shared = Rc::new(Shared {
             agent: self.agent.clone(),
+            run: record.run,
+            is_loop: record.launch.is_loop(),
             home,
             limits: self.limits,
             child: (record.child_pid, record.child_started),
@@ -375,6 +397,10 @@ impl Running {
             carrier.end().await;
         }
         let how = ending(&status);
+        if shared.is_loop {
+            // Where its runner was killed, nobody else ends what that has started.
+            end_noted(&shared.home, &self.agent, shared.child.0);
+        }
         self.end(&how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.
         drop(wished);
@@ -426,6 +452,22 @@ impl Running {
             Err(error) => log::line(format!("the end could not be recorded: {error}")),
         }
     }
+}
+
+/// Ends whatever runs as this agent by the notes of its sessions: agents of a loop, which lead
+/// process sessions of their own. Gives back how many there were.
+fn end_noted(home: &Home, name: &AgentName, but: u32) -> usize {
+    let mut ended = 0;
+    for (pid, began) in place::noted(home, name) {
+        if pid == but || pid == std::process::id() {
+            continue;
+        }
+        let left = process::left_of(pid, began);
+        left.iter().for_each(|pid| process::signal(*pid, Signal::KILL));
+        ended += left.len();
+        place::forget(home, name, pid, began);
+    }
+    ended
 }
 
 /// Nobody new gets in; who is here, or is about to come, gets what is theirs.

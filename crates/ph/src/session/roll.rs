@@ -183,6 +183,7 @@ impl Record {
             queued: 0,
             paused: None,
             mail_trouble: None,
+            build: None,
             ended_at: None,
             exit: None,
         }
@@ -218,6 +219,7 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
         queued,
         paused: None,
         mail_trouble: None,
+        build: crate::build::status(journal, &run.agent, run.started.run)?,
         ended_at,
         exit: Some(exit),
     })
