@@ -106,6 +106,16 @@ pub struct LoopStatus {
 }
 
 impl LoopStatus {
+    /// The same where it is known that its session is gone: one that never said how it ended was
+    /// cut off.
+    pub fn without_runner(mut self) -> Self {
+        self.running = false;
+        if self.status == Run::Running {
+            self.status = Run::Failed;
+        }
+        self
+    }
+
     /// In a few words.
     pub fn told(&self) -> String {
         let number = match (self.iteration, self.max_iterations) {

@@ -95,15 +95,10 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     let (here, cwd) = directory(args.cwd.as_deref())?;
     let file = |path: Option<PathBuf>| path.map(|path| here.join(path));
     let (spec, prd) = (file(args.spec), file(args.prd));
-    let Some(first) = spec.as_deref().or(prd.as_deref()) else {
+    let Some(first) = spec.clone().or_else(|| prd.clone()) else {
         return Err(Report::usage("a loop needs a spec or a prd")
             .hint("for example: ph build --spec specs/login.md"));
     };
-    let name = match args.name {
-        Some(name) => name,
-        None => name_of(first)?,
-    };
-    check_name(context, &name)?;
     let sockets: Vec<_> = args.socket.iter().map(|path| here.join(path)).collect();
     sockets.iter().try_for_each(|path| check_length(path))?;
     let settings = plan(
@@ -125,6 +120,11 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
             sockets: &sockets,
         },
     )?;
+    let name = match args.name {
+        Some(name) => name,
+        None => name_of(&first)?,
+    };
+    check_name(context, &name)?;
     let (cols, rows) = size_here();
     Ok(Launch {
         name,

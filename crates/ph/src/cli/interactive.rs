@@ -22,7 +22,7 @@ pub(super) struct Args {
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
     /// on or off
-    #[arg(value_name = "on|off", value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]
+    #[arg(value_name = "on|off", action = clap::ArgAction::Set, value_parser = PossibleValuesParser::new(["on", "off"]).map(|word| word == "on"))]
     mode: bool,
 }
 

@@ -106,9 +106,9 @@ fn the_agent_s_token_ends_it_and_an_echo_of_the_prompt_does_not() {
     let looped = Stage::new().flags(&["--prompt", prompt]).start();
     let first = begin(&looped, 1);
     assert!(first.contains("<promise>COMPLETE</promise>"), "{first}");
-    looped.go(&format!("echo 'user: {prompt}'; echo working"));
+    looped.go("echo user; cat \"$DIR/given\"; echo working");
     begin(&looped, 2);
-    looped.go(&format!("echo '{prompt}'; echo 'All is done. <promise>COMPLETE</promise>'"));
+    looped.go("cat \"$DIR/given\"; echo 'All is done. <promise>COMPLETE</promise>'");
     assert_eq!(looped.ending(), r#"{"complete":"token"}"#);
     assert_eq!(looped.outcomes()[0], "1 \"ended\"");
 }

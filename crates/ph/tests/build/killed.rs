@@ -83,5 +83,6 @@ fn a_runner_that_is_killed_leaves_no_agent() {
     looped.session.wait_gone();
     wait_for("the end of the agent", || (!is_alive(agent)).then_some(()));
     let session = looped.ph().run("status bot --json").json();
-    assert_eq!(session["exit"], "signal 9", "{session}");
+    assert_eq!(session["exit"], "signal 9 (KILL)", "{session}");
+    assert_eq!(session["loop"]["running"], false, "{session}");
 }

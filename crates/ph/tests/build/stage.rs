@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 /// The agent. `$DIR` is the stage's.
 const AGENT: &str = r#"
-cat > "$DIR/coming"
+cat > "$DIR/given"
+cp "$DIR/given" "$DIR/coming"
 mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"
 IFS= read -r order < "$DIR/orders"
 eval "$order"
