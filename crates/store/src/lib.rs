@@ -20,6 +20,7 @@ pub mod inspect;
 mod job;
 mod journal;
 mod lock;
+mod loops;
 mod mount;
 pub mod portable;
 mod query;

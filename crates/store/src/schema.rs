@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 /// The version of the views that this binary keeps. A change to what [`crate::views`] derives,
 /// or to the shape it derives it in, is a new version: the old tables are left to old binaries.
-pub(crate) const VIEWS: u32 = 4;
+pub(crate) const VIEWS: u32 = 5;
 
 const FACTS: &str = "
 CREATE TABLE IF NOT EXISTS facts(
@@ -83,11 +83,14 @@ CREATE TABLE IF NOT EXISTS v#_notes(seq INTEGER PRIMARY KEY, agent TEXT NOT NULL
 CREATE INDEX IF NOT EXISTS v#_notebooks ON v#_notes(agent, kind, seq);
 -- The last time that each agent said that it is done.
 CREATE TABLE IF NOT EXISTS v#_completions(name TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+-- The facts of each agent's loops; what its latest loop is can be told from the last base on.
+CREATE TABLE IF NOT EXISTS v#_loops(agent TEXT NOT NULL, seq INTEGER NOT NULL, base INTEGER NOT NULL, PRIMARY KEY(agent, seq)) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS v#_loop_bases ON v#_loops(agent, seq) WHERE base = 1;
 -- Facts that mean nothing to this version.
 CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";
 
-const VIEW_NAMES: [&str; 10] = [
+const VIEW_NAMES: [&str; 11] = [
     "v#_letters",
     "v#_steps",
     "v#_agents",
@@ -97,6 +100,7 @@ const VIEW_NAMES: [&str; 10] = [
     "v#_early_tasks",
     "v#_notes",
     "v#_completions",
+    "v#_loops",
     "v#_odd",
 ];
 

@@ -220,7 +220,7 @@ impl Log<'_> {
         }
     }
 
-    fn append_as(
+    pub(crate) fn append_as(
         &mut self,
         id: uuid::Uuid,
         now: Timestamp,
@@ -267,7 +267,8 @@ impl Views {
                     "INSERT OR REPLACE INTO v#_completions VALUES (?1, ?2)",
                 )?
                 .execute(params![fact.agent.as_str(), seq])?;
-                Ok(())
+                // It is for the loop that runs, too.
+                self.keep_of_loop(conn, seq, fact, false)
             }
         }
     }
@@ -372,7 +373,7 @@ fn task_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Option
     Ok(Some(task))
 }
 
-fn fact_at(conn: &Connection, seq: u64) -> rusqlite::Result<Option<Fact>> {
+pub(crate) fn fact_at(conn: &Connection, seq: u64) -> rusqlite::Result<Option<Fact>> {
     Ok(record_at(conn, seq)?.and_then(|record| record.read().ok()))
 }
 
