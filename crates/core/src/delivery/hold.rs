@@ -362,7 +362,9 @@ impl Desk {
             ),
             Rule::Loop => (
                 match Lane::of(letter) {
-                    Lane::Interrupt => "it ends what the loop is doing, and stands in the next prompt",
+                    Lane::Interrupt => {
+                        "it ends what the loop is doing, and stands in the next prompt"
+                    }
                     Lane::Raw | Lane::Normal | Lane::Idle => {
                         "this is a loop: it stands in the prompt of the next iteration"
                     }

@@ -17,13 +17,21 @@ fn desk() -> Desk {
 #[test]
 fn nothing_is_ever_typed() {
     let mut desk = desk();
-    for letter in [letter(1, Normal), letter(2, Interrupt), letter(3, Idle), raw(4)] {
+    for letter in [
+        letter(1, Normal),
+        letter(2, Interrupt),
+        letter(3, Idle),
+        raw(4),
+    ] {
         let pending = [letter];
         assert_eq!(desk.act(ms(3_000), &pending), [], "{pending:?}");
         assert_eq!(desk.remind(ms(3_000), &pending), []);
     }
     assert!(desk.bars_a_nudge().is_some_and(|why| why.contains("loop")));
-    assert!(desk.bars_an_answer().is_some_and(|why| why.contains("loop")));
+    assert!(
+        desk.bars_an_answer()
+            .is_some_and(|why| why.contains("loop"))
+    );
     assert!(!desk.is_writing());
 }
 
@@ -37,8 +45,16 @@ fn what_waits_waits_for_a_prompt() {
     };
     let normal = hold(&desk, Normal);
     assert_eq!(normal.rule, "loop");
-    assert!(normal.reason.contains("next iteration"), "{}", normal.reason);
-    assert!(hold(&desk, Interrupt).reason.contains("ends what the loop is doing"));
+    assert!(
+        normal.reason.contains("next iteration"),
+        "{}",
+        normal.reason
+    );
+    assert!(
+        hold(&desk, Interrupt)
+            .reason
+            .contains("ends what the loop is doing")
+    );
     desk.on(ms(3_000), Event::Exited(Ending::Exit(0)));
     assert_eq!(hold(&desk, Normal).rule, "exited");
 }

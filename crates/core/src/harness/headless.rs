@@ -69,7 +69,11 @@ mod tests {
             serde_json::from_value(json!({"args": ["-p"], "model": "--model"})).unwrap();
         let words = |model| -> Vec<String> {
             let start = headless.start(model);
-            start.args.iter().map(|arg| arg.fill(|_| "filled".to_owned())).collect()
+            start
+                .args
+                .iter()
+                .map(|arg| arg.fill(|_| "filled".to_owned()))
+                .collect()
         };
         assert_eq!(words(None), ["-p"]);
         assert_eq!(words(Some("{home}{{")), ["-p", "--model", "{home}{{"]);

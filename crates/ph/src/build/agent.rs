@@ -88,7 +88,9 @@ impl Agent {
             PROMPT => prompt.replace('\0', "\u{2400}"),
             other => other.to_owned(),
         };
-        command.args(call.args.iter().map(word)).current_dir(call.cwd);
+        command
+            .args(call.args.iter().map(word))
+            .current_dir(call.cwd);
         command.envs(call.env.iter().map(|(name, value)| (name, value)));
         let (input, feed) = match is_argument {
             true => (None, None),

@@ -50,11 +50,8 @@ impl Ears {
             |error: std::io::Error| Report::storage(format!("cannot listen to signals: {error}"));
         let (read, write) = UnixStream::pair().map_err(broken)?;
         read.set_nonblocking(true).map_err(broken)?;
-        let wanted = [
-            SIGCHLD, SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP,
-        ];
-        let signals =
-            SignalDelivery::with_pipe(read, write, SignalOnly, wanted).map_err(broken)?;
+        let wanted = [SIGCHLD, SIGWINCH, SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGTSTP];
+        let signals = SignalDelivery::with_pipe(read, write, SignalOnly, wanted).map_err(broken)?;
         let (rings, ringer) = UnixStream::pair().map_err(broken)?;
         rings.set_nonblocking(true).map_err(broken)?;
         ringer.set_nonblocking(true).map_err(broken)?;

@@ -32,7 +32,9 @@ impl Spec {
 pub(super) fn read(what: &str, path: &Path) -> Result<String> {
     let wrong = |why: &str| Report::usage(format!("cannot read the {what} {}: {why}", shown(path)));
     let mut options = OpenOptions::new();
-    options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    options
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
     let file = options.open(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => wrong("there is no such file"),
         _ => wrong(&error.to_string()),
@@ -67,7 +69,11 @@ pub(super) fn prd(path: &Path) -> Result<Prd> {
 pub(super) fn append(path: &Path, block: &str) -> std::io::Result<()> {
     let mut options = OpenOptions::new();
     let flags = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
-    let mut file = options.append(true).create(true).custom_flags(flags).open(path)?;
+    let mut file = options
+        .append(true)
+        .create(true)
+        .custom_flags(flags)
+        .open(path)?;
     if !file.metadata()?.is_file() {
         return Err(std::io::Error::other("it is no file"));
     }
@@ -116,6 +122,9 @@ mod tests {
         append(&path, "one\n").unwrap();
         std::fs::write(&path, "the agent's own\n").unwrap();
         append(&path, "two\n").unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "the agent's own\ntwo\n");
+        assert_eq!(
+            std::fs::read_to_string(&path).unwrap(),
+            "the agent's own\ntwo\n"
+        );
     }
 }

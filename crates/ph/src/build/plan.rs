@@ -69,7 +69,11 @@ pub(crate) fn plan(context: &Context, said: Plan<'_>) -> Result<Settings> {
         template: path_text("template", said.template)?,
         extra: said.extra,
         cwd: said.cwd.to_string_lossy().into_owned(),
-        sockets: said.sockets.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+        sockets: said
+            .sockets
+            .iter()
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect(),
         policy: Policy {
             iterations: said.iterations,
             failures: said.failures,
@@ -96,8 +100,7 @@ pub(crate) fn check(
         ))
         .hint("say it among the words of the command, after '--'"));
     }
-    start::check_program(program, cwd, env)
-        .map_err(|report| install_hint(report, harness, program))
+    start::check_program(program, cwd, env).map_err(|report| install_hint(report, harness, program))
 }
 
 /// The program of a loop's agent.

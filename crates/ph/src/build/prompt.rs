@@ -85,10 +85,16 @@ pub(super) fn compose(
             text,
         })
         .collect();
-    let open: Vec<_> = TaskStatus::ALL.into_iter().filter(|s| s.is_open()).collect();
+    let open: Vec<_> = TaskStatus::ALL
+        .into_iter()
+        .filter(|s| s.is_open())
+        .collect();
     let tasks = journal.tasks(agent, &open)?;
     let notes = journal.notes(agent, &NoteType::ALL)?;
-    let last = state.last.as_ref().filter(|last| last.number == state.number);
+    let last = state
+        .last
+        .as_ref()
+        .filter(|last| last.number == state.number);
     let parts = Parts {
         session: agent,
         iteration: state.number,

@@ -75,11 +75,7 @@ struct Ready {
 
 impl Pump<'_> {
     /// Until the agent has ended. `hear` is told what happens, and may want it to end.
-    pub(super) fn run(
-        &mut self,
-        agent: &mut Agent,
-        mut hear: impl FnMut(News) -> Said,
-    ) -> Stopped {
+    pub(super) fn run(&mut self, agent: &mut Agent, mut hear: impl FnMut(News) -> Said) -> Stopped {
         let mut piece = vec![0; PIECE];
         let mut heard_at = Instant::now();
         let mut is_closed = false;
@@ -195,7 +191,6 @@ impl Pump<'_> {
             }
         }
     }
-
 }
 
 /// Waits, with no agent there, for a ring, a signal or the time.

@@ -109,7 +109,9 @@ impl Runner {
                 Next::Pause => self.checkpoint(&state)?,
                 Next::Paused => {
                     let name = &self.agent;
-                    self.say_once(&format!("paused at a checkpoint; 'ph resume {name}' goes on"));
+                    self.say_once(&format!(
+                        "paused at a checkpoint; 'ph resume {name}' goes on"
+                    ));
                     self.rest(None)?
                 }
                 Next::Hold => {
@@ -137,7 +139,8 @@ impl Runner {
         let began = self.record.started_at;
         let last = state.last.as_ref().filter(|last| last.ended_at >= began);
         if let Some(Outcome::Failed(failure)) = last.map(|last| &last.outcome) {
-            self.face.line(&format!("iteration {}: {failure}", state.number));
+            self.face
+                .line(&format!("iteration {}: {failure}", state.number));
             self.note_down(&state, |place| progress::failure(place, None, 1, failure));
         }
         Ok(())
@@ -189,19 +192,22 @@ impl Runner {
             self.order(LoopOrder::End { how: how.clone() })?;
         }
         let took = time::length(times::now().duration_since(state.began_at));
-        self.face.line(&format!("the loop is over after {took}: {how}"));
+        self.face
+            .line(&format!("the loop is over after {took}: {how}"));
         self.face.title(&format!("{}: {how}", self.agent));
         Ok(match how {
             LoopEnding::Complete(_) | LoopEnding::Stopped => ExitCode::SUCCESS,
-            LoopEnding::UsedUp | LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => {
-                ExitCode::FAILURE
-            }
+            LoopEnding::UsedUp | LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => ExitCode::FAILURE,
         })
     }
 
     /// Adds a block to progress.txt, where the loop has one. It is the agent's file: what cannot be
     /// written there stands in the journal all the same.
-    pub(super) fn note_down(&mut self, state: &LoopState, block: impl Fn(&progress::Place<'_>) -> String) {
+    pub(super) fn note_down(
+        &mut self,
+        state: &LoopState,
+        block: impl Fn(&progress::Place<'_>) -> String,
+    ) {
         let Some(path) = &state.settings.progress else {
             return;
         };

@@ -59,7 +59,10 @@ pub(crate) fn stories(path: &str) -> Result<Vec<(&'static str, String)>, String>
     let mut lines = vec![("stories", counts)];
     if let Some(story) = prd.current() {
         let title = text::one_line(&story.title, 200);
-        lines.push(("story", format!("{}: {title}", text::one_line(&story.id, 80))));
+        lines.push((
+            "story",
+            format!("{}: {title}", text::one_line(&story.id, 80)),
+        ));
         for criterion in &story.criteria {
             let mark = if criterion.passes { "[x]" } else { "[ ]" };
             let what = text::one_line(&criterion.description, 200);

@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 /// done, when every story of the prd passes, or after so many iterations. A loop that was cut off
 /// goes on where it was when it is built or restarted again. Ctrl+\ d leaves it running.
 #[derive(Debug, clap::Args)]
-#[command(visible_alias = "loop", after_help = "\
+#[command(
+    visible_alias = "loop",
+    after_help = "\
 Examples:
   ph build --spec specs/login.md
   ph build --prd tasks/login/prd.json --harness codex --iterations 20 --detach
@@ -27,7 +29,8 @@ Examples:
 
 A command of your own gets the prompt on its standard input, or where an argument is {prompt}. \
 'ph stop', 'ph checkpoint', 'ph resume', 'ph inject' and 'ph interactive' steer a loop; mail to its \
-name stands in its next prompt.")]
+name stands in its next prompt."
+)]
 pub(super) struct Args {
     /// The agent's name [default: the spec's or the prd's, without its ending]
     #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
@@ -143,7 +146,11 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
 fn shown(settings: &posthaste_core::build::Settings) -> Vec<String> {
     let mut words = vec!["ph".to_owned(), "build".to_owned()];
     for (flag, value) in [("--spec", &settings.spec), ("--prd", &settings.prd)] {
-        words.extend(value.iter().flat_map(|path| [flag.to_owned(), path.clone()]));
+        words.extend(
+            value
+                .iter()
+                .flat_map(|path| [flag.to_owned(), path.clone()]),
+        );
     }
     match settings.command.as_slice() {
         [] => words.extend(["--harness".to_owned(), settings.harness.clone()]),

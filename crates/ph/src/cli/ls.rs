@@ -113,7 +113,10 @@ fn what(session: &Session) -> String {
     let Some(looped) = &session.build else {
         return command;
     };
-    let doing = looped.current_story.as_ref().or(looped.current_task.as_ref());
+    let doing = looped
+        .current_story
+        .as_ref()
+        .or(looped.current_task.as_ref());
     let doing = doing.map_or(String::new(), |doing| {
         format!("; now {}", text::one_line(doing, 30))
     });

@@ -1,10 +1,10 @@
 //! What is asked of a loop over its session's socket. The session records it, and only then says
 //! ok; the runner hears the journal's bell and does it.
 
+use super::Shared;
 use super::clerk::Wish;
 use super::dispatch::{Sink, denial, failure};
 use super::peer::{Look, Peer};
-use super::Shared;
 use posthaste_core::build::{LoopOrder, Request};
 use posthaste_core::{AgentName, PromptId};
 use posthaste_store::Job;

@@ -463,7 +463,8 @@ fn end_noted(home: &Home, name: &AgentName, but: u32) -> usize {
             continue;
         }
         let left = process::left_of(pid, began);
-        left.iter().for_each(|pid| process::signal(*pid, Signal::KILL));
+        left.iter()
+            .for_each(|pid| process::signal(*pid, Signal::KILL));
         ended += left.len();
         place::forget(home, name, pid, began);
     }

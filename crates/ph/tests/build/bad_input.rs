@@ -22,19 +22,91 @@ fn nothing_is_started_and_nothing_changed() {
     };
     let spec = text(&spec);
     check(&["--", "true"], 2, "a loop needs a spec or a prd", "--spec");
-    check(&["--spec", "no.md", "--", "true"], 2, "there is no such file", "");
-    check(&["--spec", &text(&empty), "--", "true"], 2, "the spec is empty", "");
-    check(&["--spec", &text(ph.dir()), "--", "true"], 2, "it is a directory", "--spec FILE");
-    check(&["--prd", &text(&bad), "--", "true"], 2, "line 2, column 4", "userStories");
-    check(&["--spec", &spec, "--template", &text(&template), "--", "true"], 2, "{{nothing}}", "");
-    check(&["--spec", &text(&odd), "--", "true"], 2, "cannot be the agent's name", "--name odd-name");
-    check(&["--spec", &spec, "--name", "human", "--", "true"], 2, "human", "");
-    check(&["--spec", &spec, "--", "no-such-agent"], 4, "no such command: no-such-agent", "installed");
-    check(&["--spec", &spec, "--harness", "generic"], 2, "without a terminal", "'--'");
-    check(&["--spec", &spec, "--harness", "nothing"], 3, "no harness", "");
-    check(&["--spec", &spec, "--model", "m", "--", "true"], 2, "its model", "");
-    check(&["--spec", &spec, "--cwd", "nowhere", "--", "true"], 2, "no directory", "");
-    check(&["--spec", &spec, "--iterations", "-1", "--", "true"], 2, "-1", "");
+    check(
+        &["--spec", "no.md", "--", "true"],
+        2,
+        "there is no such file",
+        "",
+    );
+    check(
+        &["--spec", &text(&empty), "--", "true"],
+        2,
+        "the spec is empty",
+        "",
+    );
+    check(
+        &["--spec", &text(ph.dir()), "--", "true"],
+        2,
+        "it is a directory",
+        "--spec FILE",
+    );
+    check(
+        &["--prd", &text(&bad), "--", "true"],
+        2,
+        "line 2, column 4",
+        "userStories",
+    );
+    check(
+        &[
+            "--spec",
+            &spec,
+            "--template",
+            &text(&template),
+            "--",
+            "true",
+        ],
+        2,
+        "{{nothing}}",
+        "",
+    );
+    check(
+        &["--spec", &text(&odd), "--", "true"],
+        2,
+        "cannot be the agent's name",
+        "--name odd-name",
+    );
+    check(
+        &["--spec", &spec, "--name", "human", "--", "true"],
+        2,
+        "human",
+        "",
+    );
+    check(
+        &["--spec", &spec, "--", "no-such-agent"],
+        4,
+        "no such command: no-such-agent",
+        "installed",
+    );
+    check(
+        &["--spec", &spec, "--harness", "generic"],
+        2,
+        "without a terminal",
+        "'--'",
+    );
+    check(
+        &["--spec", &spec, "--harness", "nothing"],
+        3,
+        "no harness",
+        "",
+    );
+    check(
+        &["--spec", &spec, "--model", "m", "--", "true"],
+        2,
+        "its model",
+        "",
+    );
+    check(
+        &["--spec", &spec, "--cwd", "nowhere", "--", "true"],
+        2,
+        "no directory",
+        "",
+    );
+    check(
+        &["--spec", &spec, "--iterations", "-1", "--", "true"],
+        2,
+        "-1",
+        "",
+    );
     // Nobody has these here.
     let path = |words: &[&str], says: &str| {
         let done = ph.call(&[&["build", "--detach", "--spec", &spec][..], words].concat());
@@ -45,7 +117,10 @@ fn nothing_is_started_and_nothing_changed() {
     path(&[], "npm install -g @anthropic-ai/claude-code");
     path(&["--harness", "codex"], "npm install -g @openai/codex");
     path(&["--harness", "opencode"], "npm install -g opencode-ai");
-    path(&["--harness", "gemini"], "npm install -g @google/gemini-cli");
+    path(
+        &["--harness", "gemini"],
+        "npm install -g @google/gemini-cli",
+    );
 }
 
 #[test]
@@ -54,14 +129,22 @@ fn two_loops_of_one_name_are_one() {
     looped.prompt(1);
     let spec = crate::common::path_text(&looped.ph().dir().join("spec.md"));
     let facts = looped.ph().facts();
-    let words = ["build", "--detach", "--name", "bot", "--spec", &spec, "--", "true"];
-    looped.ph().call(&words).run().fails(4, "bot is already running");
+    let words = [
+        "build", "--detach", "--name", "bot", "--spec", &spec, "--", "true",
+    ];
+    looped
+        .ph()
+        .call(&words)
+        .run()
+        .fails(4, "bot is already running");
     assert_eq!(looped.ph().facts(), facts, "nothing was changed");
 }
 
 #[test]
 fn an_agent_that_crashes_is_tried_again_and_given_up() {
-    let stage = Stage::new().prd(r#"{"id": "US-1"}"#).flags(&["--failures", "2"]);
+    let stage = Stage::new()
+        .prd(r#"{"id": "US-1"}"#)
+        .flags(&["--failures", "2"]);
     let progress = stage.path("progress.txt");
     let looped = stage.start();
     looped.prompt(1);
@@ -90,12 +173,17 @@ fn an_agent_that_hangs_is_ended() {
 #[test]
 fn an_agent_that_floods_is_read_to_its_end() {
     let stage = Stage::new().flags(&["--iterations", "1"]);
-    let script = "yes 0123456789012345678901234567890123456789 | head -c 20000000; echo; echo the last line";
+    let script =
+        "yes 0123456789012345678901234567890123456789 | head -c 20000000; echo; echo the last line";
     let looped = stage.command(&["/bin/sh", "-c", script]).start();
     looped.ending();
     assert_eq!(looped.outcomes(), ["1 \"ended\""]);
-    let seen = looped.ph().run("replay bot --text").out();
-    assert!(seen.contains("the last line"), "{}", &seen[seen.len().saturating_sub(300)..]);
+    let seen = looped.ph().run("replay bot --cast").out();
+    assert!(
+        seen.contains("the last line"),
+        "{}",
+        &seen[seen.len().saturating_sub(300)..]
+    );
 }
 
 #[test]
@@ -106,7 +194,10 @@ fn a_spec_that_goes_away_is_a_failure_that_passes() {
     looped.prompt(1);
     looped.go(&format!("rm '{spec}'"));
     let outcomes = looped.wait_for_outcomes(2);
-    assert!(outcomes[1].contains("there is no such file"), "{outcomes:?}");
+    assert!(
+        outcomes[1].contains("there is no such file"),
+        "{outcomes:?}"
+    );
     looped.ph().file("spec.md", "Build another.");
     let second = looped.prompt(2);
     assert!(second.contains("Build another."), "{second}");

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 #[test]
 fn its_state_is_true_and_told() {
-    let stage = Stage::new().prd(r#"{"id": "US-7"}"#).flags(&["--iterations", "9"]);
+    let stage = Stage::new()
+        .prd(r#"{"id": "US-7"}"#)
+        .flags(&["--iterations", "9"]);
     let dir = stage.path("");
     let looped = stage.start();
     looped.prompt(1);
@@ -23,7 +25,9 @@ fn its_state_is_true_and_told() {
     }
     wire.subscribe(&["state_change", "output"]);
     let two = crate::stage::prd(r#"{"id":"US-8"}"#);
-    looped.go(&format!("echo 'a line of work'; echo '{two}' > \"$DIR/prd.json\""));
+    looped.go(&format!(
+        "echo 'a line of work'; echo '{two}' > \"$DIR/prd.json\""
+    ));
     let mut seen = Vec::new();
     while !(seen.contains(&"line") && seen.contains(&"iteration")) {
         let event = wire.event();
@@ -77,7 +81,10 @@ fn a_checkpoint_pauses_and_a_resume_goes_on() {
     let mut wire = looped.session.wire();
     wire.subscribe(&["state_change"]);
     let (code, says) = wire.error("resume", json!({}));
-    assert_eq!((code, says.as_str()), (-32602, "the loop of bot is not paused"));
+    assert_eq!(
+        (code, says.as_str()),
+        (-32602, "the loop of bot is not paused")
+    );
     let answer = wire.result("checkpoint", json!({}));
     assert_eq!(answer, json!({"status": "checkpoint_requested"}));
     assert_eq!(looped.status()["status"], "running");
@@ -113,15 +120,24 @@ fn what_is_injected_stands_first_in_order_and_once() {
     assert_eq!(change["injected_prompt"], "Fix the type errors first.");
     looped.ph().run("inject bot 'Then the docs {{tasks}}'").ok();
     let (code, says) = wire.error("inject_prompt", json!({"prompt": "  "}));
-    assert_eq!((code, says.as_str()), (-32602, "Missing or empty 'prompt' parameter"));
+    assert_eq!(
+        (code, says.as_str()),
+        (-32602, "Missing or empty 'prompt' parameter")
+    );
     looped.go("true");
     let second = looped.prompt(2);
-    let (first, then) = (second.find("Fix the type errors"), second.find("Then the docs {{tasks}}"));
+    let (first, then) = (
+        second.find("Fix the type errors"),
+        second.find("Then the docs {{tasks}}"),
+    );
     assert!(first.is_some() && first < then, "{second}");
     assert!(then < second.find("## Context"), "{second}");
     looped.go("true");
     let third = looped.prompt(3);
-    assert!(!third.contains("Fix the type errors") && !third.contains("Then the docs"), "{third}");
+    assert!(
+        !third.contains("Fix the type errors") && !third.contains("Then the docs"),
+        "{third}"
+    );
 }
 
 #[test]
@@ -145,7 +161,11 @@ fn interactive_mode_lets_nothing_go_on_and_keys_through() {
     assert_eq!(answer, json!({"status": "forwarded"}));
     looped.session.wait_for_text("<yes>");
     looped.session.wait_for_text("ph interactive bot off");
-    assert_eq!(looped.outcomes(), ["1 \"ended\""], "the token counts for nothing");
+    assert_eq!(
+        looped.outcomes(),
+        ["1 \"ended\""],
+        "the token counts for nothing"
+    );
     assert!(looped.facts("loop_ended").is_empty());
     looped.ph().run("interactive bot off").ok();
     looped.prompt(2);
@@ -190,12 +210,18 @@ fn verbs_say_it_as_programs_read_it() {
     assert_eq!(json("checkpoint bot --json"), want);
     let want = json!({"status": "prompt_injected", "prompt": "x"});
     assert_eq!(json("inject bot x --json"), want);
-    assert_eq!(json("interactive bot off --json"), json!({"interactive_mode": false}));
+    assert_eq!(
+        json("interactive bot off --json"),
+        json!({"interactive_mode": false})
+    );
     looped.go("true");
     looped.wait_for_status("checkpointed");
     let want = json!({"name": "bot", "status": "running"});
     assert_eq!(json("resume bot --json"), want);
     looped.ph().run("resume nobody").fails(3, "never run");
-    looped.ph().run("inject bot ''").fails(2, "nothing to inject");
+    looped
+        .ph()
+        .run("inject bot ''")
+        .fails(2, "nothing to inject");
     looped.ph().run("interactive bot maybe").fails(2, "maybe");
 }

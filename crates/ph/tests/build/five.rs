@@ -1,7 +1,7 @@
 //! A loop from its beginning to its end.
 
-use crate::stage::{Loop, Stage};
 use crate::common::wait_for;
+use crate::stage::{Loop, Stage};
 use serde_json::{Value, json};
 
 /// Calls a tool of `ph mcp`, as a harness does.
@@ -46,8 +46,14 @@ fn five_iterations_with_a_message_in_the_middle() {
     let shown = looped.ph().run(&format!("show --json {id}")).json();
     assert_eq!(shown["receipt"], "offered", "{shown}");
     let routes = shown["receipts"].as_array().expect("receipts");
-    assert!(routes.iter().any(|step| step["route"] == "prompt"), "{shown}");
-    looped.go(&tool("inbox_mark_read", &json!({"session_name": "bot", "id": &id[..8]})));
+    assert!(
+        routes.iter().any(|step| step["route"] == "prompt"),
+        "{shown}"
+    );
+    looped.go(&tool(
+        "inbox_mark_read",
+        &json!({"session_name": "bot", "id": &id[..8]}),
+    ));
     let fourth = begin(&looped, 4);
     assert_eq!(count(&fourth, "Please prioritize the door"), 0, "{fourth}");
     let shown = looped.ph().run(&format!("show --json {id}")).json();
@@ -78,8 +84,15 @@ fn what_is_not_marked_comes_again_and_is_offered_once() {
     let third = begin(&looped, 3);
     assert_eq!(count(&third, "Stay"), 1, "{third}");
     let shown = looped.ph().run(&format!("show --json {id}")).json();
-    let steps: Vec<_> = shown["receipts"].as_array().expect("receipts").iter().collect();
-    let offers = steps.iter().filter(|step| step["state"] == "offered").count();
+    let steps: Vec<_> = shown["receipts"]
+        .as_array()
+        .expect("receipts")
+        .iter()
+        .collect();
+    let offers = steps
+        .iter()
+        .filter(|step| step["state"] == "offered")
+        .count();
     assert_eq!(offers, 1, "{shown}");
 }
 
@@ -97,7 +110,10 @@ fn tasks_and_notes_stand_in_the_next_prompt() {
     assert_eq!(session["loop"]["current_task"], "Lay the floor");
     assert_eq!(session["activity"], "working");
     let list = looped.ph().run("ls").ok();
-    assert!(list.contains("iteration 2 of 50 runs; tasks 0 done, 1 open"), "{list}");
+    assert!(
+        list.contains("iteration 2 of 50 runs; tasks 0 done, 1 open"),
+        "{list}"
+    );
 }
 
 #[test]
@@ -149,7 +165,10 @@ fn stories_are_read_again_and_end_it_when_all_pass() {
     looped.session.wait_for_text("is no prd");
     let status = looped.ph().run("status bot").ok();
     assert!(status.contains("is no prd: line 1"), "{status}");
-    assert_eq!(std::fs::read_to_string(&path).expect("it is there"), "{\"userStories\": [");
+    assert_eq!(
+        std::fs::read_to_string(&path).expect("it is there"),
+        "{\"userStories\": ["
+    );
     let all = crate::stage::prd(r#"{"id":"US-1","passes":true},{"id":"US-2","passes":true}"#);
     looped.go(&format!("echo '{all}' > '{path}'"));
     assert_eq!(looped.ending(), r#"{"complete":"stories"}"#);
@@ -158,7 +177,10 @@ fn stories_are_read_again_and_end_it_when_all_pass() {
 #[test]
 fn a_template_has_the_same_parts_and_a_message_is_none() {
     let stage = Stage::new();
-    stage.ph.file("own.txt", "Turn {{iteration}} of {{session}}.\n{{inbox}}\n{{tasks}}\nEnd.");
+    stage.ph.file(
+        "own.txt",
+        "Turn {{iteration}} of {{session}}.\n{{inbox}}\n{{tasks}}\nEnd.",
+    );
     let template = stage.path("own.txt");
     let looped = stage.flags(&["--template", &template]).start();
     looped.prompt(1);

@@ -30,7 +30,10 @@ fn a_loop_that_was_killed_goes_on_where_it_was() {
         (!is_alive(looped.session.pid) && !is_alive(looped.session.child) && !is_alive(agent))
             .then_some(())
     });
-    let again = looped.ph().call(&["restart", "bot", "--detach", "--json"]).run();
+    let again = looped
+        .ph()
+        .call(&["restart", "bot", "--detach", "--json"])
+        .run();
     assert_eq!(again.code, 0, "{}", again.err());
     assert!(again.err().contains("crashed"), "{}", again.err());
     renew(&mut looped.session, &again.json());
@@ -61,7 +64,10 @@ fn a_restart_of_a_loop_that_runs_ends_the_iteration_and_goes_on() {
     looped.prompt(1);
     looped.go("true");
     looped.prompt(2);
-    let again = looped.ph().call(&["restart", "bot", "--detach", "--json"]).run();
+    let again = looped
+        .ph()
+        .call(&["restart", "bot", "--detach", "--json"])
+        .run();
     assert_eq!(again.code, 0, "{}", again.err());
     renew(&mut looped.session, &again.json());
     looped.prompt(3);
@@ -72,10 +78,15 @@ fn a_restart_of_a_loop_that_runs_ends_the_iteration_and_goes_on() {
 fn a_runner_that_is_killed_leaves_no_agent() {
     let looped = Stage::new().start();
     looped.prompt(1);
-    looped.go("echo $$ > \"$DIR/pid\"; trap '' HUP TERM; while :; do read x < \"$DIR/orders\"; done");
+    looped
+        .go("echo $$ > \"$DIR/pid\"; trap '' HUP TERM; while :; do read x < \"$DIR/orders\"; done");
     let dir = looped.ph().dir().to_owned();
     let agent: u32 = wait_for("its pid", || {
-        std::fs::read_to_string(dir.join("pid")).ok()?.trim().parse().ok()
+        std::fs::read_to_string(dir.join("pid"))
+            .ok()?
+            .trim()
+            .parse()
+            .ok()
     });
     let runner = looped.session.child;
     let pid = rustix::process::Pid::from_raw(runner as i32).expect("a process");

@@ -36,7 +36,10 @@ fn what_comes_between_two_iterations_is_in_the_next() {
     looped.ph().send("bot --priority interrupt 'and this'");
     looped.ph().run("resume bot").ok();
     let second = looped.prompt(2);
-    assert!(second.contains("while you pause") && second.contains("and this"), "{second}");
+    assert!(
+        second.contains("while you pause") && second.contains("and this"),
+        "{second}"
+    );
 }
 
 #[test]
@@ -49,12 +52,17 @@ fn what_comes_after_the_end_waits_for_the_next_loop() {
     let id = looped.ph().send("bot 'are you there'");
     let shown = looped.ph().run(&format!("show --json {id}")).json();
     assert_eq!(shown["receipt"], "stored", "{shown}");
-    let again = looped.ph().call(&["restart", "bot", "--detach", "--json"]).run();
+    let again = looped
+        .ph()
+        .call(&["restart", "bot", "--detach", "--json"])
+        .run();
     let _ends = crate::common::session::Ends::with(&again);
     let second = looped.prompt(2);
     assert!(second.contains("are you there"), "{second}");
     looped.go("true");
-    wait_for("the end", || (looped.facts("loop_ended").len() == 2).then_some(()));
+    wait_for("the end", || {
+        (looped.facts("loop_ended").len() == 2).then_some(())
+    });
     wait_for("the session's end", || {
         let session = looped.ph().run("status bot --json").json();
         (session["activity"] == "exited").then_some(())
@@ -72,8 +80,15 @@ fn hooks_of_a_loop_s_agent_inject_no_mail() {
     let told = std::fs::read_to_string(looped.ph().dir().join("told"));
     assert_eq!(told.expect("they were called"), "");
     let shown = looped.ph().run(&format!("show --json {id}")).json();
-    let routes: Vec<_> = shown["receipts"].as_array().expect("receipts").iter().collect();
-    assert!(routes.iter().all(|step| step["state"] != "shown"), "{shown}");
+    let routes: Vec<_> = shown["receipts"]
+        .as_array()
+        .expect("receipts")
+        .iter()
+        .collect();
+    assert!(
+        routes.iter().all(|step| step["state"] != "shown"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -87,6 +102,10 @@ fn a_long_message_says_where_the_rest_is() {
     assert_eq!(sent.code, 0, "{}", sent.err());
     looped.go("true");
     let second = looped.prompt(2);
-    assert!(second.contains("all 40000 bytes are in "), "{}", &second[..200]);
+    assert!(
+        second.contains("all 40000 bytes are in "),
+        "{}",
+        &second[..200]
+    );
     assert!(second.len() < 30_000);
 }

@@ -52,7 +52,8 @@ impl Stage {
     }
 
     pub(crate) fn flags(mut self, flags: &[&str]) -> Self {
-        self.flags.extend(flags.iter().map(|flag| (*flag).to_owned()));
+        self.flags
+            .extend(flags.iter().map(|flag| (*flag).to_owned()));
         self
     }
 
@@ -123,7 +124,9 @@ impl Loop {
     /// Facts of one kind, in order.
     pub(crate) fn facts(&self, kind: &str) -> Vec<Value> {
         let facts = self.ph().facts();
-        let facts = facts.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        let facts = facts
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"));
         facts.filter(|fact: &Value| fact["kind"] == kind).collect()
     }
 
