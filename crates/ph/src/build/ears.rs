@@ -80,8 +80,9 @@ impl Ears {
             match signal {
                 SIGWINCH => heard.resized = true,
                 SIGCHLD => heard.child = true,
-                // A key for the agent's terminal; ours is raw.
-                SIGTSTP => {}
+                // A key for the agent's terminal; ours is raw. A hang-up comes also where the
+                // session was killed: what its terminal says then is certain, and comes after it.
+                SIGTSTP | SIGHUP => {}
                 _ => heard.end = true,
             }
         }

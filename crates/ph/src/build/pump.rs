@@ -91,7 +91,7 @@ impl Pump<'_> {
             if ready.signals {
                 let signalled = self.ears.signalled();
                 if signalled.end {
-                    return Stopped::Halted(ended());
+                    return Stopped::Halted(Halt::Ended);
                 }
                 if signalled.resized {
                     agent.resize(self.face.size());
@@ -142,7 +142,11 @@ impl Pump<'_> {
         let wanted = [
             (self.ears.signals(), PollFlags::IN),
             (self.ears.rings(), PollFlags::IN),
-            (stdin(), when(agent.room() > 0, PollFlags::IN)),
+            // Its end is heard in any case.
+            (
+                stdin(),
+                when(agent.room() > 0, PollFlags::IN) | PollFlags::HUP,
+            ),
             (shown, when(!is_closed, terminal)),
             (
                 feeding.unwrap_or(nobody),
@@ -164,13 +168,17 @@ impl Pump<'_> {
         if ready.input {
             agent.type_on();
         }
+        if !ready.keys {
+            return None;
+        }
         let room = agent.room();
-        if ready.keys && room > 0 {
-            match keys(&mut piece[..room]) {
-                Keys::Some(count) => agent.press(&piece[..count]),
-                Keys::None => {}
-                Keys::Gone => return Some(Halt::Orphaned),
-            }
+        if room == 0 {
+            return Some(Halt::Orphaned);
+        }
+        match keys(&mut piece[..room]) {
+            Keys::Some(count) => agent.press(&piece[..count]),
+            Keys::None => {}
+            Keys::Gone => return Some(Halt::Orphaned),
         }
         None
     }
@@ -208,16 +216,7 @@ pub(super) fn rest(ears: &mut Ears, due: Option<Instant>) -> Option<Halt> {
     if typed && matches!(keys(&mut [0; 4 << 10]), Keys::Gone) {
         return Some(Halt::Orphaned);
     }
-    (signals && ears.signalled().end).then(ended)
-}
-
-/// Asked to end: by the session, or because that is gone.
-fn ended() -> Halt {
-    let mut fds = [PollFd::from_borrowed_fd(stdin(), PollFlags::IN)];
-    let now = Timespec::default();
-    let is_gone = poll(&mut fds, Some(&now)).is_ok()
-        && fds[0].revents().intersects(PollFlags::HUP | PollFlags::ERR);
-    if is_gone { Halt::Orphaned } else { Halt::Ended }
+    (signals && ears.signalled().end).then_some(Halt::Ended)
 }
 
 /// Which of these has something, at the latest when it is due.
