@@ -57,7 +57,7 @@ pub(crate) const CASES: [Case; 18] = [
     case("killed", killed),
     case("mid-offer", mid_offer),
     case("inject", inject),
-    case("mcp", mcp),
+    case("mcp", crate::own::mcp),
 ];
 
 /// By whatever way the agent has, and with the terminal alone.
@@ -378,15 +378,5 @@ fn mid_offer(play: &mut Play) -> Done {
 
 /// Mail for an agent that a person has started by themselves, told by its own hook.
 fn inject(play: &mut Play) -> Done {
-    if !play.ph(&["hooks", "--help"]).status.success() {
-        return Done::Absent("ph has no 'hooks install' yet".to_owned());
-    }
     crate::own::inject(play)
-}
-
-fn mcp(play: &mut Play) -> Done {
-    if !play.ph(&["mcp", "--help"]).status.success() {
-        return Done::Absent("ph has no MCP server yet".to_owned());
-    }
-    crate::own::mcp(play)
 }
