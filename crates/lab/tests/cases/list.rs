@@ -39,7 +39,7 @@ const fn case(name: &'static str, act: fn(&mut Play) -> Done) -> Case {
     }
 }
 
-pub(crate) const CASES: [Case; 18] = [
+pub(crate) const CASES: [Case; 19] = [
     case("idle", idle),
     case("streaming", streaming),
     case("tool", tool),
@@ -58,6 +58,7 @@ pub(crate) const CASES: [Case; 18] = [
     case("mid-offer", mid_offer),
     case("inject", inject),
     case("mcp", crate::own::mcp),
+    case("loop", crate::looped::five),
 ];
 
 /// By whatever way the agent has, and with the terminal alone.
