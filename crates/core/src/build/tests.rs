@@ -40,12 +40,6 @@ pub(crate) fn settings() -> Settings {
 pub(crate) fn every_fact() -> Vec<LoopFact> {
     let hostile = "a\n## b\u{1b}[2J\u{0}{{tasks}}".to_owned();
     let by = name("coder");
-    let waiting = Waiting {
-        id: PromptId(Uuid::from_u128(7)),
-        text: hostile.clone(),
-        by: by.clone(),
-        at: at(3),
-    };
     let full = Settings {
         prd: Some("prd.json".into()),
         progress: Some("progress.txt".into()),
@@ -58,19 +52,18 @@ pub(crate) fn every_fact() -> Vec<LoopFact> {
         policy: Policy::default(),
         ..settings()
     };
-    let began = |settings, goes_on, prompts| {
+    let began = |settings, goes_on| {
         LoopFact::Began(Began {
             run: Some(Uuid::from_u128(1)),
             settings,
             number: 3,
             first: 1,
             goes_on,
-            prompts,
         })
     };
     let mut facts = vec![
-        began(settings(), true, vec![]),
-        began(full, false, vec![waiting]),
+        began(settings(), true),
+        began(full, false),
         LoopFact::Checkpointed,
         LoopFact::Resumed(Resumed { by: by.clone() }),
         LoopFact::Injected(Injected {
@@ -539,21 +532,24 @@ fn injected_prompts_are_given_in_order_and_once() {
 }
 
 #[test]
-fn a_base_is_enough_to_tell_a_loop() {
+fn what_a_loop_is_can_be_written_down() {
     let mut desk = Desk::begun();
     desk.fail();
-    desk.iterate(Outcome::Ended);
-    desk.inject(1, "one").unwrap();
-    desk.finish(LoopEnding::UsedUp).unwrap();
-    desk.begin().unwrap();
+    desk.inject(1, "one\u{1b}").unwrap();
     desk.start().unwrap();
-    desk.begin().unwrap();
-    let whole = desk.state();
-    let is_base = |fact: &Fact| matches!(&fact.event, Event::Loop(happened) if happened.is_base());
-    let base = desk.facts.iter().rposition(is_base).unwrap();
-    assert!(base > 0);
-    desk.facts.drain(..base);
-    assert_eq!(desk.state(), whole);
+    let check = |desk: &Desk| {
+        let json = serde_json::to_string(&desk.now()).unwrap();
+        assert_eq!(
+            serde_json::from_str::<LoopState>(&json).unwrap(),
+            desk.now()
+        );
+    };
+    check(&desk);
+    desk.end(Outcome::Completed(Proof::Token)).unwrap();
+    desk.order(LoopOrder::Checkpoint).unwrap();
+    check(&desk);
+    desk.finish(LoopEnding::GaveUp(3)).unwrap();
+    check(&desk);
 }
 
 #[test]
