@@ -24,7 +24,7 @@ const LOOP_ENDED_KIND: &str = "loop_ended";
 /// What can happen to a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopFact {
-    Began(Began),
+    Began(Box<Began>),
     IterationStarted(IterationStarted),
     IterationEnded(IterationEnded),
     /// Somebody wants it to stop, or to pause, once the iteration is over.

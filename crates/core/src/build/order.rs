@@ -156,13 +156,13 @@ fn begin(
     });
     let number = before.map_or(1, |state| state.number);
     let first = before.filter(|_| goes_on).map(|state| state.first);
-    let began = LoopFact::Began(Began {
+    let began = LoopFact::Began(Box::new(Began {
         run,
         settings: settings.clone(),
         number,
         first: first.unwrap_or(number),
         goes_on,
-    });
+    }));
     Ok(cut_off.into_iter().chain([began]).collect())
 }
 
