@@ -83,9 +83,8 @@ CREATE TABLE IF NOT EXISTS v#_notes(seq INTEGER PRIMARY KEY, agent TEXT NOT NULL
 CREATE INDEX IF NOT EXISTS v#_notebooks ON v#_notes(agent, kind, seq);
 -- The last time that each agent said that it is done.
 CREATE TABLE IF NOT EXISTS v#_completions(name TEXT PRIMARY KEY, seq INTEGER NOT NULL) STRICT, WITHOUT ROWID;
--- The facts of each agent's loops; what its latest loop is can be told from the last base on.
-CREATE TABLE IF NOT EXISTS v#_loops(agent TEXT NOT NULL, seq INTEGER NOT NULL, base INTEGER NOT NULL, PRIMARY KEY(agent, seq)) STRICT, WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS v#_loop_bases ON v#_loops(agent, seq) WHERE base = 1;
+-- The latest loop of each agent, as the core writes it down.
+CREATE TABLE IF NOT EXISTS v#_loops(agent TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;
 -- Facts that mean nothing to this version.
 CREATE TABLE IF NOT EXISTS v#_odd(seq INTEGER PRIMARY KEY, why TEXT NOT NULL) STRICT;
 ";

@@ -267,8 +267,8 @@ impl Views {
                     "INSERT OR REPLACE INTO v#_completions VALUES (?1, ?2)",
                 )?
                 .execute(params![fact.agent.as_str(), seq])?;
-                // It is for the loop that runs, too.
-                self.keep_of_loop(conn, seq, fact, false)
+                // It is the loop's, too.
+                self.apply_to_loop(conn, fact)
             }
         }
     }
@@ -373,7 +373,7 @@ fn task_at(conn: &Connection, views: Views, seq: u64) -> rusqlite::Result<Option
     Ok(Some(task))
 }
 
-pub(crate) fn fact_at(conn: &Connection, seq: u64) -> rusqlite::Result<Option<Fact>> {
+fn fact_at(conn: &Connection, seq: u64) -> rusqlite::Result<Option<Fact>> {
     Ok(record_at(conn, seq)?.and_then(|record| record.read().ok()))
 }
 

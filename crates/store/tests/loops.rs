@@ -248,45 +248,37 @@ fn loops_are_listed_and_carried_along_by_export_and_import() {
 }
 
 #[test]
-fn a_loop_of_many_iterations_is_read_whole_and_by_index() {
+fn prompts_that_no_iteration_had_are_the_next_loop_s() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    order(&mut journal, "coder", begin()).unwrap();
-    for number in 1..=20 {
-        order(&mut journal, "coder", start(&[])).unwrap();
-        order(&mut journal, "coder", end(number, Outcome::Ended)).unwrap();
-    }
+    done(&mut journal, begin());
+    done(&mut journal, inject(1, "too late"));
     let how = LoopEnding::UsedUp;
     done(&mut journal, LoopOrder::End { how });
-    // From here on the facts before are not looked at any more.
+    let state = done(&mut journal, begin());
+    assert_eq!(state.prompts[0].text, "too late");
+    assert_eq!(state.prompts[0].id, prompt(1));
+    assert_views_agree(&mut journal, &[at(0)]);
+}
+
+#[test]
+fn a_loop_that_is_spoilt_in_the_views_stops_nobody_and_is_built_anew() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
     done(&mut journal, begin());
-    let mut on = false;
-    let mut switch = || {
-        on = !on;
-        let who = AgentName::human();
-        LoopOrder::Interactive { who, on }
-    };
-    for _ in 0..1_005 {
-        order(&mut journal, "coder", switch()).unwrap();
-    }
-    let state = done(&mut journal, start(&[]));
-    assert_eq!(
-        (state.first, state.number, state.is_interactive),
-        (21, 21, true)
-    );
-    let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
+    let before = done(&mut journal, start(&[]));
     let version: u32 = journal.examine().unwrap().view_versions[0];
-    for sql in [
-        "SELECT max(seq) FROM v#_loops WHERE agent = 'a' AND base = 1",
-        "SELECT seq FROM v#_loops WHERE agent = 'a' AND seq >= 7 ORDER BY seq LIMIT 9",
-    ] {
-        let sql = sql.replace("v#", &format!("v{version}"));
-        let plan: String = conn
-            .query_row(&format!("EXPLAIN QUERY PLAN {sql}"), [], |row| row.get(3))
-            .unwrap();
-        assert!(plan.starts_with("SEARCH"), "{sql}: {plan}");
-        assert!(!plan.contains("TEMP B-TREE"), "{sql}: {plan}");
-    }
+    let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
+    conn.execute_batch(&format!("UPDATE v{version}_loops SET state = '{{'"))
+        .unwrap();
+    drop(conn);
+    assert_eq!(state_of(&mut journal), None);
+    complete(&mut journal, "coder");
+    journal.rebuild_views().unwrap();
+    let after = state_of(&mut journal).unwrap();
+    assert_eq!(after.open, before.open);
+    assert_eq!(after.complete, Some(Proof::Tool));
+    assert_views_agree(&mut journal, &[at(0)]);
 }
 
 /// What a runner or a person may ask of a loop, whether or not it makes sense.

@@ -24,7 +24,7 @@ const LOOP_ENDED_KIND: &str = "loop_ended";
 /// What can happen to a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopFact {
-    Began(Began),
+    Began(Box<Began>),
     IterationStarted(IterationStarted),
     IterationEnded(IterationEnded),
     /// Somebody wants it to stop, or to pause, once the iteration is over.
@@ -86,10 +86,6 @@ pub struct Began {
     /// Whether it is the loop from before, which had not come to its end.
     #[serde(default)]
     pub goes_on: bool,
-    /// Texts that the loop before was given and that none of its prompts had; only where this
-    /// one does not go on.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prompts: Vec<Waiting>,
 }
 
 /// A text that waits for the next prompt.
@@ -374,10 +370,5 @@ impl LoopFact {
             Self::Interactive(interactive) => to_string(interactive),
             Self::Ended(ended) => to_string(ended),
         }
-    }
-
-    /// Whether what a loop is can be told from this fact and those after it alone.
-    pub fn is_base(&self) -> bool {
-        matches!(self, Self::Began(began) if !began.goes_on)
     }
 }

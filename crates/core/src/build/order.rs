@@ -3,7 +3,7 @@
 
 use super::fact::{
     Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
-    LoopEnding, LoopFact, Outcome, Request, Resumed, Settings, Waiting,
+    LoopEnding, LoopFact, Outcome, Request, Resumed, Settings,
 };
 use super::state::{LoopState, Standing};
 use crate::fact::Event;
@@ -156,15 +156,13 @@ fn begin(
     });
     let number = before.map_or(1, |state| state.number);
     let first = before.filter(|_| goes_on).map(|state| state.first);
-    let carried = before.filter(|_| !goes_on).map(|state| &state.prompts);
-    let began = LoopFact::Began(Began {
+    let began = LoopFact::Began(Box::new(Began {
         run,
         settings: settings.clone(),
         number,
         first: first.unwrap_or(number),
         goes_on,
-        prompts: carried.map_or_else(Vec::new, Vec::<Waiting>::clone),
-    });
+    }));
     Ok(cut_off.into_iter().chain([began]).collect())
 }
 

@@ -9,11 +9,13 @@ use crate::id::PromptId;
 use crate::name::AgentName;
 use crate::work::Deed;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// A loop with everything that the journal has of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A loop with everything that the journal has of it. The journal's views keep it in this shape, so
+/// a change to it is a new version of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopState {
     pub agent: AgentName,
     pub began_at: Timestamp,
@@ -46,21 +48,22 @@ pub struct LoopState {
 }
 
 /// An iteration that runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Iteration {
     pub started_at: Timestamp,
     pub started: IterationStarted,
 }
 
 /// An iteration that has ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Past {
     pub ended_at: Timestamp,
     pub number: u32,
     pub outcome: Outcome,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// As far as the journal knows; whether somebody runs it is the session's lock to say.
     Running,
@@ -91,7 +94,7 @@ impl LoopState {
             open: None,
             last: None,
             failures: 0,
-            prompts: began.prompts.clone(),
+            prompts: Vec::new(),
             is_interactive: false,
             stop_asked: false,
             checkpoint_asked: false,
@@ -127,7 +130,9 @@ impl LoopState {
             LoopFact::Began(began) if began.goes_on => self.go_on(began),
             LoopFact::Began(_) => {
                 if let Some(next) = Self::begun_by(fact) {
-                    *self = next;
+                    // What no prompt has had is not lost with the loop before.
+                    let prompts = std::mem::take(&mut self.prompts);
+                    *self = Self { prompts, ..next };
                 }
             }
             LoopFact::IterationStarted(started) => {

@@ -35,7 +35,8 @@ fn tool(agent: Agent, name: &str) -> String {
 
 impl Looped {
     fn start(play: &mut Play) -> Self {
-        let dir = play.stage.dir().join(play.fresh("loop"));
+        let name = play.fresh("loop");
+        let dir = play.stage.dir().join(name);
         std::fs::create_dir(&dir).expect("a directory");
         let write = |name: &str, text: String| {
             std::fs::write(dir.join(name), text).expect("a file");

@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
 /// Variables by which a program would take the starter's terminal for its own.
-const NOT_INHERITED: [&str; 9] = [
+const NOT_INHERITED: [&str; 10] = [
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -26,6 +26,8 @@ const NOT_INHERITED: [&str; 9] = [
     "TERM_PROGRAM_VERSION",
     "COLUMNS",
     "LINES",
+    // Another agent's, where this is started in a loop.
+    "PH_ITERATION",
     // Whoever asks a script for mail, it is not the program.
     crate::provider::asking::ASKING,
 ];

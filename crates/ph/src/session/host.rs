@@ -13,7 +13,7 @@ use super::pulse::Pulse;
 use super::sight::Sight;
 use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
-use super::{Shared, child, log, place, process};
+use super::{Shared, child, left, log, process};
 use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
 use posthaste_core::build::{LoopOrder, Settings};
@@ -22,7 +22,7 @@ use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Limits, Timestamp};
 use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_store::Writer;
-use posthaste_store::{Cut, Home, Job, Patience};
+use posthaste_store::{Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::cell::Cell;
 use std::fs::File;
@@ -132,7 +132,7 @@ async fn run(orders: Orders) -> Result<()> {
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
-    let note = take_over(&books, &home, &launch.name).await?;
+    let note = left::take_over(&books, &home, &launch.name).await?;
     let socket = place.socket()?;
     let mut sockets = vec![listen::own(&socket, &claim.lock)?];
     for path in &launch.sockets {
@@ -232,52 +232,6 @@ fn more_files() -> Rlimit {
     };
     let _ = rustix::process::setrlimit(Resource::Nofile, more);
     before
-}
-
-/// Puts away what a session of this name has left behind, and says so.
-async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Option<String>> {
-    let agent = name.clone();
-    let latest = books.ask(move |journal| journal.session(&agent)).await?;
-    let mut note = None;
-    if let Some(run) = latest.filter(|run| run.end.is_none()) {
-        let (child, began) = (run.started.child_pid, run.started.child_started);
-        let left = if run.started.boot == process::boot() {
-            process::left_of(child, began)
-        } else {
-            Vec::new()
-        };
-        for pid in &left {
-            process::signal(*pid, Signal::KILL);
-        }
-        place::forget(home, name, run.started.pid, run.started.pid_started);
-        place::forget(home, name, child, began);
-        let mut ended = left.len();
-        if run.started.boot == process::boot() {
-            ended += end_noted(home, name, child);
-        }
-        let ended = match ended {
-            0 => String::new(),
-            ended => format!("; ended what was left of it ({ended} processes)"),
-        };
-        note = Some(format!("the last session of {name} crashed{ended}"));
-        let job = Job::Ended {
-            now: crate::times::now(),
-            agent: name.clone(),
-            ended: Ended {
-                run: run.started.run,
-                how: Ending::Crashed,
-            },
-        };
-        books.commit(job).await??;
-    }
-    let job = Job::Uncertain {
-        now: crate::times::now(),
-        agent: name.clone(),
-        cut: Cut::All,
-        reason: "the session ended while it was being offered".to_owned(),
-    };
-    books.commit(job).await??;
-    Ok(note)
 }
 
 fn record_of(orders: &Orders, child: &Child, socket: std::path::PathBuf) -> Record {
@@ -399,7 +353,7 @@ impl Running {
         let how = ending(&status);
         if shared.is_loop {
             // Where its runner was killed, nobody else ends what that has started.
-            end_noted(&shared.home, &self.agent, shared.child.0);
+            left::end_noted(&shared.home, &self.agent, shared.child.0);
         }
         self.end(&how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.
@@ -452,23 +406,6 @@ impl Running {
             Err(error) => log::line(format!("the end could not be recorded: {error}")),
         }
     }
-}
-
-/// Ends whatever runs as this agent by the notes of its sessions: agents of a loop, which lead
-/// process sessions of their own. Gives back how many there were.
-fn end_noted(home: &Home, name: &AgentName, but: u32) -> usize {
-    let mut ended = 0;
-    for (pid, began) in place::noted(home, name) {
-        if pid == but || pid == std::process::id() {
-            continue;
-        }
-        let left = process::left_of(pid, began);
-        left.iter()
-            .for_each(|pid| process::signal(*pid, Signal::KILL));
-        ended += left.len();
-        place::forget(home, name, pid, began);
-    }
-    ended
 }
 
 /// Nobody new gets in; who is here, or is about to come, gets what is theirs.

@@ -23,6 +23,7 @@ pub(crate) mod host;
 mod hub;
 mod keyboard;
 pub(crate) mod layer;
+mod left;
 mod lines;
 pub(crate) mod listen;
 mod log;
