@@ -10,6 +10,7 @@ mod drafting;
 mod evidence;
 mod handing;
 mod hold;
+mod looped;
 mod phase;
 mod proof;
 mod question;

@@ -1,6 +1,6 @@
 //! The rules that hold a message back, and what is said of them.
 
-use super::{Before, Desk, Door, Lane, PausedBy, Phase};
+use super::{Before, Desk, Lane, PausedBy, Phase, looped};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -62,9 +62,8 @@ impl Desk {
     /// The same where it is typed whatever else there is.
     pub(super) fn rule_of_terminal(&self, lane: Lane) -> Option<Rule> {
         planted!(TypedWhileStarting => if self.is_starting() { return None; });
-        if self.manner.door == Door::Prompt {
-            let is_over = self.activity().activity == Activity::Exited;
-            return Some(if is_over { Rule::Exited } else { Rule::Loop });
+        if let Some(rule) = self.rule_of_loop() {
+            return Some(rule);
         }
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
@@ -360,19 +359,7 @@ impl Desk {
                 told,
                 "its next hook, or the agent is idle, or no hook is heard for 30 s".to_owned(),
             ),
-            Rule::Loop => (
-                match Lane::of(letter) {
-                    Lane::Interrupt => {
-                        "it ends what the loop is doing, and stands in the next prompt"
-                    }
-                    Lane::Raw | Lane::Normal | Lane::Idle => {
-                        "this is a loop: it stands in the prompt of the next iteration"
-                    }
-                }
-                .to_owned(),
-                "nothing is typed into a loop".to_owned(),
-                "the next iteration begins".to_owned(),
-            ),
+            Rule::Loop => looped::says(letter),
             Rule::Working => (
                 "the agent is working, and it is to wait until that is done".to_owned(),
                 told,

@@ -98,7 +98,11 @@ fn shown(play: &Play) -> String {
     let text = |out: &[u8]| String::from_utf8_lossy(out).into_owned();
     let cast = text(&peek.stdout);
     let from = cast.len().saturating_sub(3_000);
-    format!("{}\n{}", text(&log.stdout), cast.get(from..).unwrap_or(&cast))
+    format!(
+        "{}\n{}",
+        text(&log.stdout),
+        cast.get(from..).unwrap_or(&cast)
+    )
 }
 
 #[track_caller]
@@ -138,7 +142,11 @@ pub(crate) fn five(play: &mut Play) -> Done {
     rustix::process::kill_process(pid.expect("it runs"), Signal::KILL).expect("it runs");
     well(play, &["restart", LOOPER, "--detach"]);
     looped.prompt(play, 4, 2);
-    call_next(play, "session_complete", &format!(r#"{{"session_name":"{LOOPER}"}}"#));
+    call_next(
+        play,
+        "session_complete",
+        &format!(r#"{{"session_name":"{LOOPER}"}}"#),
+    );
     looped.go(4);
     looped.prompt(play, 5, 1);
     looped.go(5);

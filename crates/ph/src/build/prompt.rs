@@ -8,8 +8,9 @@ use posthaste_core::build::prd::Prd;
 use posthaste_core::build::prompt::{self, Parts, PrdFile};
 use posthaste_core::build::template::Template;
 use posthaste_core::build::{Failure, LoopState, Outcome};
+use posthaste_core::prompt::Entry;
 use posthaste_core::{
-    Body, Letter, MessageId, NoteType, PromptId, Task, TaskStatus, Timestamp, text, turn,
+    Body, Letter, MessageId, Note, NoteType, PromptId, Task, TaskStatus, Timestamp, text, turn,
 };
 use posthaste_store::{Error, Home, Journal, Listing, files as bodies};
 use std::path::Path;
@@ -62,6 +63,42 @@ impl Stories {
     }
 }
 
+/// What the journal has for a prompt.
+struct Gathered {
+    mail: Vec<Letter>,
+    /// As much of each text as a prompt has.
+    bodies: Vec<String>,
+    tasks: Vec<Task>,
+    completed: u64,
+    notes: Vec<Note>,
+}
+
+impl Gathered {
+    fn of(home: &Home, journal: &mut Journal, state: &LoopState, now: Timestamp) -> Result<Self> {
+        let agent = &state.agent;
+        let (mail, bodies) = mail(home, journal, state, now)?;
+        let open = TaskStatus::ALL
+            .into_iter()
+            .filter(|status| status.is_open());
+        Ok(Self {
+            mail,
+            bodies,
+            tasks: journal.tasks(agent, &open.collect::<Vec<_>>())?,
+            completed: journal.task_counts(agent)?.completed,
+            notes: journal.notes(agent, &NoteType::ALL)?,
+        })
+    }
+
+    fn entries(&self) -> Vec<Entry<'_>> {
+        let both = self.mail.iter().zip(&self.bodies);
+        let entries = both.map(|(letter, text)| Entry {
+            message: &letter.message,
+            text,
+        });
+        entries.collect()
+    }
+}
+
 /// The prompt of the iteration that comes next.
 pub(super) fn compose(
     home: &Home,
@@ -72,39 +109,20 @@ pub(super) fn compose(
 ) -> Result<Prompt> {
     let settings = &state.settings;
     let spec = settings.spec.as_deref().map(Path::new);
-    let spec_text = spec.map(Spec::read).transpose()?;
+    let spec = spec.map(Spec::read).transpose()?;
+    let spec_text = spec.as_ref().map(|spec| spec.0.as_str());
     let template = settings.template.as_deref().map(Path::new);
     let template = template.map(read_template).transpose()?;
-    let agent = &state.agent;
-    let (mail, bodies) = mail(home, journal, state, now)?;
-    let entries: Vec<_> = mail
-        .iter()
-        .zip(&bodies)
-        .map(|(letter, text)| posthaste_core::prompt::Entry {
-            message: &letter.message,
-            text,
-        })
-        .collect();
-    let open: Vec<_> = TaskStatus::ALL
-        .into_iter()
-        .filter(|s| s.is_open())
-        .collect();
-    let tasks = journal.tasks(agent, &open)?;
-    let notes = journal.notes(agent, &NoteType::ALL)?;
-    let last = state
-        .last
-        .as_ref()
-        .filter(|last| last.number == state.number);
+    let gathered = Gathered::of(home, journal, state, now)?;
+    let entries = gathered.entries();
+    let mut past = state.last.iter().filter(|last| last.number == state.number);
     let parts = Parts {
-        session: agent,
+        session: &state.agent,
         iteration: state.number,
         last: state.last_allowed(),
         spec: settings.spec.as_deref().map(|path| prompt::Spec {
             path,
-            text: spec_text
-                .as_ref()
-                .map(|spec| spec.0.as_str())
-                .filter(|words| words.len() <= LONGEST_SPEC),
+            text: spec_text.filter(|words| words.len() <= LONGEST_SPEC),
         }),
         prd: settings.prd.as_deref().map(|path| PrdFile {
             path,
@@ -114,10 +132,10 @@ pub(super) fn compose(
         injected: &state.prompts,
         inbox: &entries,
         zone: &TimeZone::system(),
-        notes: &notes,
-        tasks: &tasks,
-        completed: journal.task_counts(agent)?.completed,
-        failed: last.and_then(|last| failure(&last.outcome)),
+        notes: &gathered.notes,
+        tasks: &gathered.tasks,
+        completed: gathered.completed,
+        failed: past.find_map(|last| failure(&last.outcome)),
         prompt: settings.prompt.as_deref(),
         extra: settings.extra.as_deref(),
     };
@@ -127,10 +145,10 @@ pub(super) fn compose(
     };
     Ok(Prompt {
         text,
-        mail: mail.iter().map(|letter| letter.message.id).collect(),
+        mail: gathered.mail.iter().map(|l| l.message.id).collect(),
         injected: state.prompts.iter().map(|waiting| waiting.id).collect(),
         story: stories.prd().and_then(Prd::current).map(|s| s.id.clone()),
-        task: current(&tasks).map(|task| task.text.clone()),
+        task: current(&gathered.tasks).map(|task| task.text.clone()),
     })
 }
 

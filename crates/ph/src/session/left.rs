@@ -10,7 +10,11 @@ use posthaste_store::{Cut, Home, Job};
 use rustix::process::Signal;
 
 /// Puts away what a session of this name has left behind, and says so.
-pub(super) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Option<String>> {
+pub(super) async fn take_over(
+    books: &Books,
+    home: &Home,
+    name: &AgentName,
+) -> Result<Option<String>> {
     let agent = name.clone();
     let latest = books.ask(move |journal| journal.session(&agent)).await?;
     let mut note = None;

@@ -56,9 +56,6 @@ impl Clerk {
                 self.is_checkpoint_asked = true;
             }
             Wish::Pause { on, sink } => self.pause(on, sink),
-            Wish::Interactive { enabled, sink } if self.shared.is_loop => {
-                self.interact_in_loop(enabled, sink);
-            }
             Wish::Interactive { enabled, sink } => self.interact(enabled, sink),
             Wish::Nudge {
                 text,
@@ -131,6 +128,9 @@ impl Clerk {
     }
 
     fn interact(&mut self, enabled: bool, sink: Sink) {
+        if self.shared.is_loop {
+            return self.interact_in_loop(enabled, sink);
+        }
         let was = self.outset.interactive.send_replace(enabled);
         self.tell(if enabled {
             Event::Paused(PausedBy::Interactive)
