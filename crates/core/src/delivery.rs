@@ -10,6 +10,7 @@ mod drafting;
 mod evidence;
 mod handing;
 mod hold;
+mod looped;
 mod phase;
 mod proof;
 mod question;
@@ -25,13 +26,15 @@ mod tests_handing;
 #[cfg(test)]
 mod tests_hooks;
 #[cfg(test)]
+mod tests_loop;
+#[cfg(test)]
 mod tests_screen;
 
 #[cfg(test)]
 mod planted;
 
 pub use handing::Handing;
-pub use terms::{Decision, Effect, Event, Manner, PausedBy};
+pub use terms::{Decision, Door, Effect, Event, Manner, PausedBy};
 
 use crate::activity::{Activity, Judgement};
 use crate::harness::{Heard, Judge};
@@ -193,6 +196,7 @@ impl Desk {
             Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
             Rule::Hook => "it goes to the agent's hook",
+            Rule::Loop => "this is a loop, and nothing is typed into it",
         };
         Some(reason.to_owned())
     }

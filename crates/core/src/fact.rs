@@ -4,6 +4,7 @@
 //! version of the program. A record that means nothing here ([`Odd`]) is kept and reported, and
 //! stops nobody.
 
+use crate::build::{LoopFact, LoopKind};
 use crate::id::MessageId;
 use crate::message::{Envelope, Message};
 use crate::name::AgentName;
@@ -52,6 +53,8 @@ pub enum Event {
     Ended(Ended),
     /// Something happened to the agent's tasks or notes, or it is done.
     Work(Deed),
+    /// Something happened to the agent's loop.
+    Loop(LoopFact),
 }
 
 /// The data of every fact about a message that is there.
@@ -110,6 +113,7 @@ impl Event {
             Self::Started(_) => STARTED_KIND,
             Self::Ended(_) => ENDED_KIND,
             Self::Work(deed) => deed.kind(),
+            Self::Loop(happened) => happened.kind(),
         }
     }
 
@@ -120,6 +124,7 @@ impl Event {
             Self::Started(started) => serde_json::to_string(started),
             Self::Ended(ended) => serde_json::to_string(ended),
             Self::Work(deed) => deed.data(),
+            Self::Loop(happened) => happened.data(),
         };
         json.expect("strings, numbers and times always have a JSON form")
     }
@@ -135,7 +140,11 @@ impl Fact {
                 created_at: self.at,
                 envelope: envelope.clone(),
             }),
-            Event::Progress(_) | Event::Started(_) | Event::Ended(_) | Event::Work(_) => None,
+            Event::Progress(_)
+            | Event::Started(_)
+            | Event::Ended(_)
+            | Event::Work(_)
+            | Event::Loop(_) => None,
         }
     }
 
@@ -159,7 +168,7 @@ impl Fact {
                 reason: progress.reason.clone(),
                 ..blank
             }),
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) => None,
+            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => None,
         }
     }
 }
@@ -171,6 +180,7 @@ enum Kind {
     Started,
     Ended,
     Work(DeedKind),
+    Loop(LoopKind),
 }
 
 impl Kind {
@@ -181,7 +191,8 @@ impl Kind {
             ENDED_KIND => Some(Self::Ended),
             other => Step::from_kind(other)
                 .map(Self::Step)
-                .or_else(|| DeedKind::parse(other).map(Self::Work)),
+                .or_else(|| DeedKind::parse(other).map(Self::Work))
+                .or_else(|| LoopKind::parse(other).map(Self::Loop)),
         }
     }
 }
@@ -209,6 +220,10 @@ impl Record {
             Kind::Work(kind) => {
                 let deed = kind.read(&self.data);
                 Event::Work(deed.map_err(|e| malformed(kind.what(), &e))?)
+            }
+            Kind::Loop(kind) => {
+                let happened = kind.read(&self.data);
+                Event::Loop(happened.map_err(|e| malformed(kind.what(), &e))?)
             }
         };
         Ok(Fact {
@@ -292,6 +307,9 @@ mod tests {
         for deed in crate::work::tests::every_deed() {
             check(Event::Work(deed));
         }
+        for happened in crate::build::tests::every_fact() {
+            check(Event::Loop(happened));
+        }
     }
 
     #[test]
@@ -328,6 +346,36 @@ mod tests {
                 r.data = "{}".into();
             },
             "malformed completion",
+        );
+        for (kind, want) in [
+            ("loop_began", "malformed loop's begin"),
+            ("iteration_started", "malformed iteration's start"),
+            ("iteration_ended", "malformed iteration's end"),
+            ("loop_asked", "malformed request to a loop"),
+            ("loop_resumed", "malformed loop's resumption"),
+            ("prompt_injected", "malformed injected prompt"),
+            ("loop_interactive", "malformed interactive mode"),
+            ("loop_ended", "malformed loop's end"),
+        ] {
+            let mut record = stored(&fact);
+            record.kind = kind.into();
+            record.data = "{}".into();
+            let got = record.read().expect_err("spoilt").to_string();
+            assert!(got.starts_with(want), "{got} should start with {want}");
+        }
+        check(
+            |r| {
+                r.kind = "iteration_ended".into();
+                r.data = r#"{"number":1,"outcome":"of a later version"}"#.into();
+            },
+            "malformed iteration's end: unknown variant",
+        );
+        check(
+            |r| {
+                r.kind = "loop_checkpointed".into();
+                r.data = "[".into();
+            },
+            "malformed checkpoint",
         );
     }
 

@@ -1,4 +1,4 @@
-//! Ids of messages, tasks and notes, and their prefixes.
+//! Ids of messages, tasks, notes and injected prompts, and their prefixes.
 //!
 //! Ids are random, so their first eight digits tell things apart and no clock step matters.
 //! A prefix is only ever a question; which one it means is answered by whoever has them all,
@@ -67,6 +67,11 @@ id!(
 id!(
     /// Something that an agent noted down.
     NoteId
+);
+
+id!(
+    /// The id of a text that was injected into a loop's next prompt.
+    PromptId
 );
 
 /// The beginning of an id, in the spelling of a full one: lower case, hyphens in place.

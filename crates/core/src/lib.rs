@@ -22,6 +22,7 @@ macro_rules! planted {
 mod sim;
 
 pub mod activity;
+pub mod build;
 pub mod delivery;
 pub mod fact;
 pub mod goal;
@@ -49,8 +50,9 @@ pub mod work;
 pub use jiff::Timestamp;
 
 pub use activity::{Activity, Judgement};
+pub use build::{LoopFact, LoopOrder, LoopRefusal, LoopState, Loops};
 pub use fact::{Event, Fact, Odd, Progress, Record};
-pub use id::{IdPrefix, MessageId, NoteId, PrefixError, TaskId};
+pub use id::{IdPrefix, MessageId, NoteId, PrefixError, PromptId, TaskId};
 pub use mail::{Letter, Mail};
 pub use message::{Body, Envelope, Evidence, Message};
 pub use moment::Moment;

@@ -117,7 +117,7 @@ impl Mail {
                     .push(fact.clone()),
             },
             // No mail: see [`crate::session::Sessions`] and [`crate::work::Work`].
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) => {}
+            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => {}
         }
     }
 

@@ -103,7 +103,11 @@ impl Run {
                 started: started.clone(),
                 end: None,
             }),
-            Event::Message(_) | Event::Progress(_) | Event::Ended(_) | Event::Work(_) => None,
+            Event::Message(_)
+            | Event::Progress(_)
+            | Event::Ended(_)
+            | Event::Work(_)
+            | Event::Loop(_) => None,
         }
     }
 
@@ -116,7 +120,11 @@ impl Run {
             Event::Ended(ended) if ended.run == self.started.run && self.end.is_none() => {
                 self.end = Some((fact.at, ended.how.clone()));
             }
-            Event::Ended(_) | Event::Message(_) | Event::Progress(_) | Event::Work(_) => {}
+            Event::Ended(_)
+            | Event::Message(_)
+            | Event::Progress(_)
+            | Event::Work(_)
+            | Event::Loop(_) => {}
             Event::Started(_) => {
                 if let Some(next) = Self::begun_by(fact) {
                     *self = next;

@@ -22,7 +22,7 @@ pub const ENTER: &[u8] = b"\r";
 const LONGEST_PATH: usize = 3_000;
 const SUBJECT: usize = 80;
 /// How a message is marked that may have been shown before.
-pub(crate) const REPEAT: &str = " (repeat: may have been shown before)";
+pub const REPEAT: &str = " (repeat: may have been shown before)";
 const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
 /// How a program takes text.

@@ -3,8 +3,8 @@
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::receipt::End;
 use posthaste_core::{
-    AgentName, IdPrefix, Letter, Mail, MessageId, NoteType, Record, Sessions, TaskStatus, Work,
-    owed, promotion,
+    AgentName, IdPrefix, Letter, Loops, Mail, MessageId, NoteType, Record, Sessions, TaskStatus,
+    Work, owed, promotion,
 };
 use posthaste_store::{Error, Journal, Listing, Pending};
 use std::collections::BTreeSet;
@@ -92,6 +92,13 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
         assert_eq!(run.as_ref(), sessions.get(agent));
     }
     assert_work_agrees(journal, &Work::replay(&records));
+    let loops = Loops::replay(&records);
+    let states: Vec<_> = loops.all().cloned().collect();
+    assert_eq!(journal.loops().expect(read), states);
+    for agent in &agents {
+        let state = journal.loop_state(agent).expect(read);
+        assert_eq!(state.as_ref(), loops.get(agent));
+    }
     let odd = journal.examine().expect(read);
     assert_eq!(odd.odd_count, mail.odd().len() as u64);
     let first: Vec<u64> = odd.odd.iter().map(|(seq, _)| *seq).collect();

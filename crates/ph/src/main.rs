@@ -5,6 +5,7 @@
 
 mod attach;
 mod book;
+mod build;
 mod cli;
 mod config;
 mod context;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
     }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(session::start::HOST) => return session::host::main(),
+        Some(build::RUNNER) => return build::main(),
         Some(attach::GUARDIAN) => return attach::guard(&words),
         Some("hook") => {
             if let Some(code) = hook::main(&words[2..]) {

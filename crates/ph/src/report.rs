@@ -1,7 +1,7 @@
 //! How a command ends: an exit code that scripts can rely on and, where it failed, what failed
 //! and what to do about it.
 
-use posthaste_core::WorkRefusal;
+use posthaste_core::{LoopRefusal, WorkRefusal};
 use posthaste_store::{Denied, Error, Hint};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
@@ -180,6 +180,7 @@ impl From<Denied> for Report {
             Denied::NotFound(id) => Error::NotFound(id.into()).into(),
             Denied::NoTask(id) => Error::NoTask(id.into()).into(),
             Denied::Work(refusal) => work_refused(&refusal),
+            Denied::Loop(refusal) => loop_refused(&refusal),
             Denied::Refused { id, refusal } => {
                 let hint = match &refusal {
                     posthaste_core::Refusal::ToSelf(_) => {
@@ -227,6 +228,29 @@ fn work_refused(refusal: &WorkRefusal) -> Report {
             return Report::refused(refusal).hint(hint);
         }
         WorkRefusal::NotTheirSession { .. } => (Code::Refused, None),
+    };
+    Report {
+        code,
+        message: refusal.to_string(),
+        hint: hint.map(str::to_owned),
+    }
+}
+
+fn loop_refused(refusal: &LoopRefusal) -> Report {
+    let (code, hint) = match refusal {
+        LoopRefusal::NoLoop(_) => (Code::NotFound, None),
+        LoopRefusal::HasEnded { .. }
+        | LoopRefusal::NotPaused(_)
+        | LoopRefusal::Paused(_)
+        | LoopRefusal::Running { .. }
+        | LoopRefusal::NotRunning { .. }
+        | LoopRefusal::NoPrompt { .. }
+        | LoopRefusal::TooMany(_) => (Code::Refused, None),
+        LoopRefusal::Blank | LoopRefusal::NothingToDo => (Code::Usage, None),
+        LoopRefusal::TooLong(_) => (
+            Code::Usage,
+            Some("put the text into a file, or send it as a message, and name that"),
+        ),
     };
     Report {
         code,

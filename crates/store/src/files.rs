@@ -276,7 +276,8 @@ pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
             | Job::AddTask { .. }
             | Job::MoveTask { .. }
             | Job::AddNote { .. }
-            | Job::Complete { .. },
+            | Job::Complete { .. }
+            | Job::Loop { .. },
             _,
         ) => {}
     }

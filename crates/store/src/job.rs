@@ -4,8 +4,8 @@ use jiff::Timestamp;
 use posthaste_core::offer::Kept;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    AgentName, Draft, Ended, Letter, Message, MessageId, Note, Order, Refusal, Run, Started, Task,
-    TaskId, TaskStatus, WorkRefusal,
+    AgentName, Draft, Ended, Letter, LoopOrder, LoopRefusal, LoopState, Message, MessageId, Note,
+    Order, Refusal, Run, Started, Task, TaskId, TaskStatus, WorkRefusal,
 };
 use uuid::Uuid;
 
@@ -116,6 +116,12 @@ pub enum Job {
         agent: AgentName,
         iteration: Option<u32>,
     },
+    /// Do something with an agent's loop.
+    Loop {
+        now: Timestamp,
+        agent: AgentName,
+        order: LoopOrder,
+    },
 }
 
 /// Which offers were cut off.
@@ -152,7 +158,8 @@ impl Job {
             | Self::AddTask { .. }
             | Self::MoveTask { .. }
             | Self::AddNote { .. }
-            | Self::Complete { .. } => Durability::Synced,
+            | Self::Complete { .. }
+            | Self::Loop { .. } => Durability::Synced,
         }
     }
 
@@ -195,6 +202,11 @@ pub enum Done {
     Completed {
         agent: AgentName,
         run: Option<Uuid>,
+    },
+    /// A loop as it stands now; unchanged where it stood so already.
+    Loop {
+        state: Box<LoopState>,
+        is_changed: bool,
     },
 }
 
@@ -258,6 +270,8 @@ pub enum Denied {
     NoTask(TaskId),
     #[error("{0}")]
     Work(WorkRefusal),
+    #[error("{0}")]
+    Loop(LoopRefusal),
 }
 
 impl Done {
@@ -284,6 +298,7 @@ impl Done {
             Self::Task { task, is_changed } => touched(&task.agent, *is_changed),
             Self::Note(note) => touched(&note.agent, true),
             Self::Completed { agent, .. } => touched(agent, true),
+            Self::Loop { state, is_changed } => touched(&state.agent, *is_changed),
         }
     }
 }

@@ -20,6 +20,7 @@ pub mod inspect;
 mod job;
 mod journal;
 mod lock;
+mod loops;
 mod marks;
 mod mount;
 pub mod portable;

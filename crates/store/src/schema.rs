@@ -60,9 +60,18 @@ CREATE TABLE IF NOT EXISTS v#_last(kind INTEGER, name TEXT, seq INTEGER NOT NULL
 CREATE TABLE IF NOT EXISTS v#_tasks(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, agent TEXT NOT NULL, status INTEGER NOT NULL, moved INTEGER, iteration INTEGER) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS v#_task_ids ON v#_tasks(id);
 CREATE INDEX IF NOT EXISTS v#_lists ON v#_tasks(agent, status, seq);
+-- The latest loop of each agent, as the core writes it down.
+CREATE TABLE IF NOT EXISTS v#_loops(agent TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-const VIEW_NAMES: [&str; 5] = ["v#_letters", "v#_marks", "v#_counts", "v#_last", "v#_tasks"];
+const VIEW_NAMES: [&str; 6] = [
+    "v#_letters",
+    "v#_marks",
+    "v#_counts",
+    "v#_last",
+    "v#_tasks",
+    "v#_loops",
+];
 
 /// The text of a statement for one version of the views.
 pub(crate) fn versioned(sql: &str, version: u32) -> String {

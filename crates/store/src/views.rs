@@ -78,6 +78,7 @@ impl Views {
             Event::Started(_) => self.start_run(conn, seq, fact),
             Event::Ended(_) => self.end_run(conn, seq, fact),
             Event::Work(deed) => self.apply_work(conn, seq, fact, deed),
+            Event::Loop(_) => self.apply_to_loop(conn, fact),
         }
     }
 

@@ -47,7 +47,8 @@ impl Log<'_> {
             | Job::AddTask { .. }
             | Job::MoveTask { .. }
             | Job::AddNote { .. }
-            | Job::Complete { .. } => false,
+            | Job::Complete { .. }
+            | Job::Loop { .. } => false,
         };
         let head = *self.head;
         if is_of_several {
@@ -158,6 +159,7 @@ impl Log<'_> {
                 agent,
                 iteration,
             } => return self.complete(*now, who, agent, *iteration),
+            Job::Loop { now, agent, order } => return self.order_loop(*now, agent, order),
         };
         Ok(Ok(done))
     }

@@ -219,7 +219,7 @@ impl Log<'_> {
         }
     }
 
-    fn append_as(
+    pub(crate) fn append_as(
         &mut self,
         id: uuid::Uuid,
         now: Timestamp,
@@ -260,7 +260,9 @@ impl Views {
                 self.mark(conn, seq, &mark)
             }
             Deed::Completed(_) => {
-                self.set_last(conn, Last::Completion, fact.agent.as_str(), seq, None)
+                self.set_last(conn, Last::Completion, fact.agent.as_str(), seq, None)?;
+                // It is the loop's, too.
+                self.apply_to_loop(conn, fact)
             }
         }
     }

@@ -474,7 +474,7 @@ fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
             }
         }
         Ok(Done::Ordered(_) | Done::Expired(_) | Done::Started { .. } | Done::Ended { .. }) => {}
-        Ok(Done::Completed { .. }) => {}
+        Ok(Done::Completed { .. } | Done::Loop { .. }) => {}
         Ok(Done::Note(note)) => {
             let notes = journal.notes(&note.agent, &[note.kind]).unwrap();
             assert_eq!(notes.last(), Some(&note));

@@ -22,5 +22,5 @@ pub mod topic;
 mod work;
 
 pub use message::{Count, Detail, Message, Receipt, Why};
-pub use session::{Activity, MailTrouble, Mode, Run, Session, Status};
+pub use session::{Activity, LoopStatus, MailTrouble, Mode, Run, Session, Status};
 pub use work::{Note, Task};

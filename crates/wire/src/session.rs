@@ -65,6 +65,9 @@ pub struct Session {
     /// What is wrong with the script that keeps its mail, where something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail_trouble: Option<MailTrouble>,
+    /// How its loop stands, where it is one.
+    #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
+    pub build: Option<LoopStatus>,
     /// Null while it runs.
     pub ended_at: Option<Timestamp>,
     /// How it ended: `exit 0`, `signal 9`, `crashed`; null while it runs.
@@ -78,6 +81,60 @@ pub struct MailTrouble {
     pub since: Timestamp,
     /// When it is asked again.
     pub next: Timestamp,
+}
+
+/// How a loop stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopStatus {
+    /// The iteration that runs, or was the last to; 0 before the first.
+    pub iteration: u64,
+    /// The number of the last one that it is allowed; 0: no end.
+    pub max_iterations: u64,
+    pub status: Run,
+    /// Whether an iteration runs now.
+    pub running: bool,
+    pub interactive_mode: bool,
+    pub current_story: Option<String>,
+    pub current_task: Option<String>,
+    pub tasks_done: u64,
+    pub tasks_open: u64,
+    pub failures: u64,
+    /// How the last iteration, or the loop itself, ended.
+    pub last: Option<String>,
+    pub spec: Option<String>,
+    pub prd: Option<String>,
+}
+
+impl LoopStatus {
+    /// The same where it is known that its session is gone: one that never said how it ended was
+    /// cut off.
+    pub fn without_runner(mut self) -> Self {
+        self.running = false;
+        if self.status == Run::Running {
+            self.status = Run::Failed;
+        }
+        self
+    }
+
+    /// In a few words.
+    pub fn told(&self) -> String {
+        let number = match (self.iteration, self.max_iterations) {
+            (0, _) => "no iteration yet".to_owned(),
+            (iteration, 0) => format!("iteration {iteration}"),
+            (iteration, most) => format!("iteration {iteration} of {most}"),
+        };
+        let doing = match (self.status, self.running) {
+            (Run::Running, true) => "runs",
+            (Run::Running, false) if self.interactive_mode => "over, interactive",
+            (Run::Running, false) => "over",
+            (Run::Checkpointed, _) => "over, paused at a checkpoint",
+            (Run::Completed, _) => "over, complete",
+            (Run::Stopped, _) => "over, stopped",
+            (Run::Failed, _) => "over, failed",
+        };
+        let tasks = format!("tasks {} done, {} open", self.tasks_done, self.tasks_open);
+        format!("{number} {doing}; {tasks}")
+    }
 }
 
 /// How a run stands, in the original's words.

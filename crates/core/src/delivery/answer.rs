@@ -13,6 +13,9 @@ pub(super) const GONE: &str = "the question that it was to answer is gone";
 impl Desk {
     /// Why an answer would answer nothing now.
     pub fn bars_an_answer(&self) -> Option<&'static str> {
+        if self.manner.door == super::Door::Prompt {
+            return Some("this is a loop, and nothing is typed into it");
+        }
         match self.activity().activity {
             Activity::Exited => Some("the program has exited"),
             Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => self

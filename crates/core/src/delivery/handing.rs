@@ -6,7 +6,7 @@
 
 use super::hold::Rule;
 use super::proof::{Sent, Unproven};
-use super::{Desk, Effect, Lane};
+use super::{Desk, Door, Effect, Lane};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
@@ -78,7 +78,9 @@ impl Hands {
 impl Desk {
     fn hands_over(&self) -> bool {
         let harness = &self.manner.harness;
-        harness.routes.first() == Some(&Route::Hook) && !harness.hook.context.is_empty()
+        self.manner.door == Door::Terminal
+            && harness.routes.first() == Some(&Route::Hook)
+            && !harness.hook.context.is_empty()
     }
 
     /// Whether mail for a working agent waits for its next hook, and leaves the screen alone. Only

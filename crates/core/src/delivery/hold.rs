@@ -1,6 +1,6 @@
 //! The rules that hold a message back, and what is said of them.
 
-use super::{Before, Desk, Lane, PausedBy, Phase};
+use super::{Before, Desk, Lane, PausedBy, Phase, looped};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -28,6 +28,8 @@ pub(super) enum Rule {
     Working,
     /// It goes to the agent's next hook.
     Hook,
+    /// It stands in a loop's next prompt.
+    Loop,
 }
 
 impl Rule {
@@ -42,6 +44,7 @@ impl Rule {
             Self::NotReading => "not-reading",
             Self::Working => "working",
             Self::Hook => "hook",
+            Self::Loop => "loop",
         }
     }
 }
@@ -59,6 +62,9 @@ impl Desk {
     /// The same where it is typed whatever else there is.
     pub(super) fn rule_of_terminal(&self, lane: Lane) -> Option<Rule> {
         planted!(TypedWhileStarting => if self.is_starting() { return None; });
+        if let Some(rule) = self.rule_of_loop() {
+            return Some(rule);
+        }
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
         let is_unread = lane != Lane::Interrupt && self.unread.is_some();
@@ -312,6 +318,7 @@ impl Desk {
             Rule::Draft => self.drafting.since().unwrap_or(judged.since),
             Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),
             Rule::NotReading => self.unread.unwrap_or(judged.since),
+            Rule::Loop => self.begun,
         };
         let set_aside = match Lane::of(letter) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
@@ -352,6 +359,7 @@ impl Desk {
                 told,
                 "its next hook, or the agent is idle, or no hook is heard for 30 s".to_owned(),
             ),
+            Rule::Loop => looped::says(letter),
             Rule::Working => (
                 "the agent is working, and it is to wait until that is done".to_owned(),
                 told,

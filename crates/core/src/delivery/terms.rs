@@ -13,6 +13,17 @@ pub struct Manner {
     pub harness: Arc<Manifest>,
     /// The length of the path of a message's file: of every one in this inbox.
     pub path_bytes: usize,
+    pub door: Door,
+}
+
+/// By which way mail comes to an agent at all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Door {
+    /// Into its terminal, or by the routes that its harness knows.
+    #[default]
+    Terminal,
+    /// A loop: in its next prompt alone. Nothing is typed, and no hook is handed anything.
+    Prompt,
 }
 
 impl Manner {
@@ -21,6 +32,7 @@ impl Manner {
         Self {
             harness: Arc::new(Manifest::generic()),
             path_bytes,
+            door: Door::Terminal,
         }
     }
 }

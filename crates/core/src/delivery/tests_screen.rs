@@ -31,6 +31,7 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
         Manner {
             harness,
             path_bytes: 80,
+            door: crate::delivery::Door::Terminal,
         },
         ms(0),
     );

@@ -18,6 +18,29 @@ fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
     })
 }
 
+/// What is wrong with what a program is given, under this heading.
+fn check_given<'a>(
+    key: &str,
+    mut names: impl Iterator<Item = &'a String>,
+    files: &[StartFile],
+) -> Result<(), Fault> {
+    if !names.all(|name| is_variable(name)) {
+        let what = "a variable's name has no '=', and PH_ is ours";
+        fault(format!("{key}.env"), what)?;
+    }
+    if let Some(what) = files.iter().find_map(StartFile::fault) {
+        fault(format!("{key}.file"), what)?;
+    }
+    let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+    if has_twins(&names) || names.len() > MOST {
+        fault(
+            format!("{key}.file"),
+            format!("each name once, and at most {MOST}"),
+        )?;
+    }
+    Ok(())
+}
+
 impl Manifest {
     pub fn check(&self) -> Result<(), Fault> {
         if AgentName::parse(&self.name).is_err() {
@@ -43,17 +66,16 @@ impl Manifest {
         if has_twins(&self.activity.order) {
             fault("activity.order", "each once")?;
         }
-        for name in self.start.env.keys() {
-            if !is_variable(name) {
-                fault("start.env", "a variable's name has no '=', and PH_ is ours")?;
+        let start = &self.start;
+        check_given("start", start.env.keys(), &start.files)?;
+        if let Some(headless) = &self.headless {
+            check_given("headless", headless.env.keys(), &headless.files)?;
+            if let Some(what) = headless.fault() {
+                fault("headless", what)?;
             }
-        }
-        if let Some(what) = self.start.files.iter().find_map(StartFile::fault) {
-            fault("start.file", what)?;
-        }
-        let names: Vec<&str> = self.start.files.iter().map(|f| f.name.as_str()).collect();
-        if has_twins(&names) || names.len() > MOST {
-            fault("start.file", format!("each name once, and at most {MOST}"))?;
+            if self.commands.is_empty() {
+                fault("headless", "'commands' says what is run")?;
+            }
         }
         self.check_sizes()?;
         self.check_drafts()

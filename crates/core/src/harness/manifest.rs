@@ -1,7 +1,7 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Hooks, Keys, Pattern, Start, Wait};
+use super::{Headless, Hooks, Keys, Pattern, Start, Wait};
 use serde::{Deserialize, Serialize};
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
@@ -31,6 +31,9 @@ pub struct Manifest {
     pub proof: Vec<Proof>,
     #[serde(default)]
     pub start: Start,
+    /// How a loop runs it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headless: Option<Headless>,
     #[serde(default)]
     pub ready: Ready,
     #[serde(default)]
@@ -350,6 +353,7 @@ impl Manifest {
             routes: terminal_alone(),
             proof: Vec::new(),
             start: Start::default(),
+            headless: None,
             ready: Ready::default(),
             activity: Activities::default(),
             hook: Hooks::default(),

@@ -7,6 +7,7 @@
 //! at and never obeyed.
 
 mod check;
+mod headless;
 mod heard;
 pub(crate) mod hook;
 mod judge;
@@ -20,6 +21,7 @@ pub mod transcript;
 mod wait;
 
 pub use check::Fault;
+pub use headless::{Headless, PromptWay};
 pub use heard::{Heard, Word};
 pub use hook::{Format, Hooks, Report, Sign, Turn};
 pub use judge::Judge;

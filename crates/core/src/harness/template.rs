@@ -59,6 +59,14 @@ pub struct Template {
 }
 
 impl Template {
+    /// A text that is nothing but itself.
+    pub fn literal(text: &str) -> Self {
+        Self {
+            said: text.replace('{', "{{").replace('}', "}}"),
+            pieces: vec![Piece::Text(text.to_owned())],
+        }
+    }
+
     pub fn fill(&self, value: impl Fn(Placeholder) -> String) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),

@@ -191,7 +191,7 @@ impl Ledger {
                 return self.must_follow(fact, envelope);
             }
             Event::Progress(progress) => progress,
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) => return Ok(()),
+            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => return Ok(()),
         };
         let must_be = self.also.pop_front();
         let is_it = must_be.is_none_or(|also| also == (progress.message, progress.step));
@@ -357,7 +357,7 @@ impl Ledger {
                     | Step::Failed => {}
                 }
             }
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) => {}
+            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => {}
         }
     }
 

@@ -351,7 +351,10 @@ fn told(fact: &Fact) -> String {
             let said: Vec<&str> = said.into_iter().flatten().map(String::as_str).collect();
             format!("{kind} {} {}", progress.message.id8(), said.join(", "))
         }
-        fact::Event::Started(_) | fact::Event::Ended(_) | fact::Event::Work(_) => kind.to_owned(),
+        fact::Event::Started(_)
+        | fact::Event::Ended(_)
+        | fact::Event::Work(_)
+        | fact::Event::Loop(_) => kind.to_owned(),
     }
 }
 

@@ -39,7 +39,7 @@ const fn case(name: &'static str, act: fn(&mut Play) -> Done) -> Case {
     }
 }
 
-pub(crate) const CASES: [Case; 18] = [
+pub(crate) const CASES: [Case; 19] = [
     case("idle", idle),
     case("streaming", streaming),
     case("tool", tool),
@@ -57,7 +57,8 @@ pub(crate) const CASES: [Case; 18] = [
     case("killed", killed),
     case("mid-offer", mid_offer),
     case("inject", inject),
-    case("mcp", mcp),
+    case("mcp", crate::own::mcp),
+    case("loop", crate::looped::five),
 ];
 
 /// By whatever way the agent has, and with the terminal alone.
@@ -378,15 +379,5 @@ fn mid_offer(play: &mut Play) -> Done {
 
 /// Mail for an agent that a person has started by themselves, told by its own hook.
 fn inject(play: &mut Play) -> Done {
-    if !play.ph(&["hooks", "--help"]).status.success() {
-        return Done::Absent("ph has no 'hooks install' yet".to_owned());
-    }
     crate::own::inject(play)
-}
-
-fn mcp(play: &mut Play) -> Done {
-    if !play.ph(&["mcp", "--help"]).status.success() {
-        return Done::Absent("ph has no MCP server yet".to_owned());
-    }
-    crate::own::mcp(play)
 }

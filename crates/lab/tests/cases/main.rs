@@ -7,6 +7,7 @@
 mod args;
 mod facts;
 mod list;
+mod looped;
 mod own;
 mod play;
 mod table;

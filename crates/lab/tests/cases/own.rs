@@ -1,14 +1,19 @@
-//! Cases with what is not there yet in every build: hooks that a person has installed, and tools
-//! over MCP.
+//! Cases beside the mail that a session delivers: hooks that a person has installed, and tools over
+//! MCP.
 
 use crate::list::{Done, Told};
-use crate::play::{Play, Under};
+use crate::play::{ENTER, NAME, Play, Under};
+use posthaste_lab::agents::{Agent, Sign};
 
 /// What the model calls one of our tools, as each agent names it.
 fn is_ours(tool: &str) -> bool {
     let begins = ["mcp__ph", "ph_", "mcp_ph"];
-    begins.iter().any(|begin| tool.starts_with(begin)) && tool.ends_with("send")
+    begins.iter().any(|begin| tool.starts_with(begin)) && tool.ends_with("send_message")
 }
+
+/// Where Codex has its model write code, it tells it in code what there is: `ALL_TOOLS`.
+const CODE: &str = "exec";
+const FROM_CODE: &str = "mcp__ph__send_message";
 
 /// The agent's tool brings a message to the person.
 pub(crate) fn mcp(play: &mut Play) -> Done {
@@ -17,19 +22,39 @@ pub(crate) fn mcp(play: &mut Play) -> Done {
     play.free();
     let turns = play.tally.turns();
     let offered = turns.last().map_or(&[][..], |turn| &turn.tools);
-    let Some(tool) = offered.iter().find(|tool| is_ours(tool)).cloned() else {
-        let why = "ph run gives the agent no tools of ours yet";
-        return Done::Absent(why.to_owned());
+    let named = offered.iter().find(|tool| is_ours(tool));
+    let tool = match named {
+        Some(tool) => tool.clone(),
+        None if offered.iter().any(|tool| tool == CODE) => FROM_CODE.to_owned(),
+        None => panic!("the model is offered none of our tools, but {offered:?}"),
     };
     let body = play.fresh("by-tool");
-    play.prompt(&format!(r#"tool={tool}:{{"to":"human","body":"{body}"}}"#));
-    play.until("the message of the tool", |play| {
-        let inbox = play.asked(&["inbox", "human"]).to_string();
-        inbox.contains(&body)
+    let call = format!(r#"tool={tool}:{{"to":"human","body":"{body}"}}"#);
+    let mut asks = false;
+    play.prompt(&call);
+    play.until("the message of the tool, or a question", |play| {
+        asks = play.sign() == Sign::Asking;
+        asks || sent(play, &body)
     });
+    // Gemini has the server from its own settings, and nobody has said that it is to be trusted.
+    if asks {
+        assert_eq!(play.agent, Agent::Gemini, "it asks about our own tool");
+        play.terminal.type_keys(ENTER);
+        play.until("the message of the tool", |play| sent(play, &body));
+    }
     play.free();
-    let (what, receipt) = (format!("{tool} sent a message"), String::new());
+    let inbox = play.asked(&["inbox", "human"]);
+    let mail = inbox.as_array().into_iter().flatten();
+    let came = mail.filter(|mail| mail["body"] == body.as_str());
+    let from: Vec<_> = came.map(|mail| mail["from"].clone()).collect();
+    assert_eq!(from, [NAME], "from whom it came");
+    let who = if asks { ", after the person's yes" } else { "" };
+    let (what, receipt) = (format!("{tool} sent a message{who}"), String::new());
     Done::Told(Told { what, receipt })
+}
+
+fn sent(play: &Play, body: &str) -> bool {
+    play.asked(&["inbox", "human"]).to_string().contains(body)
 }
 
 /// An agent that a person starts by themselves, with our hooks in its own settings.

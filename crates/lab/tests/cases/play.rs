@@ -465,9 +465,12 @@ fn command(stage: &Stage, ph: &Path) -> Command {
     command
 }
 
-/// The agent in a terminal, by `ph run` or alone. Gemini takes hooks from its own settings only:
-/// there a person installs them once.
+/// The agent in a terminal, by `ph run` or alone. Gemini takes hooks and tools from its own settings
+/// only: there a person puts them once.
 fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
+    if agent == Agent::Gemini {
+        give_tools(stage, ph);
+    }
     if under == Under::Nobody || agent == Agent::Gemini {
         let mut install = command(stage, ph);
         install.args(["hooks", "install", agent.name(), "--yes"]);
@@ -492,6 +495,20 @@ fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
         }
     };
     Terminal::start(started, Size::USUAL).patient(Duration::from_secs(60))
+}
+
+/// A person writes into Gemini's settings what `ph mcp config` prints, and where this `ph` is.
+fn give_tools(stage: &Stage, ph: &Path) {
+    let mut config = command(stage, ph);
+    config.args(["mcp", "config", Agent::Gemini.name()]);
+    let printed = config.output().expect("ph can be started").stdout;
+    let ours: Value = serde_json::from_slice(&printed).expect("what is printed is JSON");
+    let file = stage.home().join(".gemini/settings.json");
+    let text = std::fs::read_to_string(&file).expect("it has settings");
+    let mut settings: Value = serde_json::from_str(&text).expect("they are JSON");
+    settings["mcpServers"] = ours["mcpServers"].clone();
+    settings["mcpServers"]["ph"]["command"] = ph.to_string_lossy().into();
+    std::fs::write(file, settings.to_string()).expect("they can be written");
 }
 
 /// A manifest in the home takes the place of ours: the same but for its routes.

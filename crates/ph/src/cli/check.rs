@@ -5,6 +5,7 @@ use crate::context::{Context, Said};
 use crate::letterbox;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
+use crate::worklist;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::{AgentName, Body, text};
 use posthaste_store::{Done, Injection, Job, Journal, Patience, files};
@@ -76,6 +77,10 @@ pub(crate) fn reminder(
     name: &AgentName,
     complain: fn(String),
 ) -> Result<Option<String>> {
+    // A loop's mail is in its prompt, all of it.
+    if worklist::iteration(None)?.is_some() {
+        return Ok(None);
+    }
     let (me, _) = context.me()?;
     if me != *name && !me.is_human() {
         // It would count as shown, and its own agent would never hear of it.

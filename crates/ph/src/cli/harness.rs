@@ -220,6 +220,7 @@ fn test(
         sockets: Vec::new(),
         cols,
         rows,
+        build: None,
     };
     let (out, is_json) = (&mut context.out, context.json);
     let mut tell = |at: Duration, noted: &Noted| -> Result<()> {

@@ -3,7 +3,7 @@ use crate::context::Context;
 use crate::report::{Code, Result};
 use crate::times;
 use posthaste_core::work::Deed;
-use posthaste_core::{AgentName, Record, text};
+use posthaste_core::{AgentName, LoopFact, Record, text};
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::portable::to_line;
 
@@ -84,6 +84,9 @@ fn print(context: &mut Context, record: &Record) -> Result<()> {
     let kind = kind
         .strip_prefix("session_")
         .or_else(|| kind.strip_prefix("task_"))
+        .or_else(|| kind.strip_prefix("loop_"))
+        .or_else(|| kind.strip_prefix("iteration_"))
+        .or_else(|| kind.strip_prefix("prompt_"))
         .unwrap_or(&kind);
     let id8: String = text::one_line(&record.id, 64).chars().take(8).collect();
     context.out.line(format!(
@@ -116,6 +119,7 @@ fn gist(record: &Record, id8: &str) -> String {
             }
             posthaste_core::Event::Ended(ended) => ended.how.to_string(),
             posthaste_core::Event::Work(deed) => work_gist(&deed, id8),
+            posthaste_core::Event::Loop(happened) => loop_gist(&happened, id8),
         },
         Err(odd) => format!("{id8}  ({odd})"),
     }
@@ -147,5 +151,37 @@ fn work_gist(deed: &Deed, id8: &str) -> String {
             let when = in_iteration(completed.iteration);
             format!("{id8}  says {}{when}", completed.by)
         }
+    }
+}
+
+fn loop_gist(happened: &LoopFact, id8: &str) -> String {
+    match happened {
+        LoopFact::Began(began) => {
+            let how = if began.goes_on { "goes on" } else { "begins" };
+            let settings = &began.settings;
+            let what = settings.spec.as_deref().or(settings.prd.as_deref());
+            let what = text::one_line(what.unwrap_or_default(), 80);
+            format!("{how} at iteration {}: {what}", began.number)
+        }
+        LoopFact::IterationStarted(started) => {
+            let on = started.story.as_deref().or(started.task.as_deref());
+            let on = on.map(|on| format!(": {}", text::one_line(on, 80)));
+            format!("iteration {}{}", started.number, on.unwrap_or_default())
+        }
+        LoopFact::IterationEnded(ended) => {
+            format!("iteration {} {}", ended.number, ended.outcome)
+        }
+        LoopFact::Asked(asked) => format!("to {} by {}", asked.what, asked.by),
+        LoopFact::Checkpointed => "paused".to_owned(),
+        LoopFact::Resumed(resumed) => format!("by {}", resumed.by),
+        LoopFact::Injected(injected) => {
+            let text = text::one_line(text::head(&injected.text, 400), 80);
+            format!("{id8}  by {}: {text}", injected.by)
+        }
+        LoopFact::Interactive(mode) => {
+            let is = if mode.on { "on" } else { "off" };
+            format!("{is} by {}", mode.by)
+        }
+        LoopFact::Ended(ended) => ended.how.to_string(),
     }
 }

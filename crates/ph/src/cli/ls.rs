@@ -103,8 +103,24 @@ fn row(session: &Session, now: Timestamp) -> [String; 6] {
         posthaste_wire::time::length(now.duration_since(session.since)),
         session.unread.to_string(),
         session.queued.to_string(),
-        text::one_line(&session.command.join(" "), 60),
+        text::one_line(&what(session), 80),
     ]
+}
+
+/// The command; of a loop, how far it is.
+fn what(session: &Session) -> String {
+    let command = session.command.join(" ");
+    let Some(looped) = &session.build else {
+        return command;
+    };
+    let doing = looped
+        .current_story
+        .as_ref()
+        .or(looped.current_task.as_ref());
+    let doing = doing.map_or(String::new(), |doing| {
+        format!("; now {}", text::one_line(doing, 30))
+    });
+    format!("loop: {}{doing}", looped.told())
 }
 
 fn colour(activity: Activity) -> Style {

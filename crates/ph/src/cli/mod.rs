@@ -7,8 +7,10 @@ mod answer;
 mod archive;
 mod attach;
 mod body;
+mod build;
 mod cancel;
 mod check;
+mod checkpoint;
 mod completions;
 mod config;
 mod count;
@@ -23,6 +25,8 @@ mod hook;
 mod hooks;
 mod import;
 mod inbox;
+mod inject;
+mod interactive;
 mod log;
 mod ls;
 mod man;
@@ -111,6 +115,7 @@ struct Global {
 #[derive(Debug, Subcommand)]
 enum Verb {
     Run(run::Args),
+    Build(build::Args),
     Attach(attach::Args),
     Ls(ls::Args),
     Status(status::Args),
@@ -120,6 +125,10 @@ enum Verb {
     Restart(restart::Args),
     Pause(pause::PauseArgs),
     Unpause(pause::UnpauseArgs),
+    Checkpoint(checkpoint::Args),
+    Resume(checkpoint::ResumeArgs),
+    Inject(inject::Args),
+    Interactive(interactive::Args),
     Answer(answer::Args),
     Nudge(nudge::Args),
     Send(send::Args),
@@ -267,6 +276,7 @@ fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
 fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
     match verb {
         Verb::Run(args) => run::run(context, args),
+        Verb::Build(args) => build::run(context, args),
         Verb::Attach(args) => attach::run(context, &args),
         Verb::Ls(args) => ls::run(context, &args),
         Verb::Status(args) => status::run(context, &args),
@@ -276,6 +286,10 @@ fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Restart(args) => restart::run(context, &args),
         Verb::Pause(args) => pause::pause(context, &args),
         Verb::Unpause(args) => pause::unpause(context, &args),
+        Verb::Checkpoint(args) => checkpoint::run(context, &args),
+        Verb::Resume(args) => checkpoint::resume(context, &args),
+        Verb::Inject(args) => inject::run(context, &args),
+        Verb::Interactive(args) => interactive::run(context, &args),
         Verb::Answer(args) => answer::run(context, args),
         Verb::Nudge(args) => nudge::run(context, &args),
         Verb::Message(args) => message::run(context, args),

@@ -82,14 +82,15 @@ pub(super) fn unpause(context: &mut Context, args: &UnpauseArgs) -> Result<Code>
     Ok(code)
 }
 
-fn ask<M: Method<Answer = Paused>>(
+/// Asks a live session; where there is none, says why.
+pub(super) fn ask<M: Method>(
     context: &Context,
     name: &AgentName,
     question: &M,
-) -> Result<Paused> {
+) -> Result<M::Answer> {
     let answer = Client::of(&context.home, name).map(|mut client| client.call(question, UNHURRIED));
     match answer {
-        Some(Ok(paused)) => Ok(paused),
+        Some(Ok(answer)) => Ok(answer),
         Some(Err(NoAnswer::Refused(failure))) => Err(Report::refused(failure.message)),
         Some(Err(NoAnswer::Silence)) | None => Err(silence(context, name)),
     }

@@ -1,16 +1,18 @@
 use super::names::{NameParser, complete_agents};
 use super::run::{begin, is_on_terminal, size_here};
+use super::stop::How;
 use super::{status, stop};
 use crate::context::Context;
 use crate::harness::Catalogue;
 use crate::report::{Code, Result};
-use crate::session::place::Place;
+use crate::session::place::{Launch, Place};
 use crate::session::start;
 use posthaste_core::AgentName;
 
 /// End a session, if it runs, and start it again as it was
 ///
-/// The same command in the same directory; the environment is today's, with what --env said.
+/// The same command in the same directory; the environment is today's, with what --env said. A
+/// loop's iteration is ended, and the loop goes on where it was.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,16 +37,22 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     // Better an old one than none.
     let check = || -> Result<()> {
-        start::check(&record.launch)?;
-        Catalogue::of(&context.home)?.take(&record.launch.harness)?;
-        Ok(())
+        let harness = Catalogue::of(&context.home)?.take(&record.launch.harness)?;
+        match &record.launch.build {
+            Some(settings) => {
+                let Launch { cwd, env, .. } = &record.launch;
+                crate::build::check(settings, &harness, cwd, env)
+            }
+            None => start::check(&record.launch),
+        }
     };
     check().map_err(|report| {
         report
             .after(&format!("cannot restart {name}:"))
             .hint("nothing was changed; 'ph run' starts it another way")
     })?;
-    stop::end(context, name, args.kill)?;
+    let how = if args.kill { How::Kill } else { How::Now };
+    stop::end(context, name, how)?;
     let mut launch = record.launch;
     let is_shown = !args.detach && !context.json && is_on_terminal();
     if is_shown {

@@ -108,38 +108,17 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         socket,
         command,
     } = args;
-    let command = command.into_iter().map(OsString::into_string);
-    let command = command
-        .collect::<std::result::Result<Vec<_>, _>>()
-        .map_err(|word| {
-            Report::usage(format!(
-                "{} is not UTF-8",
-                text::visible(&word.to_string_lossy())
-            ))
-        })?;
+    let command = words(command)?;
     let catalogue = Catalogue::of(&context.home)?;
     let program = command.first().map_or("", String::as_str);
     let harness = harness.unwrap_or_else(|| catalogue.chosen_for(program).to_owned());
     catalogue.take(&harness)?;
-    let here = std::env::current_dir()
-        .map_err(|error| Report::usage(format!("cannot tell which directory this is: {error}")))?;
-    let cwd = cwd.map_or_else(|| here.clone(), |dir| here.join(dir));
-    if !cwd.is_dir() {
-        return Err(Report::usage(format!("{} is no directory", cwd.display())));
-    }
+    let (here, cwd) = directory(cwd.as_deref())?;
     let name = match name {
         Some(name) => name,
         None => own_name(&command)?,
     };
-    if context.config.book.has(&name) {
-        return Err(Report::usage(format!(
-            "the settings have '{name}' as an alias or a group: mail to it would go elsewhere"
-        ))
-        .hint("choose another with --name"));
-    }
-    if name.is_human() {
-        return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
-    }
+    check_name(context, &name)?;
     let sockets: Vec<_> = socket.iter().map(|path| here.join(path)).collect();
     sockets.iter().try_for_each(|path| check_length(path))?;
     let (cols, rows) = size_here();
@@ -152,7 +131,46 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         sockets,
         cols,
         rows,
+        build: None,
     })
+}
+
+/// A command's words, which a session is told as text.
+pub(super) fn words(said: Vec<OsString>) -> Result<Vec<String>> {
+    let words = said.into_iter().map(OsString::into_string);
+    words
+        .collect::<std::result::Result<Vec<_>, _>>()
+        .map_err(|word| {
+            Report::usage(format!(
+                "{} is not UTF-8",
+                text::visible(&word.to_string_lossy())
+            ))
+        })
+}
+
+/// Where this is typed, and where the command is to run.
+pub(super) fn directory(said: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
+    let here = std::env::current_dir()
+        .map_err(|error| Report::usage(format!("cannot tell which directory this is: {error}")))?;
+    let cwd = said.map_or_else(|| here.clone(), |dir| here.join(dir));
+    if !cwd.is_dir() {
+        return Err(Report::usage(format!("{} is no directory", cwd.display())));
+    }
+    Ok((here, cwd))
+}
+
+/// Whether a session can have this name.
+pub(super) fn check_name(context: &Context, name: &AgentName) -> Result<()> {
+    if context.config.book.has(name) {
+        return Err(Report::usage(format!(
+            "the settings have '{name}' as an alias or a group: mail to it would go elsewhere"
+        ))
+        .hint("choose another with --name"));
+    }
+    if name.is_human() {
+        return Err(Report::usage("'human' is the person, not a session").hint("choose --name"));
+    }
+    Ok(())
 }
 
 /// The name of a command, where it can be an agent's.
@@ -183,7 +201,7 @@ pub(super) fn size_here() -> (u16, u16) {
     }
 }
 
-fn variable(said: &str) -> std::result::Result<(String, String), String> {
+pub(super) fn variable(said: &str) -> std::result::Result<(String, String), String> {
     match said.split_once('=') {
         Some((name, value)) if !name.is_empty() && !said.contains('\0') => {
             Ok((name.to_owned(), value.to_owned()))

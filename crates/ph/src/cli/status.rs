@@ -5,7 +5,7 @@ use crate::letterbox::field;
 use crate::report::{Code, Report, Result};
 use crate::session::roll;
 use posthaste_core::AgentName;
-use posthaste_wire::Session;
+use posthaste_wire::{LoopStatus, Session};
 
 /// Say how a session is
 #[derive(Debug, clap::Args)]
@@ -50,6 +50,9 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
         let told = format!("{} (since {since}; asked again {next})", trouble.what);
         field(context, "mail", &told)?;
     }
+    if let Some(looped) = &session.build {
+        tell_loop(context, looped)?;
+    }
     field(context, "unread", &session.unread.to_string())?;
     field(context, "queued", &session.queued.to_string())?;
     field(context, "command", &session.command.join(" "))?;
@@ -63,6 +66,33 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
         field(context, "socket", socket)?;
     }
     Ok(Code::Ok)
+}
+
+/// How a loop stands; with the prd as it stands on disk.
+fn tell_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
+    field(context, "loop", &looped.told())?;
+    if let Some(last) = &looped.last {
+        field(context, "last", last)?;
+    }
+    if let Some(task) = &looped.current_task {
+        field(context, "task", task)?;
+    }
+    if let Some(spec) = &looped.spec {
+        field(context, "spec", spec)?;
+    }
+    let Some(prd) = &looped.prd else {
+        return Ok(());
+    };
+    field(context, "prd", prd)?;
+    match crate::build::stories(prd) {
+        Ok(lines) => {
+            for (name, line) in lines {
+                field(context, name, &line)?;
+            }
+        }
+        Err(why) => field(context, "stories", &why)?,
+    }
+    Ok(())
 }
 
 /// A session, alive or not; of a name that never ran there is none.

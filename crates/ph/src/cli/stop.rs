@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// End a session
 ///
 /// Asks its command to end (SIGHUP, SIGTERM), and after five seconds insists (SIGKILL). Its mail
-/// stays.
+/// stays. A loop finishes its iteration first, however long that takes, unless --now is said.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -24,9 +24,23 @@ pub(super) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
     name: AgentName,
+    /// End the iteration of a loop, too
+    #[arg(long)]
+    now: bool,
     /// Do not ask first
     #[arg(long, short)]
     kill: bool,
+}
+
+/// How a session is to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum How {
+    /// When it can; a loop, when its iteration is over.
+    Asked,
+    /// Its program is asked to end.
+    Now,
+    /// Nothing is asked of the program.
+    Kill,
 }
 
 /// How long a session may take to say that it has heard.
@@ -41,7 +55,12 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
-    if !end(context, name, args.kill)? {
+    let how = match (args.kill, args.now) {
+        (true, _) => How::Kill,
+        (false, true) => How::Now,
+        (false, false) => How::Asked,
+    };
+    if !end(context, name, how)? {
         // Whether it ever ran is worth knowing.
         let session = status::find(context, name)?;
         if context.json {
@@ -62,18 +81,30 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Ends a session and waits until it is gone; false where none runs.
-pub(super) fn end(context: &Context, name: &AgentName, kill: bool) -> Result<bool> {
+pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<bool> {
     let place = Place::of(&context.home, name);
     if !place.is_held()? {
         return Ok(false);
     }
-    let ending = Ending { name, place, kill };
+    let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
+    let ending = Ending {
+        name,
+        place,
+        kill: how == How::Kill,
+    };
     let (grace, refusal) = match ending.ask(context)? {
-        Ok(()) => (GRACE, None),
+        // The iteration takes as long as it takes: it is asked for once, and stands.
+        Ok(()) if is_loop && how == How::Asked => (Duration::MAX, None),
+        Ok(()) => {
+            if is_loop && how == How::Now {
+                ending.signal();
+            }
+            (GRACE, None)
+        }
         Err(NoAnswer::Refused(failure)) => (GRACE, Some(failure.message)),
         Err(NoAnswer::Silence) => {
             ending.signal();
-            (if kill { SHORT_GRACE } else { GRACE }, None)
+            (if ending.kill { SHORT_GRACE } else { GRACE }, None)
         }
     };
     let is_over = ending.wait(grace)? || {
@@ -154,13 +185,16 @@ impl Ending<'_> {
 
     /// Waits for its end; false where it does not come in time.
     fn wait(&self, patience: Duration) -> Result<bool> {
-        let deadline = Instant::now() + patience;
+        // None where there is no end to it.
+        let deadline = Instant::now().checked_add(patience);
         while self.place.is_held()? {
-            if Instant::now() > deadline {
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(false);
             }
             progress(format!("waiting for {} to end", self.name));
-            std::thread::sleep(LOOK_AGAIN);
+            // Whoever waits for hours need not know to the millisecond.
+            let often = if deadline.is_some() { 1 } else { 20 };
+            std::thread::sleep(often * LOOK_AGAIN);
         }
         Ok(true)
     }

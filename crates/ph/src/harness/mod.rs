@@ -8,3 +8,15 @@ mod known;
 pub(crate) mod trial;
 
 pub(crate) use catalogue::{Catalogue, GENERIC};
+
+use crate::report::Report;
+use posthaste_core::harness::Manifest;
+use posthaste_core::text;
+
+/// Says with a report that a program is not there how a person gets it.
+pub(crate) fn install_hint(report: Report, harness: &Manifest, program: &str) -> Report {
+    match harness.install_of(program) {
+        Some(how) => report.hint(format!("to install it: {}", text::one_line(how, 200))),
+        None => report.hint("is it installed, and on PATH? a path needs a '/'"),
+    }
+}

@@ -82,7 +82,7 @@ pub(crate) fn run(
             socket: &dir.path().join("none.sock"),
             launch,
         };
-        let outfit = Outfit::prepare(&told, &harness)?;
+        let outfit = Outfit::prepare(&told, &harness.start)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
         let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
         let mut trial = Trial::new(Arc::new(harness), launch, pty);
@@ -124,6 +124,7 @@ impl Trial {
         let manner = Manner {
             harness,
             path_bytes: 0,
+            door: posthaste_core::delivery::Door::Terminal,
         };
         let begun = Instant::now();
         let now = moment(begun);

@@ -4,6 +4,7 @@
 
 use super::layer::{self, Outfit, Told};
 use super::place::Launch;
+use crate::harness::install_hint;
 use crate::hook;
 use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
@@ -16,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
 /// Variables by which a program would take the starter's terminal for its own.
-const NOT_INHERITED: [&str; 9] = [
+const NOT_INHERITED: [&str; 10] = [
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -25,6 +26,8 @@ const NOT_INHERITED: [&str; 9] = [
     "TERM_PROGRAM_VERSION",
     "COLUMNS",
     "LINES",
+    // Another agent's, where this is started in a loop.
+    "PH_ITERATION",
     // Whoever asks a script for mail, it is not the program.
     crate::provider::asking::ASKING,
 ];
@@ -47,8 +50,13 @@ pub(crate) fn spawn(
     let (pty, pts) = pty_process::open().map_err(|error| no_terminal(&error))?;
     pty.resize(pty_process::Size::new(launch.rows, launch.cols))
         .map_err(|error| no_terminal(&error))?;
+    let runner = layer::this_program();
+    let (program, args) = match launch.is_loop() {
+        true => (&runner, vec![crate::build::RUNNER.to_owned()]),
+        false => (program, outfit.args.clone()),
+    };
     let mut command = pty_process::Command::new(program)
-        .args(&outfit.args)
+        .args(&args)
         .current_dir(&launch.cwd)
         .env("TERM", "xterm-256color")
         .env("COLORTERM", "truecolor");
@@ -79,6 +87,26 @@ pub(crate) fn spawn(
         .map_err(|error| not_started(launch, harness, &error))?;
     let pty = watched(pty.into(), Interest::READABLE).map_err(|error| no_terminal(&error))?;
     Ok((pty, child))
+}
+
+/// Starts a program on another terminal of its own, from a program that is itself on one; the
+/// answer's first part is that terminal's other side. It is killed where we are.
+pub(crate) fn spawn_within(
+    command: std::process::Command,
+    input: Option<std::process::Stdio>,
+    size: pty_process::Size,
+) -> std::result::Result<(OwnedFd, std::process::Child), pty_process::Error> {
+    let (pty, pts) = pty_process::blocking::open()?;
+    pty.resize(size)?;
+    let mut command = pty_process::blocking::Command::from(command);
+    if let Some(input) = input {
+        command = command.stdin(input);
+    }
+    let files = rustix::process::getrlimit(Resource::Nofile);
+    // SAFETY: only async-signal-safe calls: signal(2), prctl(2), setrlimit(2).
+    let command = unsafe { command.pre_exec(move || before_exec(files, Signal::KILL)) };
+    let child = command.spawn(pts)?;
+    Ok((pty.into(), child))
 }
 
 /// A descriptor of which the kernel tells when it can be read, or written.
@@ -129,10 +157,7 @@ fn not_started(launch: &Launch, harness: &Manifest, error: &pty_process::Error) 
         }
         Some(ErrorKind::NotFound) => {
             let report = Report::usage(format!("no such command: {shown}"));
-            match harness.install_of(program) {
-                Some(how) => report.hint(format!("to install it: {}", text::one_line(how, 200))),
-                None => report.hint("is it installed, and on PATH? a path needs a '/'"),
-            }
+            install_hint(report, harness, program)
         }
         Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} may not be executed"))
             .hint("'chmod +x' makes a script a command"),

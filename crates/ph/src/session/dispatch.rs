@@ -8,7 +8,7 @@ use super::hub::Outbox;
 use super::keyboard::Typed;
 use super::peer::{Look, Peer};
 use super::post;
-use super::{Shared, clock};
+use super::{Shared, clock, control};
 use posthaste_core::{IdPrefix, Letter, Order};
 use posthaste_store::{Denied, Done, Error, Job, Listing, files};
 use posthaste_wire::event::{Event, StateChange};
@@ -146,10 +146,19 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
             let recent = shared.terminal.recent(RECENT).await;
             shared.wish(Wish::Status { recent, sink }).await;
         }
+        Call::Stop(_) if shared.is_loop => control::stop(shared, peer, sink).await,
         Call::Stop(_) => shared.wish(Wish::Stop(sink)).await,
         Call::Kill(_) => shared.wish(Wish::Kill(sink)).await,
+        Call::Checkpoint(_) if shared.is_loop => control::checkpoint(shared, peer, sink).await,
         Call::Checkpoint(_) => shared.wish(Wish::Checkpoint(sink)).await,
+        Call::InjectPrompt(prompt) if shared.is_loop => {
+            control::inject(shared, peer, prompt.prompt.0, sink).await;
+        }
         Call::InjectPrompt(prompt) => inject_prompt(shared, prompt.prompt.0, sink).await,
+        // A loop's mode outlives the connection: it is turned off by who turns it off.
+        Call::SetInteractiveMode(mode) if shared.is_loop => {
+            control::interactive(shared, peer, mode.enabled.0, sink).await;
+        }
         Call::SetInteractiveMode(mode) => {
             let enabled = mode.enabled.0;
             outbox.set_interactive(enabled);
@@ -194,6 +203,8 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
             shared.round.notify_one();
             sink.answer::<method::CheckMail>(&method::Noted::Noted);
         }
+        Call::Pause(_) if shared.is_loop => control::pause(sink),
+        Call::Resume(_) if shared.is_loop => control::resume(shared, peer, sink).await,
         Call::Pause(_) => shared.wish(Wish::Pause { on: true, sink }).await,
         Call::Resume(_) => shared.wish(Wish::Pause { on: false, sink }).await,
         Call::Session(_) => {

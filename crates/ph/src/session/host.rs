@@ -13,15 +13,16 @@ use super::pulse::Pulse;
 use super::sight::Sight;
 use super::start::{Answer, Audience, Orders};
 use super::terminal::{self, Stage};
-use super::{Shared, child, log, place, process};
+use super::{Shared, child, left, log, process};
 use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
+use posthaste_core::build::{LoopOrder, Settings};
 use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Limits, Timestamp};
 use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_store::Writer;
-use posthaste_store::{Cut, Home, Job, Patience};
+use posthaste_store::{Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::cell::Cell;
 use std::fs::File;
@@ -132,7 +133,7 @@ async fn run(orders: Orders) -> Result<()> {
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
     let books = Books::new(writer);
-    let note = take_over(&books, &home, &launch.name).await?;
+    let note = left::take_over(&books, &home, &launch.name).await?;
     let socket = place.socket()?;
     let mut sockets = vec![listen::own(&socket, &claim.lock)?];
     for path in &launch.sockets {
@@ -146,7 +147,7 @@ async fn run(orders: Orders) -> Result<()> {
         launch,
     };
     // Kept until the end, with the files that the program was given.
-    let outfit = Outfit::prepare(&told, &harness)?;
+    let outfit = Outfit::prepare(&told, &harness.start)?;
     // What the child starts must know whose it is from its first instruction on.
     let me = std::process::id();
     let began = process::started(me).unwrap_or_default();
@@ -167,6 +168,9 @@ async fn run(orders: Orders) -> Result<()> {
     };
     let _child = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
+    if let Some(settings) = &launch.build {
+        running.begin_loop(record.run, settings.clone()).await?;
+    }
     place.write_record(&record)?;
     answer(&Answer::Runs {
         record: Box::new(record.clone()),
@@ -231,48 +235,6 @@ fn more_files() -> Rlimit {
     before
 }
 
-/// Puts away what a session of this name has left behind, and says so.
-async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Option<String>> {
-    let agent = name.clone();
-    let latest = books.ask(move |journal| journal.session(&agent)).await?;
-    let mut note = None;
-    if let Some(run) = latest.filter(|run| run.end.is_none()) {
-        let (child, began) = (run.started.child_pid, run.started.child_started);
-        let left = if run.started.boot == process::boot() {
-            process::left_of(child, began)
-        } else {
-            Vec::new()
-        };
-        for pid in &left {
-            process::signal(*pid, Signal::KILL);
-        }
-        place::forget(home, name, run.started.pid, run.started.pid_started);
-        place::forget(home, name, child, began);
-        let ended = match left.as_slice() {
-            [] => String::new(),
-            left => format!("; ended what was left of it ({} processes)", left.len()),
-        };
-        note = Some(format!("the last session of {name} crashed{ended}"));
-        let job = Job::Ended {
-            now: crate::times::now(),
-            agent: name.clone(),
-            ended: Ended {
-                run: run.started.run,
-                how: Ending::Crashed,
-            },
-        };
-        books.commit(job).await??;
-    }
-    let job = Job::Uncertain {
-        now: crate::times::now(),
-        agent: name.clone(),
-        cut: Cut::All,
-        reason: "the session ended while it was being offered".to_owned(),
-    };
-    books.commit(job).await??;
-    Ok(note)
-}
-
 fn record_of(orders: &Orders, child: &Child, socket: std::path::PathBuf) -> Record {
     let child_pid = child.id().unwrap_or_default();
     Record {
@@ -293,6 +255,18 @@ impl Running {
             now,
             agent: self.agent.clone(),
             started,
+        };
+        self.books.commit(job).await??;
+        Ok(())
+    }
+
+    /// Begins a loop, or goes on with the one that was. Its runner waits for that.
+    async fn begin_loop(&self, run: Uuid, settings: Box<Settings>) -> Result<()> {
+        let run = Some(run);
+        let job = Job::Loop {
+            now: crate::times::now(),
+            agent: self.agent.clone(),
+            order: LoopOrder::Begin { run, settings },
         };
         self.books.commit(job).await??;
         Ok(())
@@ -341,6 +315,8 @@ impl Running {
         let (trouble, mail_trouble) = watch::channel(None);
         let shared = Rc::new(Shared {
             agent: self.agent.clone(),
+            run: record.run,
+            is_loop: record.launch.is_loop(),
             home,
             limits: self.limits,
             child: (record.child_pid, record.child_started),
@@ -376,6 +352,10 @@ impl Running {
             carrier.end().await;
         }
         let how = ending(&status);
+        if shared.is_loop {
+            // Where its runner was killed, nobody else ends what that has started.
+            left::end_noted(&shared.home, &self.agent, shared.child.0);
+        }
         self.end(&how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.
         drop(wished);

@@ -4,7 +4,7 @@
 
 use super::place::{Launch, Place, private_dir, private_file};
 use crate::report::{Report, Result};
-use posthaste_core::harness::{Manifest, Placeholder, StartFile, add, take_flag};
+use posthaste_core::harness::{Placeholder, Start, StartFile, add, take_flag};
 use posthaste_core::text;
 use posthaste_store::Home;
 use serde_json::Value;
@@ -63,8 +63,7 @@ pub(crate) struct Outfit {
 
 impl Outfit {
     /// Puts away what a session that crashed has left, and writes the files.
-    pub(crate) fn prepare(told: &Told<'_>, harness: &Manifest) -> Result<Self> {
-        let start = &harness.start;
+    pub(crate) fn prepare(told: &Told<'_>, start: &Start) -> Result<Self> {
         let said = told.launch.command.get(1..).unwrap_or_default();
         let value = |blank| told.value(blank);
         let mut outfit = Self {

@@ -14,6 +14,7 @@ mod clerk;
 pub(crate) mod client;
 mod clock;
 mod connection;
+mod control;
 mod dispatch;
 mod draft;
 mod errands;
@@ -22,6 +23,7 @@ pub(crate) mod host;
 mod hub;
 mod keyboard;
 pub(crate) mod layer;
+mod left;
 mod lines;
 pub(crate) mod listen;
 mod log;
@@ -49,12 +51,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 use terminal::Terminal;
 use tokio::sync::{Notify, mpsc, watch};
+use uuid::Uuid;
 use viewer::ViewerId;
 
 /// What every connection needs to reach the rest of its session.
 #[derive(Debug)]
 struct Shared {
     agent: AgentName,
+    run: Uuid,
+    /// Whether its program is the runner of a loop.
+    is_loop: bool,
     home: Home,
     /// What is too much mail between agents.
     limits: Limits,

@@ -6,6 +6,7 @@
 
 use super::process;
 use crate::report::{Report, Result};
+use posthaste_core::build::Settings;
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::Home;
 use serde::{Deserialize, Serialize};
@@ -45,6 +46,15 @@ pub(crate) struct Launch {
     pub(crate) sockets: Vec<PathBuf>,
     pub(crate) cols: u16,
     pub(crate) rows: u16,
+    /// What a loop is told to do; then our own runner is the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) build: Option<Box<Settings>>,
+}
+
+impl Launch {
+    pub(crate) fn is_loop(&self) -> bool {
+        self.build.is_some()
+    }
 }
 
 /// The record of an agent's latest session.
@@ -341,6 +351,22 @@ fn agent_noted(home: &Home, pid: u32, started: u64) -> Option<AgentName> {
     let (name, began) = note.split_once(' ')?;
     let is_it = began.parse::<u64>().ok()? == started;
     is_it.then(|| AgentName::parse(name).ok()).flatten()
+}
+
+/// The processes that are said to be this agent's, each with its start.
+pub(crate) fn noted(home: &Home, name: &AgentName) -> Vec<(u32, u64)> {
+    let Ok(entries) = std::fs::read_dir(children(home.path())) else {
+        return Vec::new();
+    };
+    let own = |entry: std::io::Result<std::fs::DirEntry>| {
+        let entry = entry.ok()?;
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let note = std::fs::read_to_string(entry.path()).ok()?;
+        let (said, began) = note.split_once(' ')?;
+        let began = began.parse().ok()?;
+        (said == name.as_str()).then_some((pid, began))
+    };
+    entries.filter_map(own).collect()
 }
 
 /// Says whose process this is, for as long as this is kept.

@@ -10,7 +10,7 @@ use posthaste_core::session::Run;
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::{Home, Journal, Patience};
 use posthaste_wire::method;
-use posthaste_wire::{Activity, Session};
+use posthaste_wire::{Activity, LoopStatus, Session};
 use std::time::{Duration, Instant};
 
 /// How long sessions may take to say how they are, all together.
@@ -183,6 +183,7 @@ impl Record {
             queued: 0,
             paused: None,
             mail_trouble: None,
+            build: None,
             ended_at: None,
             exit: None,
         }
@@ -218,6 +219,8 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
         queued,
         paused: None,
         mail_trouble: None,
+        build: crate::build::status(journal, &run.agent, run.started.run)?
+            .map(LoopStatus::without_runner),
         ended_at,
         exit: Some(exit),
     })

@@ -70,17 +70,22 @@ pub(crate) fn check(launch: &Launch) -> Result<()> {
         )));
     }
     let program = launch.command.first().map_or("", String::as_str);
-    let said = launch.env.iter().rfind(|(name, _)| name == "PATH");
+    check_program(program, &launch.cwd, &launch.env)
+}
+
+/// Whether a program is there, for who is started in this directory with these variables.
+pub(crate) fn check_program(program: &str, cwd: &Path, env: &[(String, String)]) -> Result<()> {
+    let said = env.iter().rfind(|(name, _)| name == "PATH");
     let path = match said {
         Some((_, path)) => Some(path.into()),
         None => std::env::var_os("PATH"),
     };
     let is_there = if program.contains('/') {
-        is_program(&launch.cwd.join(program))
+        is_program(&cwd.join(program))
     } else {
         let mut dirs = path.iter().flat_map(std::env::split_paths);
         // Where no PATH is set, the system has one of its own.
-        path.is_none() || dirs.any(|dir| is_program(&launch.cwd.join(dir).join(program)))
+        path.is_none() || dirs.any(|dir| is_program(&cwd.join(dir).join(program)))
     };
     if is_there {
         return Ok(());
@@ -126,7 +131,11 @@ pub(crate) fn start(
         check_text("a socket", socket, "choose another path for --socket")?;
     }
     let script = config.mail.script()?;
-    let harness = Catalogue::of(home)?.take(&launch.harness)?;
+    // A loop's agent is its runner's to start; the session sees the runner alone.
+    let harness = match launch.is_loop() {
+        true => Manifest::generic(),
+        false => Catalogue::of(home)?.take(&launch.harness)?,
+    };
     let place = Place::of(home, &launch.name);
     place.prepare()?;
     let log = place.log()?;

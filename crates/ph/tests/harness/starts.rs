@@ -88,14 +88,20 @@ fn claude_gets_settings_that_are_gone_in_the_end() {
     let start = Start::new(&stage, "claude");
     let args = start.run(&[], &["--model", "x", "hello"]);
     let file = start.layer().join("settings.json");
-    let want = ["--settings", &path_text(&file), "--model", "x", "hello"];
+    let tools = start.layer().join("mcp.json");
+    let given = format!("--mcp-config={}", path_text(&tools));
+    let settings = path_text(&file);
+    let want = [&given, "--settings", &settings, "--model", "x", "hello"];
     assert_eq!(args, want);
+    let server = &json_in(&tools)["mcpServers"]["ph"];
+    assert_eq!(server["command"], env!("CARGO_BIN_EXE_ph"));
+    assert_eq!(server["args"], json!(["mcp"]));
     assert_eq!((mode(&start.layer()), mode(&file)), (0o700, 0o600));
     let settings = json_in(&file);
     let command = &settings["hooks"]["UserPromptSubmit"][0]["hooks"][0]["command"];
     assert_eq!(command, "\"${PH_PROGRAM:-true}\" hook claude --injected");
     let own = format!("Read(/{}/**)", path_text(&start.messages()));
-    assert_eq!(settings["permissions"]["allow"], json!([own]));
+    assert_eq!(settings["permissions"]["allow"], json!([own, "mcp__ph"]));
     assert_eq!(mode(&start.messages()), 0o700);
     assert_eq!(start.env("PH_HOOKS").as_deref(), Some("injected"));
     assert_eq!(
@@ -134,11 +140,8 @@ fn what_a_person_gives_is_kept() {
         let cwd = path_text(stage.dir());
         let got = start.run(&["--cwd", &cwd], &args);
         let ours = start.layer().join("settings.json");
-        assert_eq!(
-            got,
-            ["--settings", &path_text(&ours), "--resume"],
-            "{args:?}"
-        );
+        let want = ["--settings", &path_text(&ours), "--resume"];
+        assert_eq!(got[1..], want, "{args:?}");
         let settings = json_in(&ours);
         assert_eq!(settings["model"], "mine");
         let stops = settings["hooks"]["Stop"].as_array().unwrap();
@@ -146,10 +149,8 @@ fn what_a_person_gives_is_kept() {
         assert_eq!(stops[0], theirs["hooks"]["Stop"][0]);
         assert_eq!(settings["permissions"]["deny"], json!(["Read(secret)"]));
         assert_eq!(settings["permissions"]["allow"][0], "Bash(ls)");
-        assert_eq!(
-            settings["permissions"]["allow"].as_array().unwrap().len(),
-            2
-        );
+        let allowed = settings["permissions"]["allow"].as_array().unwrap();
+        assert_eq!(allowed.len(), 3, "{settings}");
         stage.run("stop claude").ok();
         std::fs::remove_file(start.notes().join("args")).expect("it was noted");
     }
@@ -181,8 +182,14 @@ fn codex_opencode_and_gemini_each_get_theirs() {
     let stage = Stage::new();
     let codex = Start::new(&stage, "codex");
     let args = codex.run(&[], &["resume", "--last"]);
-    assert_eq!((args.len(), args[0].as_str()), (4, "-c"));
+    assert_eq!(args.len(), 6, "{args:?}");
+    assert_eq!([&args[0], &args[2]], ["-c", "-c"]);
     let given: toml::Table = args[1].parse().expect("TOML");
+    let server = &given["mcp_servers"]["ph"];
+    let command = [&server["command"], &server["args"][0], &server["args"][1]];
+    let want = ["sh", "-c", "exec \"${PH_PROGRAM:-false}\" mcp"];
+    assert_eq!(command.map(toml::Value::as_str), want.map(Some));
+    let given: toml::Table = args[3].parse().expect("TOML");
     let hook = &given["hooks"]["Stop"][0]["hooks"][0]["command"];
     assert_eq!(
         hook.as_str(),
@@ -193,15 +200,17 @@ fn codex_opencode_and_gemini_each_get_theirs() {
     let state = hooks["state"].as_table().unwrap();
     assert_eq!(state.len(), hooks.len() - 1);
     assert!(state.keys().all(|key| key.starts_with("/<session-flags>/")));
-    assert_eq!(args[2..], ["resume", "--last"]);
+    assert_eq!(args[4..], ["resume", "--last"]);
 
     let opencode = Start::new(&stage, "opencode");
-    let theirs = r#"OPENCODE_CONFIG_CONTENT={"plugin": ["mine"], "model": "m"}"#;
+    let theirs = r#"OPENCODE_CONFIG_CONTENT={"plugin": ["mine"], "mcp": {"mine": {}}}"#;
     assert_eq!(opencode.run(&["--env", theirs], &[]), [""]);
     let config = opencode.env("OPENCODE_CONFIG_CONTENT").expect("it is set");
     let plugin = opencode.layer().join("posthaste.js");
     let ours = format!("file://{}", path_text(&plugin));
-    let want = json!({"plugin": ["mine", ours], "model": "m"});
+    let command = [env!("CARGO_BIN_EXE_ph"), "mcp"];
+    let server = json!({"type": "local", "command": command, "enabled": true});
+    let want = json!({"plugin": ["mine", ours], "mcp": {"mine": {}, "ph": server}});
     assert_eq!(serde_json::from_str::<Value>(&config).unwrap(), want);
     let script = std::fs::read_to_string(plugin).expect("a file");
     let own = format!("\"{}/*\": \"allow\"", path_text(&opencode.messages()));

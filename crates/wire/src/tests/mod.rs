@@ -86,6 +86,7 @@ fn session() -> Session {
         queued: 2,
         paused: Some("a client asked for a pause".to_owned()),
         mail_trouble: None,
+        build: None,
         ended_at: None,
         exit: None,
     }

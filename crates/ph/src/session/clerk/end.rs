@@ -75,7 +75,7 @@ impl Clerk {
             (None, Ok(status)) if status.success() => Run::Completed,
             (None, _) => Run::Failed,
         };
-        self.set_run(run);
+        self.set_run(self.run_of_loop().unwrap_or(run));
         self.tell_changes();
         self.clear_up(wishes).await;
         while let Ok(wish) = wishes.try_recv() {

@@ -5,6 +5,7 @@ use super::{Asked, Clerk, Wish};
 use crate::session::clock;
 use crate::session::dispatch::Sink;
 use crate::session::errands;
+use crate::session::place::Launch;
 use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Event, PausedBy};
@@ -13,12 +14,13 @@ use posthaste_core::{ReceiptState, Timestamp};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::{self as wire, Mode, Run, plain};
+use std::path::Path;
 
 impl Clerk {
     pub(super) fn grant(&mut self, wish: Wish) {
         match wish {
             Wish::Status { recent, sink } => {
-                let status = self.status(recent);
+                let status = self.add_loop(self.status(recent));
                 sink.answer::<method::GetStatus>(&status);
             }
             Wish::Session(tell) => tell(self.session()),
@@ -126,6 +128,9 @@ impl Clerk {
     }
 
     fn interact(&mut self, enabled: bool, sink: Sink) {
+        if self.shared.is_loop {
+            return self.interact_in_loop(enabled, sink);
+        }
         let was = self.outset.interactive.send_replace(enabled);
         self.tell(if enabled {
             Event::Paused(PausedBy::Interactive)
@@ -188,7 +193,7 @@ impl Clerk {
         let interactive_mode = *self.outset.interactive.borrow();
         wire::Status {
             task_name: record.launch.name.to_string(),
-            task_dir: record.launch.cwd.to_string_lossy().into_owned(),
+            task_dir: task_dir(&record.launch),
             iteration: 0,
             max_iterations: 0,
             current_story: None,
@@ -205,7 +210,8 @@ impl Clerk {
     pub(super) fn session(&self) -> wire::Session {
         let record = &self.outset.record;
         let judged = self.desk.activity();
-        let (activity, blocked_on) = wire_activity(&judged.activity);
+        let (activity, told) = self.activity();
+        let (activity, blocked_on) = wire_activity(&activity);
         let end = (judged.activity == Activity::Exited)
             .then(|| (judged.since.wall, judged.evidence.clone()));
         let (ended_at, exit) = end.unzip();
@@ -213,11 +219,12 @@ impl Clerk {
             activity,
             blocked_on,
             since: judged.since.wall,
-            evidence: judged.told(self.now()),
+            evidence: told.unwrap_or_else(|| judged.told(self.now())),
             unread: self.view.unread,
             queued: self.view.pending.queued,
             paused: self.desk.paused_because(),
             mail_trouble: self.outset.shared.mail_trouble.borrow().clone(),
+            build: self.looped.clone(),
             ended_at,
             exit,
             ..record.session()
@@ -237,6 +244,13 @@ impl Clerk {
         }
         info
     }
+}
+
+/// Where a loop's prd is, as clients of the original expect it; else where the program runs.
+fn task_dir(launch: &Launch) -> String {
+    let prd = launch.build.as_ref().and_then(|build| build.prd.as_deref());
+    let dir = prd.and_then(|prd| Path::new(prd).parent());
+    dir.unwrap_or(&launch.cwd).to_string_lossy().into_owned()
 }
 
 /// An activity as the socket says it, and what it is blocked on.

@@ -5,6 +5,7 @@ use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
 use posthaste_store::{Error, Journal, Pending};
+use posthaste_wire as wire;
 use posthaste_wire::event::{self, MessageEvent, StateChange};
 use posthaste_wire::topic::Topic;
 use std::time::Instant;
@@ -16,6 +17,8 @@ pub(super) struct View {
     /// The answers that the agent owes.
     pub(super) owed: Vec<Letter>,
     pub(super) unread: u64,
+    /// The loop, where this session runs one, and its tasks.
+    pub(super) looped: Option<wire::LoopStatus>,
     /// The last fact that listeners were told of; none before the first look.
     pub(super) seq: Option<u64>,
     happened: Vec<Happened>,
@@ -59,7 +62,15 @@ impl Clerk {
         let is_listened = self.shared.hub.wants(Topic::Message);
         tokio::task::spawn_local(async move {
             let agent = shared.agent.clone();
-            let look = move |journal: &mut Journal| View::of(journal, &agent, seq, is_listened);
+            let is_loop = shared.is_loop;
+            let run = shared.run;
+            let look = move |journal: &mut Journal| {
+                let mut view = View::of(journal, &agent, seq, is_listened)?;
+                if is_loop {
+                    view.looped = crate::build::status(journal, &agent, run)?;
+                }
+                Ok(view)
+            };
             let _ = views.send(shared.books.ask(look).await).await;
         });
     }
@@ -75,6 +86,7 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.trouble = None;
+                self.see_loop();
                 self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
                 self.is_sure = look.is_some_and(|look| look.is_sure);
             }
@@ -119,7 +131,8 @@ impl Clerk {
 
     /// A last look, so that listeners hear what became of the mail before they hear of the end.
     pub(super) async fn last_look(&mut self, deadline: Instant) {
-        if !self.shared.hub.wants(Topic::Message) {
+        // How a loop has ended only the journal knows.
+        if !self.shared.is_loop && !self.shared.hub.wants(Topic::Message) {
             return;
         }
         // One that is under way may have begun too early.
@@ -138,7 +151,7 @@ impl Clerk {
 
     /// Tells listeners what has changed since they were told last.
     pub(super) fn tell_changes(&mut self) {
-        let activity = self.desk.activity().activity;
+        let (activity, _) = self.activity();
         let is_paused = self.is_paused();
         if (&activity, is_paused) == (&self.told.0, self.told.1) {
             return;
@@ -190,6 +203,7 @@ impl View {
             pending,
             owed,
             unread,
+            looped: None,
             seq: Some(head),
             happened,
         })
@@ -213,7 +227,7 @@ fn happened_since(
             let (id, receipt) = match &fact.event {
                 Fact::Message(_) => (MessageId(fact.id), ReceiptState::Stored.as_str()),
                 Fact::Progress(progress) => (progress.message, progress.step.as_str()),
-                Fact::Started(_) | Fact::Ended(_) | Fact::Work(_) => continue,
+                Fact::Started(_) | Fact::Ended(_) | Fact::Work(_) | Fact::Loop(_) => continue,
             };
             if let Some(mut letter) = journal.letter(id)? {
                 letter.message.envelope.body = Body::Inline(String::new());

@@ -8,6 +8,7 @@ mod end;
 mod grant;
 mod hand;
 mod look;
+mod looped;
 
 use super::dispatch::Sink;
 use super::errands::{self, Report};
@@ -20,7 +21,7 @@ use super::{Shared, log};
 use end::{Ending, Signals};
 use look::{Looking, View};
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Decision, Desk, Event, Manner};
+use posthaste_core::delivery::{Decision, Desk, Door, Event, Manner};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
@@ -161,6 +162,8 @@ pub(crate) struct Clerk {
     views: mpsc::Sender<Result<View, Error>>,
     viewed: mpsc::Receiver<Result<View, Error>>,
     run: Run,
+    /// Of a loop: what listeners were told last.
+    looped: Option<wire::LoopStatus>,
     is_checkpoint_asked: bool,
     ending: Option<Ending>,
     /// What listeners were told last.
@@ -180,6 +183,10 @@ impl Clerk {
         let manner = Manner {
             harness: outset.harness.clone(),
             path_bytes: files::longest_path(&shared.home, &shared.agent),
+            door: match shared.is_loop {
+                true => Door::Prompt,
+                false => Door::Terminal,
+            },
         };
         let (reports, reported) = mpsc::channel(REPORTS);
         let (views, viewed) = mpsc::channel(1);
@@ -206,6 +213,7 @@ impl Clerk {
             views,
             viewed,
             run: Run::Running,
+            looped: None,
             is_checkpoint_asked: false,
             ending: None,
             told: (Activity::Starting, false),

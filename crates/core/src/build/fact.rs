@@ -1,0 +1,374 @@
+//! The facts of a loop, as the journal keeps them. A field that a later version adds is passed
+//! over; a kind or a word that this version does not know makes a record odd, and stops nobody.
+
+use super::policy::Policy;
+use crate::id::PromptId;
+use crate::name::AgentName;
+use crate::session::Ending;
+use crate::text;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use uuid::Uuid;
+
+const BEGAN_KIND: &str = "loop_began";
+const ITERATION_STARTED_KIND: &str = "iteration_started";
+const ITERATION_ENDED_KIND: &str = "iteration_ended";
+const ASKED_KIND: &str = "loop_asked";
+const CHECKPOINTED_KIND: &str = "loop_checkpointed";
+const RESUMED_KIND: &str = "loop_resumed";
+const INJECTED_KIND: &str = "prompt_injected";
+const INTERACTIVE_KIND: &str = "loop_interactive";
+const LOOP_ENDED_KIND: &str = "loop_ended";
+
+/// What can happen to a loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoopFact {
+    Began(Box<Began>),
+    IterationStarted(IterationStarted),
+    IterationEnded(IterationEnded),
+    /// Somebody wants it to stop, or to pause, once the iteration is over.
+    Asked(Asked),
+    /// It has paused.
+    Checkpointed,
+    Resumed(Resumed),
+    /// A text for the next prompt; its id is the fact's.
+    Injected(Injected),
+    Interactive(Interactive),
+    Ended(LoopEnded),
+}
+
+/// What a loop was told to do: all that another start of it needs. Its environment is not here,
+/// which may hold secrets and would be exported; the session keeps that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub spec: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prd: Option<String>,
+    /// Where FAILURE and CHECKPOINT blocks go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub progress: Option<String>,
+    pub harness: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// A command of the person's own instead of the harness's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Instead of the built-in instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The path of a template.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub template: Option<String>,
+    /// Beside the instructions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extra: Option<String>,
+    pub cwd: String,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sockets: Vec<String>,
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+/// A loop began, or goes on after its runner was gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Began {
+    /// The session's run that it is in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Uuid>,
+    pub settings: Settings,
+    /// The number of the iteration that comes next. Numbers go on from loop to loop of one name,
+    /// as its notes and tasks do.
+    pub number: u32,
+    /// The number of its first iteration, from which [`Policy::iterations`] counts.
+    pub first: u32,
+    /// Whether it is the loop from before, which had not come to its end.
+    #[serde(default)]
+    pub goes_on: bool,
+}
+
+/// A text that waits for the next prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    pub id: PromptId,
+    pub text: String,
+    pub by: AgentName,
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IterationStarted {
+    pub number: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<Uuid>,
+    /// The story that is current by the prd.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub story: Option<String>,
+    /// The task that is in progress, or next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// The injected texts that its prompt has. They are used once it has ended, unless it failed:
+    /// then its number is run again, with them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub prompts: Vec<PromptId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IterationEnded {
+    pub number: u32,
+    pub outcome: Outcome,
+}
+
+/// How an iteration ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// All of the loop's work is done.
+    Completed(Proof),
+    /// The agent ended well, and there is more to do.
+    Ended,
+    /// Its number is run again.
+    Failed(Failure),
+    /// A message could not wait; the next iteration has it.
+    Interrupted,
+    /// It was ended because the loop is to stop.
+    Stopped,
+}
+
+/// By what a loop is known to be complete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// The agent called `session_complete`.
+    Tool,
+    /// Every story of the prd passes.
+    Stories,
+    /// The agent wrote the token.
+    Token,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    Exit(i32),
+    Signal(i32),
+    /// It wrote nothing for so many seconds.
+    Idle(u64),
+    /// The agent could not be started, and why.
+    NotStarted(String),
+    /// The runner was gone before the iteration ended.
+    CutOff,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Asked {
+    pub what: Request,
+    pub by: AgentName,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    Stop,
+    Checkpoint,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resumed {
+    pub by: AgentName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Injected {
+    pub text: String,
+    pub by: AgentName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interactive {
+    pub on: bool,
+    pub by: AgentName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopEnded {
+    pub how: LoopEnding,
+}
+
+/// How a loop ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopEnding {
+    Complete(Proof),
+    /// All the iterations that it was allowed.
+    UsedUp,
+    Stopped,
+    /// So many failures in a row.
+    GaveUp(u32),
+    /// It cannot go on, and why.
+    Failed(String),
+}
+
+impl LoopEnding {
+    /// Whether another start under this name is a loop of its own, with its iterations counted
+    /// anew. What was stopped or has failed goes on where it was.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Complete(_) | Self::UsedUp => true,
+            Self::Stopped | Self::GaveUp(_) | Self::Failed(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Tool => "the agent called session_complete",
+            Self::Stories => "every story passes",
+            Self::Token => "the agent wrote the completion token",
+        })
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exit(code) => Ending::Exit(*code).fmt(f),
+            Self::Signal(number) => Ending::Signal(*number).fmt(f),
+            Self::Idle(seconds) => write!(f, "no output for {seconds} s"),
+            Self::NotStarted(why) => write!(f, "not started: {}", text::one_line(why, 200)),
+            Self::CutOff => f.write_str("cut off: the loop was gone before it ended"),
+        }
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completed(proof) => write!(f, "complete: {proof}"),
+            Self::Ended => f.write_str("ended"),
+            Self::Failed(failure) => write!(f, "failed: {failure}"),
+            Self::Interrupted => f.write_str("interrupted by a message"),
+            Self::Stopped => f.write_str("stopped"),
+        }
+    }
+}
+
+impl fmt::Display for LoopEnding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Complete(proof) => write!(f, "complete: {proof}"),
+            Self::UsedUp => f.write_str("all of its iterations are used up"),
+            Self::Stopped => f.write_str("stopped"),
+            Self::GaveUp(1) => f.write_str("given up after a failure"),
+            Self::GaveUp(failures) => write!(f, "given up after {failures} failures in a row"),
+            Self::Failed(why) => write!(f, "failed: {}", text::one_line(why, 200)),
+        }
+    }
+}
+
+impl fmt::Display for Request {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stop => "stop",
+            Self::Checkpoint => "checkpoint",
+        })
+    }
+}
+
+/// Which of these a kind of fact is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LoopKind {
+    Began,
+    IterationStarted,
+    IterationEnded,
+    Asked,
+    Checkpointed,
+    Resumed,
+    Injected,
+    Interactive,
+    Ended,
+}
+
+/// The data of a fact that has nothing to say but that it is one.
+#[derive(Serialize, Deserialize)]
+struct Nothing {}
+
+impl LoopKind {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        match text {
+            BEGAN_KIND => Some(Self::Began),
+            ITERATION_STARTED_KIND => Some(Self::IterationStarted),
+            ITERATION_ENDED_KIND => Some(Self::IterationEnded),
+            ASKED_KIND => Some(Self::Asked),
+            CHECKPOINTED_KIND => Some(Self::Checkpointed),
+            RESUMED_KIND => Some(Self::Resumed),
+            INJECTED_KIND => Some(Self::Injected),
+            INTERACTIVE_KIND => Some(Self::Interactive),
+            LOOP_ENDED_KIND => Some(Self::Ended),
+            _ => None,
+        }
+    }
+
+    /// What such a fact is about, in words.
+    pub(crate) fn what(self) -> &'static str {
+        match self {
+            Self::Began => "loop's begin",
+            Self::IterationStarted => "iteration's start",
+            Self::IterationEnded => "iteration's end",
+            Self::Asked => "request to a loop",
+            Self::Checkpointed => "checkpoint",
+            Self::Resumed => "loop's resumption",
+            Self::Injected => "injected prompt",
+            Self::Interactive => "interactive mode",
+            Self::Ended => "loop's end",
+        }
+    }
+
+    pub(crate) fn read(self, data: &str) -> serde_json::Result<LoopFact> {
+        use serde_json::from_str;
+        match self {
+            Self::Began => from_str(data).map(LoopFact::Began),
+            Self::IterationStarted => from_str(data).map(LoopFact::IterationStarted),
+            Self::IterationEnded => from_str(data).map(LoopFact::IterationEnded),
+            Self::Asked => from_str(data).map(LoopFact::Asked),
+            Self::Checkpointed => from_str(data).map(|Nothing {}| LoopFact::Checkpointed),
+            Self::Resumed => from_str(data).map(LoopFact::Resumed),
+            Self::Injected => from_str(data).map(LoopFact::Injected),
+            Self::Interactive => from_str(data).map(LoopFact::Interactive),
+            Self::Ended => from_str(data).map(LoopFact::Ended),
+        }
+    }
+}
+
+impl LoopFact {
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Self::Began(_) => BEGAN_KIND,
+            Self::IterationStarted(_) => ITERATION_STARTED_KIND,
+            Self::IterationEnded(_) => ITERATION_ENDED_KIND,
+            Self::Asked(_) => ASKED_KIND,
+            Self::Checkpointed => CHECKPOINTED_KIND,
+            Self::Resumed(_) => RESUMED_KIND,
+            Self::Injected(_) => INJECTED_KIND,
+            Self::Interactive(_) => INTERACTIVE_KIND,
+            Self::Ended(_) => LOOP_ENDED_KIND,
+        }
+    }
+
+    pub(crate) fn data(&self) -> serde_json::Result<String> {
+        use serde_json::to_string;
+        match self {
+            Self::Began(began) => to_string(began),
+            Self::IterationStarted(started) => to_string(started),
+            Self::IterationEnded(ended) => to_string(ended),
+            Self::Asked(asked) => to_string(asked),
+            Self::Checkpointed => to_string(&Nothing {}),
+            Self::Resumed(resumed) => to_string(resumed),
+            Self::Injected(injected) => to_string(injected),
+            Self::Interactive(interactive) => to_string(interactive),
+            Self::Ended(ended) => to_string(ended),
+        }
+    }
+}

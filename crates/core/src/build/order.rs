@@ -1,0 +1,273 @@
+//! What can be asked of a loop, and why it may be refused. Decides on the state that it is given,
+//! inside the journal's transaction, and changes nothing.
+
+use super::fact::{
+    Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
+    LoopEnding, LoopFact, Outcome, Request, Resumed, Settings,
+};
+use super::state::{LoopState, Standing};
+use crate::fact::Event;
+use crate::id::PromptId;
+use crate::name::AgentName;
+use crate::text;
+use uuid::Uuid;
+
+/// How long an injected text may be; what is longer belongs in a file or a message.
+pub const PROMPT_LIMIT: usize = 16 << 10;
+/// How many of them may wait for the next prompt.
+pub const MOST_PROMPTS: usize = 100;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LoopOrder {
+    /// Begin a loop, or go on with one that had not come to its end. Only for who holds the
+    /// agent's name: an iteration that is open has been cut off, and is recorded as failed.
+    Begin {
+        /// The session's run, where it is known.
+        run: Option<Uuid>,
+        settings: Box<Settings>,
+    },
+    /// The iteration whose number is the state's begins. Before its agent is started.
+    StartIteration {
+        story: Option<String>,
+        task: Option<String>,
+        /// Those of [`LoopState::prompts`] that stand in its prompt.
+        prompts: Vec<PromptId>,
+    },
+    EndIteration {
+        number: u32,
+        outcome: Outcome,
+    },
+    /// Stop, or pause, once the iteration is over.
+    Ask {
+        who: AgentName,
+        what: Request,
+    },
+    /// Pause now, between two iterations.
+    Checkpoint,
+    Resume {
+        who: AgentName,
+    },
+    /// Put a text before the next prompt.
+    Inject {
+        who: AgentName,
+        id: PromptId,
+        text: String,
+    },
+    Interactive {
+        who: AgentName,
+        on: bool,
+    },
+    End {
+        how: LoopEnding,
+    },
+}
+
+/// Why something is not done to a loop.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LoopRefusal {
+    #[error("{0} has no loop")]
+    NoLoop(AgentName),
+    #[error("the loop of {agent} has ended: {how}")]
+    HasEnded { agent: AgentName, how: LoopEnding },
+    #[error("the loop of {0} is not paused")]
+    NotPaused(AgentName),
+    #[error("the loop of {0} is paused at a checkpoint")]
+    Paused(AgentName),
+    #[error("iteration {number} of the loop of {agent} is not over")]
+    Running { agent: AgentName, number: u32 },
+    #[error("iteration {number} of the loop of {agent} is not running")]
+    NotRunning { agent: AgentName, number: u32 },
+    #[error("no injected prompt {} waits in the loop of {agent}", id.id8())]
+    NoPrompt { agent: AgentName, id: PromptId },
+    #[error("an injected prompt needs a text")]
+    Blank,
+    #[error("an injected prompt has at most {PROMPT_LIMIT} bytes; this has {0}")]
+    TooLong(usize),
+    #[error("{MOST_PROMPTS} injected prompts wait in the loop of {0} already")]
+    TooMany(AgentName),
+    #[error("a loop needs a spec or a prd")]
+    NothingToDo,
+}
+
+/// What an order adds to the journal: nothing where it is so already. The fact of
+/// [`LoopOrder::Inject`] has the id of the order.
+pub fn decide(
+    agent: &AgentName,
+    state: Option<&LoopState>,
+    order: &LoopOrder,
+) -> Result<Vec<Event>, LoopRefusal> {
+    let facts = match order {
+        LoopOrder::Begin { run, settings } => begin(state, *run, settings)?,
+        LoopOrder::StartIteration {
+            story,
+            task,
+            prompts,
+        } => vec![start(
+            between_iterations(agent, state)?,
+            story.as_deref(),
+            task.as_deref(),
+            prompts,
+        )?],
+        LoopOrder::EndIteration { number, outcome } => vec![end(agent, state, *number, outcome)?],
+        LoopOrder::Ask { who, what } => ask(live(agent, state)?, who, *what),
+        LoopOrder::Checkpoint => {
+            between_iterations(agent, state)?;
+            vec![LoopFact::Checkpointed]
+        }
+        LoopOrder::Resume { who } => match live(agent, state)?.standing {
+            Standing::Paused { .. } => vec![LoopFact::Resumed(Resumed { by: who.clone() })],
+            Standing::Running | Standing::Ended { .. } => {
+                return Err(LoopRefusal::NotPaused(agent.clone()));
+            }
+        },
+        LoopOrder::Inject { who, text, .. } => vec![inject(live(agent, state)?, who, text)?],
+        LoopOrder::Interactive { who, on } => {
+            let is_so = live(agent, state)?.is_interactive == *on;
+            let (on, by) = (*on, who.clone());
+            let changed = (!is_so).then_some(LoopFact::Interactive(Interactive { on, by }));
+            changed.into_iter().collect()
+        }
+        LoopOrder::End { how } => {
+            let state = live(agent, state)?;
+            closed(state)?;
+            vec![LoopFact::Ended(LoopEnded { how: how.clone() })]
+        }
+    };
+    Ok(facts.into_iter().map(Event::Loop).collect())
+}
+
+fn begin(
+    before: Option<&LoopState>,
+    run: Option<Uuid>,
+    settings: &Settings,
+) -> Result<Vec<LoopFact>, LoopRefusal> {
+    if settings.spec.is_none() && settings.prd.is_none() {
+        return Err(LoopRefusal::NothingToDo);
+    }
+    let cut_off = before.and_then(|state| state.open.as_ref()).map(|open| {
+        LoopFact::IterationEnded(IterationEnded {
+            number: open.started.number,
+            outcome: Outcome::Failed(Failure::CutOff),
+        })
+    });
+    let goes_on = before.is_some_and(|state| match &state.standing {
+        Standing::Running | Standing::Paused { .. } => true,
+        Standing::Ended { how, .. } => !how.is_final(),
+    });
+    let number = before.map_or(1, |state| state.number);
+    let first = before.filter(|_| goes_on).map(|state| state.first);
+    let began = LoopFact::Began(Box::new(Began {
+        run,
+        settings: settings.clone(),
+        number,
+        first: first.unwrap_or(number),
+        goes_on,
+    }));
+    Ok(cut_off.into_iter().chain([began]).collect())
+}
+
+fn start(
+    state: &LoopState,
+    story: Option<&str>,
+    task: Option<&str>,
+    prompts: &[PromptId],
+) -> Result<LoopFact, LoopRefusal> {
+    if let Standing::Paused { .. } = state.standing {
+        return Err(LoopRefusal::Paused(state.agent.clone()));
+    }
+    let waits = |id: &&PromptId| !state.prompts.iter().any(|waiting| waiting.id == **id);
+    if let Some(id) = prompts.iter().find(waits) {
+        return Err(LoopRefusal::NoPrompt {
+            agent: state.agent.clone(),
+            id: *id,
+        });
+    }
+    Ok(LoopFact::IterationStarted(IterationStarted {
+        number: state.number,
+        run: state.run,
+        story: story.map(ToOwned::to_owned),
+        task: task.map(ToOwned::to_owned),
+        prompts: prompts.to_vec(),
+    }))
+}
+
+fn end(
+    agent: &AgentName,
+    state: Option<&LoopState>,
+    number: u32,
+    outcome: &Outcome,
+) -> Result<LoopFact, LoopRefusal> {
+    let state = live(agent, state)?;
+    let open = state.open.as_ref().map(|open| open.started.number);
+    if open != Some(number) {
+        return Err(LoopRefusal::NotRunning {
+            agent: agent.clone(),
+            number,
+        });
+    }
+    Ok(LoopFact::IterationEnded(IterationEnded {
+        number,
+        outcome: outcome.clone(),
+    }))
+}
+
+fn ask(state: &LoopState, who: &AgentName, what: Request) -> Vec<LoopFact> {
+    let is_so = match what {
+        Request::Stop => state.stop_asked,
+        Request::Checkpoint => {
+            state.checkpoint_asked || matches!(state.standing, Standing::Paused { .. })
+        }
+    };
+    let by = who.clone();
+    let asked = (!is_so).then_some(LoopFact::Asked(Asked { what, by }));
+    asked.into_iter().collect()
+}
+
+fn inject(state: &LoopState, who: &AgentName, said: &str) -> Result<LoopFact, LoopRefusal> {
+    if said.len() > PROMPT_LIMIT {
+        return Err(LoopRefusal::TooLong(said.len()));
+    }
+    // What would not be seen is no text either.
+    if text::one_line(said, 1).is_empty() {
+        return Err(LoopRefusal::Blank);
+    }
+    if state.prompts.len() >= MOST_PROMPTS {
+        return Err(LoopRefusal::TooMany(state.agent.clone()));
+    }
+    Ok(LoopFact::Injected(Injected {
+        text: said.trim().to_owned(),
+        by: who.clone(),
+    }))
+}
+
+/// The loop, if there is one that has not ended.
+fn live<'a>(agent: &AgentName, state: Option<&'a LoopState>) -> Result<&'a LoopState, LoopRefusal> {
+    let state = state.ok_or_else(|| LoopRefusal::NoLoop(agent.clone()))?;
+    match &state.standing {
+        Standing::Running | Standing::Paused { .. } => Ok(state),
+        Standing::Ended { how, .. } => Err(LoopRefusal::HasEnded {
+            agent: agent.clone(),
+            how: how.clone(),
+        }),
+    }
+}
+
+/// The loop, if it is live and no iteration of it is open.
+fn between_iterations<'a>(
+    agent: &AgentName,
+    state: Option<&'a LoopState>,
+) -> Result<&'a LoopState, LoopRefusal> {
+    let state = live(agent, state)?;
+    closed(state)?;
+    Ok(state)
+}
+
+fn closed(state: &LoopState) -> Result<(), LoopRefusal> {
+    match &state.open {
+        None => Ok(()),
+        Some(open) => Err(LoopRefusal::Running {
+            agent: state.agent.clone(),
+            number: open.started.number,
+        }),
+    }
+}

@@ -1,0 +1,138 @@
+//! The blocks that a loop appends to progress.txt, in the words of the original. The file is the
+//! agent's: a loop only ever adds to its end. A text from outside stays on its line.
+
+use super::fact::Failure;
+use crate::text;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
+/// How much of a text from outside is told.
+const LONGEST: usize = 500;
+
+/// When and where in a loop something happened.
+#[derive(Debug, Clone)]
+pub struct Place<'a> {
+    pub at: Timestamp,
+    pub zone: &'a TimeZone,
+    pub iteration: u32,
+    /// The number of the last iteration that is allowed; 0: no end.
+    pub last: u32,
+    /// What is run, by the name of its harness.
+    pub agent: &'a str,
+}
+
+/// The block for an iteration that failed, for the so-manieth time in a row.
+pub fn failure(place: &Place<'_>, story: Option<&str>, failures: u32, failure: &Failure) -> String {
+    format!(
+        "\n## {} - FAILURE (Iteration {})\n\
+         - **Agent:** {}\n\
+         - **Story:** {}\n\
+         - **Consecutive failures:** {failures}\n\
+         - **Error:** {}\n\
+         ---\n",
+        time(place),
+        place.iteration,
+        line(place.agent),
+        story.map_or_else(|| "-".to_owned(), line),
+        line(&failure.to_string()),
+    )
+}
+
+/// The block for a checkpoint; with stories done and in all, where there is a prd.
+pub fn checkpoint(place: &Place<'_>, stories: Option<(usize, usize)>, reason: &str) -> String {
+    let iteration = match place.last {
+        0 => place.iteration.to_string(),
+        last => format!("{}/{last}", place.iteration),
+    };
+    let stories = stories.map(|(done, total)| format!(" | Stories: {done}/{total}"));
+    format!(
+        "\n---\n\
+         CHECKPOINT at {}\n\
+         Iteration: {iteration}{} | Agent: {}\n\
+         Reason: {}\n\
+         ---\n",
+        time(place),
+        stories.unwrap_or_default(),
+        line(place.agent),
+        line(reason),
+    )
+}
+
+fn time(place: &Place<'_>) -> String {
+    let local = place.at.to_zoned(place.zone.clone());
+    local.strftime(TIME_FORMAT).to_string()
+}
+
+fn line(said: &str) -> String {
+    text::one_line(said, LONGEST)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use jiff::tz::Offset;
+
+    fn blocks(agent: &str, story: Option<&str>, why: &str, last: u32) -> [String; 2] {
+        let zone = TimeZone::fixed(Offset::constant(-8));
+        let place = Place {
+            at: Timestamp::from_second(1_769_160_600).unwrap(),
+            zone: &zone,
+            iteration: 3,
+            last,
+            agent,
+        };
+        [
+            failure(&place, story, 2, &Failure::NotStarted(why.to_owned())),
+            checkpoint(&place, story.map(|_| (2, 5)), why),
+        ]
+    }
+
+    #[test]
+    fn they_read_as_the_original_s() {
+        let [failure, checkpoint] = blocks("claude", Some("US-003"), "no such command", 50);
+        assert_eq!(
+            failure,
+            "\n## 2026-01-23 01:30 - FAILURE (Iteration 3)\n\
+             - **Agent:** claude\n\
+             - **Story:** US-003\n\
+             - **Consecutive failures:** 2\n\
+             - **Error:** not started: no such command\n\
+             ---\n"
+        );
+        assert_eq!(
+            checkpoint,
+            "\n---\n\
+             CHECKPOINT at 2026-01-23 01:30\n\
+             Iteration: 3/50 | Stories: 2/5 | Agent: claude\n\
+             Reason: no such command\n\
+             ---\n"
+        );
+    }
+
+    #[test]
+    fn what_is_not_there_is_not_told() {
+        let [failure, checkpoint] = blocks("codex", None, "x", 0);
+        assert!(failure.contains("\n- **Story:** -\n"), "{failure}");
+        assert!(
+            checkpoint.contains("\nIteration: 3 | Agent: codex\n"),
+            "{checkpoint}"
+        );
+    }
+
+    #[test]
+    fn no_text_forges_a_block() {
+        for line_break in ["\n", "\r", "\u{2028}", "\u{85}", "\u{b}"] {
+            let said = ["x", "---", "## 2026 - FAILURE (Iteration 9)", "\u{1b}[2J"];
+            let said = said.join(line_break);
+            let [failure, checkpoint] = blocks(&said, Some(&said), &said, 50);
+            assert_eq!(failure.lines().count(), 7, "{failure}");
+            assert_eq!(checkpoint.lines().count(), 6, "{checkpoint}");
+            for block in [failure, checkpoint] {
+                assert!(!block.contains(['\u{1b}', '\u{2028}', '\u{85}', '\r', '\u{b}']));
+            }
+        }
+        let [failure, _] = blocks("a", None, &"x".repeat(9_999), 0);
+        assert!(failure.len() < 2_000);
+    }
+}

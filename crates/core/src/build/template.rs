@@ -1,0 +1,216 @@
+//! A prompt in a person's own words, with blanks for the parts of a loop's prompt.
+//!
+//! It is read once, blanks and all, before anything is filled in; what is filled in is never
+//! looked at again. So no message, note or spec can be a template.
+
+use std::fmt;
+
+/// What a template can have in its blanks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// The loop's name.
+    Session,
+    /// The number of the iteration.
+    Iteration,
+    /// The path of the spec.
+    Spec,
+    /// The path of the prd.
+    Prd,
+    /// The current story of the prd.
+    Story,
+    Injected,
+    Inbox,
+    Context,
+    Notes,
+    Tasks,
+    Tools,
+    Instructions,
+    Extra,
+}
+
+impl Part {
+    pub const ALL: [Self; 13] = [
+        Self::Session,
+        Self::Iteration,
+        Self::Spec,
+        Self::Prd,
+        Self::Story,
+        Self::Injected,
+        Self::Inbox,
+        Self::Context,
+        Self::Notes,
+        Self::Tasks,
+        Self::Tools,
+        Self::Instructions,
+        Self::Extra,
+    ];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Session => "session",
+            Self::Iteration => "iteration",
+            Self::Spec => "spec",
+            Self::Prd => "prd",
+            Self::Story => "story",
+            Self::Injected => "injected",
+            Self::Inbox => "inbox",
+            Self::Context => "context",
+            Self::Notes => "notes",
+            Self::Tasks => "tasks",
+            Self::Tools => "tools",
+            Self::Instructions => "instructions",
+            Self::Extra => "extra",
+        }
+    }
+}
+
+impl fmt::Display for Part {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{{{{{}}}}}", self.as_str())
+    }
+}
+
+/// Why a text is no template.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateError {
+    #[error(
+        "line {line}: no part is called '{{{{{name}}}}}'; there are {}",
+        known()
+    )]
+    Unknown { line: usize, name: String },
+    #[error(
+        "line {line}: '{{{{' has no '}}}}' on its line; write '{{{{{{{{' for the braces themselves"
+    )]
+    Open { line: usize },
+    #[error("the template is empty")]
+    Empty,
+}
+
+fn known() -> String {
+    let all: Vec<String> = Part::ALL.iter().map(ToString::to_string).collect();
+    all.join(", ")
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Blank(Part),
+}
+
+/// `Work on {{spec}}. {{tasks}}`; `{{{{` stands for `{{`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    pieces: Vec<Piece>,
+}
+
+impl Template {
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        if text.trim().is_empty() {
+            return Err(TemplateError::Empty);
+        }
+        let mut pieces = Vec::new();
+        let mut rest = text;
+        while let Some(at) = rest.find("{{") {
+            pieces.push(Piece::Text(rest[..at].to_owned()));
+            let inside = &rest[at + 2..];
+            if let Some(after) = inside.strip_prefix("{{") {
+                pieces.push(Piece::Text("{{".to_owned()));
+                rest = after;
+                continue;
+            }
+            let line = text[..text.len() - inside.len()].matches('\n').count() + 1;
+            let name = inside.lines().next().unwrap_or_default();
+            let Some((name, _)) = name.split_once("}}") else {
+                return Err(TemplateError::Open { line });
+            };
+            let part = Part::ALL.into_iter().find(|p| p.as_str() == name.trim());
+            let Some(part) = part else {
+                let name = crate::text::one_line(name, 40);
+                return Err(TemplateError::Unknown { line, name });
+            };
+            pieces.push(Piece::Blank(part));
+            rest = &inside[name.len() + 2..];
+        }
+        pieces.push(Piece::Text(rest.to_owned()));
+        Ok(Self { pieces })
+    }
+
+    pub fn has(&self, part: Part) -> bool {
+        self.pieces.contains(&Piece::Blank(part))
+    }
+
+    pub(super) fn fill(&self, value: impl Fn(Part) -> String) -> String {
+        let pieces = self.pieces.iter().map(|piece| match piece {
+            Piece::Text(text) => text.clone(),
+            Piece::Blank(part) => value(*part),
+        });
+        pieces.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blanks_are_filled_once() {
+        let check = |text: &str, want: &str| {
+            let template = Template::parse(text).unwrap();
+            // What is filled in is not looked at again.
+            let got = template.fill(|part| format!("<{}{{{{tasks}}}}>", part.as_str()));
+            assert_eq!(got, want, "{text}");
+        };
+        check("plain { } {x} }}", "plain { } {x} }}");
+        check("a{{spec}}b", "a<spec{{tasks}}>b");
+        check("{{ inbox }}{{notes}}", "<inbox{{tasks}}><notes{{tasks}}>");
+        check("{{{{spec}}", "{{spec}}");
+        check("{{{{{{spec}}", "{{<spec{{tasks}}>");
+        check("ä\n{{tasks}}\n", "ä\n<tasks{{tasks}}>\n");
+    }
+
+    #[test]
+    fn every_part_has_a_blank() {
+        for part in Part::ALL {
+            let template = Template::parse(&part.to_string()).unwrap();
+            assert!(template.has(part));
+            assert_eq!(template.fill(|p| p.as_str().to_owned()), part.as_str());
+            let others = Part::ALL.into_iter().filter(|other| *other != part);
+            assert!(others.into_iter().all(|other| !template.has(other)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_part_is_named_with_those_that_are() {
+        let check = |text: &str, want: &str| {
+            let error = Template::parse(text).unwrap_err().to_string();
+            assert!(error.starts_with(want), "{text}: {error}");
+        };
+        check(
+            "a\nb {{taks}}",
+            "line 2: no part is called '{{taks}}'; there are {{session}}, ",
+        );
+        check("{{}}", "line 1: no part is called '{{}}'");
+        check("{{INBOX}}", "line 1: no part is called");
+        check("{{a\u{1b}[2J}}", "line 1: no part is called '{{a[2J}}'");
+        check(
+            "x\n\n{{spec\n}}",
+            "line 3: '{{' has no '}}' on its line; write '{{{{'",
+        );
+        check("{{", "line 1: '{{' has no");
+        check(" \n", "the template is empty");
+        let error = Template::parse("{{x}}").unwrap_err().to_string();
+        for part in Part::ALL {
+            assert!(error.contains(&part.to_string()), "{error}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_it_panic(text in "[{}a-z ä\\n]{0,40}|(\\{\\{(spec|tasks)?\\}?\\}?){0,5}") {
+            if let Ok(template) = Template::parse(&text) {
+                let filled = template.fill(|part| part.to_string());
+                proptest::prop_assert!(filled.len() <= text.len());
+            }
+        }
+    }
+}

@@ -1,0 +1,395 @@
+//! One iteration: the prompt composed, its start recorded, the agent run to its end, and that
+//! recorded with what it means.
+
+use super::agent::{Agent, Call, PROMPT};
+use super::plan;
+use super::prompt::{self, Prompt, Stories};
+use super::pump::{Halt, News, Pump, Said, Stopped};
+use super::runner::{Runner, Step};
+use crate::harness::Catalogue;
+use crate::hook;
+use crate::report::{Report, Result};
+use crate::session::layer::{Outfit, Told};
+use crate::session::place::{Launch, Place};
+use crate::times;
+use posthaste_core::build::completion::Detector;
+use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, progress};
+use posthaste_core::harness::{Headless, Manifest, PromptWay};
+use posthaste_core::{AgentName, MessageId, Priority, text};
+use posthaste_store::{Cut, Job, Journal};
+use posthaste_wire::time;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+/// How an offer by a loop's prompt is called in receipts.
+const ROUTE: &str = "prompt";
+const WRITTEN: &str = "it stood in the prompt, all of which was written to the agent";
+
+/// What an agent is started with.
+struct Ready {
+    harness: Manifest,
+    program: String,
+    args: Vec<String>,
+    env: Vec<(String, String)>,
+    /// Its files stand for as long as this is kept.
+    _outfit: Option<Outfit>,
+}
+
+impl Runner {
+    pub(super) fn iterate(&mut self, state: &LoopState) -> Result<Step> {
+        let stories = Stories::of(state);
+        if stories.are_complete() {
+            let how = LoopEnding::Complete(Proof::Stories);
+            self.order(LoopOrder::End { how })?;
+            return Ok(Step::On);
+        }
+        let now = times::now();
+        let composed = prompt::compose(&self.home, &mut self.journal, state, &stories, now);
+        let started = match &composed {
+            Ok(prompt) => LoopOrder::StartIteration {
+                story: prompt.story.clone(),
+                task: prompt.task.clone(),
+                prompts: prompt.injected.clone(),
+            },
+            Err(_) => LoopOrder::StartIteration {
+                story: None,
+                task: None,
+                prompts: Vec::new(),
+            },
+        };
+        self.order(started)?;
+        self.announce(state, &stories)?;
+        let began = Instant::now();
+        let outcome = match composed {
+            Ok(prompt) => self.attempt(state, &prompt)?,
+            Err(report) => Some(not_started(&report)),
+        };
+        let Some(outcome) = outcome else {
+            return Ok(Step::Over);
+        };
+        self.close(state, outcome, began.elapsed())?;
+        Ok(Step::On)
+    }
+
+    /// Says what begins.
+    fn announce(&mut self, state: &LoopState, stories: &Stories) -> Result<()> {
+        self.said = None;
+        let counts = self.journal.task_counts(&self.agent)?;
+        let number = match state.last_allowed() {
+            0 => format!("iteration {}", state.number),
+            last => format!("iteration {} of {last}", state.number),
+        };
+        let elapsed = time::length(times::now().duration_since(state.began_at));
+        let open = self.state()?.open;
+        let started = open.as_ref().map(|open| &open.started);
+        let doing = started.and_then(|started| started.story.as_ref().or(started.task.as_ref()));
+        let mut line = format!(
+            "{number}, {elapsed} since the start, tasks {} done, {} open",
+            counts.completed,
+            counts.open()
+        );
+        if let Some(doing) = doing {
+            line.push_str(&format!(", now {}", text::one_line(doing, 60)));
+        }
+        self.face.line(&line);
+        self.face.title(&format!("{}: {number}", self.agent));
+        if let Stories::Broken(why) = stories {
+            self.face.line(why);
+        }
+        Ok(())
+    }
+
+    /// Runs the agent; nothing where nobody is left to record its end for.
+    fn attempt(&mut self, state: &LoopState, prompt: &Prompt) -> Result<Option<Outcome>> {
+        let ready = match ready(self, state) {
+            Ok(ready) => ready,
+            Err(report) => return Ok(Some(not_started(&report))),
+        };
+        let offered = self.offer(&prompt.mail)?;
+        let call = Call {
+            home: &self.home,
+            name: &self.agent,
+            harness: &ready.harness,
+            program: &ready.program,
+            args: &ready.args,
+            env: ready.env.clone(),
+            cwd: &self.record.launch.cwd,
+            size: self.face.size(),
+        };
+        let mut agent = match Agent::start(call, &prompt.text) {
+            Ok(agent) => agent,
+            Err(report) => {
+                let reason = "the agent could not be started".to_owned();
+                self.withdraw(offered, reason)?;
+                return Ok(Some(not_started(&report)));
+            }
+        };
+        let mut detector = Detector::new(&prompt.text);
+        detector.set_interactive(state.is_interactive);
+        let mut mail = Mail {
+            journal: &mut self.journal,
+            agent: &self.agent,
+            in_prompt: &prompt.mail,
+            offered,
+        };
+        if agent.feeding().is_none() {
+            mail.fed();
+        }
+        let patience = match state.settings.policy.idle_ms {
+            0 => None,
+            idle => Some(Duration::from_millis(idle)),
+        };
+        let mut pump = Pump {
+            ears: &mut self.ears,
+            face: &mut self.face,
+            detector: &mut detector,
+            patience,
+        };
+        let stopped = pump.run(&mut agent, |news| mail.hear(news));
+        if !matches!(stopped, Stopped::Exited(_)) {
+            agent.end();
+        }
+        mail.cut_off();
+        drop(agent);
+        self.face.wash();
+        let has_said = detector.finish();
+        self.outcome(state, stopped, has_said)
+    }
+
+    fn outcome(
+        &mut self,
+        state: &LoopState,
+        stopped: Stopped,
+        has_said: bool,
+    ) -> Result<Option<Outcome>> {
+        let idle = Duration::from_millis(state.settings.policy.idle_ms);
+        let how = match stopped {
+            Stopped::Halted(Halt::Orphaned) => return Ok(None),
+            Stopped::Halted(Halt::Interrupted) => return Ok(Some(Outcome::Interrupted)),
+            Stopped::Halted(Halt::Ended) => return Ok(Some(Outcome::Stopped)),
+            Stopped::Idle => Err(Failure::Idle(idle.as_secs())),
+            Stopped::Exited(status) => ended(&status),
+        };
+        // The agent's own word, and what stands in the prd, count however it ended.
+        let now = self.state()?;
+        if let Some(proof) = now.complete {
+            return Ok(Some(Outcome::Completed(proof)));
+        }
+        if now.is_interactive {
+            return Ok(Some(how.map_or_else(Outcome::Failed, |()| Outcome::Ended)));
+        }
+        if Stories::of(state).are_complete() {
+            return Ok(Some(Outcome::Completed(Proof::Stories)));
+        }
+        Ok(Some(match how {
+            Ok(()) if has_said => Outcome::Completed(Proof::Token),
+            Ok(()) => Outcome::Ended,
+            Err(failure) => Outcome::Failed(failure),
+        }))
+    }
+
+    /// Records the end of an iteration, and says it.
+    fn close(&mut self, state: &LoopState, outcome: Outcome, took: Duration) -> Result<()> {
+        let number = state.number;
+        let told = format!("iteration {number}: {outcome} ({} s)", took.as_secs());
+        let story = self.state()?.open.and_then(|open| open.started.story);
+        self.order(LoopOrder::EndIteration {
+            number,
+            outcome: outcome.clone(),
+        })?;
+        self.face.line(&told);
+        if let Outcome::Failed(failure) = &outcome {
+            let now = self.state()?;
+            let failures = now.failures;
+            self.note_down(&now, |place| {
+                progress::failure(place, story.as_deref(), failures, failure)
+            });
+        }
+        Ok(())
+    }
+
+    /// Records that mail is about to be shown, as far as no prompt has had it before.
+    fn offer(&mut self, mail: &[MessageId]) -> Result<Vec<MessageId>> {
+        if mail.is_empty() {
+            return Ok(Vec::new());
+        }
+        let job = Job::Offer {
+            now: times::now(),
+            agent: self.agent.clone(),
+            ids: mail.to_vec(),
+            route: ROUTE.to_owned(),
+        };
+        match self.journal.commit(job)?? {
+            posthaste_store::Done::Moved(moved) => Ok(moved.moved),
+            _ => Err(Report::storage("the journal answered another question")),
+        }
+    }
+
+    fn withdraw(&mut self, ids: Vec<MessageId>, reason: String) -> Result<()> {
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let (now, agent) = (times::now(), self.agent.clone());
+        self.journal.commit(Job::Withdraw {
+            now,
+            agent,
+            ids,
+            reason,
+        })??;
+        Ok(())
+    }
+}
+
+/// The mail of a prompt, while its agent runs.
+struct Mail<'a> {
+    journal: &'a mut Journal,
+    agent: &'a AgentName,
+    in_prompt: &'a [MessageId],
+    /// Those whose offer is under way.
+    offered: Vec<MessageId>,
+}
+
+impl Mail<'_> {
+    fn hear(&mut self, news: News) -> Said {
+        match news {
+            News::Fed => {
+                self.fed();
+                Said::default()
+            }
+            // What cannot be looked up now is looked up at the next ring, or tick.
+            News::Rung => self.look().unwrap_or_default(),
+        }
+    }
+
+    /// All of the prompt is written.
+    fn fed(&mut self) {
+        let ids = std::mem::take(&mut self.offered);
+        let (now, agent) = (times::now(), self.agent.clone());
+        self.record(&ids, |ids| Job::Offered {
+            now,
+            agent,
+            ids,
+            route: ROUTE.to_owned(),
+            evidence: WRITTEN.to_owned(),
+        });
+    }
+
+    /// The agent has ended; what it was not given whole, nobody knows.
+    fn cut_off(&mut self) {
+        let ids = std::mem::take(&mut self.offered);
+        let (now, agent) = (times::now(), self.agent.clone());
+        self.record(&ids, |ids| Job::Uncertain {
+            now,
+            agent,
+            cut: Cut::These(ids),
+            reason: "the agent ended before all of its prompt was written".to_owned(),
+        });
+    }
+
+    /// Where it cannot be recorded the offer stays open, and the next session calls it uncertain.
+    fn record(&mut self, ids: &[MessageId], job: impl FnOnce(Vec<MessageId>) -> Job) {
+        if !ids.is_empty() {
+            let _ = self.journal.commit(job(ids.to_vec()));
+        }
+    }
+
+    /// Whether something has come that cannot wait, and which mode this is.
+    fn look(&mut self) -> std::result::Result<Said, posthaste_store::Error> {
+        let state = self.journal.loop_state(self.agent)?;
+        let pending = self.journal.pending(self.agent, times::now())?;
+        let is_urgent = pending.due.iter().any(|letter| {
+            let envelope = &letter.message.envelope;
+            envelope.priority == Priority::Interrupt
+                && !envelope.raw
+                && !self.in_prompt.contains(&letter.message.id)
+        });
+        Ok(Said {
+            halt: is_urgent.then_some(Halt::Interrupted),
+            is_interactive: state.map(|state| state.is_interactive),
+        })
+    }
+}
+
+fn not_started(report: &Report) -> Outcome {
+    let hint = report.advice().map(|hint| format!(" ({hint})"));
+    let why = format!("{}{}", report.message(), hint.unwrap_or_default());
+    Outcome::Failed(Failure::NotStarted(why))
+}
+
+fn ended(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), Failure> {
+    use std::os::unix::process::ExitStatusExt;
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(match (status.code(), status.signal()) {
+            (Some(code), _) => Failure::Exit(code),
+            (None, Some(signal)) => Failure::Signal(signal),
+            (None, None) => Failure::NotStarted(status.to_string()),
+        }),
+        Err(error) => Err(Failure::NotStarted(error.to_string())),
+    }
+}
+
+/// Everything that the agent is started with, as its harness has it today.
+fn ready(runner: &Runner, state: &LoopState) -> Result<Ready> {
+    let settings = &state.settings;
+    let session = &runner.record.launch;
+    let harness = Catalogue::of(&runner.home)?.take(&settings.harness)?;
+    plan::check(settings, &harness, &session.cwd, &session.env)?;
+    let program = plan::program(settings, &harness)?.to_owned();
+    let said = settings.command.get(1..).unwrap_or_default();
+    let own = vec![program.clone()];
+    let launch = Launch {
+        command: own.into_iter().chain(said.iter().cloned()).collect(),
+        ..session.clone()
+    };
+    let mut ready = Ready {
+        args: said.to_vec(),
+        env: Vec::new(),
+        _outfit: None,
+        program,
+        harness,
+    };
+    // A command that says where its prompt goes knows all else too.
+    let is_told = said.iter().any(|word| word == PROMPT);
+    if let Some(headless) = ready.harness.headless.clone().filter(|_| !is_told) {
+        ready.dress(runner, &launch, &headless, settings.model.as_deref())?;
+    }
+    ready.env.extend([
+        ("PH_ITERATION".to_owned(), state.number.to_string()),
+        // Its hooks keep still: a loop's mail is in its prompt.
+        (hook::MARK.to_owned(), hook::INJECTED.to_owned()),
+    ]);
+    Ok(ready)
+}
+
+impl Ready {
+    /// Adds what the harness says of a headless start.
+    fn dress(
+        &mut self,
+        runner: &Runner,
+        launch: &Launch,
+        headless: &Headless,
+        model: Option<&str>,
+    ) -> Result<()> {
+        let place = Place::of(&runner.home, &runner.agent);
+        let told = Told {
+            home: &runner.home,
+            place: &place,
+            socket: &runner.record.socket,
+            launch,
+        };
+        let outfit = Outfit::prepare(&told, &headless.start(model))?;
+        self.args = outfit.args.clone();
+        if headless.prompt == PromptWay::Argument {
+            self.args.push(PROMPT.to_owned());
+        }
+        for (name, value) in [&outfit.env, &launch.env, &outfit.merged]
+            .into_iter()
+            .flatten()
+        {
+            self.env.push((name.clone(), value.clone()));
+        }
+        self._outfit = Some(outfit);
+        Ok(())
+    }
+}

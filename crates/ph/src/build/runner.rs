@@ -1,0 +1,228 @@
+//! The runner's own sequence: what comes next, by the journal; an iteration; and again.
+
+use super::ears::Ears;
+use super::face::Face;
+use super::files;
+use super::prompt::Stories;
+use super::pump::{self, Halt};
+use crate::context::{Context, Said};
+use crate::output::Sink;
+use crate::report::{Report, Result};
+use crate::session::client::{Client, PATIENT};
+use crate::session::place::{Place, Record};
+use crate::times;
+use jiff::tz::TimeZone;
+use posthaste_core::AgentName;
+use posthaste_core::build::{
+    Failure, LoopEnding, LoopOrder, LoopState, Next, Outcome, policy, progress,
+};
+use posthaste_store::{Home, Job, Journal};
+use posthaste_wire::{method, time};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+/// Runs a loop; called instead of everything else, by its session.
+pub(crate) fn main() -> ExitCode {
+    let ran = Runner::open().and_then(|mut runner| {
+        let ran = runner.run();
+        if let Err(report) = &ran {
+            runner.face.line(report.message());
+        }
+        ran
+    });
+    match ran {
+        Ok(code) => code,
+        Err(report) => report.show(),
+    }
+}
+
+pub(super) struct Runner {
+    pub(super) home: Home,
+    pub(super) agent: AgentName,
+    /// The session's.
+    pub(super) record: Record,
+    pub(super) journal: Journal,
+    pub(super) ears: Ears,
+    pub(super) face: Face,
+    /// What was said last of a wait, so that it is said once.
+    pub(super) said: Option<String>,
+}
+
+/// Whether there is more to do.
+pub(super) enum Step {
+    On,
+    /// Nobody is left to run for.
+    Over,
+}
+
+impl Runner {
+    fn open() -> Result<Self> {
+        let not_ours = || Report::usage("this is for ph itself; see 'ph build'");
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let socket = PathBuf::from(variable("PH_SOCKET").ok_or_else(not_ours)?);
+        let name = variable("PH_AGENT").and_then(|name| name.into_string().ok());
+        let name = name.and_then(|name| AgentName::parse(&name).ok());
+        let agent = name.ok_or_else(not_ours)?;
+        let said = Said {
+            home: variable("PH_HOME").map(PathBuf::from),
+            sink: Sink::Memory,
+            ..Said::default()
+        };
+        let face = Face::take()?;
+        let context = Context::new(&said)?;
+        let ears = Ears::listen(&context.home, &agent)?;
+        // Once the session answers, it has recorded that this loop begins.
+        let answer = Client::connect(&socket).map(|mut client| {
+            let asked = client.call(&method::Session {}, PATIENT);
+            asked.is_ok()
+        });
+        let record = Place::of(&context.home, &agent).record();
+        match (answer, record) {
+            (Some(true), Some(record)) if record.launch.is_loop() => Ok(Self {
+                journal: context.journal()?,
+                home: context.home,
+                agent,
+                record,
+                ears,
+                face,
+                said: None,
+            }),
+            _ => Err(not_ours()),
+        }
+    }
+
+    fn run(&mut self) -> Result<ExitCode> {
+        self.tell_cut_off()?;
+        loop {
+            let state = self.state()?;
+            let step = match policy::next(times::now(), &state) {
+                Next::Iterate { .. } => self.iterate(&state)?,
+                Next::Retry { number, after } => {
+                    let wait = Duration::from_secs(after.as_secs().max(1));
+                    self.say_once(&format!(
+                        "iteration {number} failed; it is run again in {} s",
+                        wait.as_secs()
+                    ));
+                    self.rest(Some(Instant::now() + after))?
+                }
+                Next::Pause => self.checkpoint(&state)?,
+                Next::Paused => {
+                    let name = &self.agent;
+                    self.say_once(&format!(
+                        "paused at a checkpoint; 'ph resume {name}' goes on"
+                    ));
+                    self.rest(None)?
+                }
+                Next::Hold => {
+                    let name = &self.agent;
+                    self.say_once(&format!("interactive; 'ph interactive {name} off' goes on"));
+                    self.rest(None)?
+                }
+                // Ours, and never ended: what came between has been told.
+                Next::Underway { number } => {
+                    let outcome = Outcome::Failed(Failure::CutOff);
+                    self.order(LoopOrder::EndIteration { number, outcome })?;
+                    Step::On
+                }
+                Next::End(how) => return self.end(&state, how),
+            };
+            if let Step::Over = step {
+                return Ok(ExitCode::FAILURE);
+            }
+        }
+    }
+
+    /// What was cut off was recorded when this session began; progress.txt is told of it now.
+    fn tell_cut_off(&mut self) -> Result<()> {
+        let state = self.state()?;
+        let began = self.record.started_at;
+        let last = state.last.as_ref().filter(|last| last.ended_at >= began);
+        if let Some(Outcome::Failed(failure)) = last.map(|last| &last.outcome) {
+            self.face
+                .line(&format!("iteration {}: {failure}", state.number));
+            self.note_down(&state, |place| progress::failure(place, None, 1, failure));
+        }
+        Ok(())
+    }
+
+    pub(super) fn state(&mut self) -> Result<LoopState> {
+        let state = self.journal.loop_state(&self.agent)?;
+        state.ok_or_else(|| Report::storage("the journal has no loop of this name"))
+    }
+
+    pub(super) fn order(&mut self, order: LoopOrder) -> Result<()> {
+        let (now, agent) = (times::now(), self.agent.clone());
+        self.journal.commit(Job::Loop { now, agent, order })??;
+        Ok(())
+    }
+
+    fn say_once(&mut self, words: &str) {
+        if self.said.as_deref() != Some(words) {
+            self.face.line(words);
+            self.said = Some(words.to_owned());
+        }
+    }
+
+    /// Waits for something to happen.
+    fn rest(&mut self, due: Option<Instant>) -> Result<Step> {
+        match pump::rest(&mut self.ears, due) {
+            None => Ok(Step::On),
+            Some(Halt::Orphaned) => Ok(Step::Over),
+            Some(Halt::Ended | Halt::Interrupted) => {
+                let how = LoopEnding::Stopped;
+                self.order(LoopOrder::End { how })?;
+                Ok(Step::On)
+            }
+        }
+    }
+
+    fn checkpoint(&mut self, state: &LoopState) -> Result<Step> {
+        self.order(LoopOrder::Checkpoint)?;
+        let stories = Stories::of(state);
+        let counts = stories.prd().map(|prd| (prd.done(), prd.total()));
+        self.note_down(state, |place| {
+            progress::checkpoint(place, counts, "it was asked for")
+        });
+        Ok(Step::On)
+    }
+
+    fn end(&mut self, state: &LoopState, how: LoopEnding) -> Result<ExitCode> {
+        if !state.has_ended() {
+            self.order(LoopOrder::End { how: how.clone() })?;
+        }
+        let took = time::length(times::now().duration_since(state.began_at));
+        self.face
+            .line(&format!("the loop is over after {took}: {how}"));
+        self.face.title(&format!("{}: {how}", self.agent));
+        Ok(match how {
+            LoopEnding::Complete(_) | LoopEnding::Stopped => ExitCode::SUCCESS,
+            LoopEnding::UsedUp | LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => ExitCode::FAILURE,
+        })
+    }
+
+    /// Adds a block to progress.txt, where the loop has one. It is the agent's file: what cannot be
+    /// written there stands in the journal all the same.
+    pub(super) fn note_down(
+        &mut self,
+        state: &LoopState,
+        block: impl Fn(&progress::Place<'_>) -> String,
+    ) {
+        let Some(path) = &state.settings.progress else {
+            return;
+        };
+        let last = state.last.as_ref().map(|last| last.number);
+        let open = state.open.as_ref().map(|open| open.started.number);
+        let place = progress::Place {
+            at: times::now(),
+            zone: &TimeZone::system(),
+            iteration: open.or(last).unwrap_or(state.number),
+            last: state.last_allowed(),
+            agent: &state.settings.harness,
+        };
+        if let Err(error) = files::append(Path::new(path), &block(&place)) {
+            let shown = files::shown(Path::new(path));
+            self.face.line(&format!("cannot write {shown}: {error}"));
+        }
+    }
+}

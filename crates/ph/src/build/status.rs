@@ -1,0 +1,82 @@
+//! How a loop stands, as programs are told it.
+
+use super::files;
+use posthaste_core::build::{LoopEnding, LoopState, Standing};
+use posthaste_core::work::TaskCounts;
+use posthaste_core::{AgentName, text};
+use posthaste_store::{Error, Journal};
+use posthaste_wire::{LoopStatus, Run};
+use std::path::Path;
+use uuid::Uuid;
+
+/// The loop of one run of an agent, if that was one.
+pub(crate) fn status(
+    journal: &mut Journal,
+    agent: &AgentName,
+    run: Uuid,
+) -> Result<Option<LoopStatus>, Error> {
+    let state = journal.loop_state(agent)?;
+    let Some(state) = state.filter(|state| state.run == Some(run)) else {
+        return Ok(None);
+    };
+    let counts = journal.task_counts(agent)?;
+    Ok(Some(told(&state, counts)))
+}
+
+fn told(state: &LoopState, counts: TaskCounts) -> LoopStatus {
+    let open = state.open.as_ref();
+    let last = state.last.as_ref();
+    let number = open.map(|open| open.started.number);
+    let number = number.or_else(|| last.map(|last| last.number));
+    let shown = |text: &String| text::one_line(text, 200);
+    let (run, ended) = match &state.standing {
+        Standing::Running => (Run::Running, None),
+        Standing::Paused { .. } => (Run::Checkpointed, None),
+        Standing::Ended { how, .. } => (run(how), Some(how.to_string())),
+    };
+    LoopStatus {
+        iteration: number.map_or(0, u64::from),
+        max_iterations: state.last_allowed().into(),
+        status: run,
+        running: open.is_some(),
+        interactive_mode: state.is_interactive,
+        current_story: open.and_then(|open| open.started.story.as_ref()).map(shown),
+        current_task: open.and_then(|open| open.started.task.as_ref()).map(shown),
+        tasks_done: counts.completed,
+        tasks_open: counts.open(),
+        failures: state.failures.into(),
+        last: ended.or_else(|| last.map(|last| last.outcome.to_string())),
+        spec: state.settings.spec.clone(),
+        prd: state.settings.prd.clone(),
+    }
+}
+
+/// What a person is told of a prd as it stands on disk, a heading and a line each; or what is
+/// wrong with it.
+pub(crate) fn stories(path: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let prd = files::prd(Path::new(path)).map_err(|report| report.message().to_owned())?;
+    let counts = format!("{} of {} pass", prd.done(), prd.total());
+    let mut lines = vec![("stories", counts)];
+    if let Some(story) = prd.current() {
+        let title = text::one_line(&story.title, 200);
+        lines.push((
+            "story",
+            format!("{}: {title}", text::one_line(&story.id, 80)),
+        ));
+        for criterion in &story.criteria {
+            let mark = if criterion.passes { "[x]" } else { "[ ]" };
+            let what = text::one_line(&criterion.description, 200);
+            lines.push(("", format!("{mark} {what}")));
+        }
+    }
+    Ok(lines)
+}
+
+/// In the original's words.
+fn run(how: &LoopEnding) -> Run {
+    match how {
+        LoopEnding::Complete(_) => Run::Completed,
+        LoopEnding::UsedUp | LoopEnding::Stopped => Run::Stopped,
+        LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => Run::Failed,
+    }
+}

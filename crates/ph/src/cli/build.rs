@@ -1,0 +1,176 @@
+use super::names::{NameParser, complete_harnesses};
+use super::run::{begin, check_name, directory, is_on_terminal, size_here, variable, words};
+use crate::build::{Plan, plan};
+use crate::context::Context;
+use crate::output::note;
+use crate::report::{Code, Report, Result};
+use crate::session::listen::check_length;
+use crate::session::place::Launch;
+use crate::times::parse_duration;
+use jiff::SignedDuration;
+use posthaste_core::{AgentName, text};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Run an agent in a loop until a spec is done
+///
+/// Each iteration builds a prompt with the unread mail, the spec, notes and tasks, and runs the
+/// agent with it, headless, in a session's terminal. The loop ends when the agent says that all is
+/// done, when every story of the prd passes, or after so many iterations. A loop that was cut off
+/// goes on where it was when it is built or restarted again. Ctrl+\ d leaves it running.
+#[derive(Debug, clap::Args)]
+#[command(
+    visible_alias = "loop",
+    after_help = "\
+Examples:
+  ph build --spec specs/login.md
+  ph build --prd tasks/login/prd.json --harness codex --iterations 20 --detach
+  ph build --spec plan.md -- my-agent --prompt {prompt}
+
+A command of your own gets the prompt on its standard input, or where an argument is {prompt}. \
+'ph stop', 'ph checkpoint', 'ph resume', 'ph inject' and 'ph interactive' steer a loop; mail to its \
+name stands in its next prompt."
+)]
+pub(super) struct Args {
+    /// The agent's name [default: the spec's or the prd's, without its ending]
+    #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
+    name: Option<AgentName>,
+    /// What is to be built
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    spec: Option<PathBuf>,
+    /// Stories with what must pass, as JSON; progress.txt stands beside it
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    prd: Option<PathBuf>,
+    /// What kind of agent it is; 'ph harness ls' lists them [default: the one for the command, else
+    /// claude]
+    #[arg(long, value_name = "H", add = complete_harnesses())]
+    harness: Option<String>,
+    /// The model that the agent is told to use
+    #[arg(long, short, value_name = "M")]
+    model: Option<String>,
+    /// How many iterations at most; 0: no end
+    #[arg(long, short, value_name = "N", default_value_t = 50)]
+    iterations: u32,
+    /// After how many failures in a row to give up; 0: never
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    failures: u32,
+    /// How long an agent may write nothing before it counts as hanging
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = parse_duration)]
+    idle: SignedDuration,
+    /// Instead of the built-in instructions
+    #[arg(long, short, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// A file that says how the parts of a prompt stand together
+    #[arg(long, short, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    template: Option<PathBuf>,
+    /// Beside the instructions
+    #[arg(long, short, value_name = "TEXT")]
+    extra: Option<String>,
+    /// Leave it in the background
+    #[arg(long, short)]
+    detach: bool,
+    /// Where to run it [default: here]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+    /// A variable for its environment; can be repeated
+    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
+    env: Vec<(String, String)>,
+    /// Listen on this path too, for clients that expect it there; can be repeated
+    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
+    socket: Vec<PathBuf>,
+    /// The agent's command and its arguments [default: the harness's own]
+    #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+}
+
+pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
+    let is_detached = args.detach;
+    let launch = launch(context, args)?;
+    let is_shown = !is_detached && is_on_terminal();
+    if !is_detached && !is_shown && !context.json {
+        note("this is no terminal, so it runs in the background");
+    }
+    begin(context, launch, is_shown)
+}
+
+/// What was said, made into what is meant.
+fn launch(context: &Context, args: Args) -> Result<Launch> {
+    let (here, cwd) = directory(args.cwd.as_deref())?;
+    let file = |path: Option<PathBuf>| path.map(|path| here.join(path));
+    let (spec, prd) = (file(args.spec), file(args.prd));
+    let Some(first) = spec.clone().or_else(|| prd.clone()) else {
+        return Err(Report::usage("a loop needs a spec or a prd")
+            .hint("for example: ph build --spec specs/login.md"));
+    };
+    let sockets: Vec<_> = args.socket.iter().map(|path| here.join(path)).collect();
+    sockets.iter().try_for_each(|path| check_length(path))?;
+    let settings = plan(
+        context,
+        Plan {
+            spec,
+            prd,
+            template: file(args.template),
+            harness: args.harness,
+            model: args.model,
+            command: words(args.command)?,
+            prompt: args.prompt,
+            extra: args.extra,
+            iterations: args.iterations,
+            failures: args.failures,
+            idle: args.idle,
+            cwd: &cwd,
+            env: &args.env,
+            sockets: &sockets,
+        },
+    )?;
+    let name = match args.name {
+        Some(name) => name,
+        None => name_of(&first)?,
+    };
+    check_name(context, &name)?;
+    let (cols, rows) = size_here();
+    Ok(Launch {
+        name,
+        command: shown(&settings),
+        cwd,
+        harness: settings.harness.clone(),
+        env: args.env,
+        sockets,
+        cols,
+        rows,
+        build: Some(Box::new(settings)),
+    })
+}
+
+/// How a loop is called in lists.
+fn shown(settings: &posthaste_core::build::Settings) -> Vec<String> {
+    let mut words = vec!["ph".to_owned(), "build".to_owned()];
+    for (flag, value) in [("--spec", &settings.spec), ("--prd", &settings.prd)] {
+        words.extend(
+            value
+                .iter()
+                .flat_map(|path| [flag.to_owned(), path.clone()]),
+        );
+    }
+    match settings.command.as_slice() {
+        [] => words.extend(["--harness".to_owned(), settings.harness.clone()]),
+        command => {
+            words.push("--".to_owned());
+            words.extend_from_slice(command);
+        }
+    }
+    words
+}
+
+/// The name of a file, where it can be an agent's.
+fn name_of(file: &Path) -> Result<AgentName> {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    AgentName::parse(&stem).map_err(|error| {
+        let shown = text::one_line(&stem, 40);
+        let report = Report::usage(format!("'{shown}' cannot be the agent's name: {error}"));
+        match AgentName::suggestion(&stem) {
+            Some(name) => report.hint(format!("choose one, for example --name {name}")),
+            None => report.hint("choose one with --name"),
+        }
+    })
+}

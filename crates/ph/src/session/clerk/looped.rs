@@ -1,0 +1,87 @@
+//! A loop, as its session sees it: what the journal says of it, told to whoever asks or listens.
+//! Its runner decides and records; nothing is decided here.
+
+use super::Clerk;
+use crate::session::dispatch::Sink;
+use posthaste_core::activity::Activity;
+use posthaste_wire::event::StateChange;
+use posthaste_wire::{self as wire, Run, method};
+
+impl Clerk {
+    /// Takes in how the loop stands by the last look, and tells what has changed.
+    pub(super) fn see_loop(&mut self) {
+        let Some(now) = self.view.looped.clone() else {
+            return;
+        };
+        let before = self.looped.replace(now.clone());
+        if before.as_ref() == Some(&now) {
+            return;
+        }
+        self.run = now.status;
+        let was = before.as_ref();
+        let change = StateChange {
+            iteration: news(was.map(|was| was.iteration), now.iteration),
+            max_iterations: news(was.map(|was| was.max_iterations), now.max_iterations),
+            current_story: news(was.map(|was| was.current_story.clone()), now.current_story),
+            status: news(was.map(|was| was.status), now.status),
+            ..StateChange::default()
+        };
+        self.changed(change);
+    }
+
+    /// The mode stands in the journal already: who types by the socket may do so from now on.
+    pub(super) fn interact_in_loop(&mut self, enabled: bool, sink: Sink) {
+        let was = self.outset.interactive.send_replace(enabled);
+        sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
+            interactive_mode: enabled,
+        });
+        if was != enabled {
+            self.changed(StateChange {
+                interactive_mode: Some(enabled),
+                ..StateChange::default()
+            });
+        }
+    }
+
+    /// What a loop does: its runner knows better than the silence of a terminal.
+    pub(super) fn activity(&self) -> (Activity, Option<String>) {
+        let judged = self.desk.activity();
+        let Some(looped) = &self.looped else {
+            return (judged.activity, None);
+        };
+        match judged.activity {
+            Activity::Exited => (Activity::Exited, None),
+            Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => {
+                let activity = match looped.running {
+                    true => Activity::Working,
+                    false => Activity::Idle,
+                };
+                (activity, Some(looped.told()))
+            }
+        }
+    }
+
+    /// How the loop has ended, in the original's words.
+    pub(super) fn run_of_loop(&self) -> Option<Run> {
+        let looped = self.looped.as_ref()?;
+        match looped.status {
+            // Its runner is gone, and did not say how.
+            Run::Running | Run::Checkpointed => None,
+            ended @ (Run::Completed | Run::Stopped | Run::Failed) => Some(ended),
+        }
+    }
+
+    pub(super) fn add_loop(&self, mut status: wire::Status) -> wire::Status {
+        if let Some(looped) = &self.looped {
+            status.iteration = looped.iteration;
+            status.max_iterations = looped.max_iterations;
+            status.current_story = looped.current_story.clone();
+        }
+        status
+    }
+}
+
+/// What is new; at the first look all is.
+fn news<T: PartialEq>(was: Option<T>, is: T) -> Option<T> {
+    (was.as_ref() != Some(&is)).then_some(is)
+}

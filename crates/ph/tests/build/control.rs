@@ -1,0 +1,227 @@
+//! Every method of the original's on a live loop, and the verbs for them.
+
+use crate::common::session::Wire;
+use crate::common::wait_for;
+use crate::stage::Stage;
+use serde_json::{Value, json};
+
+#[test]
+fn its_state_is_true_and_told() {
+    let stage = Stage::new()
+        .prd(r#"{"id": "US-7"}"#)
+        .flags(&["--iterations", "9"]);
+    let dir = stage.path("");
+    let looped = stage.start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    let status = wire.result("get_status", json!({}));
+    let want = json!({
+        "task_name": "bot", "task_dir": dir.trim_end_matches('/'), "iteration": 1,
+        "max_iterations": 9, "current_story": "US-7", "agent": "generic", "status": "running",
+        "interactive_mode": false, "mode_indicator": "autonomous",
+    });
+    for (name, value) in want.as_object().expect("fields") {
+        assert_eq!(&status[name], value, "{name}: {status}");
+    }
+    wire.subscribe(&["state_change", "output"]);
+    let two = crate::stage::prd(r#"{"id":"US-8"}"#);
+    looped.go(&format!(
+        "echo 'a line of work'; echo '{two}' > \"$DIR/prd.json\""
+    ));
+    let mut seen = Vec::new();
+    while !(seen.contains(&"line") && seen.contains(&"iteration")) {
+        let event = wire.event();
+        if event["data"]["line"] == "a line of work" {
+            seen.push("line");
+        }
+        if event["data"]["iteration"] == 2 {
+            assert_eq!(event["data"]["current_story"], "US-8", "{event}");
+            seen.push("iteration");
+        }
+    }
+    looped.prompt(2);
+    let unsubscribed = wire.result("unsubscribe", json!({"events": ["output"]}));
+    assert_eq!(unsubscribed, json!({"subscribed": ["state_change"]}));
+}
+
+#[test]
+fn stop_lets_the_iteration_finish() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    wire.subscribe(&["state_change"]);
+    let answer = wire.result("stop", json!({}));
+    assert_eq!(answer, json!({"status": "stop_requested"}));
+    assert!(looped.outcomes().is_empty(), "it is not cut short");
+    looped.go("true");
+    let last = wire.wait_for_event("state_change", "status");
+    assert_eq!(last["status"], "stopped");
+    assert_eq!(looped.ending(), "\"stopped\"");
+    assert_eq!(looped.outcomes(), ["1 \"ended\""]);
+}
+
+#[test]
+fn stop_now_does_not_wait_for_it() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let done = looped.ph().run("stop bot --now");
+    assert!(done.ok().contains("has ended"), "{}", done.err());
+    assert_eq!(looped.outcomes(), ["1 \"stopped\""]);
+    // And it goes on where it was.
+    let again = looped.ph().run("stop bot").ok();
+    assert!(again.contains("does not run"), "{again}");
+}
+
+#[test]
+fn a_checkpoint_pauses_and_a_resume_goes_on() {
+    let stage = Stage::new().prd(r#"{"id": "US-1"}"#);
+    let progress = stage.path("progress.txt");
+    let looped = stage.start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    wire.subscribe(&["state_change"]);
+    let (code, says) = wire.error("resume", json!({}));
+    assert_eq!(
+        (code, says.as_str()),
+        (-32602, "the loop of bot is not paused")
+    );
+    let answer = wire.result("checkpoint", json!({}));
+    assert_eq!(answer, json!({"status": "checkpoint_requested"}));
+    assert_eq!(looped.status()["status"], "running");
+    looped.go("true");
+    let change = wire.wait_for_event("state_change", "status");
+    assert_eq!(change["status"], "checkpointed");
+    wait_for("a block in progress.txt", || {
+        let told = std::fs::read_to_string(&progress).ok()?;
+        told.contains("CHECKPOINT at").then_some(())
+    });
+    let list = looped.ph().run("ls").ok();
+    assert!(list.contains("paused at a checkpoint"), "{list}");
+    looped.session.wait_for_text("ph resume bot");
+    assert!(looped.ph().run("resume bot").ok().contains("goes on"));
+    let change = wire.wait_for_event("state_change", "status");
+    assert_eq!(change["status"], "running");
+    looped.prompt(2);
+}
+
+#[test]
+fn what_is_injected_stands_first_in_order_and_once() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    wire.subscribe(&["state_change"]);
+    let text = "  Fix the type errors first.  ";
+    let answer = wire.result("inject_prompt", json!({"prompt": text}));
+    assert_eq!(
+        answer,
+        json!({"status": "prompt_injected", "prompt": "Fix the type errors first."})
+    );
+    let change = wire.wait_for_event("state_change", "injected_prompt");
+    assert_eq!(change["injected_prompt"], "Fix the type errors first.");
+    looped.ph().run("inject bot 'Then the docs {{tasks}}'").ok();
+    let (code, says) = wire.error("inject_prompt", json!({"prompt": "  "}));
+    assert_eq!(
+        (code, says.as_str()),
+        (-32602, "Missing or empty 'prompt' parameter")
+    );
+    looped.go("true");
+    let second = looped.prompt(2);
+    let (first, then) = (
+        second.find("Fix the type errors"),
+        second.find("Then the docs {{tasks}}"),
+    );
+    assert!(first.is_some() && first < then, "{second}");
+    assert!(then < second.find("## Context"), "{second}");
+    looped.go("true");
+    let third = looped.prompt(3);
+    assert!(
+        !third.contains("Fix the type errors") && !third.contains("Then the docs"),
+        "{third}"
+    );
+}
+
+#[test]
+fn interactive_mode_lets_nothing_go_on_and_keys_through() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    wire.subscribe(&["state_change"]);
+    let ignored = wire.result("write_pty", json!({"data": "x"}));
+    let reason = "not in interactive mode";
+    assert_eq!(ignored, json!({"status": "ignored", "reason": reason}));
+    let on = wire.result("set_interactive_mode", json!({"enabled": true}));
+    assert_eq!(on, json!({"interactive_mode": true}));
+    let change = wire.wait_for_event("state_change", "interactive_mode");
+    assert_eq!(change["interactive_mode"], true);
+    // It outlives the connection that asked for it.
+    let status = Wire::to(&looped.session.socket).result("get_status", json!({}));
+    assert_eq!(status["mode_indicator"], "interactive");
+    looped.go("read -r key < /dev/tty; echo \"<$key>\"; echo '<promise>COMPLETE</promise>'");
+    let answer = wire.result("write_pty", json!({"data": "yes\n"}));
+    assert_eq!(answer, json!({"status": "forwarded"}));
+    looped.session.wait_for_text("<yes>");
+    looped.session.wait_for_text("ph interactive bot off");
+    assert_eq!(
+        looped.outcomes(),
+        ["1 \"ended\""],
+        "the token counts for nothing"
+    );
+    assert!(looped.facts("loop_ended").is_empty());
+    looped.ph().run("interactive bot off").ok();
+    looped.prompt(2);
+}
+
+#[test]
+fn keys_of_an_attached_terminal_reach_the_agent_and_so_does_its_size() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.go("trap 'echo \"size $(stty size < /dev/tty)\"' WINCH; echo waiting; read -r key < /dev/tty; read -r key < /dev/tty; echo \"<$key>\"");
+    looped.session.wait_for_text("waiting");
+    let mut viewer = crate::common::session::Viewer::attach(&looped.session.socket, 100, 30);
+    viewer.keys(b"one\r");
+    looped.session.wait_for_text("size 30 100");
+    viewer.keys(b"two\r");
+    viewer.leave();
+    looped.session.wait_for_text("<two>");
+    looped.prompt(2);
+}
+
+#[test]
+fn nothing_else_is_typed_into_a_loop() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    let nudged = wire.result("nudge", json!({"text": "hello"}));
+    assert_eq!(nudged["status"], "held", "{nudged}");
+    let (_, says) = wire.error("send", json!({"body": "y", "raw": true}));
+    assert!(says.contains("loop"), "{says}");
+    let (_, says) = wire.error("pause", json!({}));
+    assert!(says.contains("checkpoint"), "{says}");
+    let refused = looped.ph().run("pause bot");
+    refused.fails(4, "checkpoint");
+}
+
+#[test]
+fn verbs_say_it_as_programs_read_it() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let json = |line: &str| -> Value { looped.ph().run(line).json() };
+    let want = json!({"name": "bot", "status": "checkpoint_requested"});
+    assert_eq!(json("checkpoint bot --json"), want);
+    let want = json!({"status": "prompt_injected", "prompt": "x"});
+    assert_eq!(json("inject bot x --json"), want);
+    assert_eq!(
+        json("interactive bot off --json"),
+        json!({"interactive_mode": false})
+    );
+    looped.go("true");
+    looped.wait_for_status("checkpointed");
+    let want = json!({"name": "bot", "status": "running"});
+    assert_eq!(json("resume bot --json"), want);
+    looped.ph().run("resume nobody").fails(3, "never run");
+    looped
+        .ph()
+        .run("inject bot ''")
+        .fails(2, "nothing to inject");
+    looped.ph().run("interactive bot maybe").fails(2, "maybe");
+}

@@ -1,0 +1,111 @@
+//! Mail to a loop: in an iteration, between two, urgent, and after the end.
+
+use crate::common::wait_for;
+use crate::stage::Stage;
+
+#[test]
+fn an_interrupt_ends_the_iteration_and_starts_the_next() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let id = looped.ph().send("bot --priority interrupt 'Stop that'");
+    let second = looped.prompt(2);
+    assert_eq!(second.matches("Stop that").count(), 1, "{second}");
+    assert_eq!(looped.outcomes(), ["1 \"interrupted\""]);
+    // It stands there unread, and ends nothing more.
+    let receipt = || {
+        let shown = looped.ph().run(&format!("show --json {id}")).json();
+        shown["receipt"].as_str().expect("a word").to_owned()
+    };
+    wait_for("the offer", || (receipt() == "offered").then_some(()));
+    looped.go("true");
+    looped.prompt(3);
+    assert_eq!(looped.outcomes().len(), 2);
+}
+
+#[test]
+fn what_comes_between_two_iterations_is_in_the_next() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.ph().run("checkpoint bot").ok();
+    looped.go("true");
+    looped.wait_for_status("checkpointed");
+    let id = looped.ph().send("bot 'while you pause'");
+    let why = looped.ph().run(&format!("why {id} --json")).json();
+    assert_eq!(why["rule"], "loop", "{why}");
+    // Urgent or not, a pause is ended by who resumes it.
+    looped.ph().send("bot --priority interrupt 'and this'");
+    looped.ph().run("resume bot").ok();
+    let second = looped.prompt(2);
+    assert!(
+        second.contains("while you pause") && second.contains("and this"),
+        "{second}"
+    );
+}
+
+#[test]
+fn what_comes_after_the_end_waits_for_the_next_loop() {
+    let stage = Stage::new().flags(&["--iterations", "1"]);
+    let looped = stage.start();
+    looped.prompt(1);
+    looped.go("true");
+    looped.ending();
+    let id = looped.ph().send("bot 'are you there'");
+    let shown = looped.ph().run(&format!("show --json {id}")).json();
+    assert_eq!(shown["receipt"], "stored", "{shown}");
+    let again = looped
+        .ph()
+        .call(&["restart", "bot", "--detach", "--json"])
+        .run();
+    let _ends = crate::common::session::Ends::with(&again);
+    let second = looped.prompt(2);
+    assert!(second.contains("are you there"), "{second}");
+    looped.go("true");
+    wait_for("the end", || {
+        (looped.facts("loop_ended").len() == 2).then_some(())
+    });
+    wait_for("the session's end", || {
+        let session = looped.ph().run("status bot --json").json();
+        (session["activity"] == "exited").then_some(())
+    });
+}
+
+#[test]
+fn hooks_of_a_loop_s_agent_inject_no_mail() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let id = looped.ph().send("bot 'secret'");
+    looped.go(r#""$PH" check --inject > "$DIR/told"; echo '{"hook_event_name":"UserPromptSubmit","prompt":"x"}' | "$PH" hook claude >> "$DIR/told""#);
+    let second = looped.prompt(2);
+    assert!(second.contains("secret"), "{second}");
+    let told = std::fs::read_to_string(looped.ph().dir().join("told"));
+    assert_eq!(told.expect("they were called"), "");
+    let shown = looped.ph().run(&format!("show --json {id}")).json();
+    let routes: Vec<_> = shown["receipts"]
+        .as_array()
+        .expect("receipts")
+        .iter()
+        .collect();
+    assert!(
+        routes.iter().all(|step| step["state"] != "shown"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn a_long_message_says_where_the_rest_is() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let long = "x".repeat(40_000);
+    looped.ph().file("long.txt", &long);
+    let path = crate::common::path_text(&looped.ph().dir().join("long.txt"));
+    let sent = looped.ph().run(&format!("send bot --file {path}"));
+    assert_eq!(sent.code, 0, "{}", sent.err());
+    looped.go("true");
+    let second = looped.prompt(2);
+    assert!(
+        second.contains("all 40000 bytes are in "),
+        "{}",
+        &second[..200]
+    );
+    assert!(second.len() < 30_000);
+}
