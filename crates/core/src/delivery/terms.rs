@@ -130,6 +130,14 @@ pub enum Event {
 pub enum Effect {
     /// Press the interrupt key.
     Key(Vec<u8>),
+    /// Interrupt by the agent's own door. Where it does not answer, that is told as an
+    /// [`Event::NotHanded`] of no messages.
+    Abort,
+    /// Have the agent hear what its own door was given last, if it has not.
+    GoOn,
+    /// Record that these are about to be put before the agent by its own door, and tell it as
+    /// [`Event::Handed`] or [`Event::NotHanded`], as of a [`super::Handing`].
+    Call { number: u64, ids: Vec<MessageId> },
     /// Record that these are about to be shown.
     Offer { ids: Vec<MessageId> },
     /// Write these as one turn, in this order. Until [`super::Desk::is_writing`] says otherwise, nobody
@@ -143,7 +151,7 @@ pub enum Effect {
     Strokes(Vec<u8>),
     /// Take the keyboard again, for a text that waits for its Enter.
     Resume,
-    /// Give these to the hook that waits for them.
+    /// Give these to the hook that waits for them, or to the door.
     Give { number: u64, ids: Vec<MessageId> },
     /// Record that these were written whole, or passed on by a hook.
     Offered {

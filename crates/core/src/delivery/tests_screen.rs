@@ -990,6 +990,9 @@ proptest! {
                     Effect::Look => todo = Some(Event::Looked(Sighting::default())),
                     Effect::Strokes(_) => todo = Some(Event::Stroked),
                     Effect::Resume => todo = Some(Event::Resumed),
+                    Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+                        prop_assert!(false, "it has no door");
+                    }
                     Effect::Key(_) => {
                         let sure = last.as_ref().is_some_and(|seen| {
                             seen.dialog.is_some() || seen.claims == claims(Says::Working).claims

@@ -220,8 +220,24 @@ fn draft(play: &mut Play) -> Done {
         let receipt = play.settle(&[sent]);
         return told("the draft was put aside and is back", receipt);
     }
-    let rule = play.held(&sent);
+    let mut rule = None;
+    play.until("it to be held, or to go past the box", |play| {
+        rule = play.rule(&sent);
+        rule.is_some() || play.tally.seen(&sent.mark) > 0
+    });
     assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
+    let Some(rule) = rule else {
+        // By the agent's own door; see whether the box was left alone.
+        play.until("the draft in its box", |play| {
+            let screen = play.terminal.screen();
+            let boxed = |line: &String| line.contains('┃') && line.contains(&half);
+            screen.iter().any(boxed) && play.sign() == Sign::Free
+        });
+        play.terminal.type_keys(CLEAR);
+        let receipt = play.settle(&[sent]);
+        assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
+        return told("it went past the draft, which stays", receipt);
+    };
     play.terminal.type_keys(ENTER);
     play.until("the person's own prompt", |play| play.tally.seen(&half) > 0);
     let receipt = play.settle(&[sent]);
@@ -357,9 +373,11 @@ fn killed(play: &mut Play) -> Done {
     told("the first stays one, the second came after", receipt)
 }
 
-/// The agent dies with a message half in: nobody may say that it had it, unless it had.
+/// The agent dies with a message half in: nobody may say that it had it, unless it had. It stands
+/// still from before that, so that it shows nothing of the text and Enter is waited with.
 fn mid_offer(play: &mut Play) -> Done {
     let agent = play.agents_pid();
+    play.stop_agent(agent);
     let sent = play.send("lab: into a dying agent");
     play.until("an offer to begin", |play| play.noted(&sent, "offering"));
     play.kill_agent(agent);

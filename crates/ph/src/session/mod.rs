@@ -15,6 +15,7 @@ pub(crate) mod client;
 mod clock;
 mod connection;
 mod dispatch;
+pub(crate) mod door;
 mod draft;
 mod errands;
 mod handing;
@@ -61,6 +62,8 @@ struct Shared {
     /// The program's pid, and when the kernel started it.
     child: (u32, u64),
     books: Books,
+    /// The program's own door, where it has one.
+    door: Option<door::Key>,
     terminal: Terminal,
     keyboard: Keyboard,
     hub: Rc<Hub>,

@@ -10,6 +10,7 @@ mod hand;
 mod look;
 
 use super::dispatch::Sink;
+use super::door::Calling;
 use super::errands::{self, Report};
 use super::handing::Giving;
 use super::keyboard::{Lease, Typed, Typing};
@@ -152,6 +153,8 @@ pub(crate) struct Clerk {
     in_hand: Vec<Letter>,
     /// What waits for a hook, while the desk is asked whether it may have it.
     giving: Option<Giving>,
+    /// The same for the agent's own door.
+    calling: Option<Calling>,
     /// Whether the agent's transcript is being read.
     is_reading: bool,
     /// How many errands are under way.
@@ -199,6 +202,7 @@ impl Clerk {
             lease: None,
             in_hand: Vec::new(),
             giving: None,
+            calling: None,
             is_reading: false,
             errands: 0,
             reports,
