@@ -180,9 +180,12 @@ impl Play {
         let journey = self.sent.last().map(|sent| self.facts.journey(&sent.id));
         let run = self.forbidden.iter().filter(|file| file.exists());
         let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
+        let status = self.status();
         format!(
-            "{}\nlast message: {}\napproved by us: {run:?}",
+            "{}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
             screen.trim_end(),
+            status["activity"],
+            status["evidence"],
             journey.unwrap_or_default()
         )
     }
