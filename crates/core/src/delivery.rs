@@ -6,6 +6,7 @@
 
 mod answer;
 mod aside;
+mod door;
 mod drafting;
 mod evidence;
 mod handing;
@@ -22,6 +23,8 @@ mod tests;
 #[cfg(test)]
 mod tests_aside;
 #[cfg(test)]
+mod tests_door;
+#[cfg(test)]
 mod tests_handing;
 #[cfg(test)]
 mod tests_hooks;
@@ -34,7 +37,7 @@ mod tests_screen;
 mod planted;
 
 pub use handing::Handing;
-pub use terms::{Decision, Door, Effect, Event, Manner, PausedBy};
+pub use terms::{Decision, Effect, Event, Manner, PausedBy, Way};
 
 use crate::activity::{Activity, Judgement};
 use crate::harness::{Heard, Judge};
@@ -44,6 +47,7 @@ use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, Input};
 use aside::Aside;
+use door::Door;
 use drafting::Drafting;
 use handing::Hands;
 use hold::Rule;
@@ -88,6 +92,7 @@ pub struct Desk {
     input: Input,
     unproven: Unproven,
     hands: Hands,
+    door: Door,
     phase: Phase,
     begun: Moment,
     /// The beginning of the rest for which the agent was reminded of what it owes.
@@ -110,6 +115,7 @@ impl Desk {
             announced: false,
             unproven: Unproven::default(),
             hands: Hands::default(),
+            door: Door::default(),
             asked: 0,
             pauses: Vec::new(),
             drafting: Drafting::default(),
@@ -232,6 +238,7 @@ impl Desk {
             .chain(draft)
             .chain(self.spaced)
             .chain(self.hands.next_wakeup())
+            .chain(self.door.next_wakeup())
             .min()
     }
 
@@ -245,13 +252,17 @@ impl Desk {
         let Phase::Free = self.phase else {
             return Decision::Wait { until };
         };
+        if self.hands.is_calling() {
+            return Decision::Wait { until };
+        }
         let mut open = self.open(now, pending);
         let Some(first) = open.next() else {
             return Decision::Wait { until };
         };
         let lane = Lane::at(first, now.wall);
         let mut ids = vec![first.message.id];
-        if !lane.goes_alone() && self.input == Input::Pasted {
+        let is_pasted = self.input == Input::Pasted || self.goes_by_door(lane);
+        if !lane.goes_alone() && is_pasted {
             let size = |letter| {
                 turn::size(
                     letter,
@@ -320,6 +331,7 @@ impl Desk {
         self.spaced = self.spaced.filter(|at| now.mono < *at);
         let mut effects = self.tick_hands(now);
         effects.extend(self.hear(now, event));
+        effects.extend(self.go_on());
         effects
     }
 
@@ -338,9 +350,11 @@ impl Desk {
             Event::Seen(sighting) => self.seen(now, sighting),
             Event::Hook(report) => return self.hooked(now, &report),
             Event::Handed { number, ids } => return self.handed(now, number, ids),
-            Event::NotHanded { number, ids, why } => return self.not_handed(number, ids, &why),
-            Event::Taken(number) => return self.taken(number),
-            Event::Dropped(number) => return self.dropped(number),
+            Event::NotHanded { number, ids, why } => {
+                return self.not_handed(now, number, ids, &why);
+            }
+            Event::Taken(number) => return self.taken(now, number),
+            Event::Dropped(number) => return self.dropped(now, number),
             Event::Transcribed(given) => return self.transcribed(&given),
             Event::Looked(sighting) => return self.looked(now, sighting),
             Event::Paused(by) => {
@@ -478,6 +492,9 @@ impl Desk {
 
     fn record(&mut self, flight: Flight) -> Vec<Effect> {
         planted!(WrittenFirst => return self.writes_first(flight));
+        if let Some(call) = self.call(&flight) {
+            return vec![call];
+        }
         let effect = flight.offer();
         self.phase = Phase::Recording(flight);
         vec![effect]

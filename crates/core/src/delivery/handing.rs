@@ -6,7 +6,7 @@
 
 use super::hold::Rule;
 use super::proof::{Sent, Unproven};
-use super::{Desk, Door, Effect, Lane};
+use super::{Desk, Effect, Flight, Lane, Way};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
@@ -20,9 +20,10 @@ const EXPECTED: Duration = Duration::from_secs(30);
 /// How long a hook may take to say that it has passed a text on.
 const PASSED_ON: Duration = Duration::from_secs(5);
 const HANDED: &str = "its hook has passed it on to the program";
+const CALLED: &str = "its own HTTP door has taken it";
 const SHOWN: &str = "its transcript shows the id in what its hook was given";
 
-/// Messages that go to one call of a hook.
+/// Messages that go to one call of a hook; a call of the agent's door is numbered with them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handing {
     pub number: u64,
@@ -32,6 +33,8 @@ pub struct Handing {
 #[derive(Debug, Clone)]
 struct Open {
     number: u64,
+    /// The hook, or the door.
+    route: Route,
     ids: Vec<MessageId>,
     sent: Vec<Sent>,
     since: Moment,
@@ -69,6 +72,25 @@ impl Hands {
         self.open.iter().find(has).map(|hand| hand.since)
     }
 
+    /// Whether a call of the agent's door is under way.
+    pub(super) fn is_calling(&self) -> bool {
+        self.open.iter().any(|hand| hand.route == Route::Http)
+    }
+
+    /// What a flight was to bring goes this way instead, under this number.
+    pub(super) fn open(&mut self, route: Route, flight: &Flight) -> u64 {
+        self.count += 1;
+        self.open.push(Open {
+            number: self.count,
+            route,
+            ids: flight.ids.clone(),
+            sent: flight.sent.clone(),
+            since: flight.since,
+            until: None,
+        });
+        self.count
+    }
+
     fn take(&mut self, number: u64) -> Option<Open> {
         let at = self.open.iter().position(|hand| hand.number == number)?;
         Some(self.open.remove(at))
@@ -78,7 +100,7 @@ impl Hands {
 impl Desk {
     fn hands_over(&self) -> bool {
         let harness = &self.manner.harness;
-        self.manner.door == Door::Terminal
+        self.manner.way == Way::Terminal
             && harness.routes.first() == Some(&Route::Hook)
             && !harness.hook.context.is_empty()
     }
@@ -130,6 +152,7 @@ impl Desk {
         let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
         self.hands.open.push(Open {
             number,
+            route: Route::Hook,
             ids: ids.clone(),
             sent: letters.into_iter().map(Sent::of).collect(),
             since: now,
@@ -177,55 +200,91 @@ impl Desk {
         let hand = &mut self.hands.open[at];
         hand.ids.clone_from(&ids);
         hand.until = Some(now.mono + PASSED_ON);
+        if hand.route == Route::Http {
+            let given = hand.sent.iter().filter(|sent| ids.contains(&sent.id));
+            self.door.give(given);
+        }
         planted!(HandedTooEarly => return vec![offered(ids.clone()), Effect::Give { number, ids }]);
         vec![Effect::Give { number, ids }]
     }
 
-    /// The hook was given nothing; what stands in the journal of it is taken back.
+    /// The hook was given nothing, or the door; what stands in the journal of it is taken back.
     pub(super) fn not_handed(
         &mut self,
+        now: Moment,
         number: u64,
         ids: Vec<MessageId>,
         why: &str,
     ) -> Vec<Effect> {
-        self.hands.take(number);
+        let hand = self.hands.take(number);
+        if hand.is_none_or(|hand| hand.route == Route::Http) {
+            self.door.failed(now);
+            self.door.take_back(&ids);
+        }
         if ids.is_empty() {
             return Vec::new();
         }
         vec![taken_back(ids, why)]
     }
 
-    /// The hook says that it has passed them on.
-    pub(super) fn taken(&mut self, number: u64) -> Vec<Effect> {
+    /// The hook says that it has passed them on, or the door that it has them.
+    pub(super) fn taken(&mut self, now: Moment, number: u64) -> Vec<Effect> {
         let Some(hand) = self.hands.take(number) else {
             return Vec::new();
         };
+        if hand.route == Route::Http {
+            self.door.taken(&self.activity().activity);
+            self.judge.given(now, Some(hand.since.mono));
+            let (ids, route) = (hand.ids, hand.route);
+            let evidence = CALLED.to_owned();
+            return vec![Effect::Offered {
+                ids,
+                evidence,
+                route,
+            }];
+        }
         for sent in hand.sent.iter().filter(|sent| hand.ids.contains(&sent.id)) {
             self.hands.unproven.add(sent);
         }
         vec![offered(hand.ids)]
     }
 
-    /// The hook has gone without a word.
-    pub(super) fn dropped(&mut self, number: u64) -> Vec<Effect> {
-        let hand = self.hands.take(number);
-        hand.map(|hand| lost(hand, "its hook ended before it had passed it on"))
-            .into_iter()
-            .collect()
+    /// The hook has gone without a word, or the door has not answered.
+    pub(super) fn dropped(&mut self, now: Moment, number: u64) -> Vec<Effect> {
+        let Some(hand) = self.hands.take(number) else {
+            return Vec::new();
+        };
+        let why = match hand.route {
+            Route::Http => {
+                self.door.failed(now);
+                "its own HTTP door did not say whether it has it"
+            }
+            Route::Hook | Route::Queue | Route::Terminal => {
+                "its hook ended before it had passed it on"
+            }
+        };
+        vec![lost(hand, why)]
     }
 
     /// Gives up on hooks that say nothing any more.
     pub(super) fn tick_hands(&mut self, now: Moment) -> Vec<Effect> {
         self.hands.expected = self.hands.expected.filter(|until| now.mono < *until);
+        self.door.tick(now);
         let is_late = |hand: &mut Open| hand.until.is_some_and(|until| until <= now.mono);
         let late = self.hands.open.extract_if(.., is_late);
         let late: Vec<_> = late.collect();
+        if late.iter().any(|hand| hand.route == Route::Http) {
+            self.door.failed(now);
+        }
         late.into_iter()
             .map(|hand| {
-                lost(
-                    hand,
-                    "its hook did not say in time that it had passed it on",
-                )
+                let why = match hand.route {
+                    Route::Http => "its own HTTP door did not say in time that it has it",
+                    Route::Hook | Route::Queue | Route::Terminal => {
+                        "its hook did not say in time that it had passed it on"
+                    }
+                };
+                lost(hand, why)
             })
             .collect()
     }

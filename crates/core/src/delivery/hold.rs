@@ -56,6 +56,9 @@ impl Desk {
         if goes_by_hook && !self.is_paused_for(lane) {
             return Some(Rule::Hook);
         }
+        if self.goes_by_door(lane) {
+            return self.rule_of_door(lane);
+        }
         self.rule_of_terminal(lane)
     }
 

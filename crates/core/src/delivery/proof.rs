@@ -51,6 +51,10 @@ impl Unproven {
         self.0.push(sent.clone());
     }
 
+    pub(super) fn forget(&mut self, ids: &[MessageId]) {
+        self.0.retain(|sent| !ids.contains(&sent.id));
+    }
+
     /// Takes out those whose header stands in a text that was submitted. One that would fit two
     /// messages proves neither.
     pub(super) fn take_shown(&mut self, submitted: &str) -> Vec<MessageId> {
@@ -143,8 +147,20 @@ impl Desk {
         }
         self.ask(now);
         let mut effects = self.prove(now, report);
+        effects.extend(self.prove_called(report));
         effects.extend(self.proceed(now));
         effects
+    }
+
+    /// The same of those that went by the door.
+    fn prove_called(&mut self, report: &Report) -> Option<Effect> {
+        let ids = self.door.hear(report);
+        let (evidence, route) = (shows(report), Route::Http);
+        (!ids.is_empty()).then_some(Effect::Accepted {
+            ids,
+            evidence,
+            route,
+        })
     }
 
     /// Sees which messages a text shows that was submitted.
@@ -156,7 +172,7 @@ impl Desk {
         if ids.is_empty() {
             return Vec::new();
         }
-        let evidence = format!("its hook {} holds the id", report.event);
+        let evidence = shows(report);
         let proof = Proof { ids, evidence };
         if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
             // Somebody else has pressed Enter.
@@ -233,4 +249,8 @@ impl Desk {
             | Phase::Resting { .. } => Vec::new(),
         }
     }
+}
+
+fn shows(report: &Report) -> String {
+    format!("its hook {} holds the id", report.event)
 }

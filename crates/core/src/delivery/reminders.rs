@@ -19,7 +19,7 @@ impl Desk {
         let is_free = self.is_free() && judged.activity == Activity::Idle;
         let is_done = self.reminded == Some(judged.since.mono);
         let is_early = self.spaced.is_some_and(|at| now.mono < at);
-        if !is_free || is_done || is_early || self.rule(Lane::Idle).is_some() {
+        if !is_free || is_done || is_early || self.rule_of_terminal(Lane::Idle).is_some() {
             return Vec::new();
         }
         let may_be = owed.iter().filter(|l| owed::may_be_reminded(l, now.wall));

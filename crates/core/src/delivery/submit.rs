@@ -96,6 +96,9 @@ impl Desk {
     }
 
     fn press_now(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+        if self.goes_by_door(Lane::Interrupt) {
+            return self.abort(now, flight, keys);
+        }
         // Text can be written all the same, once the draft is put aside; then that comes back.
         let is_kept = self.way().is_some_and(|way| way.is_kept);
         if self.has_draft() && is_kept && self.dialog.is_none() {
@@ -117,6 +120,18 @@ impl Desk {
             until: now.mono + wait,
         };
         vec![Effect::Key(key)]
+    }
+
+    /// Interrupts by the agent's own door: no key is pressed.
+    fn abort(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+        self.judge.interrupted(now);
+        let until = now.mono + self.manner.harness.interrupt.wait.get();
+        self.phase = Phase::Breaking {
+            flight,
+            keys,
+            until,
+        };
+        vec![Effect::Abort]
     }
 
     /// The time for Enter has come.

@@ -13,12 +13,12 @@ pub struct Manner {
     pub harness: Arc<Manifest>,
     /// The length of the path of a message's file: of every one in this inbox.
     pub path_bytes: usize,
-    pub door: Door,
+    pub way: Way,
 }
 
 /// By which way mail comes to an agent at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Door {
+pub enum Way {
     /// Into its terminal, or by the routes that its harness knows.
     #[default]
     Terminal,
@@ -32,7 +32,7 @@ impl Manner {
         Self {
             harness: Arc::new(Manifest::generic()),
             path_bytes,
-            door: Door::Terminal,
+            way: Way::Terminal,
         }
     }
 }
@@ -142,6 +142,14 @@ pub enum Event {
 pub enum Effect {
     /// Press the interrupt key.
     Key(Vec<u8>),
+    /// Interrupt by the agent's own door. Where it does not answer, that is told as an
+    /// [`Event::NotHanded`] of no messages.
+    Abort,
+    /// Have the agent hear what its own door was given last, if it has not.
+    GoOn,
+    /// Record that these are about to be put before the agent by its own door, and tell it as
+    /// [`Event::Handed`] or [`Event::NotHanded`], as of a [`super::Handing`].
+    Call { number: u64, ids: Vec<MessageId> },
     /// Record that these are about to be shown.
     Offer { ids: Vec<MessageId> },
     /// Write these as one turn, in this order. Until [`super::Desk::is_writing`] says otherwise, nobody
@@ -155,7 +163,7 @@ pub enum Effect {
     Strokes(Vec<u8>),
     /// Take the keyboard again, for a text that waits for its Enter.
     Resume,
-    /// Give these to the hook that waits for them.
+    /// Give these to the hook that waits for them, or to the door.
     Give { number: u64, ids: Vec<MessageId> },
     /// Record that these were written whole, or passed on by a hook.
     Offered {

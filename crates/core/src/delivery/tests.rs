@@ -211,6 +211,9 @@ fn said(effects: &[Effect]) -> String {
     };
     let words = effects.iter().map(|effect| match effect {
         Effect::Key(key) => format!("key {key:?}"),
+        Effect::Abort => "abort".to_owned(),
+        Effect::GoOn => "go on".to_owned(),
+        Effect::Call { ids, .. } => format!("call {}", list(ids)),
         Effect::Offer { ids } => format!("offer {}", list(ids)),
         Effect::Write { ids } => format!("write {}", list(ids)),
         Effect::Enter => "enter".to_owned(),
@@ -974,6 +977,9 @@ proptest! {
                     // It had to wait for an answer.
                     Effect::Resume => todo = vec![Event::Resumed],
                     Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
+                    Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+                        prop_assert!(false, "it has no door");
+                    }
                     Effect::Look | Effect::Strokes(_) => {
                         prop_assert!(false, "nothing is known of its screen");
                     }

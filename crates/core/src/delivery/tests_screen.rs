@@ -31,7 +31,7 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
         Manner {
             harness,
             path_bytes: 80,
-            door: crate::delivery::Door::Terminal,
+            way: crate::delivery::Way::Terminal,
         },
         ms(0),
     );
@@ -991,6 +991,9 @@ proptest! {
                     Effect::Look => todo = Some(Event::Looked(Sighting::default())),
                     Effect::Strokes(_) => todo = Some(Event::Stroked),
                     Effect::Resume => todo = Some(Event::Resumed),
+                    Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+                        prop_assert!(false, "it has no door");
+                    }
                     Effect::Key(_) => {
                         let sure = last.as_ref().is_some_and(|seen| {
                             seen.dialog.is_some() || seen.claims == claims(Says::Working).claims

@@ -112,6 +112,11 @@ impl Heard {
         Some(word)
     }
 
+    /// The session that the agent is in, as far as hooks tell.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     /// Whether an event that was heard is of the agent's own session.
     pub(crate) fn is_own(&self, report: &Report) -> bool {
         report.session.is_none() || report.session == self.session

@@ -40,6 +40,8 @@ pub struct Manifest {
     pub activity: Activities,
     #[serde(default)]
     pub hook: Hooks,
+    #[serde(default)]
+    pub http: Http,
     #[serde(default, rename = "dialog")]
     pub dialogs: Vec<Dialog>,
     #[serde(default)]
@@ -48,6 +50,21 @@ pub struct Manifest {
     pub submit: Submit,
     #[serde(default)]
     pub interrupt: Interrupt,
+}
+
+/// The agent's own HTTP door, at `{port}` on loopback.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Http {
+    /// Whose words it speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api: Option<Api>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Api {
+    OpenCode,
 }
 
 /// When it can be written to after its start: once one of these is seen; where there is none,
@@ -357,6 +374,7 @@ impl Manifest {
             ready: Ready::default(),
             activity: Activities::default(),
             hook: Hooks::default(),
+            http: Http::default(),
             dialogs: Vec::new(),
             draft: Drafts::default(),
             submit: Submit::default(),
@@ -404,11 +422,16 @@ impl Manifest {
             Route::Hook if self.hook.context.is_empty() => {
                 Some("routes: 'hook' needs an event in [hook] context, and has none".to_owned())
             }
-            Route::Queue | Route::Http => Some(format!(
-                "routes: '{}' is not supported yet; mail goes by way of the terminal",
-                route.as_str()
-            )),
-            Route::Hook | Route::Terminal => None,
+            Route::Http if self.http.api.is_none() => {
+                Some("routes: 'http' needs [http] api, and there is none".to_owned())
+            }
+            Route::Http if self.routes.first() != Some(&Route::Http) => {
+                Some("routes: 'http' has an effect only as the first".to_owned())
+            }
+            Route::Queue => Some(
+                "routes: 'queue' is not supported yet; mail goes by way of the terminal".to_owned(),
+            ),
+            Route::Hook | Route::Http | Route::Terminal => None,
         });
         let proof = self.proof.iter().filter_map(|proof| match proof {
             Proof::Transcript if !self.routes.contains(&Route::Hook) => Some(

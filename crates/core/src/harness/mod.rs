@@ -27,11 +27,11 @@ pub use hook::{Format, Hooks, Report, Sign, Turn};
 pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{
-    Activities, Dialog, Drafts, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route, Signs,
-    Source, Submit,
+    Activities, Api, Dialog, Drafts, Http, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route,
+    Signs, Source, Submit,
 };
 pub use pattern::Pattern;
 pub use sight::{Claim, Field, Glance, Says, Sighting};
-pub use start::{Start, StartFile, add, take_flag};
+pub use start::{Start, StartFile, add, gives_flag, take_flag};
 pub use template::{Document, Placeholder, Template};
 pub use wait::Wait;

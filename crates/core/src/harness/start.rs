@@ -93,6 +93,16 @@ pub fn add(theirs: Value, ours: Value) -> Value {
     }
 }
 
+/// Whether one of a command's arguments is this flag. What follows `--` is none.
+pub fn gives_flag(args: &[String], flag: &str) -> bool {
+    let own = args.iter().take_while(|arg| *arg != "--");
+    let name = |arg: &str| {
+        arg.split_once('=')
+            .map_or(arg.to_owned(), |(f, _)| f.to_owned())
+    };
+    own.into_iter().any(|arg| name(arg) == flag)
+}
+
 /// Takes a flag and its value out of a command's arguments: the last one counts, as programs have
 /// it. What follows `--` is none.
 pub fn take_flag(args: &mut Vec<String>, flag: &str) -> Option<String> {
@@ -158,6 +168,19 @@ mod tests {
         check(&["--settle", "x"], None, &["--settle", "x"]);
         check(&["x", "--set"], None, &["x", "--set"]);
         check(&["--", "--set", "f"], None, &["--", "--set", "f"]);
+    }
+
+    #[test]
+    fn a_flag_is_given_with_its_value_or_before_it() {
+        let check = |args: &[&str], want: bool| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            assert_eq!(gives_flag(&args, "--port"), want, "{args:?}");
+        };
+        check(&["run", "--port", "1"], true);
+        check(&["--port=1"], true);
+        check(&[], false);
+        check(&["--ports", "1", "port"], false);
+        check(&["--", "--port"], false);
     }
 
     #[test]

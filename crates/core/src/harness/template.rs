@@ -18,10 +18,14 @@ pub enum Placeholder {
     Cwd,
     /// The session's own directory for what it gives the program.
     Layer,
+    /// A free port on loopback, for the program's own door.
+    Port,
+    /// What opens that door.
+    Secret,
 }
 
 impl Placeholder {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::Agent,
         Self::Home,
         Self::MessageDir,
@@ -29,6 +33,8 @@ impl Placeholder {
         Self::Ph,
         Self::Cwd,
         Self::Layer,
+        Self::Port,
+        Self::Secret,
     ];
 
     pub fn as_str(self) -> &'static str {
@@ -40,6 +46,8 @@ impl Placeholder {
             Self::Ph => "ph",
             Self::Cwd => "cwd",
             Self::Layer => "layer",
+            Self::Port => "port",
+            Self::Secret => "secret",
         }
     }
 }
@@ -65,6 +73,11 @@ impl Template {
             said: text.replace('{', "{{").replace('}', "}}"),
             pieces: vec![Piece::Text(text.to_owned())],
         }
+    }
+
+    /// Whether this blank is in it.
+    pub fn has(&self, blank: Placeholder) -> bool {
+        self.pieces.contains(&Piece::Blank(blank))
     }
 
     pub fn fill(&self, value: impl Fn(Placeholder) -> String) -> String {

@@ -15,6 +15,37 @@ struct Record {
     attachment: Option<Attachment>,
     #[serde(default)]
     message: Option<Message>,
+    #[serde(default)]
+    payload: Option<Payload>,
+}
+
+/// What Codex writes of a conversation.
+#[derive(Deserialize)]
+struct Payload {
+    #[serde(default, rename = "type")]
+    kind: String,
+    #[serde(default)]
+    role: String,
+    #[serde(default)]
+    content: Value,
+    #[serde(default, rename = "internal_chat_message_metadata_passthrough")]
+    about: About,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct About {
+    content_item_kinds: Vec<String>,
+}
+
+impl Payload {
+    /// What a hook has added, and nothing else.
+    fn is_given(&self) -> bool {
+        let is_hooks = |kind: &String| kind == "hooks.additional_context";
+        let kinds = &self.about.content_item_kinds;
+        let is_added = !kinds.is_empty() && kinds.iter().all(is_hooks);
+        self.kind == "message" && self.role == "developer" && is_added
+    }
 }
 
 #[derive(Deserialize)]
@@ -41,16 +72,27 @@ pub fn given(tail: &str) -> String {
 }
 
 fn texts(record: &Record) -> String {
+    if let ("response_item", Some(payload)) = (record.kind.as_str(), &record.payload) {
+        return match payload.is_given() {
+            true => joined(&payload.content, |part| text_of(part, "input_text")),
+            false => String::new(),
+        };
+    }
     match (record.kind.as_str(), &record.attachment, &record.message) {
         ("attachment", Some(attachment), _) if attachment.kind == "hook_additional_context" => {
             joined(&attachment.content, Value::as_str)
         }
-        ("user", _, Some(message)) if message.role == "user" => joined(&message.content, |part| {
-            let is_text = part.get("type").and_then(Value::as_str) == Some("text");
-            part.get("text").filter(|_| is_text).and_then(Value::as_str)
-        }),
+        ("user", _, Some(message)) if message.role == "user" => {
+            joined(&message.content, |part| text_of(part, "text"))
+        }
         (_, _, _) => String::new(),
     }
+}
+
+/// The text of a part that is of this kind.
+fn text_of<'a>(part: &'a Value, kind: &str) -> Option<&'a str> {
+    let is_it = part.get("type").and_then(Value::as_str) == Some(kind);
+    part.get("text").filter(|_| is_it).and_then(Value::as_str)
 }
 
 /// A text, or the texts of a list.
@@ -90,6 +132,21 @@ mod tests {
         );
         check(
             r#"{"type":"user","message":{"role":"assistant","content":"a"}}"#,
+            "",
+        );
+        let codex = |role: &str, kinds: &str| {
+            format!(
+                r#"{{"type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"a"}}],"internal_chat_message_metadata_passthrough":{{"content_item_kinds":[{kinds}]}}}}}}"#
+            )
+        };
+        let hook = r#""hooks.additional_context""#;
+        check(&codex("developer", hook), "a\n");
+        check(&codex("developer", ""), "");
+        check(&codex("developer", &format!(r#"{hook},"other""#)), "");
+        check(&codex("user", hook), "");
+        check(&codex("assistant", hook), "");
+        check(
+            r#"{"type":"response_item","payload":{"type":"function_call_output","output":"a"}}"#,
             "",
         );
         // The first line of a tail is cut off.

@@ -177,6 +177,8 @@ impl Session {
                 Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
                 Effect::Look => self.peek = Some(Peek::Asked),
                 Effect::Give { number, .. } => self.give(number, world)?,
+                // Nobody here has a door; the oracle has said so.
+                Effect::Abort | Effect::GoOn | Effect::Call { .. } => {}
                 Effect::Offered {
                     ids,
                     evidence,

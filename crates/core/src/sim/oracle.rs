@@ -226,6 +226,10 @@ impl Oracle {
                 Law::CannotAct.holds(!is_raw, || "a hook is given an answer")?;
                 self.may_write(desk, false, self.is_urgent(ids))
             }
+            // Nobody in the simulation has a door.
+            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+                Law::CannotAct.holds(false, || "a door is called that is not there")
+            }
             Effect::Look
             | Effect::Accepted { .. }
             | Effect::Withdraw { .. }

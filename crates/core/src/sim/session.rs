@@ -191,7 +191,7 @@ impl Session {
         let manner = Manner {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
-            door: crate::delivery::Door::Terminal,
+            way: crate::delivery::Way::Terminal,
         };
         Self {
             run,

@@ -10,27 +10,33 @@ pub(crate) struct Told {
     pub(crate) receipt: String,
 }
 
-pub(crate) enum Done {
-    Told(Told),
-    /// It cannot be had.
-    Absent(String),
-}
-
-fn told(what: impl Into<String>, receipt: String) -> Done {
+fn told(what: impl Into<String>, receipt: String) -> Told {
     let what = what.into();
-    Done::Told(Told { what, receipt })
+    Told { what, receipt }
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
-    pub(crate) act: fn(&mut Play) -> Done,
+    pub(crate) act: fn(&mut Play) -> Told,
     /// Whether it is run as often as wanted, or once.
     pub(crate) often: bool,
     pub(crate) under: Under,
 }
 
-const fn case(name: &'static str, act: fn(&mut Play) -> Done) -> Case {
+impl Case {
+    /// Why it cannot be had with an agent.
+    pub(crate) fn absent(&self, agent: Agent) -> Option<&'static str> {
+        let is_typed = match agent {
+            Agent::Claude | Agent::Codex => true,
+            Agent::OpenCode | Agent::Gemini => false,
+        };
+        let why = "nothing is typed into it while it works";
+        (self.under == Under::Typed && !is_typed).then_some(why)
+    }
+}
+
+const fn case(name: &'static str, act: fn(&mut Play) -> Told) -> Case {
     Case {
         name,
         act,
@@ -71,13 +77,13 @@ pub(crate) const RACES: [Case; 2] = [
     },
     Case {
         name: "race-typed",
-        act: race_typed,
+        act: race,
         often: true,
         under: Under::Typed,
     },
 ];
 
-fn idle(play: &mut Play) -> Done {
+fn idle(play: &mut Play) -> Told {
     let body = play.fresh("idle");
     let sent = play.send(&body);
     let receipt = play.settle(&[sent]);
@@ -85,7 +91,7 @@ fn idle(play: &mut Play) -> Done {
     told("went in at once", receipt)
 }
 
-fn streaming(play: &mut Play) -> Done {
+fn streaming(play: &mut Play) -> Told {
     let before = play.fresh("streams");
     play.prompt(&format!("{before} slow=6"));
     play.until_sign(Sign::Working);
@@ -100,7 +106,7 @@ fn streaming(play: &mut Play) -> Done {
     told(what, receipt)
 }
 
-fn tool(play: &mut Play) -> Done {
+fn tool(play: &mut Play) -> Told {
     let file = play.question("; sleep 4");
     play.terminal.type_keys(ENTER);
     play.until("the tool to run", |_| file.exists());
@@ -109,7 +115,7 @@ fn tool(play: &mut Play) -> Done {
     told("in with or after the tool's result", receipt)
 }
 
-fn interrupt_busy(play: &mut Play) -> Done {
+fn interrupt_busy(play: &mut Play) -> Told {
     let before = play.fresh("busy");
     play.prompt(&format!("{before} slow=60"));
     play.until_sign(Sign::Working);
@@ -120,7 +126,7 @@ fn interrupt_busy(play: &mut Play) -> Done {
     told("the answer was cut off", receipt)
 }
 
-fn interrupt_idle(play: &mut Play) -> Done {
+fn interrupt_idle(play: &mut Play) -> Told {
     let child = play.status()["child_pid"].clone();
     let sent = play.send_as("ann", "lab: urgent", &["--priority", "interrupt"]);
     let receipt = play.settle(&[sent]);
@@ -128,7 +134,7 @@ fn interrupt_idle(play: &mut Play) -> Done {
     told("no key, and it lives", receipt)
 }
 
-fn dialog(play: &mut Play) -> Done {
+fn dialog(play: &mut Play) -> Told {
     let file = play.question("");
     play.forbid(file);
     let sent = play.send("lab: while you ask");
@@ -143,18 +149,9 @@ fn dialog(play: &mut Play) -> Done {
     told(format!("held ({rule}) until the person said no"), receipt)
 }
 
-fn race_typed(play: &mut Play) -> Done {
-    match play.agent {
-        Agent::Claude | Agent::Codex => race(play),
-        Agent::OpenCode | Agent::Gemini => {
-            Done::Absent("nothing is typed into it while it works".to_owned())
-        }
-    }
-}
-
 /// A question opens between the text and its Enter. When, is tried from before the text to after
 /// its Enter, one time after the other.
-fn race(play: &mut Play) -> Done {
+fn race(play: &mut Play) -> Told {
     let go = play.fresh("go");
     let go = play.stage.dir().join(go);
     let name = play.fresh("raced");
@@ -201,7 +198,7 @@ fn race(play: &mut Play) -> Done {
     )
 }
 
-fn draft(play: &mut Play) -> Done {
+fn draft(play: &mut Play) -> Told {
     let half = play.fresh("half");
     play.types(&format!("{half} a thought"));
     let sent = play.send("lab: while somebody types");
@@ -221,8 +218,24 @@ fn draft(play: &mut Play) -> Done {
         let receipt = play.settle(&[sent]);
         return told("the draft was put aside and is back", receipt);
     }
-    let rule = play.held(&sent);
+    let mut rule = None;
+    play.until("it to be held, or to go past the box", |play| {
+        rule = play.rule(&sent);
+        rule.is_some() || play.tally.seen(&sent.mark) > 0
+    });
     assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
+    let Some(rule) = rule else {
+        // By the agent's own door; see whether the box was left alone.
+        play.until("the draft in its box", |play| {
+            let screen = play.terminal.screen();
+            let boxed = |line: &String| line.contains('┃') && line.contains(&half);
+            screen.iter().any(boxed) && play.sign() == Sign::Free
+        });
+        play.terminal.type_keys(CLEAR);
+        let receipt = play.settle(&[sent]);
+        assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
+        return told("it went past the draft, which stays", receipt);
+    };
     play.terminal.type_keys(ENTER);
     play.until("the person's own prompt", |play| play.tally.seen(&half) > 0);
     let receipt = play.settle(&[sent]);
@@ -233,7 +246,7 @@ fn draft(play: &mut Play) -> Done {
     )
 }
 
-fn fifty_lines(play: &mut Play) -> Done {
+fn fifty_lines(play: &mut Play) -> Told {
     let name = play.fresh("n");
     let lines: Vec<String> = (1..=50).map(|line| format!("l{line}")).collect();
     let body = format!("{name}\n{}", lines.join("\n"));
@@ -259,7 +272,7 @@ fn padded(mut text: String, bytes: usize) -> String {
     text
 }
 
-fn three_hundred(play: &mut Play) -> Done {
+fn three_hundred(play: &mut Play) -> Told {
     let body = padded(play.fresh("inline"), 300);
     let sent = play.send(&body);
     let receipt = play.settle(&[sent]);
@@ -267,7 +280,7 @@ fn three_hundred(play: &mut Play) -> Done {
     told("went in whole", receipt)
 }
 
-fn three_hundred_and_one(play: &mut Play) -> Done {
+fn three_hundred_and_one(play: &mut Play) -> Told {
     let body = padded(play.fresh("file"), 301);
     let sent = play.send(&body);
     play.until("the model to have read the file", |play| {
@@ -278,7 +291,7 @@ fn three_hundred_and_one(play: &mut Play) -> Done {
     told("read from its file, no question", receipt)
 }
 
-fn odd_text(play: &mut Play) -> Done {
+fn odd_text(play: &mut Play) -> Told {
     let shell = play.fresh("shell");
     let file = play.stage.work().join(&shell);
     play.forbid(file);
@@ -303,7 +316,7 @@ fn odd_text(play: &mut Play) -> Done {
     told("five texts, each as it was", receipt)
 }
 
-fn ten_at_once(play: &mut Play) -> Done {
+fn ten_at_once(play: &mut Play) -> Told {
     let senders = ["ann", "bob", "cy"];
     let sends: Vec<_> = (0..10)
         .map(|n| play.starts_to_send(senders[n % 3], &format!("lab: one of ten, {n}"), &[]))
@@ -315,7 +328,7 @@ fn ten_at_once(play: &mut Play) -> Done {
     told(format!("all ten, in {turns} requests at most"), receipt)
 }
 
-fn denial(play: &mut Play) -> Done {
+fn denial(play: &mut Play) -> Told {
     let file = play.question("");
     play.forbid(file);
     play.terminal.type_keys(ESCAPE);
@@ -325,7 +338,7 @@ fn denial(play: &mut Play) -> Done {
     told("went in after the no", receipt)
 }
 
-fn clear(play: &mut Play) -> Done {
+fn clear(play: &mut Play) -> Told {
     let old = play.fresh("old");
     play.prompt(&old);
     play.free();
@@ -348,7 +361,7 @@ fn clear(play: &mut Play) -> Done {
     told("went into the new one", receipt)
 }
 
-fn killed(play: &mut Play) -> Done {
+fn killed(play: &mut Play) -> Told {
     let first = play.send("lab: before the crash");
     play.settle(std::slice::from_ref(&first));
     play.kill_session();
@@ -358,9 +371,11 @@ fn killed(play: &mut Play) -> Done {
     told("the first stays one, the second came after", receipt)
 }
 
-/// The agent dies with a message half in: nobody may say that it had it, unless it had.
-fn mid_offer(play: &mut Play) -> Done {
+/// The agent dies with a message half in: nobody may say that it had it, unless it had. It stands
+/// still from before that, so that it shows nothing of the text and Enter is waited with.
+fn mid_offer(play: &mut Play) -> Told {
     let agent = play.agents_pid();
+    play.stop_agent(agent);
     let sent = play.send("lab: into a dying agent");
     play.until("an offer to begin", |play| play.noted(&sent, "offering"));
     play.kill_agent(agent);
@@ -378,6 +393,6 @@ fn mid_offer(play: &mut Play) -> Done {
 }
 
 /// Mail for an agent that a person has started by themselves, told by its own hook.
-fn inject(play: &mut Play) -> Done {
+fn inject(play: &mut Play) -> Told {
     crate::own::inject(play)
 }

@@ -13,7 +13,7 @@ mod play;
 mod table;
 
 use args::Args;
-use list::{Case, Done};
+use list::Case;
 use play::{Play, Under};
 use posthaste_lab::agents::{self, Agent};
 use posthaste_lab::skip_or_fail;
@@ -140,6 +140,10 @@ struct Column<'a> {
 
 impl Column<'_> {
     fn case(&mut self, case: Case) {
+        if let Some(why) = case.absent(self.agent) {
+            let why = why.to_owned();
+            return self.enter(case.name, Instant::now(), Cell::Absent { why });
+        }
         let is_other = |play: &Play| play.under() != case.under;
         if self.play.as_ref().is_some_and(is_other) {
             self.end();
@@ -182,11 +186,10 @@ impl Column<'_> {
         play.until_when(Instant::now() + self.args.limit);
         let done = catch_unwind(AssertUnwindSafe(|| (case.act)(&mut play)));
         let cell = match done {
-            Ok(Done::Told(told)) => Cell::Green {
+            Ok(told) => Cell::Green {
                 what: told.what,
                 receipt: told.receipt,
             },
-            Ok(Done::Absent(why)) => Cell::Absent { why },
             // What is left of it goes with it: the next case has an agent of its own.
             Err(panic) => return red(&*panic),
         };

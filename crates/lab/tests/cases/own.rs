@@ -1,7 +1,7 @@
 //! Cases beside the mail that a session delivers: hooks that a person has installed, and tools over
 //! MCP.
 
-use crate::list::{Done, Told};
+use crate::list::Told;
 use crate::play::{ENTER, NAME, Play, Under};
 use posthaste_lab::agents::{Agent, Sign};
 
@@ -16,7 +16,7 @@ const CODE: &str = "exec";
 const FROM_CODE: &str = "mcp__ph__send_message";
 
 /// The agent's tool brings a message to the person.
-pub(crate) fn mcp(play: &mut Play) -> Done {
+pub(crate) fn mcp(play: &mut Play) -> Told {
     let before = play.fresh("tools");
     play.prompt(&before);
     play.free();
@@ -50,7 +50,7 @@ pub(crate) fn mcp(play: &mut Play) -> Done {
     assert_eq!(from, [NAME], "from whom it came");
     let who = if asks { ", after the person's yes" } else { "" };
     let (what, receipt) = (format!("{tool} sent a message{who}"), String::new());
-    Done::Told(Told { what, receipt })
+    Told { what, receipt }
 }
 
 fn sent(play: &Play, body: &str) -> bool {
@@ -58,7 +58,7 @@ fn sent(play: &Play, body: &str) -> bool {
 }
 
 /// An agent that a person starts by themselves, with our hooks in its own settings.
-pub(crate) fn inject(play: &Play) -> Done {
+pub(crate) fn inject(play: &Play) -> Told {
     let mut own = Play::open(play.agent, play.program(), play.deadline(), Under::Nobody);
     let body = own.fresh("injected");
     own.leave(&body);
@@ -70,5 +70,5 @@ pub(crate) fn inject(play: &Play) -> Done {
     }
     own.close();
     let (what, receipt) = ("told once, with the first prompt".to_owned(), String::new());
-    Done::Told(Told { what, receipt })
+    Told { what, receipt }
 }

@@ -180,9 +180,12 @@ impl Play {
         let journey = self.sent.last().map(|sent| self.facts.journey(&sent.id));
         let run = self.forbidden.iter().filter(|file| file.exists());
         let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
+        let status = self.status();
         format!(
-            "{}\nlast message: {}\napproved by us: {run:?}",
+            "{}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
             screen.trim_end(),
+            status["activity"],
+            status["evidence"],
             journey.unwrap_or_default()
         )
     }
@@ -319,16 +322,22 @@ impl Play {
         self.facts.has(&sent.id, kind)
     }
 
+    /// The rule that holds a message, if one does.
+    pub(crate) fn rule(&self, sent: &Sent) -> Option<String> {
+        let why = self.asked(&["why", &sent.id]);
+        let rule = why["rule"].as_str().filter(|rule| !rule.is_empty());
+        rule.map(str::to_owned)
+    }
+
     /// Until the message is held, and the rule that holds it.
     #[track_caller]
     pub(crate) fn held(&mut self, sent: &Sent) -> String {
-        let mut rule = String::new();
+        let mut rule = None;
         self.until("a rule that holds the message", |play| {
-            let why = play.asked(&["why", &sent.id]);
-            rule = why["rule"].as_str().unwrap_or_default().to_owned();
-            !rule.is_empty()
+            rule = play.rule(sent);
+            rule.is_some()
         });
-        rule
+        rule.unwrap_or_default()
     }
 
     /// Until every one of these has come before the model and the agent is at rest again; then
@@ -404,6 +413,11 @@ impl Play {
 
     pub(crate) fn agents_pid(&self) -> Pid {
         number(&self.status()["child_pid"])
+    }
+
+    /// It runs no further until it is killed.
+    pub(crate) fn stop_agent(&self, pid: Pid) {
+        rustix::process::kill_process_group(pid, Signal::STOP).expect("the agent runs");
     }
 
     pub(crate) fn kill_agent(&mut self, pid: Pid) {

@@ -377,6 +377,7 @@ impl Ready {
             place: &place,
             socket: &runner.record.socket,
             launch,
+            door: None,
         };
         let outfit = Outfit::prepare(&told, &headless.start(model))?;
         self.args = outfit.args.clone();

@@ -4,6 +4,7 @@
 
 use crate::report::{Report, Result};
 use crate::session::child;
+use crate::session::door::Key;
 use crate::session::host::ending;
 use crate::session::layer::{Outfit, Told};
 use crate::session::place::{Launch, Place};
@@ -76,11 +77,13 @@ pub(crate) fn run(
         .build()
         .map_err(cannot)?;
     runtime.block_on(async {
+        let door = Key::for_program(&harness, launch)?;
         let told = Told {
             home: &home,
             place: &Place::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),
             launch,
+            door: door.as_ref(),
         };
         let outfit = Outfit::prepare(&told, &harness.start)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
@@ -124,7 +127,7 @@ impl Trial {
         let manner = Manner {
             harness,
             path_bytes: 0,
-            door: posthaste_core::delivery::Door::Terminal,
+            way: posthaste_core::delivery::Way::Terminal,
         };
         let begun = Instant::now();
         let now = moment(begun);

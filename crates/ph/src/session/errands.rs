@@ -5,6 +5,7 @@
 //! person's key falls into it.
 
 use super::clerk::{Asked, Wish};
+use super::door::Calling;
 use super::handing::{Giving, Transcript};
 use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, clock, log};
@@ -39,6 +40,8 @@ pub(crate) enum Report {
     Recorded,
     /// The offer to a hook is recorded.
     Handing(Giving),
+    /// The same of an offer to the agent's own door.
+    Calling(Calling),
     /// What the agent's transcript shows as given to it.
     Transcript(Transcript),
 }
@@ -211,6 +214,9 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
             reason,
         }),
         Effect::Key(_)
+        | Effect::Abort
+        | Effect::GoOn
+        | Effect::Call { .. }
         | Effect::Offer { .. }
         | Effect::Give { .. }
         | Effect::Write { .. }

@@ -22,11 +22,14 @@ use tokio::time::timeout;
 const IN_TIME: Duration = Duration::from_millis(120);
 
 /// How long after a hook, and then after the time before, a transcript is read, as long as it does
-/// not prove everything.
-pub(crate) const READ_AT: [Duration; 3] = [
+/// not prove everything. On a busy machine an agent writes its last words seconds after its last
+/// hook.
+pub(crate) const READ_AT: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_millis(500),
     Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
 ];
 
 /// Mail on its way to one call of a hook.

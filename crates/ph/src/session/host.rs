@@ -4,6 +4,7 @@ use super::books::Books;
 use super::carrier::Carrier;
 use super::clerk::{Clerk, Outset};
 use super::client::reach;
+use super::door::Key;
 use super::hub::Hub;
 use super::keyboard::{Keyboard, Typing};
 use super::layer::{Outfit, Told};
@@ -116,6 +117,7 @@ struct Running {
     books: Books,
     /// What keeps the mail, where it is not the journal.
     script: Option<ScriptSettings>,
+    door: Option<Key>,
     sockets: Vec<Listening>,
     /// Held until the very end.
     _name: Claim,
@@ -140,11 +142,13 @@ async fn run(orders: Orders) -> Result<()> {
         sockets.push(listen::chosen(path)?);
     }
     let harness = Arc::new(orders.harness.clone());
+    let door = Key::for_program(&harness, launch)?;
     let told = Told {
         home: &home,
         place: &place,
         socket: &socket,
         launch,
+        door: door.as_ref(),
     };
     // Kept until the end, with the files that the program was given.
     let outfit = Outfit::prepare(&told, &harness.start)?;
@@ -163,6 +167,7 @@ async fn run(orders: Orders) -> Result<()> {
         limits: orders.limits,
         books,
         script: orders.script.clone(),
+        door,
         sockets,
         _name: claim,
     };
@@ -321,6 +326,7 @@ impl Running {
             limits: self.limits,
             child: (record.child_pid, record.child_started),
             books: self.books.clone(),
+            door: self.door.clone(),
             terminal: terminal.clone(),
             keyboard,
             hub: hub.clone(),

@@ -2,9 +2,12 @@
 //! directory of its own that is gone when the session is. What a person gives the same program is
 //! kept, with ours added; nobody's own file is ever written to.
 
+use super::door::Key;
 use super::place::{Launch, Place, private_dir, private_file};
 use crate::report::{Report, Result};
-use posthaste_core::harness::{Placeholder, Start, StartFile, add, take_flag};
+use posthaste_core::harness::{
+    Placeholder, Start, StartFile, Template, add, gives_flag, take_flag,
+};
 use posthaste_core::text;
 use posthaste_store::Home;
 use serde_json::Value;
@@ -21,6 +24,8 @@ pub(crate) struct Told<'a> {
     pub(crate) place: &'a Place,
     pub(crate) socket: &'a Path,
     pub(crate) launch: &'a Launch,
+    /// What the program's own door is to be opened with, where it has one.
+    pub(crate) door: Option<&'a Key>,
 }
 
 impl Told<'_> {
@@ -34,6 +39,8 @@ impl Told<'_> {
             Placeholder::Ph => this_program(),
             Placeholder::Cwd => text(&self.launch.cwd),
             Placeholder::Layer => text(&self.place.layer()),
+            Placeholder::Port => self.door.map_or(0, |door| door.port).to_string(),
+            Placeholder::Secret => self.door.map_or("", |door| &door.secret).to_owned(),
         }
     }
 
@@ -80,7 +87,14 @@ impl Outfit {
             // Some programs look once whether it is there.
             private_dir(&told.messages())?;
         }
-        let mut ours: Vec<_> = start.args.iter().map(|arg| arg.fill(value)).collect();
+        // A person who opens the door himself has it where he wants it.
+        let is_theirs = |arg: &Template| {
+            let filled = arg.fill(value);
+            let flag = filled.split('=').next().unwrap_or_default();
+            arg.has(Placeholder::Port) && gives_flag(said, flag)
+        };
+        let args = start.args.iter().filter(|arg| !is_theirs(arg));
+        let mut ours: Vec<_> = args.map(|arg| arg.fill(value)).collect();
         for file in &start.files {
             ours.extend(outfit.add(told, file)?);
         }

@@ -16,6 +16,7 @@ mod clock;
 mod connection;
 mod control;
 mod dispatch;
+pub(crate) mod door;
 mod draft;
 mod errands;
 mod handing;
@@ -67,6 +68,8 @@ struct Shared {
     /// The program's pid, and when the kernel started it.
     child: (u32, u64),
     books: Books,
+    /// The program's own door, where it has one.
+    door: Option<door::Key>,
     terminal: Terminal,
     keyboard: Keyboard,
     hub: Rc<Hub>,

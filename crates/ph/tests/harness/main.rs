@@ -7,6 +7,7 @@
 mod common;
 
 mod answers;
+mod door;
 mod drafts;
 mod files;
 mod hooks;

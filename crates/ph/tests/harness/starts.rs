@@ -204,13 +204,21 @@ fn codex_opencode_and_gemini_each_get_theirs() {
 
     let opencode = Start::new(&stage, "opencode");
     let theirs = r#"OPENCODE_CONFIG_CONTENT={"plugin": ["mine"], "mcp": {"mine": {}}}"#;
-    assert_eq!(opencode.run(&["--env", theirs], &[]), [""]);
+    let args = opencode.run(&["--env", theirs], &["-m", "x"]);
+    let port = args[0].strip_prefix("--port=").map(str::parse::<u16>);
+    assert!(matches!(port, Some(Ok(1..))), "{args:?}");
+    assert_eq!(args[1..], ["-m", "x"]);
+    let secret = opencode.env("OPENCODE_SERVER_PASSWORD");
+    assert!(secret.is_some_and(|secret| secret.len() == 32));
     let config = opencode.env("OPENCODE_CONFIG_CONTENT").expect("it is set");
     let plugin = opencode.layer().join("posthaste.js");
     let ours = format!("file://{}", path_text(&plugin));
     let command = [env!("CARGO_BIN_EXE_ph"), "mcp"];
     let server = json!({"type": "local", "command": command, "enabled": true});
-    let want = json!({"plugin": ["mine", ours], "mcp": {"mine": {}, "ph": server}});
+    let want = json!({
+        "plugin": ["mine", ours], "mcp": {"mine": {}, "ph": server},
+        "server": {"hostname": "127.0.0.1"},
+    });
     assert_eq!(serde_json::from_str::<Value>(&config).unwrap(), want);
     let script = std::fs::read_to_string(plugin).expect("a file");
     let own = format!("\"{}/*\": \"allow\"", path_text(&opencode.messages()));
@@ -221,6 +229,18 @@ fn codex_opencode_and_gemini_each_get_theirs() {
     assert_eq!(gemini.run(&[], &["-m", "x"]), [own.as_str(), "-m", "x"]);
     // It has only the hooks that a person has installed.
     assert_eq!(gemini.env("PH_HOOKS"), None);
+}
+
+#[test]
+fn a_door_that_a_person_opens_is_his() {
+    for own in [&["--port", "4096"][..], &["--port=4096"]] {
+        let stage = Stage::new();
+        let opencode = Start::new(&stage, "opencode");
+        let secret = ["--env", "OPENCODE_SERVER_PASSWORD=mine"];
+        assert_eq!(opencode.run(&secret, own), own);
+        let given = opencode.env("OPENCODE_SERVER_PASSWORD");
+        assert_eq!(given.as_deref(), Some("mine"));
+    }
 }
 
 #[test]

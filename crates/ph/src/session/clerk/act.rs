@@ -1,6 +1,7 @@
 //! What the desk decides, sent on its way, and what is reported back. Nothing is decided here.
 
 use super::Clerk;
+use crate::session::door;
 use crate::session::errands::{self, Report};
 use crate::session::keyboard::{Drafts, Lease, Typed};
 use posthaste_core::delivery::{Effect, Event};
@@ -50,6 +51,9 @@ impl Clerk {
                 }
                 Effect::Strokes(keys) => self.stroke(keys, Event::Stroked),
                 Effect::Give { number, .. } => self.give(number),
+                Effect::Call { number, ids } => self.call(number, &ids),
+                Effect::Abort => self.send(door::abort(shared, self.conversation())),
+                Effect::GoOn => self.send(door::go_on(shared, self.conversation())),
                 Effect::Look => self.send(errands::look(shared)),
                 Effect::Resume => self.send(errands::resume(shared)),
                 effect @ Effect::Fail { .. } => {
@@ -121,6 +125,7 @@ impl Clerk {
             }
             Report::Recorded => {}
             Report::Handing(giving) => self.offer_to_hook(giving),
+            Report::Calling(calling) => self.offer_by_door(calling),
             Report::Transcript(read) => self.transcribe(read),
         }
         self.outdate();

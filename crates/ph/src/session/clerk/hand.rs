@@ -1,9 +1,12 @@
-//! What hooks of the agent's say, and what is handed to them.
+//! What hooks of the agent's say, and what is handed to them, or goes by its own door.
 
 use super::{Clerk, Tell};
+use crate::session::door::{self, Call, Calling};
 use crate::session::handing::{self, Giving, Hand, Transcript};
 use posthaste_core::delivery::Event;
 use posthaste_core::harness;
+use posthaste_core::turn::Telling;
+use posthaste_core::{Letter, MessageId};
 use posthaste_wire::method::{HookEvent, Hooked};
 
 impl Clerk {
@@ -35,20 +38,50 @@ impl Clerk {
         let Some(handing) = handing.flatten() else {
             return tell(Hooked::noted());
         };
-        let letters = super::act::pick(&self.view.pending.due, &handing.ids);
-        let letters = letters.into_iter().map(|letter| {
-            let telling = self.desk.telling(&letter);
-            (letter, telling)
-        });
         let hand = Hand {
             number: handing.number,
-            letters: letters.collect(),
+            letters: self.told_of(&handing.ids),
             event,
             format: self.outset.harness.hook.format,
             tell,
         };
         self.outdate();
         self.send(handing::hand(self.shared.clone(), hand));
+    }
+
+    /// The letters of an offer that goes past the terminal, and how each is told.
+    fn told_of(&self, ids: &[MessageId]) -> Vec<(Letter, Telling)> {
+        let letters = super::act::pick(&self.view.pending.due, ids).into_iter();
+        let told = letters.map(|letter| {
+            let telling = self.desk.telling(&letter);
+            (letter, telling)
+        });
+        told.collect()
+    }
+
+    /// Has an offer made by the agent's own door.
+    pub(super) fn call(&mut self, number: u64, ids: &[MessageId]) {
+        let call = Call {
+            number,
+            letters: self.told_of(ids),
+            conversation: self.conversation(),
+        };
+        // What is known of the mail is old as soon as this is recorded.
+        self.outdate();
+        self.send(door::call(self.shared.clone(), call));
+    }
+
+    /// The conversation that the door leads to; without one, its errands find none.
+    pub(super) fn conversation(&self) -> String {
+        self.desk.conversation().unwrap_or_default().to_owned()
+    }
+
+    /// It stands in the journal: the desk is asked once more.
+    pub(super) fn offer_by_door(&mut self, calling: Calling) {
+        let (number, ids) = (calling.number, calling.ids.clone());
+        self.calling = Some(calling);
+        self.tell(Event::Handed { number, ids });
+        self.calling = None;
     }
 
     /// It stands in the journal: the desk is asked once more, and the hook told either way.
@@ -68,6 +101,9 @@ impl Clerk {
                 offer: Some(number),
                 ..Hooked::noted()
             });
+        }
+        if let Some(calling) = self.calling.take_if(|calling| calling.number == number) {
+            self.send(door::put(self.shared.clone(), calling));
         }
     }
 

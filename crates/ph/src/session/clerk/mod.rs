@@ -11,6 +11,7 @@ mod look;
 mod looped;
 
 use super::dispatch::Sink;
+use super::door::Calling;
 use super::errands::{self, Report};
 use super::handing::Giving;
 use super::keyboard::{Lease, Typed, Typing};
@@ -21,7 +22,7 @@ use super::{Shared, log};
 use end::{Ending, Signals};
 use look::{Looking, View};
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Decision, Desk, Door, Event, Manner};
+use posthaste_core::delivery::{Decision, Desk, Event, Manner, Way};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
@@ -153,6 +154,8 @@ pub(crate) struct Clerk {
     in_hand: Vec<Letter>,
     /// What waits for a hook, while the desk is asked whether it may have it.
     giving: Option<Giving>,
+    /// The same for the agent's own door.
+    calling: Option<Calling>,
     /// Whether the agent's transcript is being read.
     is_reading: bool,
     /// How many errands are under way.
@@ -183,9 +186,9 @@ impl Clerk {
         let manner = Manner {
             harness: outset.harness.clone(),
             path_bytes: files::longest_path(&shared.home, &shared.agent),
-            door: match shared.is_loop {
-                true => Door::Prompt,
-                false => Door::Terminal,
+            way: match shared.is_loop {
+                true => Way::Prompt,
+                false => Way::Terminal,
             },
         };
         let (reports, reported) = mpsc::channel(REPORTS);
@@ -206,6 +209,7 @@ impl Clerk {
             lease: None,
             in_hand: Vec::new(),
             giving: None,
+            calling: None,
             is_reading: false,
             errands: 0,
             reports,

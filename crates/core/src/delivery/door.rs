@@ -1,0 +1,122 @@
+//! The route through the agent's own door: a call puts a message before it, past the terminal.
+//!
+//! Nothing is typed, so neither the input box nor a draft matters here. An offer by this route is
+//! kept beside those of hooks (see `handing.rs`), one at a time; where the door does not answer, the
+//! terminal is the way for a while.
+
+use super::hold::Rule;
+use super::phase::Cargo;
+use super::proof::{Sent, Unproven};
+use super::{Desk, Effect, Flight, Lane, Phase};
+use crate::activity::Activity;
+use crate::harness::{Report, Route, Turn};
+use crate::id::MessageId;
+use crate::moment::Moment;
+use std::time::Duration;
+
+/// For how long a door that did not answer is left alone.
+const LEFT_ALONE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone, Default)]
+pub(super) struct Door {
+    /// Until when it is left alone.
+    shut: Option<Duration>,
+    /// What went there and is not accepted yet.
+    unproven: Unproven,
+    /// Whether something went there in the middle of a turn, which is not over yet.
+    is_mid_turn: bool,
+}
+
+impl Door {
+    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+        self.shut
+    }
+
+    pub(super) fn tick(&mut self, now: Moment) {
+        self.shut = self.shut.filter(|until| now.mono < *until);
+    }
+
+    /// What is about to go there.
+    pub(super) fn give<'a>(&mut self, sent: impl Iterator<Item = &'a Sent>) {
+        sent.for_each(|sent| self.unproven.add(sent));
+    }
+
+    /// It has taken something, from a desk whose agent does this.
+    pub(super) fn taken(&mut self, activity: &Activity) {
+        self.is_mid_turn |= *activity == Activity::Working;
+    }
+
+    /// It did not answer, or not as it should.
+    pub(super) fn failed(&mut self, now: Moment) {
+        self.shut = Some(now.mono + LEFT_ALONE);
+    }
+
+    /// These never went there.
+    pub(super) fn take_back(&mut self, ids: &[MessageId]) {
+        self.unproven.forget(ids);
+    }
+
+    /// Which of them a text shows that was submitted. A new turn may be of another conversation,
+    /// which has a door.
+    pub(super) fn hear(&mut self, report: &Report) -> Vec<MessageId> {
+        if report.turn == Some(Turn::Submitted) {
+            self.shut = None;
+        }
+        let submitted = report.prompt.as_deref();
+        submitted.map_or_else(Vec::new, |text| self.unproven.take_shown(text))
+    }
+}
+
+impl Desk {
+    /// The conversation that the door leads to, where mail may go that way.
+    pub fn conversation(&self) -> Option<&str> {
+        let is_first = self.manner.harness.routes.first() == Some(&Route::Http);
+        let is_open = is_first && self.door.shut.is_none();
+        self.heard.session().filter(|_| is_open)
+    }
+
+    /// Whether messages of a lane go by the door now. An answer is for the terminal, and so is the
+    /// key that dismisses a question.
+    pub(super) fn goes_by_door(&self, lane: Lane) -> bool {
+        let is_steady = match self.activity().activity {
+            Activity::Idle | Activity::Working => true,
+            Activity::Starting | Activity::Blocked(_) | Activity::Exited => false,
+        };
+        lane != Lane::Raw && is_steady && self.conversation().is_some()
+    }
+
+    /// What holds messages of a lane on this route; a draft does not, nor input that is not read.
+    pub(super) fn rule_of_door(&self, lane: Lane) -> Option<Rule> {
+        let is_working = self.activity().activity == Activity::Working;
+        if self.is_paused_for(lane) {
+            Some(Rule::Paused)
+        } else if is_working && lane == Lane::Idle {
+            Some(Rule::Working)
+        } else {
+            // What waits for its Enter in the box was due before it.
+            self.parked.is_some().then_some(Rule::Parked)
+        }
+    }
+
+    /// A turn that ends with a no leaves what came in the middle of it unheard: then the agent is
+    /// told to go on.
+    pub(super) fn go_on(&mut self) -> Option<Effect> {
+        let is_over = self.door.is_mid_turn && self.activity().activity == Activity::Idle;
+        if !is_over || self.conversation().is_none() {
+            return None;
+        }
+        self.door.is_mid_turn = false;
+        Some(Effect::GoOn)
+    }
+
+    /// Begins with an offer by the door, where that is its way.
+    pub(super) fn call(&mut self, flight: &Flight) -> Option<Effect> {
+        if flight.cargo != Cargo::Messages || !self.goes_by_door(flight.lane) {
+            return None;
+        }
+        self.phase = Phase::Free;
+        let number = self.hands.open(Route::Http, flight);
+        let ids = flight.ids.clone();
+        Some(Effect::Call { number, ids })
+    }
+}

@@ -1,0 +1,208 @@
+//! A desk whose agent has a door of its own.
+
+use super::tests::{Doing, idle_at, play};
+use super::tests_screen::{asks, hear, holds, manifest, seen, shows};
+use super::*;
+use crate::activity::tests::ms;
+use crate::harness::hook::tests::like_claude;
+use crate::harness::{Api, Field, Proof, Route};
+use crate::mail::tests::{message, with_steps};
+use crate::priority::Priority;
+use serde_json::json;
+use std::sync::Arc;
+
+fn letter(n: u128, priority: Priority) -> Letter {
+    let mut message = message(n << 96, "alice", "bob");
+    message.envelope.priority = priority;
+    with_steps(&message, &[])
+}
+
+fn ids(all: &[u128]) -> Vec<MessageId> {
+    all.iter().map(|n| super::tests::id(n << 96)).collect()
+}
+
+fn handed(number: u64, all: &[u128]) -> Event {
+    let ids = ids(all);
+    Event::Handed { number, ids }
+}
+
+fn not_handed(number: u64, all: &[u128]) -> Event {
+    let (ids, why) = (ids(all), "nobody answers".to_owned());
+    Event::NotHanded { number, ids, why }
+}
+
+fn hook(desk: &mut Desk, at: u64, event: &str, prompt: &str) -> Vec<Effect> {
+    let payload = json!({"session_id": "s1", "prompt": prompt, "source": "startup"});
+    let report = like_claude().read(event, &payload.to_string());
+    desk.on(ms(at), Event::Hook(Box::new(report)))
+}
+
+/// One that rests at 4,000, in a conversation that hooks have told of.
+fn desk() -> Desk {
+    let mut manifest = manifest();
+    manifest.hook = like_claude();
+    manifest.hook.ready.clear();
+    manifest.routes = vec![Route::Http, Route::Terminal];
+    manifest.proof = vec![Proof::Hook];
+    manifest.http.api = Some(Api::OpenCode);
+    manifest.submit.while_working = false;
+    manifest.check().unwrap();
+    let manner = Manner {
+        harness: Arc::new(manifest),
+        path_bytes: 80,
+    };
+    let mut desk = idle_at(Desk::new(manner, ms(0)));
+    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    assert_eq!(desk.conversation(), None, "no hook has told of one");
+    hook(&mut desk, 3_000, "UserPromptSubmit", "a person's");
+    hook(&mut desk, 4_000, "Stop", "");
+    assert_eq!(desk.conversation(), Some("s1"));
+    desk
+}
+
+fn rule(desk: &Desk, at: u64, letter: &Letter) -> &'static str {
+    super::tests::rule(desk.hold(ms(at), letter, std::slice::from_ref(letter)))
+}
+
+#[test]
+fn a_call_is_recorded_made_and_proven() {
+    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let mut desk = play(
+        desk(),
+        &[
+            (5_000, Doing::Act(&pending), "call 1,2"),
+            // One at a time.
+            (5_010, Doing::Act(&pending), ""),
+            hear(5_020, handed(1, &[1, 2]), "give 1,2"),
+        ],
+    );
+    let header = |id: &MessageId| format!("[ph message from: alice id: {}] hi", id.id8());
+    let both: Vec<String> = ids(&[1, 2]).iter().map(header).collect();
+    let proven = hook(&mut desk, 5_030, "UserPromptSubmit", &both.join("\n"));
+    let Effect::Accepted {
+        ids: shown, route, ..
+    } = &proven[0]
+    else {
+        panic!("{proven:?}");
+    };
+    assert_eq!((shown, *route), (&ids(&[1, 2]), Route::Http));
+    let offered = desk.on(ms(5_040), Event::Taken(1));
+    let Effect::Offered { route, .. } = &offered[0] else {
+        panic!("{offered:?}");
+    };
+    assert_eq!(*route, Route::Http);
+    assert_eq!(desk.activity().activity, Activity::Working);
+}
+
+#[test]
+fn a_draft_does_not_hold_it_and_a_question_does() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut drafted = desk();
+    drafted.on(ms(4_500), Event::Draft);
+    drafted.on(ms(4_500), Event::Seen(holds("half")));
+    play(drafted, &[(5_000, Doing::Act(pending), "call 1")]);
+
+    let asked = play(desk(), &[seen(4_500, asks("Run rm?"), "")]);
+    assert_eq!(rule(&asked, 5_000, &one), "blocked");
+    // It opened while the journal was asked.
+    play(
+        desk(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            seen(5_010, asks("Run rm?"), ""),
+            hear(5_020, handed(1, &[1]), "withdraw 1"),
+        ],
+    );
+    let paused = play(desk(), &[hear(4_500, Event::Paused(PausedBy::Request), "")]);
+    assert_eq!(rule(&paused, 5_000, &one), "paused");
+    let raw = {
+        let mut raw = letter(2, Priority::Normal);
+        raw.message.envelope.raw = true;
+        raw
+    };
+    let effects = desk().act(ms(5_000), &[raw]);
+    assert!(!effects.iter().any(|e| matches!(e, Effect::Call { .. })));
+}
+
+#[test]
+fn one_that_does_not_answer_is_left_alone_for_a_while() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let refused = play(
+        desk(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            hear(5_010, not_handed(1, &[]), ""),
+            (5_020, Doing::Act(pending), "offer 1"),
+        ],
+    );
+    assert_eq!(refused.conversation(), None);
+    let mut back = play(
+        desk(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            hear(5_010, handed(1, &[1]), "give 1"),
+            hear(5_020, not_handed(1, &[1]), "withdraw 1"),
+            hear(35_000, Event::Tick, ""),
+        ],
+    );
+    assert_eq!(back.conversation(), None);
+    back.on(ms(35_020), Event::Tick);
+    assert_eq!(back.conversation(), Some("s1"));
+}
+
+#[test]
+fn what_may_have_gone_in_is_uncertain() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let given = || {
+        play(
+            desk(),
+            &[
+                (5_000, Doing::Act(pending), "call 1"),
+                hear(5_010, handed(1, &[1]), "give 1"),
+            ],
+        )
+    };
+    play(given(), &[hear(5_020, Event::Dropped(1), "uncertain 1")]);
+    play(
+        given(),
+        &[
+            hear(10_020, Event::Tick, "uncertain 1"),
+            hear(10_030, Event::Taken(1), ""),
+        ],
+    );
+}
+
+#[test]
+fn a_working_agent_gets_it_and_goes_on_with_it() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut desk = desk();
+    hook(&mut desk, 5_000, "UserPromptSubmit", "a person's");
+    assert_eq!(rule(&desk, 5_100, &letter(2, Priority::Idle)), "working");
+    let mut desk = play(
+        desk,
+        &[
+            (5_100, Doing::Act(pending), "call 1"),
+            hear(5_110, handed(1, &[1]), "give 1"),
+            hear(5_120, Event::Taken(1), "offered 1"),
+        ],
+    );
+    let over = hook(&mut desk, 9_000, "Stop", "");
+    assert_eq!(over, [Effect::GoOn]);
+    assert_eq!(hook(&mut desk, 9_500, "Stop", ""), [], "once");
+}
+
+#[test]
+fn an_interrupt_presses_no_key() {
+    let urgent = letter(1, Priority::Interrupt);
+    let pending = std::slice::from_ref(&urgent);
+    let mut desk = desk();
+    hook(&mut desk, 5_000, "UserPromptSubmit", "a person's");
+    let mut desk = play(desk, &[(5_500, Doing::Act(pending), "abort")]);
+    let called = hook(&mut desk, 6_000, "Stop", "");
+    let ids = ids(&[1]);
+    assert_eq!(called, [Effect::Call { number: 1, ids }]);
+}

@@ -1,0 +1,324 @@
+//! The program's own HTTP door, on loopback: where it is, whether it is really this program's, and
+//! the errands that go there. Nothing here decides what goes, or when.
+//!
+//! A port is anybody's once its owner is gone. So the door is asked for something that only this
+//! program can know before it is given anything: the title that stands on our own terminal.
+
+use super::Shared;
+use super::errands::{self, Report};
+use super::log;
+use super::place::Launch;
+use crate::report::{Report as Trouble, Result};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Bytes;
+use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use posthaste_core::delivery::Event;
+use posthaste_core::harness::{Api, Manifest, Placeholder, Route};
+use posthaste_core::turn::{self, Telling};
+use posthaste_core::{Letter, MessageId};
+use posthaste_store::{Done, Job};
+use serde_json::{Value, json};
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+/// How long an answer may take; the desk gives up a second later.
+const ANSWER: Duration = Duration::from_secs(4);
+/// No answer that we ask for is longer.
+const LONGEST: usize = 1 << 20;
+/// Who calls, as the program has it.
+const USER: &str = "opencode";
+/// What the program puts before a conversation's title, and behind one that it has cut.
+const TITLED: &str = "OC | ";
+const CUT: &str = "...";
+
+/// Where a door is, and what opens it.
+#[derive(Clone)]
+pub(crate) struct Key {
+    pub(crate) port: u16,
+    pub(crate) secret: String,
+    api: Api,
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Key({:?}, {})", self.api, self.port)
+    }
+}
+
+impl Key {
+    /// For a program that has one. A person who has given it a secret keeps that.
+    pub(crate) fn for_program(harness: &Manifest, launch: &Launch) -> Result<Option<Self>> {
+        let (Some(api), true) = (harness.http.api, harness.routes.contains(&Route::Http)) else {
+            return Ok(None);
+        };
+        let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
+        let port = free.and_then(|listener| listener.local_addr());
+        let port = port
+            .map_err(|error| Trouble::storage(format!("no port on loopback: {error}")))?
+            .port();
+        let said = |name: &String| {
+            let given = launch.env.iter().rfind(|(said, _)| said == name);
+            let given = given.map(|(_, value)| value.clone());
+            given.or_else(|| std::env::var(name).ok())
+        };
+        let mut secrets = harness.start.env.iter();
+        let theirs = secrets
+            .find(|(_, template)| template.has(Placeholder::Secret))
+            .and_then(|(name, _)| said(name));
+        let secret = theirs.filter(|secret| !secret.is_empty());
+        Ok(Some(Self {
+            port,
+            secret: secret.unwrap_or_else(|| Uuid::new_v4().simple().to_string()),
+            api,
+        }))
+    }
+}
+
+/// Mail on its way to the door.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) number: u64,
+    pub(crate) letters: Vec<(Letter, Telling)>,
+    pub(crate) conversation: String,
+}
+
+/// The same, once it stands in the journal.
+#[derive(Debug)]
+pub(crate) struct Calling {
+    pub(crate) number: u64,
+    pub(crate) ids: Vec<MessageId>,
+    conversation: String,
+    text: String,
+}
+
+/// Sees whose door it is, and records the offer.
+pub(super) async fn call(shared: Rc<Shared>, call: Call) -> Report {
+    let Call { number, .. } = call;
+    let not_handed = |ids, why: String| Report::Event(Event::NotHanded { number, ids, why });
+    if let Err(why) = known(&shared, &call.conversation).await {
+        return not_handed(Vec::new(), why);
+    }
+    let job = Job::Offer {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        ids: call.letters.iter().map(|(l, _)| l.message.id).collect(),
+        route: Route::Http.as_str().to_owned(),
+    };
+    let ids = match shared.books.commit(job).await {
+        Ok(Ok(Done::Moved(moved))) => moved.moved,
+        Ok(Ok(_)) => Vec::new(),
+        Ok(Err(denied)) => return not_handed(Vec::new(), denied.to_string()),
+        Err(error) => return not_handed(Vec::new(), error.to_string()),
+    };
+    let is_in = |(letter, _): &(Letter, Telling)| ids.contains(&letter.message.id);
+    let letters: Vec<_> = call.letters.into_iter().filter(is_in).collect();
+    match errands::told(&shared, &letters, turn::text) {
+        Ok(text) => Report::Calling(Calling {
+            number,
+            ids,
+            conversation: call.conversation,
+            text,
+        }),
+        Err(error) => not_handed(ids, error.to_string()),
+    }
+}
+
+/// Puts the text before the agent.
+pub(super) async fn put(shared: Rc<Shared>, calling: Calling) -> Report {
+    let Calling { number, ids, .. } = calling;
+    let parts = json!({"parts": [{"type": "text", "text": calling.text}]});
+    let path = format!("/session/{}/prompt_async", calling.conversation);
+    let event = match ask(&shared, Method::POST, &path, &parts.to_string()).await {
+        Ok((204, _)) => Event::Taken(number),
+        Ok((status @ 400..=499, _)) => Event::NotHanded {
+            number,
+            ids,
+            why: format!("its HTTP door refused it with status {status}"),
+        },
+        Err(Failed::Unsent(why)) => Event::NotHanded { number, ids, why },
+        // Whether it has it, nobody can tell.
+        Ok(_) | Err(Failed::Lost) => Event::Dropped(number),
+    };
+    Report::Event(event)
+}
+
+/// Ends what the agent is at.
+pub(super) async fn abort(shared: Rc<Shared>, conversation: String) -> Report {
+    let failed = |why| {
+        let ids = Vec::new();
+        Report::Event(Event::NotHanded {
+            number: 0,
+            ids,
+            why,
+        })
+    };
+    if let Err(why) = known(&shared, &conversation).await {
+        return failed(why);
+    }
+    let path = format!("/session/{conversation}/abort");
+    match ask(&shared, Method::POST, &path, "").await {
+        Ok((200, body)) if body == "true" => Report::Recorded,
+        Ok(_) | Err(_) => failed("its HTTP door did not interrupt it".to_owned()),
+    }
+}
+
+/// Has the agent answer what stands last in its conversation, where that is a user's: an empty
+/// prompt adds nothing to it.
+pub(super) async fn go_on(shared: Rc<Shared>, conversation: String) -> Report {
+    if known(&shared, &conversation).await.is_ok() && is_unheard(&shared, &conversation).await {
+        let path = format!("/session/{conversation}/prompt_async");
+        let empty = json!({"parts": []});
+        if ask(&shared, Method::POST, &path, &empty.to_string())
+            .await
+            .is_err()
+        {
+            log::line("its HTTP door did not answer; what it was given last waits in it");
+        }
+    }
+    Report::Recorded
+}
+
+async fn is_unheard(shared: &Shared, conversation: &str) -> bool {
+    let path = format!("/session/{conversation}/message?limit=2");
+    let Ok((200, body)) = ask(shared, Method::GET, &path, "").await else {
+        return false;
+    };
+    let said: Vec<Value> = serde_json::from_str(&body).unwrap_or_default();
+    let infos = said.iter().map(|message| &message["info"]);
+    let last = infos.max_by_key(|info| info["id"].as_str().unwrap_or_default().to_owned());
+    last.is_some_and(|info| info["role"] == "user")
+}
+
+/// Whether the door is this program's, and leads to what stands on its terminal.
+async fn known(shared: &Shared, conversation: &str) -> std::result::Result<(), String> {
+    if !is_plain(conversation) {
+        return Err("the conversation has no plain name".to_owned());
+    }
+    let path = format!("/session/{conversation}");
+    let answer = ask(shared, Method::GET, &path, "").await;
+    let said = match answer {
+        Ok((200, body)) => serde_json::from_str::<Value>(&body).unwrap_or_default(),
+        Ok((status, _)) => return Err(format!("its HTTP door answered with status {status}")),
+        Err(Failed::Unsent(why)) => return Err(why),
+        Err(Failed::Lost) => return Err("its HTTP door did not answer".to_owned()),
+    };
+    let seen = shared.terminal.peek(Some(1), false).await;
+    let shown = seen.and_then(|seen| seen.title).unwrap_or_default();
+    let title = said["title"].as_str().unwrap_or_default();
+    if said["id"] == conversation && shows(&shown, title) {
+        return Ok(());
+    }
+    Err("its HTTP door leads to another conversation than its terminal shows".to_owned())
+}
+
+/// Whether a terminal's title is that of a conversation.
+fn shows(terminal: &str, title: &str) -> bool {
+    let Some(shown) = terminal.strip_prefix(TITLED) else {
+        return false;
+    };
+    let is_cut = |part: &str| !part.is_empty() && title.starts_with(part);
+    !title.is_empty() && (shown == title || shown.strip_suffix(CUT).is_some_and(is_cut))
+}
+
+/// A name from outside that is to stand in a path.
+fn is_plain(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=128).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+/// Why there is no answer.
+enum Failed {
+    /// Nobody was given anything.
+    Unsent(String),
+    /// Whether it was heard is not known.
+    Lost,
+}
+
+async fn ask(
+    shared: &Shared,
+    method: Method,
+    path: &str,
+    body: &str,
+) -> std::result::Result<(u16, String), Failed> {
+    let unsent = |why: &dyn std::fmt::Display| Failed::Unsent(format!("its HTTP door: {why}"));
+    let Some(key) = &shared.door else {
+        return Err(unsent(&"there is none"));
+    };
+    let request = request(key, method, path, body).map_err(|error| unsent(&error))?;
+    let connect = TcpStream::connect((Ipv4Addr::LOCALHOST, key.port));
+    let stream = match timeout(ANSWER, connect).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return Err(unsent(&error)),
+        Err(_) => return Err(unsent(&"no answer")),
+    };
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
+        .await
+        .map_err(|error| unsent(&error))?;
+    let exchange = async move {
+        let response = sender.send_request(request).await.ok()?;
+        let status = response.status().as_u16();
+        let body = Limited::new(response.into_body(), LONGEST).collect().await;
+        let body = body.ok()?.to_bytes();
+        Some((status, String::from_utf8_lossy(&body).trim().to_owned()))
+    };
+    // The connection ends with the exchange, which owns its other end.
+    let both = async { tokio::join!(exchange, connection).0 };
+    timeout(ANSWER, both)
+        .await
+        .ok()
+        .flatten()
+        .ok_or(Failed::Lost)
+}
+
+fn request(
+    key: &Key,
+    method: Method,
+    path: &str,
+    body: &str,
+) -> hyper::http::Result<Request<Full<Bytes>>> {
+    let Api::OpenCode = key.api;
+    let token = BASE64_STANDARD.encode(format!("{USER}:{}", key.secret));
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header(HOST, format!("127.0.0.1:{}", key.port))
+        .header(AUTHORIZATION, format!("Basic {token}"))
+        .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+        .header(CONNECTION, HeaderValue::from_static("close"))
+        .body(Full::new(Bytes::from(body.to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_is_known_by_what_stands_on_the_terminal() {
+        let check = |terminal: &str, title: &str, want: bool| {
+            assert_eq!(shows(terminal, title), want, "{terminal:?} {title:?}");
+        };
+        check("OC | Fix the login", "Fix the login", true);
+        check("OC | Fix the lo...", "Fix the login", true);
+        check("OC | Fix it", "Fix the login", false);
+        check("OC | ...", "Fix the login", false);
+        check("OpenCode", "OpenCode", false);
+        check("OC | ", "", false);
+        check("", "", false);
+    }
+
+    #[test]
+    fn a_name_cannot_lead_elsewhere() {
+        assert!(is_plain("ses_e1ee18ac0ffeibtmA68MEOVA0o"));
+        for bad in ["", "..", "a/b", "a?b", "a b", "é", &"x".repeat(129)] {
+            assert!(!is_plain(bad), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! Mail by an agent's own HTTP door. The test itself stands behind the door: it listens on the port
+//! that the session has given to its program.
+
+use crate::common::PATIENCE;
+use crate::common::stage::{Stage, until};
+use crate::tui::teach;
+use serde_json::{Value, json};
+use std::io::{Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread::JoinHandle;
+
+const MANIFEST: &str = r#"
+name = "own"
+description = "A test's own"
+routes = ["http", "terminal"]
+proof = ["hook"]
+
+[start]
+args = ["-c", 'printf "\033]0;OC | Fix it\007"; echo "$PORT $SECRET" > "$NOTE.new"; mv "$NOTE.new" "$NOTE"; exec cat']
+env = {PORT = "{port}", SECRET = "{secret}"}
+
+[http]
+api = "opencode"
+
+[hook]
+submitted = ["submitted"]
+idle = ["idle"]
+begins = ["submitted"]
+
+[activity]
+silence = "200ms"
+"#;
+
+/// What is behind the door, for as long as this is here.
+struct Behind {
+    port: u16,
+    asked: Option<Receiver<(String, String)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Behind {
+    /// Answers every request: a conversation's title, and else this.
+    fn new(port: u16, title: &'static str, answer: &'static str) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
+        let (tell, asked) = sync_channel(16);
+        let thread = std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (head, body) = read(&stream);
+                let is_asked = head.starts_with("GET /session/ses_1 ");
+                let said = json!({"id": "ses_1", "title": title}).to_string();
+                let answer = match is_asked {
+                    true => format!(
+                        "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{said}",
+                        said.len()
+                    ),
+                    false => answer.to_owned(),
+                };
+                let _ = (&stream).write_all(answer.as_bytes());
+                if tell.send((head, body)).is_err() {
+                    return;
+                }
+            }
+        });
+        Self {
+            port,
+            asked: Some(asked),
+            thread: Some(thread),
+        }
+    }
+
+    /// The next request that is not about the title.
+    fn called(&self) -> (String, Value) {
+        loop {
+            let asked = self.asked.as_ref().expect("it is still here");
+            let (head, body) = asked.recv_timeout(PATIENCE).expect("it is called");
+            if !head.starts_with("GET ") {
+                return (head, serde_json::from_str(&body).unwrap_or_default());
+            }
+        }
+    }
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        // It waits for a call, and hears then that nobody listens any more.
+        drop(self.asked.take());
+        drop(TcpStream::connect((Ipv4Addr::LOCALHOST, self.port)));
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A request's head, and its body.
+fn read(mut stream: &TcpStream) -> (String, String) {
+    let mut all = Vec::new();
+    let mut part = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&all).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let lower = head.to_lowercase();
+            let length = lower.split("content-length: ").nth(1);
+            let length = length.and_then(|rest| rest.lines().next()?.trim().parse().ok());
+            if body.len() >= length.unwrap_or(0) {
+                return (head.to_owned(), body.to_owned());
+            }
+        }
+        match stream.read(&mut part) {
+            Ok(0) | Err(_) => return (text, String::new()),
+            Ok(count) => all.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+/// One that rests, in a conversation that its hooks have told of; its port and its secret.
+fn agent(stage: &Stage) -> (u16, String) {
+    teach(stage, "own", MANIFEST);
+    let note = stage.dir().join("note");
+    let env = format!("NOTE={}", note.display());
+    let run = [
+        "run",
+        "--name",
+        "bot",
+        "--detach",
+        "--harness",
+        "own",
+        "--env",
+        &env,
+        "sh",
+    ];
+    stage.call(&run).run().ok();
+    let noted = until("its port", || std::fs::read_to_string(&note).ok());
+    let (port, secret) = noted.trim().split_once(' ').expect("both are noted");
+    hook(stage, "submitted", "a person's");
+    hook(stage, "idle", "");
+    stage.until_activity("bot", "idle");
+    (port.parse().expect("a port"), secret.to_owned())
+}
+
+fn hook(stage: &Stage, event: &str, prompt: &str) {
+    let payload = json!({"session_id": "ses_1", "prompt": prompt});
+    let params = json!({"event_name": event, "payload": payload});
+    stage.rpc("bot", "hook_event", &params);
+}
+
+fn route(stage: &Stage, id: &str) -> Value {
+    let shown = stage.show(id);
+    let steps = shown["receipts"].as_array().cloned().unwrap_or_default();
+    let last = steps.iter().rev().find(|step| step["route"].is_string());
+    last.map_or(Value::Null, |step| step["route"].clone())
+}
+
+#[test]
+fn a_message_goes_by_the_door_and_is_proven_by_the_agents_hook() {
+    let stage = Stage::new();
+    let (port, secret) = agent(&stage);
+    assert_eq!(secret.len(), 32, "a secret of this session's own");
+    let behind = Behind::new(port, "Fix it", "HTTP/1.1 204 No Content\r\n\r\n");
+    let done = stage.run("send bot hello --wait offered --timeout 20s");
+    assert_eq!(done.code, 0, "{}", done.err());
+    let id = done.out().trim().to_owned();
+    let (head, body) = behind.called();
+    assert!(
+        head.starts_with("POST /session/ses_1/prompt_async "),
+        "{head}"
+    );
+    assert!(
+        head.to_lowercase().contains("authorization: basic "),
+        "{head}"
+    );
+    let text = body["parts"][0]["text"].as_str().unwrap_or_default();
+    let header = format!("[ph message from: human id: {}] hello", &id[..8]);
+    assert_eq!(text, header);
+    hook(&stage, "submitted", text);
+    let receipts = ["stored", "offering", "offered", "accepted"];
+    until("its own word", || {
+        (stage.receipts(&id) == receipts).then_some(())
+    });
+    assert_eq!(route(&stage, &id), "http");
+    assert!(
+        !stage.run("peek bot").out().contains("hello"),
+        "it was typed"
+    );
+}
+
+#[test]
+fn where_the_door_is_not_the_programs_the_terminal_is_the_way() {
+    let title = "Something else";
+    let refused = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
+    for (title, answer) in [
+        (title, "HTTP/1.1 204 No Content\r\n\r\n"),
+        ("Fix it", refused),
+    ] {
+        let stage = Stage::new();
+        let (port, _) = agent(&stage);
+        let _behind = Behind::new(port, title, answer);
+        let done = stage.run("send bot hello --wait offered --timeout 20s");
+        assert_eq!(done.code, 0, "{}", done.err());
+        assert_eq!(route(&stage, done.out().trim()), "terminal", "{title}");
+    }
+    // Nobody is there at all.
+    let stage = Stage::new();
+    agent(&stage);
+    let done = stage.run("send bot hello --wait offered --timeout 20s");
+    assert_eq!(done.code, 0, "{}", done.err());
+    assert_eq!(route(&stage, done.out().trim()), "terminal");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_uncertain() {
+    let stage = Stage::new();
+    let (port, _) = agent(&stage);
+    let _behind = Behind::new(port, "Fix it", "");
+    let done = stage.run("send bot hello --wait offered --timeout 20s");
+    let id = done.out().trim().to_owned();
+    // Then it comes again, by the terminal.
+    let want = ["stored", "offering", "uncertain", "offering", "offered"];
+    assert_eq!(stage.receipts(&id), want);
+    assert_eq!(route(&stage, &id), "terminal");
+}
