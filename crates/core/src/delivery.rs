@@ -279,7 +279,7 @@ impl Desk {
         let is_open = move |l: &&Letter| {
             l.is_pending(now.wall)
                 && self.rule(Lane::at(l, now.wall)).is_none()
-                && self.lapse(l).is_none()
+                && self.lapse(now, l).is_none()
                 && self.hands.since(l.message.id).is_none()
         };
         pending.iter().filter(is_open)

@@ -178,6 +178,8 @@ impl Desk {
         let answers = flight.answers.as_ref().map(|question| question.number);
         let how = if answers.is_some() && asks != answers {
             "; answered before Enter, which was not pressed"
+        } else if asks != answers {
+            "; a question was told of before Enter, which was not pressed"
         } else if self.has_another_text(&flight) {
             "; another text stands in the input box, and Enter was not pressed"
         } else if flight.is_taken(at_cursor) {

@@ -241,6 +241,11 @@ impl Agent {
         }
     }
 
+    /// The number of the question that stands open.
+    pub(super) fn asks(&self) -> Option<u32> {
+        self.question.as_ref().map(|_| self.asked)
+    }
+
     /// Two in turn ask the same.
     fn ask(&mut self) {
         self.draws();
@@ -268,7 +273,7 @@ impl Agent {
             }
             Piece::Key => self.input.typed += 1,
             Piece::Clear => self.input = Input::default(),
-            Piece::Enter => {
+            Piece::Enter(_) => {
                 self.enters = self.enters.wrapping_add(1);
                 if is_nth(self.enters, self.nature.swallows) {
                     return Saw::Swallowed;
@@ -290,7 +295,7 @@ impl Agent {
             self.aside = Input::default();
         }
         let is_answer = match piece {
-            Piece::Enter | Piece::Submit => true,
+            Piece::Enter(_) | Piece::Submit => true,
             Piece::Break => self.nature.is_dismissed,
             Piece::First(_) | Piece::Key => self.nature.is_hasty,
             Piece::Rest(_) | Piece::Clear | Piece::Stroke(_) => false,

@@ -6,6 +6,7 @@
 //! that can happen, add a line to the script and its arm in [`play`].
 
 mod agent;
+mod aims;
 mod chance;
 mod ending;
 mod errands;

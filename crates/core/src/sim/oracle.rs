@@ -1,6 +1,7 @@
 //! Watches a run and says when a law is broken. It hears what the desk hears, sees what it does,
 //! and judges by rules of its own, written down once more and as plainly as the design has them.
 
+use super::aims::Aims;
 use super::law::{Checked, Law};
 use super::ledger::{Known, Ledger};
 use super::script::Nature;
@@ -29,6 +30,7 @@ pub(super) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500))
 pub(super) struct Oracle {
     pub(super) ledger: Ledger,
     pub(super) told: Told,
+    pub(super) aims: Aims,
     acknowledged: BTreeSet<MessageId>,
     /// The text of a turn is in the terminal, and its Enter is not.
     is_half_typed: bool,
@@ -40,6 +42,7 @@ impl Oracle {
     /// A session begins, with nothing known.
     pub(super) fn begin(&mut self, nature: Nature, now: Moment) {
         self.told = Told::new(nature, now);
+        self.aims.begin();
         self.is_half_typed = false;
     }
 

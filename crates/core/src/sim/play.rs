@@ -27,6 +27,9 @@ use crate::session::tests::started;
 use jiff::SignedDuration;
 use std::time::Duration;
 
+/// No two steps are in the same instant, as the clock has it.
+const INSTANT: Duration = Duration::from_micros(1);
+
 /// What can come a step further.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Next {
@@ -172,6 +175,7 @@ impl Play {
 
     pub(super) fn step(&mut self, next: Next) -> Checked {
         self.steps += 1;
+        self.pass(INSTANT);
         if let Some(crash) = self.crash.filter(|crash| crash.at == self.steps) {
             self.line(crash.line)?;
             return self.line(Line::Start);
@@ -268,7 +272,10 @@ impl Play {
     /// The wall clock steps. Nobody is told of it; the slow tick finds out.
     fn set_clock(&mut self, seconds: i32) -> Checked {
         self.now.wall += SignedDuration::from_secs(seconds.into());
-        self.oracle.was_set_back |= seconds < 0;
+        if seconds < 0 {
+            self.oracle.was_set_back = true;
+            self.oracle.aims.sets_back();
+        }
         self.ring()
     }
 

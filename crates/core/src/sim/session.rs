@@ -4,6 +4,7 @@
 //! It follows the binary's session (its clerk, errands and keyboard) and decides nothing itself.
 
 use super::agent::Agent;
+use super::aims::Asked;
 use super::harness::{self, Stroked};
 use super::hooked::Hooked;
 use super::journal::Journal;
@@ -64,7 +65,15 @@ pub(super) enum Offering {
 pub(super) enum Peek {
     Asked,
     /// To be told to the desk.
-    Said(Sighting),
+    Said(Glance),
+}
+
+/// A look at the screen.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Glance {
+    pub(super) sighting: Sighting,
+    /// The question that really stood there.
+    pub(super) asks: Option<Asked>,
 }
 
 /// Something that is being typed.
@@ -143,7 +152,7 @@ pub(super) struct Session {
     pub(super) stroke: Option<Stroke>,
     pub(super) peek: Option<Peek>,
     /// What the terminal has seen last, and whether the desk was told.
-    pub(super) sighted: Sighting,
+    pub(super) sighted: Glance,
     pub(super) is_news: bool,
     pub(super) turn: Turn,
     /// One that waits for its Enter, while another goes before it.
@@ -206,7 +215,7 @@ impl Session {
             offering: None,
             stroke: None,
             peek: None,
-            sighted: Sighting::default(),
+            sighted: Glance::default(),
             is_news: false,
             turn: Turn {
                 cargo: Cargo::Messages,
@@ -227,6 +236,11 @@ impl Session {
             told_question: None,
             ended: None,
         }
+    }
+
+    /// The question of the program that really stands open.
+    pub(super) fn asks(&self) -> Option<Asked> {
+        self.agent.asks().map(|number| (self.run, number))
     }
 
     /// The bell rang.

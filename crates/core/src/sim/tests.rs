@@ -154,7 +154,7 @@ fn runs_meet_what_they_must_survive() {
         "Enter is withheld",
         "lost with the power",
         "came back after the crash",
-        "Enter: Swallowed",
+        "): Swallowed",
         "Key: Lost",
         "fact: failed",
         "fact: reminded",
