@@ -383,6 +383,9 @@ impl Desk {
 
     /// The end of an offer that did not come to its own.
     pub(super) fn cut_off(&mut self, now: Moment, reason: &str) -> Vec<Effect> {
+        if let Phase::Writing(flight) = &self.phase {
+            self.unproven.forget(&flight.ids);
+        }
         match &self.phase {
             Phase::Preparing { flight, .. }
             | Phase::Looking {

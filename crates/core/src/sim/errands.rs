@@ -3,6 +3,7 @@
 
 use super::agent::Saw;
 use super::aims::Part;
+use super::calls::Typed;
 use super::harness::Stroked;
 use super::law::{Checked, Law};
 use super::planted::{self, Bug};
@@ -257,7 +258,11 @@ impl Session {
         self.turn.no = world.turns.len();
         self.turn.input = Some(self.desk.input());
         self.turn.ids.clone_from(&ids);
-        world.turns.push(ids);
+        world.turns.push(Typed {
+            text: self.turn.text(),
+            ids,
+            is_written: false,
+        });
         self.aim(Part::Text, world);
         self.stroke = Some(Stroke::First);
     }
@@ -277,6 +282,8 @@ impl Session {
         if ids.iter().any(|id| self.turn.ids.contains(id)) {
             self.turn.is_open = false;
         }
+        let is_in = |parked: &mut Turn| ids.iter().any(|id| parked.ids.contains(id));
+        self.parked.take_if(is_in);
         self.receipts.push(Receipt {
             ids,
             said,
@@ -331,6 +338,7 @@ impl Session {
             Some(Stroke::Rest) => {
                 self.terminal.write(Piece::Rest(self.turn.no));
                 self.turn.is_whole = true;
+                world.turns[self.turn.no].is_written = true;
                 self.stroke = Some(Stroke::Said(Event::Wrote));
             }
             Some(Stroke::Enter) => {
@@ -499,10 +507,8 @@ impl Session {
             !matches!(piece, Piece::Enter(_)) || !is_typed,
             || "a person's draft was submitted by our Enter",
         )?;
-        let ids = turns.iter().flat_map(|turn| &world.turns[*turn]);
-        let times = if self.agent.repeats() { 2 } else { 1 };
-        for id in ids {
-            world.words.extend(std::iter::repeat_n(*id, times));
+        for id in Self::gets(&turns, world.turns) {
+            world.oracle.ledger.gets(id);
         }
         Ok(())
     }

@@ -7,6 +7,7 @@
 
 mod agent;
 mod aims;
+mod calls;
 mod chance;
 mod ending;
 mod errands;

@@ -5,6 +5,7 @@
 
 use super::agent::Agent;
 use super::aims::Asked;
+use super::calls::Typed;
 use super::harness::{self, Stroked};
 use super::hooked::Hooked;
 use super::journal::Journal;
@@ -18,7 +19,8 @@ use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::offer::Said;
-use crate::turn::Input;
+use crate::owed;
+use crate::turn::{self, Input};
 use jiff::Timestamp;
 use std::time::Duration;
 use uuid::Uuid;
@@ -36,10 +38,8 @@ pub(super) struct World<'a> {
     pub(super) journal: &'a mut Journal,
     pub(super) oracle: &'a mut Oracle,
     pub(super) trace: &'a mut Trace,
-    /// The messages of every turn that was ever written.
-    pub(super) turns: &'a mut Vec<Vec<MessageId>>,
-    /// What agents have said that they accepted, on its way.
-    pub(super) words: &'a mut Vec<MessageId>,
+    /// Every turn that was ever written.
+    pub(super) turns: &'a mut Vec<Typed>,
 }
 
 /// What the keyboard is asked for.
@@ -136,6 +136,30 @@ pub(super) struct Turn {
     pub(super) enters: u8,
 }
 
+impl Turn {
+    /// Its text, as the program takes it in.
+    pub(super) fn text(&self) -> String {
+        let text = match self.cargo {
+            Cargo::Reminder => owed::reminder(&self.letters).into_bytes(),
+            Cargo::Messages => {
+                let entries: Vec<_> = self.letters.iter().map(turn_entry).collect();
+                turn::render(&entries, self.input.unwrap_or(Input::Typed))
+            }
+        };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        text.replace("\u{1b}[200~", "").replace("\u{1b}[201~", "")
+    }
+}
+
+/// A letter, as it stands in a turn.
+pub(super) fn turn_entry(letter: &Letter) -> turn::Entry<'_> {
+    turn::Entry {
+        letter,
+        path: &PATH,
+        telling: turn::Telling::Here,
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) run: Uuid,
@@ -168,6 +192,8 @@ pub(super) struct Session {
     pub(super) told_question: Option<String>,
     /// Since when the program is known to have ended.
     pub(super) ended: Option<Duration>,
+    /// A hook of its program's was heard.
+    pub(super) is_heard: bool,
 }
 
 /// What can come a step further.
@@ -235,6 +261,7 @@ impl Session {
             typed_at: Duration::ZERO,
             told_question: None,
             ended: None,
+            is_heard: false,
         }
     }
 

@@ -183,7 +183,7 @@ fn runs_meet_what_they_must_survive() {
         "a storm between agents",
         "Forget",
     ];
-    for seed in 0..WITHIN {
+    for seed in 0..4 * WITHIN {
         let (_, trace, _) = play(&Script::from_seed(seed), Trace::kept());
         let text = trace.text();
         left.retain(|what| !text.contains(what));
@@ -271,4 +271,6 @@ fn planted_bugs_are_found() {
     check(Bug::AnswersAnother, &[Law::CannotAct]);
     check(Bug::DraftKeptAside, &[Law::CannotAct]);
     check(Bug::HandedTooEarly, &[Law::NoClaimBeyondProof]);
+    check(Bug::AcceptedByEnter, &[Law::NoClaimBeyondProof]);
+    check(Bug::AcceptedElsewhere, &[Law::NoClaimBeyondProof]);
 }
