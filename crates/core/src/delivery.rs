@@ -354,7 +354,11 @@ impl Desk {
                 self.drafting.gone();
             }
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
-            Event::Unread(false) => self.unread = None,
+            Event::Unread(false) => {
+                if self.unread.take().is_some() {
+                    self.phase.reads();
+                }
+            }
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),

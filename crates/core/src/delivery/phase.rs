@@ -75,6 +75,8 @@ pub(super) struct Flight {
     pub(super) spared: Option<&'static str>,
     /// The program has written something since this was typed.
     pub(super) is_stirred: bool,
+    /// The program has read what was typed since a look was asked for, which may be older.
+    pub(super) has_read: bool,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
     /// A draft was put aside for it.
@@ -114,6 +116,7 @@ impl Flight {
             proof: None,
             spared: None,
             is_stirred: false,
+            has_read: false,
             was_parked: false,
             clears_way: false,
         }
@@ -269,6 +272,17 @@ impl Phase {
         } = self
         {
             flight.is_stirred = true;
+        }
+    }
+
+    /// The program has read all that was typed.
+    pub(super) fn reads(&mut self) {
+        if let Self::Looking {
+            flight,
+            before: Before::Text | Before::Retry,
+        } = self
+        {
+            flight.has_read = true;
         }
     }
 

@@ -40,7 +40,8 @@ pub(super) enum Before {
 }
 
 impl Desk {
-    pub(super) fn look(&mut self, flight: Flight, before: Before) -> Vec<Effect> {
+    pub(super) fn look(&mut self, mut flight: Flight, before: Before) -> Vec<Effect> {
+        flight.has_read = false;
         self.phase = Phase::Looking { flight, before };
         vec![Effect::Look]
     }
@@ -58,7 +59,7 @@ impl Desk {
         }
         match before {
             Before::Key(keys) => self.aimed(now, flight, keys),
-            Before::Text => self.prepared(flight),
+            Before::Text => self.prepared(now, flight),
             Before::Enter if flight.lane == Lane::Raw => {
                 self.submit_raw(now, flight, at_cursor.as_deref())
             }
@@ -308,6 +309,8 @@ impl Desk {
             (Fate::Hidden, None) => {
                 return self.leave(now, &flight, "; the input box is out of sight since");
             }
+            // The key that was pressed before may have had its effect by now.
+            (Fate::Stands, None) if flight.has_read => return self.look(flight, Before::Retry),
             (Fate::Stands, None) => {}
         }
         // The first may still be read, and another would go to whatever comes after it.
