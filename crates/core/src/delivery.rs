@@ -346,10 +346,12 @@ impl Desk {
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => {
+                self.touched();
                 self.judge.typed(now);
                 self.drafting.typed(now, self.dialog.is_some());
             }
             Event::DraftGone => {
+                self.touched();
                 self.judge.typed(now);
                 self.drafting.gone();
             }
@@ -512,6 +514,7 @@ impl Desk {
             Input::Pasted => Vec::new(),
         };
         let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
+        self.touched();
         let begun = self.begin(Flight { ids, ..flight });
         rest.into_iter().chain([begun]).collect()
     }
@@ -524,11 +527,20 @@ impl Desk {
         } else if let Phase::Resuming(flight) = &self.phase {
             self.parked = Some(flight.clone());
             self.phase = Phase::Free;
+            self.touched();
             // Until the keys say otherwise; else it would be asked for again and again.
             self.drafting.typed(now, false);
         } else if let Phase::Fetching(_) = self.phase {
             self.phase = Phase::Free;
             self.drafting.typed(now, false);
+        }
+    }
+
+    /// Keys of a person's, or of an answer, may stand behind a text that waits for its Enter.
+    fn touched(&mut self) {
+        self.phase.touch();
+        if let Some(parked) = &mut self.parked {
+            parked.touch();
         }
     }
 

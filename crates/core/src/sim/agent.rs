@@ -43,8 +43,9 @@ impl Input {
     fn text(&self, turns: &[Typed]) -> String {
         let mut words = vec!["x".repeat(self.typed as usize)];
         for (turn, is_whole) in &self.turns {
-            words.push(format!("{turn} {is_whole}"));
+            words.push(turn.to_string());
             words.extend(turns[*turn].ids.iter().map(|id| id.id8()));
+            words.extend(is_whole.then(|| "whole".to_owned()));
         }
         words.join(" ")
     }
