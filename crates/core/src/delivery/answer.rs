@@ -116,7 +116,10 @@ mod tests {
                 question: question.map(second),
             };
             let found = lapse(&letter, times(0), knows);
-            assert!(lapse(&letter, times(-1), knows).is_some(), "from the future");
+            assert!(
+                lapse(&letter, times(-1), knows).is_some(),
+                "from the future"
+            );
             assert_eq!(
                 found.is_none(),
                 want,

@@ -114,8 +114,7 @@ impl Aims {
             return Ok(());
         }
         let sent = meant.map_or(0, |meant| meant.at);
-        let could_know =
-            |shown: &&Shown| shown.really.contains(&open) && shown.since > sent;
+        let could_know = |shown: &&Shown| shown.really.contains(&open) && shown.since > sent;
         let another = shown.as_ref().filter(could_know);
         Law::CannotAct.holds(another.is_none(), || {
             let meant = meant.and_then(|meant| meant.question);

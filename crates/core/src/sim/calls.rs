@@ -96,7 +96,8 @@ impl Play {
                 Call::Begins => (harness::BEGINS, None),
                 Call::Rests => (harness::RESTS, None),
                 Call::Submitted { turns, typed } => {
-                    let part = |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
+                    let part =
+                        |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
                     let text: String = turns.iter().map(part).collect();
                     let typed = "x".repeat(*typed as usize);
                     (harness::SUBMITTED, Some(text + &typed))

@@ -5,10 +5,10 @@ use super::law::{Checked, Law};
 use super::sending::LIMITS;
 use crate::fact::{Event, Fact};
 use crate::id::MessageId;
+use crate::mail::Letter;
 use crate::message::Envelope;
 use crate::name::AgentName;
 use crate::priority::Priority;
-use crate::mail::Letter;
 use crate::receipt::{Proven, Step};
 use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
@@ -217,7 +217,10 @@ impl Ledger {
             Law::NoClaimBeyondProof.holds(is_true, what)
         };
         claim(is_due, "no message says so")?;
-        claim(!known.accepted || !progress.step.is_of_offers(), "it was accepted")?;
+        claim(
+            !known.accepted || !progress.step.is_of_offers(),
+            "it was accepted",
+        )?;
         match progress.step {
             Step::Reminded => match known.is_not_owed(fact.at) {
                 Some(why) => Law::RemindersAreFew.broken(format!("{}: {why}", id.id8())),
@@ -402,7 +405,10 @@ impl Ledger {
         let is_accepted = self.get(id).is_some_and(|known| known.accepted);
         let stands = letter.standing.proven == Proven::Accepted;
         Law::NoClaimBeyondProof.holds(is_accepted == stands, || {
-            format!("{} was accepted: {is_accepted}; stands so: {stands}", id.id8())
+            format!(
+                "{} was accepted: {is_accepted}; stands so: {stands}",
+                id.id8()
+            )
         })
     }
 
