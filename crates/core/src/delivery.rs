@@ -294,7 +294,7 @@ impl Desk {
         let is_open = move |l: &&Letter| {
             l.is_pending(now.wall)
                 && self.rule(Lane::at(l, now.wall)).is_none()
-                && self.lapse(l).is_none()
+                && self.lapse(now, l).is_none()
                 && self.hands.since(l.message.id).is_none()
         };
         pending.iter().filter(is_open)
@@ -364,15 +364,21 @@ impl Desk {
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => {
+                self.touched();
                 self.judge.typed(now);
                 self.drafting.typed(now, self.dialog.is_some());
             }
             Event::DraftGone => {
+                self.touched();
                 self.judge.typed(now);
                 self.drafting.gone();
             }
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
-            Event::Unread(false) => self.unread = None,
+            Event::Unread(false) => {
+                if self.unread.take().is_some() {
+                    self.phase.reads();
+                }
+            }
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),
@@ -529,6 +535,7 @@ impl Desk {
             Input::Pasted => Vec::new(),
         };
         let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
+        self.touched();
         let begun = self.begin(Flight { ids, ..flight });
         rest.into_iter().chain([begun]).collect()
     }
@@ -541,11 +548,20 @@ impl Desk {
         } else if let Phase::Resuming(flight) = &self.phase {
             self.parked = Some(flight.clone());
             self.phase = Phase::Free;
+            self.touched();
             // Until the keys say otherwise; else it would be asked for again and again.
             self.drafting.typed(now, false);
         } else if let Phase::Fetching(_) = self.phase {
             self.phase = Phase::Free;
             self.drafting.typed(now, false);
+        }
+    }
+
+    /// Keys of a person's, or of an answer, may stand behind a text that waits for its Enter.
+    fn touched(&mut self) {
+        self.phase.touch();
+        if let Some(parked) = &mut self.parked {
+            parked.touch();
         }
     }
 

@@ -17,6 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 fn socket(stage: &Stage, name: &str) -> PathBuf {
     stage.home().join("sockets").join(format!("{name}.sock"))
@@ -117,6 +118,31 @@ fn one_that_is_stopped_holds_nobody_up() {
     assert_eq!(run("stop bot").ok(), "bot has ended: exit 5\n");
     [pid, child].into_iter().for_each(until_dead);
     drop(waiting);
+}
+
+/// It takes what is said to it, and says nothing: nobody waits for long.
+#[test]
+fn one_that_hangs_is_not_waited_for() {
+    let stage = Stage::new();
+    stage.script("bot", "echo up; while :; do sleep 0.1; done");
+    stage.until_shown("bot", "up");
+    let pid = stage.pid("bot");
+    kill(pid, Signal::STOP);
+    let within = |line: &str, most: Duration| {
+        let begun = Instant::now();
+        let done = in_time(stage.call(&stage.words(line)));
+        let took = begun.elapsed();
+        assert!(took < most, "{line}: {took:?}");
+        done
+    };
+    let shown = within("status bot", Duration::from_secs(8)).ok();
+    assert!(shown.contains("the session does not answer"), "{shown}");
+    let answered = within("answer bot y", Duration::from_secs(12));
+    answered.fails(5, "the session of bot does not answer");
+    let hint = "says whether it was stored; after 3 s it is not typed any more";
+    assert!(answered.err().contains(hint), "{}", answered.err());
+    kill(pid, Signal::CONT);
+    stage.run("stop bot").ok();
 }
 
 #[test]

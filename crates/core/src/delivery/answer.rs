@@ -45,7 +45,7 @@ impl Desk {
     /// The answers of which it is clear that they will never be given.
     pub fn lapsed(&self, now: Moment, pending: &[Letter]) -> Vec<Effect> {
         let effect = |letter: &Letter| {
-            let reason = self.lapse(letter)?.to_owned();
+            let reason = self.lapse(now, letter)?.to_owned();
             let ids = vec![letter.message.id];
             letter
                 .is_pending(now.wall)
@@ -54,28 +54,44 @@ impl Desk {
         pending.iter().filter_map(effect).collect()
     }
 
-    pub(super) fn lapse(&self, letter: &Letter) -> Option<&'static str> {
+    pub(super) fn lapse(&self, now: Moment, letter: &Letter) -> Option<&'static str> {
         if !letter.message.envelope.raw {
             return None;
         }
-        let since = self.dialog.as_ref().map(|dialog| dialog.since.wall);
-        lapse(letter, self.begun.wall, self.knows_dialogs(), since)
+        let times = Times {
+            now: now.wall,
+            begun: self.begun.wall,
+            question: self.dialog.as_ref().map(|dialog| dialog.since.wall),
+        };
+        lapse(letter, times, self.knows_dialogs())
     }
 }
 
-/// Why a raw message of a session that began then can never be typed. `question` is since when one
-/// stands open, as far as that is known.
-fn lapse(
-    letter: &Letter,
+/// What the time of an answer is held against.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    now: Timestamp,
+    /// When the session began.
     begun: Timestamp,
-    knows: bool,
+    /// Since when a question stands open, as far as that is known.
     question: Option<Timestamp>,
-) -> Option<&'static str> {
+}
+
+/// Why a raw message can never be typed.
+fn lapse(letter: &Letter, times: Times, knows: bool) -> Option<&'static str> {
+    let Times {
+        now,
+        begun,
+        question,
+    } = times;
     let sent = letter.message.created_at;
     let is_another = question.is_some_and(|since| since > sent);
     if letter.standing.proven == Proven::Uncertain {
         // Nobody may say yes twice.
         Some("it may have been typed already, and an answer is not given twice")
+    } else if sent > now {
+        // By its time alone it can be told which question it is for.
+        Some("the clock was set back since it was sent, and nobody can tell what it answers")
     } else if sent < begun {
         Some("it was an answer to a program that has ended")
     } else if is_another || (knows && question.is_none()) {
@@ -97,7 +113,16 @@ mod tests {
         let second = |by: i64| sent + jiff::SignedDuration::from_secs(by);
         let check = |steps: &[Step], begun: i64, knows, question: Option<i64>, want: bool| {
             let letter = with_steps(&message(1, "alice", "bob"), steps);
-            let found = lapse(&letter, second(begun), knows, question.map(second));
+            let times = |now| Times {
+                now: second(now),
+                begun: second(begun),
+                question: question.map(second),
+            };
+            let found = lapse(&letter, times(0), knows);
+            assert!(
+                lapse(&letter, times(-1), knows).is_some(),
+                "from the future"
+            );
             assert_eq!(
                 found.is_none(),
                 want,

@@ -79,10 +79,16 @@ impl Desk {
     }
 
     /// Writes, where the box is empty by now.
-    pub(super) fn prepared(&mut self, flight: Flight) -> Vec<Effect> {
+    pub(super) fn prepared(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         let is_empty = *self.drafting.field() == Field::Empty;
         if is_empty && self.dialog.is_none() {
             return vec![self.write(flight)];
+        }
+        // What was seen may be from before the keys were read.
+        if flight.has_read && self.dialog.is_none() {
+            let until = Some(now.mono + EMPTIES);
+            self.phase = Phase::Preparing { flight, until };
+            return self.empty(now);
         }
         self.phase = Phase::Free;
         let why = if self.dialog.is_some() {

@@ -135,8 +135,12 @@ impl Desk {
                 _,
             ) if !flight.was_parked => flight.shown = Some(text.clone()),
             (_, Some(parked)) if is_keyless && !parked.is_joined_in(text) => {
-                parked.shown = Some(text.clone());
+                // What has grown is believed for as long as nobody has typed.
+                if parked.grown.as_ref() != Some(text) {
+                    parked.shown = Some(text.clone());
+                }
             }
+            (_, Some(parked)) if is_keyless => parked.grow(text),
             (_, _) => {}
         }
     }

@@ -345,13 +345,7 @@ impl Desk {
                 "a question opened before Enter was pressed".to_owned(),
                 "the question is answered".to_owned(),
             ),
-            Rule::Blocked => {
-                let release = match Lane::of(letter) {
-                    Lane::Raw => "the question is on the screen, or is answered",
-                    Lane::Interrupt | Lane::Normal | Lane::Idle => "the question is answered",
-                };
-                (self.question(letter), told, release.to_owned())
-            }
+            Rule::Blocked => (self.question(letter), told, self.answers_say(letter)),
             Rule::NotReading => (
                 "the program has not read what was typed before".to_owned(),
                 "the terminal holds input that nobody has read".to_owned(),
@@ -375,6 +369,23 @@ impl Desk {
             reason,
             evidence,
             release,
+        }
+    }
+
+    /// What ends a question. One that only a hook has told of ends by a hook alone, and after a no
+    /// many programs call none.
+    fn answers_say(&self, letter: &Letter) -> String {
+        let is_heard = self.dialog.as_ref().is_some_and(|d| d.heard.is_some());
+        match Lane::of(letter) {
+            Lane::Raw => "the question is on the screen, or is answered".to_owned(),
+            Lane::Interrupt | Lane::Normal | Lane::Idle if is_heard && !self.knows_dialogs() => {
+                format!(
+                    "a hook says that it goes on; after a no it may call none before its next \
+                     prompt, which a person can submit ('ph attach {}')",
+                    letter.message.to
+                )
+            }
+            Lane::Interrupt | Lane::Normal | Lane::Idle => "the question is answered".to_owned(),
         }
     }
 

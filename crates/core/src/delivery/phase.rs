@@ -75,8 +75,14 @@ pub(super) struct Flight {
     pub(super) spared: Option<&'static str>,
     /// The program has written something since this was typed.
     pub(super) is_stirred: bool,
+    /// The program has read what was typed since a look was asked for, which may be older.
+    pub(super) has_read: bool,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
+    /// While it did, somebody else has typed.
+    pub(super) is_touched: bool,
+    /// How the box has shown more of it since, and nobody else has typed.
+    pub(super) grown: Option<String>,
     /// A draft was put aside for it.
     pub(super) clears_way: bool,
 }
@@ -114,7 +120,10 @@ impl Flight {
             proof: None,
             spared: None,
             is_stirred: false,
+            has_read: false,
             was_parked: false,
+            is_touched: false,
+            grown: None,
             clears_way: false,
         }
     }
@@ -147,14 +156,29 @@ impl Flight {
         match &self.shape {
             Some(shape) if is_more(shape) => true,
             Some(shape) if shape.is_begun_by(held) => false,
+            Some(_) | None if self.grown.as_deref() == Some(held) => false,
             Some(_) | None => self.shown.is_some() && !is_as_before,
         }
+    }
+
+    /// It may have been seen while it was only half there, and stand there whole since.
+    pub(super) fn grow(&mut self, held: &str) {
+        let is_more = |shown: &String| held.starts_with(shown.as_str()) && held != shown.as_str();
+        let is_whole = self.ids.iter().all(|id| held.contains(&id.id8()));
+        if !self.is_touched && is_whole && self.shown.as_ref().is_some_and(is_more) {
+            self.grown = Some(held.to_owned());
+        }
+    }
+
+    pub(super) fn touch(&mut self) {
+        self.is_touched |= self.was_parked;
+        self.grown = None;
     }
 
     /// Whether a box can hold this at all, as far as it was seen or can be told.
     pub(super) fn is_known_in(&self, held: &str) -> bool {
         let is_begun = self.shape.as_ref().is_some_and(|s| s.is_begun_by(held));
-        is_begun || self.shown.as_deref() == Some(held)
+        is_begun || self.shown.as_deref() == Some(held) || self.grown.as_deref() == Some(held)
     }
 
     /// Whether a box holds one of these, by its id.
@@ -269,6 +293,27 @@ impl Phase {
         } = self
         {
             flight.is_stirred = true;
+        }
+    }
+
+    /// Somebody else has typed, after a text of ours was parked.
+    pub(super) fn touch(&mut self) {
+        if let Self::Resuming(flight)
+        | Self::Written { flight, .. }
+        | Self::Looking { flight, .. } = self
+        {
+            flight.touch();
+        }
+    }
+
+    /// The program has read all that was typed.
+    pub(super) fn reads(&mut self) {
+        if let Self::Looking {
+            flight,
+            before: Before::Text | Before::Retry,
+        } = self
+        {
+            flight.has_read = true;
         }
     }
 

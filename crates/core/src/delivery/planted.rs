@@ -3,6 +3,19 @@
 use super::{Desk, Drafting, Effect, Event, Flight, MessageId, Moment, Pause, Phase};
 use crate::activity::Activity;
 
+impl Flight {
+    /// The agent's word, without the agent.
+    pub(super) fn accepted_by_enter(&self, evidence: String) -> Vec<Effect> {
+        let accepted = Effect::Accepted {
+            ids: self.ids.clone(),
+            evidence: evidence.clone(),
+            route: crate::harness::Route::Terminal,
+        };
+        let offered = self.offered(evidence).into_iter();
+        offered.map(move |_| accepted.clone()).collect()
+    }
+}
+
 impl Desk {
     pub(super) fn is_working(&self) -> bool {
         self.activity().activity == Activity::Working

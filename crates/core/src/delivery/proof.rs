@@ -51,8 +51,9 @@ impl Unproven {
         self.0.push(sent.clone());
     }
 
+    /// Of these something is missing: their headers prove nothing.
     pub(super) fn forget(&mut self, ids: &[MessageId]) {
-        self.0.retain(|sent| !ids.contains(&sent.id));
+        self.0.retain(|known| !ids.contains(&known.id));
     }
 
     /// Takes out those whose header stands in a text that was submitted. One that would fit two
@@ -62,7 +63,10 @@ impl Unproven {
         for (from, id8) in turn::headers(submitted) {
             let fits = |sent: &&Sent| sent.from.as_str() == from && sent.id.id8() == id8;
             let mut fitting = self.0.iter().filter(fits);
-            if let (Some(sent), None) = (fitting.next(), fitting.next()) {
+            // It may stand there twice: a part of it from before, and the repeat.
+            if let (Some(sent), None) = (fitting.next(), fitting.next())
+                && !shown.contains(&sent.id)
+            {
                 shown.push(sent.id);
             }
         }
@@ -92,6 +96,7 @@ impl Flight {
     /// That it was written whole, and what is proven of it by then.
     pub(super) fn arrived(&self, evidence: String) -> Vec<Effect> {
         let proof = self.proof.as_ref().map(Proof::effect);
+        planted!(AcceptedByEnter => return self.accepted_by_enter(evidence));
         self.offered(evidence).into_iter().chain(proof).collect()
     }
 
@@ -124,6 +129,7 @@ impl Desk {
     /// A hook has something to say.
     pub(super) fn hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
         let Some(word) = self.heard.hear(now, report) else {
+            planted!(AcceptedElsewhere => return self.prove(now, report));
             return self.proceed(now);
         };
         if report.ready {

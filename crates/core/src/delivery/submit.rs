@@ -40,7 +40,8 @@ pub(super) enum Before {
 }
 
 impl Desk {
-    pub(super) fn look(&mut self, flight: Flight, before: Before) -> Vec<Effect> {
+    pub(super) fn look(&mut self, mut flight: Flight, before: Before) -> Vec<Effect> {
+        flight.has_read = false;
         self.phase = Phase::Looking { flight, before };
         vec![Effect::Look]
     }
@@ -58,7 +59,7 @@ impl Desk {
         }
         match before {
             Before::Key(keys) => self.aimed(now, flight, keys),
-            Before::Text => self.prepared(flight),
+            Before::Text => self.prepared(now, flight),
             Before::Enter if flight.lane == Lane::Raw => {
                 self.submit_raw(now, flight, at_cursor.as_deref())
             }
@@ -193,6 +194,8 @@ impl Desk {
         let answers = flight.answers.as_ref().map(|question| question.number);
         let how = if answers.is_some() && asks != answers {
             "; answered before Enter, which was not pressed"
+        } else if asks != answers {
+            "; a question was told of before Enter, which was not pressed"
         } else if self.has_another_text(&flight) {
             "; another text stands in the input box, and Enter was not pressed"
         } else if flight.is_taken(at_cursor) {
@@ -321,6 +324,8 @@ impl Desk {
             (Fate::Hidden, None) => {
                 return self.leave(now, &flight, "; the input box is out of sight since");
             }
+            // The key that was pressed before may have had its effect by now.
+            (Fate::Stands, None) if flight.has_read => return self.look(flight, Before::Retry),
             (Fate::Stands, None) => {}
         }
         // The first may still be read, and another would go to whatever comes after it.
@@ -396,6 +401,9 @@ impl Desk {
 
     /// The end of an offer that did not come to its own.
     pub(super) fn cut_off(&mut self, now: Moment, reason: &str) -> Vec<Effect> {
+        if let Phase::Writing(flight) = &self.phase {
+            self.unproven.forget(&flight.ids);
+        }
         match &self.phase {
             Phase::Preparing { flight, .. }
             | Phase::Looking {

@@ -192,6 +192,40 @@ fn a_question_in_the_last_moment_parks_the_text() {
     play(park(), &end);
 }
 
+/// A turn of several messages, seen with half of it there before the question.
+#[test]
+fn a_text_that_was_half_there_is_whole_after_the_question() {
+    let pending = [1, 2].map(|n| letter(n << 96, Normal));
+    let ids = [1, 2].map(|n| id(n << 96));
+    let park = || {
+        let mut desk = with(|_| ());
+        desk.on(ms(2_900), Event::Paste(true));
+        assert_eq!(desk.act(ms(3_000), &pending).len(), 1);
+        desk.on(ms(3_001), Event::Recorded(ids.to_vec()));
+        let lines = [
+            hear(3_002, Event::Wrote, ""),
+            seen(3_010, holds("[ph message from: alice id: 00000001]"), ""),
+            seen(3_020, asks("Run rm?"), ""),
+        ];
+        play(desk, &lines)
+    };
+    let whole =
+        "[ph message from: alice id: 00000001] hello [ph message from: alice id: 00000002] hello";
+    play(park(), &[seen(4_000, holds(whole), "resume")]);
+    // Not where somebody else has typed, nor where a part of it is all there is.
+    let desk = play(
+        park(),
+        &[
+            hear(3_100, Event::Draft, ""),
+            hear(3_200, Event::DraftGone, ""),
+            seen(4_000, holds(whole), ""),
+        ],
+    );
+    assert_eq!(rule(desk.hold(ms(4_001), &pending[0], &[])), "draft");
+    let part = "[ph message from: alice id: 00000001] hello [ph";
+    play(park(), &[seen(4_000, holds(part), "")]);
+}
+
 #[test]
 fn what_a_person_adds_to_a_text_that_waits_is_a_draft() {
     const OURS: &str = "[ph message from: alice id: 00000000] hello";

@@ -1,13 +1,15 @@
 //! The model of a program: it boots, reads its terminal piece by piece, works, asks, swallows
 //! Enter and falls silent. It knows nothing of desks; what it shows is what a session sees.
 
+use super::calls::{Call, Typed};
 use super::harness::Stroked;
 use super::script::{Act, Nature, Sight, Stash};
 use super::terminal::{Piece, TurnNo};
 use crate::harness::{Claim, Field, Says, Sighting, Source};
-use crate::id::MessageId;
 use std::time::Duration;
 
+/// After so long a rest it says once more that it rests.
+const RESTS: Duration = Duration::from_secs(60);
 /// How often it writes while it is busy.
 const PULSE: Duration = Duration::from_millis(900);
 
@@ -38,11 +40,12 @@ impl Input {
     }
 
     /// How it looks; a message is known by its id.
-    fn text(&self, turns: &[Vec<MessageId>]) -> String {
+    fn text(&self, turns: &[Typed]) -> String {
         let mut words = vec!["x".repeat(self.typed as usize)];
         for (turn, is_whole) in &self.turns {
-            words.push(format!("{turn} {is_whole}"));
-            words.extend(turns[*turn].iter().map(|id| id.id8()));
+            words.push(turn.to_string());
+            words.extend(turns[*turn].ids.iter().map(|id| id.id8()));
+            words.extend(is_whole.then(|| "whole".to_owned()));
         }
         words.join(" ")
     }
@@ -58,9 +61,9 @@ pub(super) enum Saw {
     Swallowed,
     /// It ended by the interrupt key.
     Quit,
-    /// A prompt was submitted, with these turns in it.
+    /// A prompt was submitted, with these turns in it, whole or not.
     Prompt {
-        turns: Vec<TurnNo>,
+        turns: Vec<(TurnNo, bool)>,
         /// Whether a person's own text stood in it too.
         is_typed: bool,
     },
@@ -89,6 +92,9 @@ pub(super) struct Agent {
     pub(super) has_written: bool,
     /// Whether its screen has changed since it was looked at.
     pub(super) has_drawn: bool,
+    /// Its hooks, that are to be called.
+    pub(super) calls: Vec<Call>,
+    rests_at: Option<Duration>,
 }
 
 impl Agent {
@@ -112,6 +118,8 @@ impl Agent {
             writes_at: now + PULSE,
             has_written: false,
             has_drawn: false,
+            calls: Vec::new(),
+            rests_at: None,
         }
     }
 
@@ -139,8 +147,8 @@ impl Agent {
         self.has_drawn = true;
     }
 
-    /// Its screen is looked at; `turns` are the messages of every turn.
-    pub(super) fn look(&mut self, turns: &[Vec<MessageId>]) -> Sighting {
+    /// Its screen is looked at; `turns` are all that were written.
+    pub(super) fn look(&mut self, turns: &[Typed]) -> Sighting {
         self.has_drawn = false;
         let sighting = self.screen(turns);
         let is_shown = matches!(sighting.field, Field::Holds(_));
@@ -151,7 +159,7 @@ impl Agent {
         sighting
     }
 
-    fn screen(&self, turns: &[Vec<MessageId>]) -> Sighting {
+    fn screen(&self, turns: &[Typed]) -> Sighting {
         let is_working = matches!(self.state, State::Working { .. });
         let claim = || Claim {
             source: Source::Title,
@@ -186,6 +194,7 @@ impl Agent {
     pub(super) fn next(&self) -> Option<Duration> {
         let until = match self.state {
             State::Booting { until } | State::Working { until } if self.is_alive => until,
+            State::Prompt if self.is_alive => return self.rests_at,
             State::Booting { .. } | State::Working { .. } | State::Prompt => return None,
         };
         Some(if self.writes() {
@@ -206,17 +215,38 @@ impl Agent {
     /// Does what its time has come for.
     pub(super) fn run(&mut self, now: Duration) {
         while let Some(at) = self.next().filter(|at| *at <= now) {
+            if self.state == State::Prompt {
+                self.rests_at = None;
+                self.calls.push(Call::Rests);
+                continue;
+            }
             self.draws();
             self.writes_at = at + PULSE;
             match self.state {
                 State::Booting { until } if until <= at => {
                     self.takes_pastes = self.nature.takes_pastes;
-                    self.state = State::Prompt;
+                    self.calls.push(Call::Begins);
+                    self.rest(at);
                 }
-                State::Working { until } if until <= at => self.state = State::Prompt,
+                State::Working { until } if until <= at => {
+                    self.calls.push(Call::Rests);
+                    self.rest(at);
+                }
                 State::Booting { .. } | State::Working { .. } | State::Prompt => {}
             }
         }
+    }
+
+    /// Somebody may believe that it works.
+    pub(super) fn says_again(&mut self, now: Duration) {
+        if self.state == State::Prompt {
+            self.rest(now);
+        }
+    }
+
+    fn rest(&mut self, now: Duration) {
+        self.state = State::Prompt;
+        self.rests_at = self.nature.proves.then_some(now + RESTS);
     }
 
     pub(super) fn act(&mut self, act: Act) {
@@ -239,6 +269,11 @@ impl Agent {
             Act::BreakWrite | Act::Hook | Act::KillHooks => {}
             Act::Exit => self.is_alive = false,
         }
+    }
+
+    /// The number of the question that stands open.
+    pub(super) fn asks(&self) -> Option<u32> {
+        self.question.as_ref().map(|_| self.asked)
     }
 
     /// Two in turn ask the same.
@@ -268,7 +303,7 @@ impl Agent {
             }
             Piece::Key => self.input.typed += 1,
             Piece::Clear => self.input = Input::default(),
-            Piece::Enter => {
+            Piece::Enter(_) => {
                 self.enters = self.enters.wrapping_add(1);
                 if is_nth(self.enters, self.nature.swallows) {
                     return Saw::Swallowed;
@@ -277,7 +312,7 @@ impl Agent {
             }
             Piece::Submit => return self.submit(now),
             Piece::Stroke(key) => self.stroke(key),
-            Piece::Break => return self.stop(),
+            Piece::Break => return self.stop(now),
         }
         Saw::Nothing
     }
@@ -290,7 +325,7 @@ impl Agent {
             self.aside = Input::default();
         }
         let is_answer = match piece {
-            Piece::Enter | Piece::Submit => true,
+            Piece::Enter(_) | Piece::Submit => true,
             Piece::Break => self.nature.is_dismissed,
             Piece::First(_) | Piece::Key => self.nature.is_hasty,
             Piece::Rest(_) | Piece::Clear | Piece::Stroke(_) => false,
@@ -321,14 +356,15 @@ impl Agent {
         }
     }
 
-    fn stop(&mut self) -> Saw {
+    fn stop(&mut self, now: Duration) -> Saw {
         let is_working = matches!(self.state, State::Working { .. });
         if !is_working && self.nature.quits {
             self.is_alive = false;
             return Saw::Quit;
         }
         if self.nature.is_stopped {
-            self.state = State::Prompt;
+            // Like many, it calls no hook then.
+            self.rest(now);
             if is_working && self.nature.puts_back && self.input.is_empty() {
                 self.input.turns = std::mem::take(&mut self.given).turns;
             }
@@ -352,14 +388,17 @@ impl Agent {
         if is_nth(self.prompts, self.nature.asks) {
             self.ask();
         }
-        let whole = input.turns.into_iter().filter(|(_, whole)| *whole);
+        self.calls.push(Call::Submitted {
+            turns: input.turns.clone(),
+            typed: input.typed,
+        });
         Saw::Prompt {
-            turns: whole.map(|(turn, _)| turn).collect(),
+            turns: input.turns,
             is_typed: input.typed > 0,
         }
     }
 
-    /// Whether it tells twice what it has accepted.
+    /// Whether it calls each hook twice.
     pub(super) fn repeats(&self) -> bool {
         self.nature.repeats
     }

@@ -2,16 +2,18 @@
 //! binary's clerk and errands do.
 
 use super::agent::Saw;
+use super::aims::Part;
+use super::calls::Typed;
 use super::harness::Stroked;
 use super::law::{Checked, Law};
 use super::planted::{self, Bug};
 use super::reasons;
 use super::session::{
-    Begin, Cargo, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
+    Begin, Cargo, Glance, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
 };
 use super::terminal::{Done, Piece, Waiting};
 use crate::delivery::{Decision, Effect, Event, REST};
-use crate::harness::Route;
+use crate::harness::{Route, Sighting};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::offer::Said;
@@ -49,12 +51,15 @@ impl Session {
             }
             Going::Question => {
                 self.told_question.clone_from(&self.agent.question);
+                let (words, asks) = (self.told_question.as_deref(), self.asks());
+                world.oracle.aims.shows(words, asks);
                 self.tell(Event::Dialog(self.told_question.clone()), world)?;
             }
             Going::Screen => self.glance(world),
             Going::Seen => {
                 self.is_news = false;
-                self.tell(Event::Seen(self.sighted.clone()), world)?;
+                let glance = self.sighted.clone();
+                self.tell_seen(glance, Event::Seen, world)?;
             }
             Going::Peek => self.go_on_peeking(world)?,
             Going::Forget => {
@@ -173,7 +178,10 @@ impl Session {
                     self.take_keyboard(Begin::Resume, false);
                 }
                 Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),
-                Effect::Enter => self.stroke = Some(Stroke::Enter),
+                Effect::Enter => {
+                    self.aim(Part::Enter, world);
+                    self.stroke = Some(Stroke::Enter);
+                }
                 Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
                 Effect::Look => self.peek = Some(Peek::Asked),
                 Effect::Give { number, .. } => self.give(number, world)?,
@@ -252,14 +260,32 @@ impl Session {
         self.turn.no = world.turns.len();
         self.turn.input = Some(self.desk.input());
         self.turn.ids.clone_from(&ids);
-        world.turns.push(ids);
+        world.turns.push(Typed {
+            text: self.turn.text(),
+            ids,
+            is_written: false,
+        });
+        self.aim(Part::Text, world);
         self.stroke = Some(Stroke::First);
+    }
+
+    /// The keys of an answer are decided upon.
+    fn aim(&self, part: Part, world: &mut World<'_>) {
+        if let (Cargo::Messages, [only]) = (self.turn.cargo, &self.turn.letters[..])
+            && only.message.envelope.raw
+        {
+            let id = only.message.id;
+            let has_come = only.message.created_at <= world.now.wall;
+            world.oracle.aims.wants(id, has_come, self.turn.no, part);
+        }
     }
 
     fn owe(&mut self, ids: Vec<MessageId>, said: Said, world: &World<'_>) {
         if ids.iter().any(|id| self.turn.ids.contains(id)) {
             self.turn.is_open = false;
         }
+        let is_in = |parked: &mut Turn| ids.iter().any(|id| parked.ids.contains(id));
+        self.parked.take_if(is_in);
         self.receipts.push(Receipt {
             ids,
             said,
@@ -314,6 +340,7 @@ impl Session {
             Some(Stroke::Rest) => {
                 self.terminal.write(Piece::Rest(self.turn.no));
                 self.turn.is_whole = true;
+                world.turns[self.turn.no].is_written = true;
                 self.stroke = Some(Stroke::Said(Event::Wrote));
             }
             Some(Stroke::Enter) => {
@@ -321,7 +348,7 @@ impl Session {
                 self.turn.enters += 1;
                 // Of a reminder nothing more is said.
                 self.turn.is_open &= self.turn.cargo == Cargo::Messages;
-                self.terminal.write(Piece::Enter);
+                self.terminal.write(Piece::Enter(self.turn.no));
                 self.stroke = Some(Stroke::Said(Event::Entered));
             }
             Some(Stroke::Key(key)) => {
@@ -354,9 +381,10 @@ impl Session {
 
     /// The terminal looks at the screen, once all that was written is on it.
     fn glance(&mut self, world: &World<'_>) {
-        let seen = self.agent.look(world.turns);
-        self.is_news |= seen != self.sighted;
-        self.sighted = seen;
+        let sighting = self.agent.look(world.turns);
+        self.is_news |= sighting != self.sighted.sighting;
+        let asks = self.asks();
+        self.sighted = Glance { sighting, asks };
     }
 
     fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
@@ -366,18 +394,39 @@ impl Session {
                 self.peek = Some(Peek::Said(self.sighted.clone()));
                 Ok(())
             }
-            Some(Peek::Said(sighting)) => self.hear(Event::Looked(sighting), world),
+            Some(Peek::Said(glance)) => {
+                self.notice_exit_first(world)?;
+                self.tell_seen(glance, Event::Looked, world)?;
+                self.outdate();
+                Ok(())
+            }
             None => Ok(()),
         }
     }
 
+    fn tell_seen(
+        &mut self,
+        glance: Glance,
+        how: fn(Sighting) -> Event,
+        world: &mut World<'_>,
+    ) -> Checked {
+        let words = glance.sighting.dialog.as_deref();
+        world.oracle.aims.shows(words, glance.asks);
+        self.tell(how(glance.sighting), world)
+    }
+
     /// An errand reports. That the program has ended is always heard first.
     pub(super) fn hear(&mut self, event: Event, world: &mut World<'_>) -> Checked {
-        if !self.agent.is_alive && self.ended.is_none() {
-            self.notice_exit(world)?;
-        }
+        self.notice_exit_first(world)?;
         self.tell(event, world)?;
         self.outdate();
+        Ok(())
+    }
+
+    fn notice_exit_first(&mut self, world: &mut World<'_>) -> Checked {
+        if !self.agent.is_alive && self.ended.is_none() {
+            return self.notice_exit(world);
+        }
         Ok(())
     }
 
@@ -429,6 +478,9 @@ impl Session {
         let Some(piece) = self.terminal.read() else {
             return Ok(());
         };
+        if let Some(open) = self.asks() {
+            world.oracle.aims.meets(piece, open)?;
+        }
         let (box_before, aside_before) = self.agent.draft();
         let saw = self.agent.read(world.now.mono, piece);
         world.trace.note(|| {
@@ -439,9 +491,11 @@ impl Session {
             Piece::Key | Piece::Submit | Piece::Clear => true,
             // Judged in the end: see [`super::ending`].
             Piece::Stroke(Stroked::Restore) => true,
-            Piece::First(_) | Piece::Rest(_) | Piece::Enter | Piece::Break | Piece::Stroke(_) => {
-                false
-            }
+            Piece::First(_)
+            | Piece::Rest(_)
+            | Piece::Enter(_)
+            | Piece::Break
+            | Piece::Stroke(_) => false,
         };
         let (in_box, aside) = self.agent.draft();
         Law::CannotAct.holds(
@@ -452,13 +506,11 @@ impl Session {
             return Ok(());
         };
         Law::CannotAct.holds(
-            piece != Piece::Enter || !is_typed,
+            !matches!(piece, Piece::Enter(_)) || !is_typed,
             || "a person's draft was submitted by our Enter",
         )?;
-        let ids = turns.iter().flat_map(|turn| &world.turns[*turn]);
-        let times = if self.agent.repeats() { 2 } else { 1 };
-        for id in ids {
-            world.words.extend(std::iter::repeat_n(*id, times));
+        for id in Self::gets(&turns, world.turns) {
+            world.oracle.ledger.gets(id);
         }
         Ok(())
     }

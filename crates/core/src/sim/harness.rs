@@ -1,17 +1,26 @@
 //! What is known of the model program: the manifest that fits its nature.
 
 use super::script::{Nature, Sight, Stash};
-use crate::harness::{Dialog, Keys, Manifest, Pattern, Route, Sign};
+use crate::harness::{Dialog, Keys, Manifest, Pattern, Proof, Route, Sign};
 use std::sync::{Arc, LazyLock};
 
 /// What a program's screen means is told by the model of the program itself; that there is a
 /// pattern only says that it can be recognised.
 static DRAFT: LazyLock<Pattern> = LazyLock::new(|| pattern("^> (?<draft>.*)$"));
 static QUESTION: LazyLock<Pattern> = LazyLock::new(|| pattern("Run command"));
-static TOOL: LazyLock<Sign> = LazyLock::new(|| HOOK.to_owned().try_into().expect("a sign"));
-/// The event of its hook.
+static TOOL: LazyLock<Sign> = LazyLock::new(|| sign(HOOK));
+static HOOKS: LazyLock<[Sign; 3]> = LazyLock::new(|| [BEGINS, SUBMITTED, RESTS].map(sign));
+/// The event of the hook that takes mail.
 pub(super) const HOOK: &str = "PostToolUse";
+/// Those of the hooks that tell of it.
+pub(super) const BEGINS: &str = "SessionStart";
+pub(super) const SUBMITTED: &str = "UserPromptSubmit";
+pub(super) const RESTS: &str = "Stop";
 static WORKS: LazyLock<Pattern> = LazyLock::new(|| pattern("works"));
+
+fn sign(event: &str) -> Sign {
+    event.to_owned().try_into().expect("a sign")
+}
 
 fn pattern(text: &str) -> Pattern {
     text.to_owned().try_into().expect("a pattern")
@@ -45,9 +54,15 @@ impl Stroked {
 pub(super) fn manifest(nature: Nature) -> Arc<Manifest> {
     let mut manifest = Manifest::generic();
     if nature.has_hooks {
-        // Nothing of what it does is told by hooks here: they only take mail, beside the terminal.
         manifest.routes = vec![Route::Hook, Route::Terminal];
         manifest.hook.context.push(TOOL.clone());
+    }
+    if nature.proves {
+        let [begins, submitted, rests] = HOOKS.clone();
+        manifest.proof = vec![Proof::Hook];
+        manifest.hook.begins.push(begins);
+        manifest.hook.submitted.push(submitted);
+        manifest.hook.idle.push(rests);
     }
     if nature.sight == Sight::Nothing {
         return Arc::new(manifest);

@@ -5,13 +5,14 @@ use super::law::{Checked, Law};
 use super::sending::LIMITS;
 use crate::fact::{Event, Fact};
 use crate::id::MessageId;
+use crate::mail::Letter;
 use crate::message::Envelope;
 use crate::name::AgentName;
 use crate::priority::Priority;
-use crate::receipt::Step;
+use crate::receipt::{Proven, Step};
 use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// How often an agent is reminded of one message, at most.
 const REMINDERS: u32 = 10;
@@ -40,6 +41,7 @@ pub(super) struct Known {
     /// An offer is on record, and no word of how it ended.
     pub(super) offering: bool,
     offered: bool,
+    accepted: bool,
     answered: bool,
     reminded: u32,
 }
@@ -61,6 +63,8 @@ struct Exposed {
 pub(super) struct Ledger {
     known: BTreeMap<MessageId, Known>,
     exposed: BTreeMap<MessageId, Exposed>,
+    /// What the program was really given, in a prompt.
+    got: BTreeSet<MessageId>,
     heard: usize,
     /// What each agent was given last.
     given: BTreeMap<AgentName, (u32, Timestamp)>,
@@ -141,6 +145,7 @@ impl Known {
             Step::Offered | Step::Accepted => {
                 self.offering = false;
                 self.offered = true;
+                self.accepted |= step == Step::Accepted;
             }
             Step::Uncertain => {
                 self.offering = false;
@@ -212,6 +217,10 @@ impl Ledger {
             Law::NoClaimBeyondProof.holds(is_true, what)
         };
         claim(is_due, "no message says so")?;
+        claim(
+            !known.accepted || !progress.step.is_of_offers(),
+            "it was accepted",
+        )?;
         match progress.step {
             Step::Reminded => match known.is_not_owed(fact.at) {
                 Some(why) => Law::RemindersAreFew.broken(format!("{}: {why}", id.id8())),
@@ -224,11 +233,16 @@ impl Ledger {
                 }
                 None => Ok(()),
             },
-            Step::Offered => claim(exposed.is_whole, "text and Enter were not both written"),
-            Step::Accepted => claim(
-                known.offering || known.seen,
-                "it was never put before the agent",
+            // Somebody else may have pressed Enter, and the agent says so.
+            Step::Offered => claim(
+                exposed.is_whole || self.got.contains(&id),
+                "text and Enter were not both written",
             ),
+            Step::Accepted => {
+                let is_offered = known.offering || known.offered || known.cut;
+                claim(is_offered, "no offer of it is on record")?;
+                claim(self.got.contains(&id), "the agent never got it")
+            }
             Step::Withdrawn => claim(!exposed.is_begun, "something of it was written"),
             Step::Uncertain => claim(known.offering, "no offer of it was under way"),
             Step::Cancelled | Step::Expired => {
@@ -319,6 +333,7 @@ impl Ledger {
                     cut: false,
                     offering: false,
                     offered: false,
+                    accepted: false,
                     answered: false,
                     reminded: 0,
                 };
@@ -343,7 +358,7 @@ impl Ledger {
                         };
                     }
                     Step::Offered | Step::Withdrawn | Step::Uncertain => exposed.is_open = false,
-                    // The agent's own word may come before the session's, and be untrue.
+                    // The agent's own word may come before the session's.
                     Step::Accepted
                     | Step::Shown
                     | Step::Reminded
@@ -377,6 +392,24 @@ impl Ledger {
                 self.exposed.remove(id);
             }
         }
+    }
+
+    /// The program was given a prompt with this in it.
+    pub(super) fn gets(&mut self, id: MessageId) {
+        self.got.insert(id);
+    }
+
+    /// What was accepted stays so.
+    pub(super) fn is_standing(&self, letter: &Letter) -> Checked {
+        let id = letter.message.id;
+        let is_accepted = self.get(id).is_some_and(|known| known.accepted);
+        let stands = letter.standing.proven == Proven::Accepted;
+        Law::NoClaimBeyondProof.holds(is_accepted == stands, || {
+            format!(
+                "{} was accepted: {is_accepted}; stands so: {stands}",
+                id.id8()
+            )
+        })
     }
 
     /// Whether the journal knows that a message is about to be shown.
@@ -416,6 +449,29 @@ impl Ledger {
 
     pub(super) fn complete(&mut self, id: MessageId) {
         self.exposed.entry(id).or_default().is_whole = true;
+    }
+}
+
+impl Step {
+    /// Whether it is about an offer, or ends in none.
+    fn is_of_offers(self) -> bool {
+        match self {
+            Self::Offering
+            | Self::Offered
+            | Self::Accepted
+            | Self::Uncertain
+            | Self::Withdrawn
+            | Self::Cancelled
+            | Self::Expired
+            | Self::Failed => true,
+            Self::Shown
+            | Self::Reminded
+            | Self::Answered
+            | Self::Read
+            | Self::Unread
+            | Self::Archived
+            | Self::Deleted => false,
+        }
     }
 }
 

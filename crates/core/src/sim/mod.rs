@@ -6,6 +6,8 @@
 //! that can happen, add a line to the script and its arm in [`play`].
 
 mod agent;
+mod aims;
+mod calls;
 mod chance;
 mod ending;
 mod errands;

@@ -1,10 +1,11 @@
 //! Watches a run and says when a law is broken. It hears what the desk hears, sees what it does,
 //! and judges by rules of its own, written down once more and as plainly as the design has them.
 
+use super::aims::Aims;
 use super::law::{Checked, Law};
 use super::ledger::{Known, Ledger};
 use super::script::Nature;
-use super::session::{Cargo, Turn};
+use super::session::{Cargo, Turn, turn_entry};
 use super::told::Told;
 use crate::activity::Activity;
 use crate::delivery::{Decision, Desk, Effect};
@@ -29,6 +30,7 @@ pub(super) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500))
 pub(super) struct Oracle {
     pub(super) ledger: Ledger,
     pub(super) told: Told,
+    pub(super) aims: Aims,
     acknowledged: BTreeSet<MessageId>,
     /// The text of a turn is in the terminal, and its Enter is not.
     is_half_typed: bool,
@@ -40,6 +42,7 @@ impl Oracle {
     /// A session begins, with nothing known.
     pub(super) fn begin(&mut self, nature: Nature, now: Moment) {
         self.told = Told::new(nature, now);
+        self.aims.begin();
         self.is_half_typed = false;
     }
 
@@ -212,6 +215,10 @@ impl Oracle {
                 Ok(())
             }
             Effect::Offered { ids, .. } => {
+                // Somebody else has pressed its Enter, and the agent says so.
+                if ids.iter().any(|id| self.told.parked.contains(id)) {
+                    self.told.is_parked = false;
+                }
                 // A key may have been enough of an answer.
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
                 let is_answered = self.told.asks() != self.told.answers;
@@ -246,7 +253,8 @@ impl Oracle {
         Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
         let is_careful = told.is_seen() && told.nature.is_some_and(|nature| nature.quits);
         let works = |seen: &Sighting| seen.dialog.is_some() || !seen.claims.is_empty();
-        let is_sure = told.question.is_some() || told.looked.as_ref().is_some_and(works);
+        let is_seen = told.question.is_some() || told.looked.as_ref().is_some_and(works);
+        let is_sure = is_seen || told.is_said_to_work;
         Law::CannotAct.holds(
             !is_careful || is_sure,
             || "the interrupt key may end the program",
@@ -363,14 +371,7 @@ impl Oracle {
 
     fn tells(&mut self, turn: &Turn, input: Input) -> Checked {
         let letters = &turn.letters;
-        let entries: Vec<_> = letters
-            .iter()
-            .map(|letter| turn::Entry {
-                letter,
-                path: &PATH,
-                telling: turn::Telling::Here,
-            })
-            .collect();
+        let entries: Vec<_> = letters.iter().map(turn_entry).collect();
         let text = turn::render(&entries, input);
         let text = String::from_utf8_lossy(&text);
         for id in turn.ids.iter().copied() {
@@ -409,6 +410,7 @@ impl Oracle {
         let is_half_typed = std::mem::take(&mut self.is_half_typed);
         if is_half_typed && turn.is_open {
             self.told.is_parked = true;
+            self.told.parked.clone_from(&turn.ids);
             let is_out_of_sight = self.told.question.is_some() || !self.told.is_shown();
             return Law::CannotAct.holds(
                 is_out_of_sight,

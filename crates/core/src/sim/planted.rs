@@ -49,6 +49,10 @@ pub(crate) enum Bug {
     DraftKeptAside,
     /// "Offered" is recorded when a hook is given something, not when it has passed it on.
     HandedTooEarly,
+    /// What was offered counts as accepted.
+    AcceptedByEnter,
+    /// What a hook of another session shows counts as accepted.
+    AcceptedElsewhere,
 }
 
 thread_local! {

@@ -1,6 +1,7 @@
 //! One run: a script played line by line over the journal, a session, its program and a person,
 //! with every law checked after every step.
 
+use super::calls::{Called, Typed};
 use super::errands::clock;
 use super::journal::Journal;
 use super::law::{Checked, Law};
@@ -20,12 +21,14 @@ use crate::mail::tests::name;
 use crate::message::Body;
 use crate::moment::Moment;
 use crate::name::AgentName;
-use crate::offer::Said;
 use crate::post::Draft;
 use crate::session::Ending;
 use crate::session::tests::started;
 use jiff::SignedDuration;
 use std::time::Duration;
+
+/// No two steps are in the same instant, as the clock has it.
+const INSTANT: Duration = Duration::from_micros(1);
 
 /// What can come a step further.
 #[derive(Debug, Clone, Copy)]
@@ -34,7 +37,7 @@ pub(super) enum Next {
     /// The session says how it ended.
     End,
     Sender(usize),
-    Word(usize),
+    Call(usize),
 }
 
 #[derive(Debug)]
@@ -48,8 +51,8 @@ pub(super) struct Play {
     pub(super) oracle: Oracle,
     pub(super) session: Option<Session>,
     pub(super) senders: Vec<Sender>,
-    words: Vec<MessageId>,
-    turns: Vec<Vec<MessageId>>,
+    pub(super) calls: Vec<Called>,
+    pub(super) turns: Vec<Typed>,
     pub(super) drafts: Vec<Draft>,
     /// Something was stored, and the session was not told.
     pub(super) has_missed_bell: bool,
@@ -83,7 +86,7 @@ impl Play {
             oracle: Oracle::default(),
             session: None,
             senders: Vec::new(),
-            words: Vec::new(),
+            calls: Vec::new(),
             turns: Vec::new(),
             drafts: Vec::new(),
             has_missed_bell: false,
@@ -101,7 +104,6 @@ impl Play {
             oracle: &mut self.oracle,
             trace: &mut self.trace,
             turns: &mut self.turns,
-            words: &mut self.words,
         };
         Some((self.session.as_mut()?, world))
     }
@@ -134,10 +136,7 @@ impl Play {
             }),
             Line::Order(order, n) => self.order(order, n)?,
             Line::Inject => self.inject()?,
-            Line::Word(n) => {
-                let word = nth(&self.drafts, n).map(|draft| draft.id);
-                self.words.extend(word);
-            }
+            Line::Word(n) => self.call_falsely(n),
             Line::Agent(act) => {
                 if let Some((session, mut world)) = self.session() {
                     session.agent.act(act);
@@ -166,12 +165,13 @@ impl Play {
             all.extend(session.is_over(self.now).then_some(Next::End));
         }
         all.extend((0..self.senders.len()).map(Next::Sender));
-        all.extend((0..self.words.len()).map(Next::Word));
+        all.extend((0..self.calls.len()).map(Next::Call));
         all
     }
 
     pub(super) fn step(&mut self, next: Next) -> Checked {
         self.steps += 1;
+        self.pass(INSTANT);
         if let Some(crash) = self.crash.filter(|crash| crash.at == self.steps) {
             self.line(crash.line)?;
             return self.line(Line::Start);
@@ -189,20 +189,14 @@ impl Play {
                 }
             }
             Next::Sender(n) => self.go_on_sending(n)?,
-            Next::Word(n) => {
-                let id = self.words.remove(n);
-                let evidence = "its own word".to_owned();
-                let route = "hook".to_owned();
-                let said = Said::Accepted { route, evidence };
-                let _ = self.journal.say(self.now, &[id], &said);
-                self.ring()?;
-            }
+            Next::Call(n) => self.hear_call(n)?,
         }
         self.check()
     }
 
     /// What must hold after every step.
     fn check(&mut self) -> Checked {
+        self.collect_calls();
         let facts = self.journal.facts();
         for fact in &facts[self.oracle.ledger.heard()..] {
             self.trace.note(|| format!("  fact: {}", told(fact)));
@@ -211,6 +205,7 @@ impl Play {
         self.is_kept()?;
         let is_ours = |l: &&Letter| l.message.to == self.agent;
         for letter in self.journal.mail().all().filter(is_ours) {
+            self.oracle.ledger.is_standing(letter)?;
             reasons::check(self.now, &self.oracle, letter, self.session.as_ref())?;
         }
         Ok(())
@@ -268,7 +263,10 @@ impl Play {
     /// The wall clock steps. Nobody is told of it; the slow tick finds out.
     fn set_clock(&mut self, seconds: i32) -> Checked {
         self.now.wall += SignedDuration::from_secs(seconds.into());
-        self.oracle.was_set_back |= seconds < 0;
+        if seconds < 0 {
+            self.oracle.was_set_back = true;
+            self.oracle.aims.sets_back();
+        }
         self.ring()
     }
 
@@ -333,7 +331,7 @@ impl Play {
     fn lose_power(&mut self, luck: u8) {
         self.session = None;
         self.senders.clear();
-        self.words.clear();
+        self.calls.clear();
         let change = self.journal.lose_power(luck);
         self.trace.note(|| format!("  {change}"));
         self.oracle.ledger.read_again(self.journal.facts());

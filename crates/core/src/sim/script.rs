@@ -41,7 +41,7 @@ pub(super) struct Nature {
     pub(super) is_dismissed: bool,
     /// The interrupt key stops its work.
     pub(super) is_stopped: bool,
-    /// It tells twice what it has accepted.
+    /// It calls each hook twice.
     pub(super) repeats: bool,
     pub(super) sight: Sight,
     pub(super) stash: Stash,
@@ -57,6 +57,8 @@ pub(super) struct Nature {
     pub(super) never_answers: bool,
     /// Its hooks take mail.
     pub(super) has_hooks: bool,
+    /// Its hooks tell what was submitted, and when it rests.
+    pub(super) proves: bool,
 }
 
 /// What is known of the program's screen.
@@ -105,7 +107,7 @@ pub(super) enum Line {
     Order(Order, u8),
     /// A hook puts what waits before the agent.
     Inject,
-    /// The agent says that it has accepted a message, which may be untrue.
+    /// A hook is called that proves nothing.
     Word(u8),
     Agent(Act),
     Person(Deed),
@@ -225,6 +227,10 @@ impl Script {
         if nature.has_hooks {
             lines = with_hooks(&mut Chance::new(!seed), lines);
         }
+        nature.proves = matches!(seed % 8, 1 | 3 | 5);
+        if nature.proves {
+            lines = with_words(&mut Chance::new(seed.rotate_left(32)), lines);
+        }
         Self {
             nature,
             lines,
@@ -250,6 +256,18 @@ fn with_hooks(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
     all
 }
 
+/// The same, with hooks in between that prove nothing.
+fn with_words(chance: &mut Chance, lines: Vec<Line>) -> Vec<Line> {
+    let mut all = Vec::new();
+    for line in lines {
+        all.push(line);
+        if chance.one_in(10) {
+            all.push(Line::Word(chance.byte()));
+        }
+    }
+    all
+}
+
 fn nature(chance: &mut Chance) -> Nature {
     Nature {
         boots: chance.pick(&[0, 300, 1_500, 4_000, 12_000]),
@@ -269,6 +287,7 @@ fn nature(chance: &mut Chance) -> Nature {
         is_hasty: chance.one_in(3),
         never_answers: chance.one_in(8),
         has_hooks: false,
+        proves: false,
     }
 }
 

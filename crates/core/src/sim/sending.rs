@@ -4,6 +4,7 @@ use super::journal::Posted;
 use super::law::Checked;
 use super::play::{Play, nth};
 use super::script::{Link, Post, Way, Writer};
+use super::session::Session;
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::Letter;
@@ -89,6 +90,10 @@ impl Play {
             Ok(Posted::Refused) => "  a message is refused".to_owned(),
             Err(_) => "  a message cannot be stored".to_owned(),
         });
+        if let Ok(Posted::Stands(id)) = &posted {
+            let asks = self.session.as_ref().and_then(Session::asks);
+            self.oracle.aims.stored(*id, asks);
+        }
         match (posted, self.senders[n].way) {
             (Ok(Posted::Stands(id) | Posted::Stood(id)), Way::Socket | Way::Direct) => {
                 self.senders[n].stored = Some(id);

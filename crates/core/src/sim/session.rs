@@ -4,6 +4,8 @@
 //! It follows the binary's session (its clerk, errands and keyboard) and decides nothing itself.
 
 use super::agent::Agent;
+use super::aims::Asked;
+use super::calls::Typed;
 use super::harness::{self, Stroked};
 use super::hooked::Hooked;
 use super::journal::Journal;
@@ -17,7 +19,8 @@ use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::offer::Said;
-use crate::turn::Input;
+use crate::owed;
+use crate::turn::{self, Input};
 use jiff::Timestamp;
 use std::time::Duration;
 use uuid::Uuid;
@@ -35,10 +38,8 @@ pub(super) struct World<'a> {
     pub(super) journal: &'a mut Journal,
     pub(super) oracle: &'a mut Oracle,
     pub(super) trace: &'a mut Trace,
-    /// The messages of every turn that was ever written.
-    pub(super) turns: &'a mut Vec<Vec<MessageId>>,
-    /// What agents have said that they accepted, on its way.
-    pub(super) words: &'a mut Vec<MessageId>,
+    /// Every turn that was ever written.
+    pub(super) turns: &'a mut Vec<Typed>,
 }
 
 /// What the keyboard is asked for.
@@ -64,7 +65,15 @@ pub(super) enum Offering {
 pub(super) enum Peek {
     Asked,
     /// To be told to the desk.
-    Said(Sighting),
+    Said(Glance),
+}
+
+/// A look at the screen.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Glance {
+    pub(super) sighting: Sighting,
+    /// The question that really stood there.
+    pub(super) asks: Option<Asked>,
 }
 
 /// Something that is being typed.
@@ -127,6 +136,30 @@ pub(super) struct Turn {
     pub(super) enters: u8,
 }
 
+impl Turn {
+    /// Its text, as the program takes it in.
+    pub(super) fn text(&self) -> String {
+        let text = match self.cargo {
+            Cargo::Reminder => owed::reminder(&self.letters).into_bytes(),
+            Cargo::Messages => {
+                let entries: Vec<_> = self.letters.iter().map(turn_entry).collect();
+                turn::render(&entries, self.input.unwrap_or(Input::Typed))
+            }
+        };
+        let text = String::from_utf8_lossy(&text).into_owned();
+        text.replace("\u{1b}[200~", "").replace("\u{1b}[201~", "")
+    }
+}
+
+/// A letter, as it stands in a turn.
+pub(super) fn turn_entry(letter: &Letter) -> turn::Entry<'_> {
+    turn::Entry {
+        letter,
+        path: &PATH,
+        telling: turn::Telling::Here,
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) run: Uuid,
@@ -143,7 +176,7 @@ pub(super) struct Session {
     pub(super) stroke: Option<Stroke>,
     pub(super) peek: Option<Peek>,
     /// What the terminal has seen last, and whether the desk was told.
-    pub(super) sighted: Sighting,
+    pub(super) sighted: Glance,
     pub(super) is_news: bool,
     pub(super) turn: Turn,
     /// One that waits for its Enter, while another goes before it.
@@ -159,6 +192,8 @@ pub(super) struct Session {
     pub(super) told_question: Option<String>,
     /// Since when the program is known to have ended.
     pub(super) ended: Option<Duration>,
+    /// A hook of its program's was heard.
+    pub(super) is_heard: bool,
 }
 
 /// What can come a step further.
@@ -207,7 +242,7 @@ impl Session {
             offering: None,
             stroke: None,
             peek: None,
-            sighted: Sighting::default(),
+            sighted: Glance::default(),
             is_news: false,
             turn: Turn {
                 cargo: Cargo::Messages,
@@ -227,7 +262,13 @@ impl Session {
             typed_at: Duration::ZERO,
             told_question: None,
             ended: None,
+            is_heard: false,
         }
+    }
+
+    /// The question of the program that really stands open.
+    pub(super) fn asks(&self) -> Option<Asked> {
+        self.agent.asks().map(|number| (self.run, number))
     }
 
     /// The bell rang.

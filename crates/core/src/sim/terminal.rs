@@ -13,8 +13,8 @@ pub(super) enum Piece {
     /// The first half of a turn's text.
     First(TurnNo),
     Rest(TurnNo),
-    /// Enter, by the session.
-    Enter,
+    /// Enter after a turn's text, by the session.
+    Enter(TurnNo),
     /// The interrupt key.
     Break,
     /// A key within a turn.
@@ -103,7 +103,7 @@ impl Terminal {
                     Piece::Submit | Piece::Clear => self.has_draft = false,
                     Piece::First(_)
                     | Piece::Rest(_)
-                    | Piece::Enter
+                    | Piece::Enter(_)
                     | Piece::Break
                     | Piece::Stroke(_) => {}
                 }

@@ -1,9 +1,11 @@
 //! What the desk was told, by those who saw it, and what it has begun since: kept beside the desk
 //! and by other means, to judge it by.
 
+use super::calls::SIDE;
 use super::script::{Nature, Sight, Stash};
 use crate::delivery::{Event, PausedBy};
-use crate::harness::{Field, Sighting};
+use crate::harness::{Field, Report, Sighting, Turn};
+use crate::id::MessageId;
 use crate::moment::Moment;
 use std::time::Duration;
 
@@ -23,12 +25,16 @@ pub(super) struct Told {
     pub(super) unread: Option<Moment>,
     /// What a look at the screen shows that the desk hears of in this moment.
     pub(super) looked: Option<Sighting>,
+    /// A hook of the program's says that it works.
+    pub(super) is_said_to_work: bool,
     /// How often the interrupt key was pressed for one message.
     pub(super) keys: u8,
     /// The keys were pressed that put a draft aside.
     pub(super) is_aside: bool,
     /// A text waits for its Enter, with the keyboard given back.
     pub(super) is_parked: bool,
+    /// What stands in it.
+    pub(super) parked: Vec<MessageId>,
     /// The keyboard is asked for again; with a text that waits for its Enter, or not.
     resumes: Option<bool>,
     /// The question that stood open when an answer was begun with, by its number.
@@ -76,6 +82,7 @@ impl Told {
                 }
             }
             Event::Resumed => self.resumes = None,
+            Event::Hook(report) => self.hear(report),
             Event::Tick
             | Event::Output
             | Event::Exited(_)
@@ -86,7 +93,6 @@ impl Told {
             | Event::Entered
             | Event::Stroked
             | Event::Unpressed
-            | Event::Hook(_)
             | Event::Handed { .. }
             | Event::NotHanded { .. }
             | Event::Taken(_)
@@ -101,6 +107,17 @@ impl Told {
         if self.field != sighting.field {
             self.field = sighting.field.clone();
             self.field_since = Some(now);
+        }
+    }
+
+    /// Its own hook is believed, however late it comes.
+    fn hear(&mut self, report: &Report) {
+        if report.session.as_deref() != Some(SIDE) {
+            self.is_said_to_work = match report.turn {
+                Some(Turn::Submitted | Turn::Tool | Turn::Working | Turn::Blocked) => true,
+                Some(Turn::Idle) => false,
+                None => self.is_said_to_work,
+            };
         }
     }
 

@@ -4,13 +4,9 @@ use super::send::{self, Answer, new_id};
 use super::wait::WaitArgs;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::session::client::{Client, NoAnswer};
+use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use posthaste_core::{AgentName, Draft, Priority};
 use posthaste_wire::method::{self, GOOD_FOR};
-use std::time::Duration;
-
-/// For all else that a session does with an answer before it says so.
-const MOMENT: Duration = Duration::from_secs(1);
 
 /// Answer a question that an agent's program asks, such as for a permission
 ///
@@ -41,12 +37,18 @@ pub(super) struct Args {
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let (from, from_evidence) = context.sender(args.from.as_ref())?;
+    let text = not_empty(args.text).map_err(|report| {
+        let name = &args.name;
+        report.hint(format!(
+            "'ph answer {name} y' types y and Enter; 'ph peek {name}' shows the question"
+        ))
+    })?;
     let draft = Draft {
         from_evidence,
         priority: Priority::Interrupt,
         raw: true,
         limits: context.config.limits,
-        ..Draft::new(new_id(), from, args.name, not_empty(args.text)?)
+        ..Draft::new(new_id(), from, args.name, text)
     };
     send::post(context, &[draft], Answer::Id, &args.wait)
 }
@@ -65,16 +67,16 @@ pub(super) fn hand_over(
         ))
         .hint(format!("'ph send {name}' leaves a message")));
     };
-    // Longer than the session would begin with it, and than its journal may take.
-    let patience = GOOD_FOR + context.config.patience.0 + MOMENT;
-    client.call(send, patience).map_err(|error| match error {
+    // Longer than the session would begin with it.
+    client.call(send, UNHURRIED).map_err(|error| match error {
         NoAnswer::Refused(failure) => Report::refused(failure.message).hint(format!(
             "'ph peek {name}' shows what it shows; 'ph send {name}' leaves a message"
         )),
         NoAnswer::Silence => Report::storage(format!("the session of {name} does not answer"))
             .hint(format!(
-                "'ph show {}' says whether it was stored",
-                draft.id.id8()
+                "'ph show {}' says whether it was stored; after {} s it is not typed any more",
+                draft.id.id8(),
+                GOOD_FOR.as_secs()
             )),
     })
 }

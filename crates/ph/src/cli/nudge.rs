@@ -2,12 +2,13 @@ use super::names::{AddressParser, complete_agents};
 use super::status;
 use crate::book::{self, Address};
 use crate::context::Context;
+use crate::output::note;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_wire::Activity;
-use posthaste_wire::method::{self, GOOD_FOR, Nudged};
+use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::param::Keys;
 use serde::Serialize;
 
@@ -65,6 +66,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
                 };
                 if let Some(reason) = reason {
                     context.out.line(format!("not nudged{whom}: {reason}"))?;
+                    if *reason == absence(name) {
+                        note(format!(
+                            "'ph send {name}' leaves a message; 'ph run --name {name} COMMAND' \
+                             starts it"
+                        ));
+                    }
                 }
             }
         }
@@ -106,7 +113,7 @@ pub(super) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<O
         return Ok(Some(silence(context, name)));
     };
     // Longer than the session would begin with it: what was not answered is not typed later.
-    match client.call(&nudge, GOOD_FOR + UNHURRIED) {
+    match client.call(&nudge, UNHURRIED) {
         Ok(Nudged::Nudged) => Ok(None),
         Ok(Nudged::Held { reason }) => Ok(Some(reason)),
         Err(NoAnswer::Silence) => Ok(Some(silence(context, name))),
@@ -121,6 +128,10 @@ fn silence(context: &Context, name: &AgentName) -> String {
     }
     match status::find(context, name) {
         Ok(session) if session.activity != Activity::Exited => SILENT.to_owned(),
-        Ok(_) | Err(_) => format!("{name} does not run"),
+        Ok(_) | Err(_) => absence(name),
     }
+}
+
+fn absence(name: &AgentName) -> String {
+    format!("{name} does not run")
 }

@@ -3,7 +3,7 @@
 //! A lock that is held is the only proof of life. What lives is asked itself; of what does not,
 //! the journal knows.
 
-use super::client::{Client, PATIENT};
+use super::client::Client;
 use super::place::{self, Place, Record};
 use crate::report::Result;
 use posthaste_core::session::Run;
@@ -13,7 +13,7 @@ use posthaste_wire::method;
 use posthaste_wire::{Activity, LoopStatus, Session};
 use std::time::{Duration, Instant};
 
-/// How long sessions may take to say how they are, all together.
+/// How long sessions may take to say how they are, one or all together.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a session may be about to begin or to end.
 const BETWEEN: Duration = Duration::from_secs(3);
@@ -87,7 +87,7 @@ fn live(
         return Ok(None);
     };
     let answer = Client::connect(&record.socket)
-        .and_then(|mut client| client.call(&method::Session {}, PATIENT).ok());
+        .and_then(|mut client| client.call(&method::Session {}, PATIENCE).ok());
     match answer {
         Some(session) => Ok(Some(session)),
         None => silent(home, patience, &record, now),

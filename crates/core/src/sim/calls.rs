@@ -1,0 +1,173 @@
+//! The program's own hooks, as processes: what it calls at the end of its start, at a prompt and
+//! when it comes to rest. They arrive late, twice, in any order, or in the next session; and others
+//! come that say nothing of its own prompts: those of a side session, and texts that only look as
+//! if they had a message's header.
+//!
+//! What it really got is kept by the oracle; these are all that the desk hears of it. A side session
+//! is one that the program itself starts at its work, so none is heard before the program is.
+
+use super::harness;
+use super::law::Checked;
+use super::play::{Play, nth};
+use super::script::Nature;
+use super::session::Session;
+use super::terminal::TurnNo;
+use crate::delivery::Event;
+use crate::id::MessageId;
+use crate::name::AgentName;
+use crate::post::Draft;
+use uuid::Uuid;
+
+/// The session that is none of its own.
+pub(super) const SIDE: &str = "side";
+
+/// What it has to say, of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Call {
+    Begins,
+    /// A prompt was submitted, with these turns in it, whole or not, and so many keys.
+    Submitted {
+        turns: Vec<(TurnNo, bool)>,
+        typed: u32,
+    },
+    Rests,
+}
+
+/// A hook on its way to whatever session there is by then.
+#[derive(Debug, Clone)]
+pub(super) struct Called {
+    event: &'static str,
+    session: String,
+    prompt: Option<String>,
+}
+
+/// A turn as it was written.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Typed {
+    pub(super) ids: Vec<MessageId>,
+    pub(super) text: String,
+    /// All of it was, as far as the session can tell.
+    pub(super) is_written: bool,
+}
+
+impl Typed {
+    /// What the program has of it.
+    fn part(&self, is_whole: bool) -> &str {
+        let half = self.text.len() / 2;
+        match is_whole {
+            true => &self.text,
+            false => &self.text[..self.text.floor_char_boundary(half)],
+        }
+    }
+
+    /// The messages that whoever has this part of it has got. Of a text that was written whole, and
+    /// lost its end in the program, only what it says can be told; that is its headers.
+    pub(super) fn got(&self, is_whole: bool) -> impl Iterator<Item = MessageId> {
+        let part = self.part(is_whole);
+        let is_in = move |id: &&MessageId| is_whole || part.contains(&format!("id: {}", id.id8()));
+        let is_written = self.is_written;
+        self.ids
+            .iter()
+            .filter(move |_| is_whole || is_written)
+            .filter(is_in)
+            .copied()
+    }
+}
+
+fn own(run: Uuid) -> String {
+    format!("run-{run}")
+}
+
+fn header(from: &AgentName, id: MessageId) -> String {
+    format!("[ph message from: {from} id: {}] look", id.id8())
+}
+
+impl Play {
+    /// What the program has called since.
+    pub(super) fn collect_calls(&mut self) {
+        let Some(session) = &mut self.session else {
+            return;
+        };
+        let calls = std::mem::take(&mut session.agent.calls);
+        let times = if session.agent.repeats() { 2 } else { 1 };
+        let session = own(session.run);
+        for call in calls.iter().filter(|_| self.nature.proves) {
+            let (event, prompt) = match call {
+                Call::Begins => (harness::BEGINS, None),
+                Call::Rests => (harness::RESTS, None),
+                Call::Submitted { turns, typed } => {
+                    let part =
+                        |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
+                    let text: String = turns.iter().map(part).collect();
+                    let typed = "x".repeat(*typed as usize);
+                    (harness::SUBMITTED, Some(text + &typed))
+                }
+            };
+            let called = Called {
+                event,
+                session: session.clone(),
+                prompt,
+            };
+            self.calls.extend(std::iter::repeat_n(called, times));
+        }
+    }
+
+    /// A hook that is none of the program's own prompts.
+    pub(super) fn call_falsely(&mut self, n: u8) {
+        let Some(session) = self.session.as_ref().filter(|s| s.is_heard) else {
+            return;
+        };
+        let is_ours = |draft: &&Draft| draft.to == self.agent;
+        let ours: Vec<_> = self.drafts.iter().filter(is_ours).collect();
+        let Some(draft) = nth(&ours, n / 4) else {
+            return;
+        };
+        let nobody = MessageId(Uuid::from_u128(u128::from(n) << 120 | 1 << 119));
+        let right = header(&draft.from, draft.id);
+        let (whose, prompt) = match n % 4 {
+            0 => (SIDE.to_owned(), right),
+            1 => (own(session.run), header(&draft.from, nobody)),
+            2 => (own(session.run), header(&draft.to, draft.id)),
+            _ => (own(session.run), format!("it said {right}")),
+        };
+        self.calls.push(Called {
+            event: harness::SUBMITTED,
+            session: whose,
+            prompt: Some(prompt),
+        });
+    }
+
+    /// One of them arrives.
+    pub(super) fn hear_call(&mut self, n: usize) -> Checked {
+        let called = self.calls.remove(n);
+        let nature = self.nature;
+        match self.session() {
+            Some((session, mut world)) if !session.is_ending() => {
+                session.is_heard |= called.session == own(session.run);
+                let event = called.read(nature);
+                session.tell(event, &mut world)?;
+                if called.event == harness::SUBMITTED {
+                    session.agent.says_again(world.now.mono);
+                }
+                session.proceed(&mut world)
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+impl Called {
+    fn read(&self, nature: Nature) -> Event {
+        let payload = serde_json::json!({"session_id": self.session, "prompt": self.prompt});
+        let hooks = &harness::manifest(nature).hook;
+        Event::Hook(Box::new(hooks.read(self.event, &payload.to_string())))
+    }
+}
+
+impl Session {
+    /// Whether any of these were really put before the program.
+    pub(super) fn gets(turns: &[(TurnNo, bool)], all: &[Typed]) -> Vec<MessageId> {
+        let got = |(turn, is_whole): &(TurnNo, bool)| all[*turn].got(*is_whole);
+        turns.iter().flat_map(got).collect()
+    }
+}
