@@ -1,7 +1,7 @@
 //! A loop with a real agent, headless, on the fake model: five iterations, a message in the
 //! second, a kill in the fourth, and its own word that all is done in the fifth.
 
-use crate::list::{Done, Told};
+use crate::list::Told;
 use crate::play::Play;
 use posthaste_lab::agents::Agent;
 use rustix::process::{Pid, Signal};
@@ -119,7 +119,7 @@ fn call_next(play: &Play, name: &str, arguments: &str) {
     well(play, &["inject", LOOPER, &call]);
 }
 
-pub(crate) fn five(play: &mut Play) -> Done {
+pub(crate) fn five(play: &mut Play) -> Told {
     let looped = Looped::start(play);
     looped.prompt(play, 1, 1);
     looped.go(1);
@@ -163,10 +163,10 @@ pub(crate) fn five(play: &mut Play) -> Done {
         receipts.iter().filter(is_offer).count()
     });
     assert_eq!(offers, 2, "offering and offered: {shown}");
-    Done::Told(Told {
+    Told {
         what: "five iterations; the message in the third alone, marked by the tool; killed in the \
                fourth, which went on; ended by session_complete"
             .to_owned(),
         receipt: "read, prompt".to_owned(),
-    })
+    }
 }
