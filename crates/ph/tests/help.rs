@@ -5,8 +5,9 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 44] = [
+const VERBS: [&str; 49] = [
     "run",
+    "build",
     "attach",
     "ls",
     "status",
@@ -16,6 +17,10 @@ const VERBS: [&str; 44] = [
     "restart",
     "pause",
     "unpause",
+    "checkpoint",
+    "resume",
+    "inject",
+    "interactive",
     "answer",
     "nudge",
     "send",
@@ -256,7 +261,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 45 pages written to [dir]/pages\n"
+        "note: 50 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

@@ -73,7 +73,7 @@ pub(super) enum Output {
 }
 
 impl Agent {
-    pub(super) fn start(call: Call<'_>, prompt: &str) -> Result<Self> {
+    pub(super) fn start(call: &Call<'_>, prompt: &str) -> Result<Self> {
         let is_argument = call.args.iter().any(|arg| arg == PROMPT);
         if is_argument && prompt.len() > LONGEST_ARGUMENT {
             return Err(Report::usage(format!(
@@ -102,8 +102,8 @@ impl Agent {
         };
         let (cols, rows) = call.size;
         let size = pty_process::Size::new(rows, cols);
-        let (terminal, child) = child::spawn_within(command, input, size)
-            .map_err(|error| not_started(&call, &error))?;
+        let (terminal, child) =
+            child::spawn_within(command, input, size).map_err(|error| not_started(call, &error))?;
         unblocked(&terminal).map_err(|error| broken(&error))?;
         let pid = child.id();
         let started = process::started(pid).unwrap_or_default();

@@ -67,7 +67,7 @@ impl Runner {
         let Some(outcome) = outcome else {
             return Ok(Step::Over);
         };
-        self.close(state, outcome, began.elapsed())?;
+        self.close(state, &outcome, began.elapsed())?;
         Ok(Step::On)
     }
 
@@ -116,7 +116,7 @@ impl Runner {
             cwd: &self.record.launch.cwd,
             size: self.face.size(),
         };
-        let mut agent = match Agent::start(call, &prompt.text) {
+        let mut agent = match Agent::start(&call, &prompt.text) {
             Ok(agent) => agent,
             Err(report) => {
                 let reason = "the agent could not be started".to_owned();
@@ -189,7 +189,7 @@ impl Runner {
     }
 
     /// Records the end of an iteration, and says it.
-    fn close(&mut self, state: &LoopState, outcome: Outcome, took: Duration) -> Result<()> {
+    fn close(&mut self, state: &LoopState, outcome: &Outcome, took: Duration) -> Result<()> {
         let number = state.number;
         let told = format!("iteration {number}: {outcome} ({} s)", took.as_secs());
         let story = self.state()?.open.and_then(|open| open.started.story);
@@ -198,7 +198,7 @@ impl Runner {
             outcome: outcome.clone(),
         })?;
         self.face.line(&told);
-        if let Outcome::Failed(failure) = &outcome {
+        if let Outcome::Failed(failure) = outcome {
             let now = self.state()?;
             let failures = now.failures;
             self.note_down(&now, |place| {

@@ -125,7 +125,7 @@ impl Runner {
                     self.order(LoopOrder::EndIteration { number, outcome })?;
                     Step::On
                 }
-                Next::End(how) => return self.end(&state, how),
+                Next::End(how) => return self.end(&state, &how),
             };
             if let Step::Over = step {
                 return Ok(ExitCode::FAILURE);
@@ -187,7 +187,7 @@ impl Runner {
         Ok(Step::On)
     }
 
-    fn end(&mut self, state: &LoopState, how: LoopEnding) -> Result<ExitCode> {
+    fn end(&mut self, state: &LoopState, how: &LoopEnding) -> Result<ExitCode> {
         if !state.has_ended() {
             self.order(LoopOrder::End { how: how.clone() })?;
         }

@@ -225,3 +225,18 @@ fn verbs_say_it_as_programs_read_it() {
         .fails(2, "nothing to inject");
     looped.ph().run("interactive bot maybe").fails(2, "maybe");
 }
+
+#[test]
+fn what_an_agent_starts_is_no_part_of_its_iteration() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let inner = r#"echo "<${PH_ITERATION-none}>" > "$DIR/inner""#;
+    looped.ph().file("inner.sh", inner);
+    looped.go("\"$PH\" run --name inner --detach -- /bin/sh \"$DIR/inner.sh\"");
+    let told = looped.ph().dir().join("inner");
+    wait_for("its word", || {
+        let told = std::fs::read_to_string(&told).ok()?;
+        (told == "<none>\n").then_some(())
+    });
+    looped.prompt(2);
+}

@@ -51,6 +51,28 @@ fn a_loop_that_was_killed_goes_on_where_it_was() {
     assert!(!fourth.contains("cut off"), "{fourth}");
 }
 
+#[test]
+fn the_same_build_goes_on_too_with_what_is_said_now() {
+    let mut looped = Stage::new().start();
+    looped.prompt(1);
+    looped.go("true");
+    looped.prompt(2);
+    looped.session.signal(Signal::KILL);
+    wait_for("the end of it", || {
+        (!is_alive(looped.session.pid) && !is_alive(looped.session.child)).then_some(())
+    });
+    let at = looped.words.iter().position(|word| word == "--spec");
+    let mut words = looped.words.clone();
+    let at = at.expect("it was said");
+    words.splice(at..at, ["--iterations".to_owned(), "7".to_owned()]);
+    let again = looped.ph().call(&words).run();
+    assert_eq!(again.code, 0, "{}", again.err());
+    renew(&mut looped.session, &again.json());
+    let second = looped.prompt(2);
+    assert!(second.contains("Iteration: 2 of 7"), "{second}");
+    assert_eq!(looped.outcomes()[1], r#"2 {"failed":"cut_off"}"#);
+}
+
 /// The session is another since.
 fn renew(session: &mut Session, now: &serde_json::Value) {
     let number = |name: &str| now[name].as_u64().expect("it runs") as u32;

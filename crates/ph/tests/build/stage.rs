@@ -19,6 +19,8 @@ eval "$order"
 
 pub(crate) struct Loop {
     pub(crate) session: Session,
+    /// What it was started with.
+    pub(crate) words: Vec<String>,
     dir: PathBuf,
 }
 
@@ -77,10 +79,12 @@ impl Stage {
     }
 
     pub(crate) fn start(self) -> Loop {
-        let call = self.ph.call(&self.words());
+        let words: Vec<String> = self.words().iter().map(|word| (*word).to_owned()).collect();
+        let call = self.ph.call(&words);
         let dir = self.ph.dir().to_owned();
         Loop {
             session: Session::begin(self.ph, call),
+            words,
             dir,
         }
     }

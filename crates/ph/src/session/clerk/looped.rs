@@ -20,10 +20,10 @@ impl Clerk {
         self.run = now.status;
         let was = before.as_ref();
         let change = StateChange {
-            iteration: news(was.map(|was| was.iteration), now.iteration),
-            max_iterations: news(was.map(|was| was.max_iterations), now.max_iterations),
-            current_story: news(was.map(|was| was.current_story.clone()), now.current_story),
-            status: news(was.map(|was| was.status), now.status),
+            iteration: news(was.map(|was| &was.iteration), now.iteration),
+            max_iterations: news(was.map(|was| &was.max_iterations), now.max_iterations),
+            current_story: news(was.map(|was| &was.current_story), now.current_story),
+            status: news(was.map(|was| &was.status), now.status),
             ..StateChange::default()
         };
         self.changed(change);
@@ -82,6 +82,6 @@ impl Clerk {
 }
 
 /// What is new; at the first look all is.
-fn news<T: PartialEq>(was: Option<T>, is: T) -> Option<T> {
-    (was.as_ref() != Some(&is)).then_some(is)
+fn news<T: PartialEq>(was: Option<&T>, is: T) -> Option<T> {
+    (was != Some(&is)).then_some(is)
 }
