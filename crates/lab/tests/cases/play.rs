@@ -119,6 +119,8 @@ impl Play {
             return;
         }
         self.until_sign(Sign::Asking);
+        // As it opens, Codex throws away what was typed before; keys that go on coming end it.
+        self.terminal.watch(SETTLE);
         self.terminal.type_keys(DOWN);
         self.terminal.wait_for_text("› 2. Trust all and continue");
         self.terminal.type_keys(ENTER);
