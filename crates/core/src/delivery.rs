@@ -80,6 +80,8 @@ pub struct Desk {
     aside: Option<Aside>,
     /// What is written and waits for its Enter, because a question stands open.
     parked: Option<Flight>,
+    /// The keys have told of a draft's end since the keyboard was last asked for again.
+    has_cleared: bool,
     /// Since when the terminal holds input that the program has not read.
     unread: Option<Moment>,
     input: Input,
@@ -112,6 +114,7 @@ impl Desk {
             drafting: Drafting::default(),
             aside: None,
             parked: None,
+            has_cleared: false,
             unread: None,
             input: Input::Typed,
             phase: Phase::Free,
@@ -352,6 +355,7 @@ impl Desk {
             }
             Event::DraftGone => {
                 self.touched();
+                self.has_cleared = true;
                 self.judge.typed(now);
                 self.drafting.gone();
             }
@@ -528,10 +532,17 @@ impl Desk {
             self.parked = Some(flight.clone());
             self.phase = Phase::Free;
             self.touched();
-            // Until the keys say otherwise; else it would be asked for again and again.
-            self.drafting.typed(now, false);
+            self.is_typed_until_told(now);
         } else if let Phase::Fetching(_) = self.phase {
             self.phase = Phase::Free;
+            self.is_typed_until_told(now);
+        }
+    }
+
+    /// A draft barred the way, until the keys say otherwise; else it would be asked for again and
+    /// again. Where they have said so already, they will not say it once more.
+    fn is_typed_until_told(&mut self, now: Moment) {
+        if !self.has_cleared {
             self.drafting.typed(now, false);
         }
     }
