@@ -12,6 +12,7 @@ mod evidence;
 mod handing;
 mod hold;
 mod looped;
+mod offering;
 mod phase;
 mod proof;
 mod question;
@@ -41,7 +42,6 @@ pub use terms::{Decision, Effect, Event, Manner, PausedBy, Way};
 
 use crate::activity::{Activity, Judgement};
 use crate::harness::{Heard, Judge};
-use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
@@ -87,6 +87,8 @@ pub struct Desk {
     aside: Option<Aside>,
     /// What is written and waits for its Enter, because a question stands open.
     parked: Option<Flight>,
+    /// The keys have told of a draft's end since the keyboard was last asked for again.
+    has_cleared: bool,
     /// Since when the terminal holds input that the program has not read.
     unread: Option<Moment>,
     input: Input,
@@ -121,6 +123,7 @@ impl Desk {
             drafting: Drafting::default(),
             aside: None,
             parked: None,
+            has_cleared: false,
             unread: None,
             input: Input::Typed,
             phase: Phase::Free,
@@ -370,6 +373,7 @@ impl Desk {
             }
             Event::DraftGone => {
                 self.touched();
+                self.has_cleared = true;
                 self.judge.typed(now);
                 self.drafting.gone();
             }
@@ -440,171 +444,6 @@ impl Desk {
             | Phase::Fetching(_)
             | Phase::Returning(_)
             | Phase::Resting { .. } => Vec::new(),
-        }
-    }
-
-    fn go_on_breaking(
-        &mut self,
-        now: Moment,
-        flight: Flight,
-        keys: u8,
-        until: Duration,
-    ) -> Vec<Effect> {
-        if self.rule(Lane::Interrupt).is_some() {
-            self.phase = Phase::Free;
-            return Vec::new();
-        }
-        if let Some(at) = self.settles_at() {
-            if at <= now.mono {
-                return self.record(flight);
-            }
-            return Vec::new();
-        }
-        match (self.activity().activity, &mut self.dialog) {
-            (_, _) if now.mono < until => Vec::new(),
-            (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
-            // Nothing is typed into an open question.
-            (Activity::Blocked(_), Some(dialog)) => {
-                dialog.stays = true;
-                self.phase = Phase::Free;
-                Vec::new()
-            }
-            (
-                Activity::Starting
-                | Activity::Idle
-                | Activity::Working
-                | Activity::Blocked(_)
-                | Activity::Exited,
-                _,
-            ) => self.record(flight),
-        }
-    }
-
-    /// When one that has stopped shows all that it will. One that leaves its input unread has not
-    /// stopped, however silent it is.
-    fn settles_at(&self) -> Option<Duration> {
-        let judged = self.activity();
-        let has_stopped = judged.activity == Activity::Idle && self.unread.is_none();
-        let settle = self.manner.harness.interrupt.settle.get();
-        has_stopped.then(|| judged.since.mono + settle)
-    }
-
-    /// A key that found no room was not pressed; its time comes again.
-    fn unpressed(&mut self) {
-        if let Phase::Breaking { keys, .. } = &mut self.phase {
-            *keys = keys.saturating_sub(1);
-        }
-    }
-
-    fn record(&mut self, flight: Flight) -> Vec<Effect> {
-        planted!(WrittenFirst => return self.writes_first(flight));
-        if let Some(call) = self.call(&flight) {
-            return vec![call];
-        }
-        let effect = flight.offer();
-        self.phase = Phase::Recording(flight);
-        vec![effect]
-    }
-
-    fn recorded(&mut self, mut ids: Vec<MessageId>) -> Vec<Effect> {
-        let Phase::Recording(flight) = &self.phase else {
-            return Vec::new();
-        };
-        let flight = flight.clone();
-        self.phase = Phase::Free;
-        if ids.is_empty() {
-            return Vec::new();
-        }
-        if flight.cargo == Cargo::Reminders {
-            return self.write_reminder(Flight { ids, ..flight });
-        }
-        let take_back = |ids, why: &str| {
-            let reason = format!("nothing was written: {why}");
-            Effect::Withdraw { ids, reason }
-        };
-        // In the moment that the journal took, the way may have been barred, or become narrow.
-        if let Some(rule) = self.barrier(flight.lane) {
-            return vec![take_back(ids, rule.name())];
-        }
-        if flight.lane == Lane::Raw && self.asks_another(&flight) {
-            return vec![take_back(ids, answer::GONE)];
-        }
-        planted!(OfferedTooEarly => return self.offers_too_early(flight, ids));
-        let rest = match self.input {
-            Input::Typed => ids.split_off(1),
-            Input::Pasted => Vec::new(),
-        };
-        let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
-        self.touched();
-        let begun = self.begin(Flight { ids, ..flight });
-        rest.into_iter().chain([begun]).collect()
-    }
-
-    /// An offer that has not begun. What barred it is told by an event of its own.
-    fn let_go(&mut self, now: Moment) {
-        planted!(NeverLetsGo => return);
-        if let Phase::Recording(_) = self.phase {
-            self.phase = Phase::Free;
-        } else if let Phase::Resuming(flight) = &self.phase {
-            self.parked = Some(flight.clone());
-            self.phase = Phase::Free;
-            self.touched();
-            // Until the keys say otherwise; else it would be asked for again and again.
-            self.drafting.typed(now, false);
-        } else if let Phase::Fetching(_) = self.phase {
-            self.phase = Phase::Free;
-            self.drafting.typed(now, false);
-        }
-    }
-
-    /// Keys of a person's, or of an answer, may stand behind a text that waits for its Enter.
-    fn touched(&mut self) {
-        self.phase.touch();
-        if let Some(parked) = &mut self.parked {
-            parked.touch();
-        }
-    }
-
-    fn rest(&mut self, now: Moment, why: String) {
-        planted!(GivesUpOnDisk => return self.rests_for_long(now, why));
-        if let Phase::Recording(_) = self.phase {
-            self.phase = Phase::Resting {
-                since: now,
-                until: now.mono + REST,
-                why,
-            };
-        }
-    }
-
-    fn wrote(&mut self, now: Moment) -> Vec<Effect> {
-        if let Phase::Writing(flight) = &self.phase {
-            let mut flight = flight.clone();
-            let patience = self.manner.harness.submit.seen_within.get();
-            flight.seen_by = Some(now.mono + patience);
-            self.phase = Phase::Written {
-                flight,
-                enter_at: now.mono + self.enter_after(),
-            };
-        }
-        let submitted = self.submitted(now);
-        if submitted.is_empty() {
-            return self.proceed(now);
-        }
-        submitted
-    }
-
-    /// Why Enter is not pressed after a text that is written. A pause is no reason: what is under
-    /// way is brought to its end.
-    fn withheld(&self, flight: &Flight) -> Option<Rule> {
-        planted!(EnterIntoQuestion => return None);
-        match (self.activity().activity, flight.lane) {
-            (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
-                Some(Rule::Blocked)
-            }
-            // One that was put aside is out of the way.
-            (_, _) if self.has_more_than(flight) => Some(Rule::Draft),
-            (_, _) if flight.clears_way => None,
-            (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }
     }
 }

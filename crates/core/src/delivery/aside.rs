@@ -125,6 +125,7 @@ impl Desk {
 
     pub(super) fn fetch(&mut self, now: Moment) -> Vec<Effect> {
         self.phase = Phase::Fetching(now);
+        self.has_cleared = false;
         vec![Effect::Resume]
     }
 

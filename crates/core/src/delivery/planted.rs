@@ -1,7 +1,8 @@
 //! What a desk does wrong where a bug is planted in it; see `sim::planted`. In tests alone.
 
-use super::{Desk, Drafting, Effect, Event, Flight, MessageId, Moment, Pause, Phase};
+use super::{Desk, Drafting, Effect, Event, Flight, Moment, Pause, Phase};
 use crate::activity::Activity;
+use crate::id::MessageId;
 
 impl Flight {
     /// The agent's word, without the agent.

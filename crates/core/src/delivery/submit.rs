@@ -242,6 +242,7 @@ impl Desk {
             return Vec::new();
         };
         self.phase = Phase::Resuming(flight);
+        self.has_cleared = false;
         vec![Effect::Resume]
     }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::activity::tests::ms;
+use crate::id::MessageId;
 use crate::mail::tests::{message, with_steps};
 use crate::message::Body;
 use crate::priority::Priority;

@@ -4,6 +4,7 @@ use super::tests::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::{Claim, Field, Manifest, Says, Sighting, Source, Wait};
+use crate::id::MessageId;
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 use proptest::prelude::*;

@@ -175,6 +175,8 @@ impl Session {
                     if let Some(parked) = self.parked.take() {
                         self.turn = parked;
                     }
+                    // Whoever had it until now has given it back.
+                    self.terminal.is_leased = false;
                     self.take_keyboard(Begin::Resume, false);
                 }
                 Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),

@@ -221,6 +221,7 @@ impl Oracle {
                 }
                 // A key may have been enough of an answer.
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
+                self.is_half_typed &= !is_raw;
                 let is_answered = self.told.asks() != self.told.answers;
                 if is_raw && turn.is_whole && is_answered {
                     ids.iter().for_each(|id| self.ledger.complete(*id));

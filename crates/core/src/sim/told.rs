@@ -37,6 +37,8 @@ pub(super) struct Told {
     pub(super) parked: Vec<MessageId>,
     /// The keyboard is asked for again; with a text that waits for its Enter, or not.
     resumes: Option<bool>,
+    /// Keys have told of a draft's end since.
+    has_cleared: bool,
     /// The question that stood open when an answer was begun with, by its number.
     pub(super) answers: Option<u64>,
     /// The beginning of the rest in which the agent was reminded last.
@@ -59,7 +61,10 @@ impl Told {
         self.looked = None;
         match event {
             Event::Draft => self.draft = self.draft.or(Some(now)),
-            Event::DraftGone => self.draft = None,
+            Event::DraftGone => {
+                self.draft = None;
+                self.has_cleared = true;
+            }
             Event::Dialog(what) => self.ask(now, what.as_ref()),
             Event::Seen(sighting) => self.see(now, sighting),
             Event::Looked(sighting) => {
@@ -77,7 +82,7 @@ impl Told {
             // Somebody typed; the keys tell of it later.
             Event::Barred => {
                 if let Some(is_parked) = self.resumes.take() {
-                    self.draft = self.draft.or(Some(now));
+                    self.draft = self.draft.or((!self.has_cleared).then_some(now));
                     self.is_parked = is_parked;
                 }
             }
@@ -132,6 +137,7 @@ impl Told {
     /// The desk goes on with a text that waited for its Enter, or brings back a draft.
     pub(super) fn resume(&mut self) {
         self.resumes = Some(std::mem::take(&mut self.is_parked));
+        self.has_cleared = false;
     }
 
     /// The number of the question that stands open.
