@@ -6,6 +6,7 @@ use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
 use crate::harness::{Api, Field, Proof, Route};
+use crate::id::MessageId;
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;

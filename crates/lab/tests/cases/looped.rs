@@ -69,7 +69,7 @@ impl Looped {
         let mark = format!("go-{iteration}.");
         let turns = play.tally.turns().iter();
         let first = turns.filter(|turn| turn.result().is_none());
-        let prompts = first.filter_map(|turn| turn.prompt());
+        let prompts = first.filter_map(posthaste_lab::model::Asked::prompt);
         prompts.filter(|prompt| prompt.contains(&mark)).collect()
     }
 
