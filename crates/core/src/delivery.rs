@@ -34,7 +34,7 @@ mod tests_screen;
 mod planted;
 
 pub use handing::Handing;
-pub use terms::{Decision, Door, Effect, Event, Manner, PausedBy};
+pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
 use crate::harness::{Heard, Judge};

@@ -31,7 +31,7 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
         Manner {
             harness,
             path_bytes: 80,
-            door: crate::delivery::Door::Terminal,
+            reach: crate::delivery::Reach::Terminal,
         },
         ms(0),
     );

@@ -191,7 +191,7 @@ impl Session {
         let manner = Manner {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
-            door: crate::delivery::Door::Terminal,
+            reach: crate::delivery::Reach::Terminal,
         };
         Self {
             run,

@@ -124,7 +124,7 @@ impl Trial {
         let manner = Manner {
             harness,
             path_bytes: 0,
-            door: posthaste_core::delivery::Door::Terminal,
+            reach: posthaste_core::delivery::Reach::Terminal,
         };
         let begun = Instant::now();
         let now = moment(begun);

@@ -21,7 +21,7 @@ use super::{Shared, log};
 use end::{Ending, Signals};
 use look::{Looking, View};
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Decision, Desk, Door, Event, Manner};
+use posthaste_core::delivery::{Decision, Desk, Event, Manner, Reach};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
@@ -183,9 +183,9 @@ impl Clerk {
         let manner = Manner {
             harness: outset.harness.clone(),
             path_bytes: files::longest_path(&shared.home, &shared.agent),
-            door: match shared.is_loop {
-                true => Door::Prompt,
-                false => Door::Terminal,
+            reach: match shared.is_loop {
+                true => Reach::Prompt,
+                false => Reach::Terminal,
             },
         };
         let (reports, reported) = mpsc::channel(REPORTS);
