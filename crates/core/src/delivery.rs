@@ -38,7 +38,7 @@ mod tests_screen;
 mod planted;
 
 pub use handing::Handing;
-pub use terms::{Decision, Effect, Event, Manner, PausedBy, Way};
+pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
 use crate::harness::{Heard, Judge};

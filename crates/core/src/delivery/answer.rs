@@ -13,7 +13,7 @@ pub(super) const GONE: &str = "the question that it was to answer is gone";
 impl Desk {
     /// Why an answer would answer nothing now.
     pub fn bars_an_answer(&self) -> Option<&'static str> {
-        if self.manner.way == super::Way::Prompt {
+        if self.manner.reach == super::Reach::Prompt {
             return Some("this is a loop, and nothing is typed into it");
         }
         match self.activity().activity {

@@ -6,7 +6,7 @@
 
 use super::hold::Rule;
 use super::proof::{Sent, Unproven};
-use super::{Desk, Effect, Flight, Lane, Way};
+use super::{Desk, Effect, Flight, Lane, Reach};
 use crate::activity::Activity;
 use crate::harness::{Proof, Report, Route, Turn};
 use crate::id::MessageId;
@@ -100,7 +100,7 @@ impl Hands {
 impl Desk {
     fn hands_over(&self) -> bool {
         let harness = &self.manner.harness;
-        self.manner.way == Way::Terminal
+        self.manner.reach == Reach::Terminal
             && harness.routes.first() == Some(&Route::Hook)
             && !harness.hook.context.is_empty()
     }

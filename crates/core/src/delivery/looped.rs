@@ -1,18 +1,18 @@
 //! A loop's desk: its mail stands in its next prompt, which its runner writes. Nothing is typed.
 
 use super::hold::Rule;
-use super::{Desk, Lane, Way};
+use super::{Desk, Lane, Reach};
 use crate::activity::Activity;
 use crate::mail::Letter;
 
 impl Desk {
     /// What holds all mail of a loop at its terminal.
     pub(super) fn rule_of_loop(&self) -> Option<Rule> {
-        match (self.manner.way, self.activity().activity) {
-            (Way::Terminal, _) => None,
-            (Way::Prompt, Activity::Exited) => Some(Rule::Exited),
+        match (self.manner.reach, self.activity().activity) {
+            (Reach::Terminal, _) => None,
+            (Reach::Prompt, Activity::Exited) => Some(Rule::Exited),
             (
-                Way::Prompt,
+                Reach::Prompt,
                 Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_),
             ) => Some(Rule::Loop),
         }

@@ -13,12 +13,12 @@ pub struct Manner {
     pub harness: Arc<Manifest>,
     /// The length of the path of a message's file: of every one in this inbox.
     pub path_bytes: usize,
-    pub way: Way,
+    pub reach: Reach,
 }
 
 /// By which way mail comes to an agent at all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Way {
+pub enum Reach {
     /// Into its terminal, or by the routes that its harness knows.
     #[default]
     Terminal,
@@ -32,7 +32,7 @@ impl Manner {
         Self {
             harness: Arc::new(Manifest::generic()),
             path_bytes,
-            way: Way::Terminal,
+            reach: Reach::Terminal,
         }
     }
 }

@@ -51,7 +51,7 @@ fn desk() -> Desk {
     let manner = Manner {
         harness: Arc::new(manifest),
         path_bytes: 80,
-        way: crate::delivery::Way::Terminal,
+        reach: crate::delivery::Reach::Terminal,
     };
     let mut desk = idle_at(Desk::new(manner, ms(0)));
     desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));

@@ -60,7 +60,7 @@ fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
     let manner = Manner {
         harness,
         path_bytes,
-        way: crate::delivery::Way::Terminal,
+        reach: crate::delivery::Reach::Terminal,
     };
     let mut desk = idle_at(Desk::new(manner, ms(0)));
     desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
@@ -449,7 +449,7 @@ fn a_hook_shows_that_it_is_ready() {
     let manner = Manner {
         harness: Arc::new(manifest),
         path_bytes: 80,
-        way: crate::delivery::Way::Terminal,
+        reach: crate::delivery::Reach::Terminal,
     };
     let mut desk = Desk::new(manner, ms(0));
     desk.on(ms(100), Event::Output);

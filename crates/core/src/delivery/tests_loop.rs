@@ -8,7 +8,7 @@ use crate::session::Ending;
 
 fn desk() -> Desk {
     let manner = Manner {
-        way: Way::Prompt,
+        reach: Reach::Prompt,
         ..Manner::generic(80)
     };
     idle_at(Desk::new(manner, ms(0)))

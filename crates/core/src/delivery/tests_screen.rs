@@ -32,7 +32,7 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
         Manner {
             harness,
             path_bytes: 80,
-            way: crate::delivery::Way::Terminal,
+            reach: crate::delivery::Reach::Terminal,
         },
         ms(0),
     );

@@ -226,7 +226,7 @@ impl Session {
         let manner = Manner {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
-            way: crate::delivery::Way::Terminal,
+            reach: crate::delivery::Reach::Terminal,
         };
         Self {
             run,

@@ -4,12 +4,16 @@
 use crate::list::Told;
 use crate::play::Play;
 use posthaste_lab::agents::Agent;
+use posthaste_lab::model::Asked;
 use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// The loop's name in the mail.
 const LOOPER: &str = "looper";
+
+const STARTS: Duration = Duration::from_secs(300);
 
 /// A loop that runs, and is ended with its case however that ends.
 struct Looped {
@@ -69,7 +73,7 @@ impl Looped {
         let mark = format!("go-{iteration}.");
         let turns = play.tally.turns().iter();
         let first = turns.filter(|turn| turn.result().is_none());
-        let prompts = first.filter_map(posthaste_lab::model::Asked::prompt);
+        let prompts = first.filter_map(Asked::prompt);
         prompts.filter(|prompt| prompt.contains(&mark)).collect()
     }
 
@@ -120,6 +124,8 @@ fn call_next(play: &Play, name: &str, arguments: &str) {
 }
 
 pub(crate) fn five(play: &mut Play) -> Told {
+    // An agent is started six times, and some take their time for it.
+    play.until_when(play.deadline() + STARTS);
     let looped = Looped::start(play);
     looped.prompt(play, 1, 1);
     looped.go(1);

@@ -230,18 +230,19 @@ impl Drop for Agent {
     }
 }
 
-fn pipe() -> std::result::Result<(OwnedFd, OwnedFd), Errno> {
-    let (read, write) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+fn pipe() -> std::io::Result<(OwnedFd, OwnedFd)> {
+    let (read, write) = std::io::pipe()?;
+    let write = OwnedFd::from(write);
     unblocked(&write)?;
-    Ok((read, write))
+    Ok((read.into(), write))
 }
 
-fn unblocked(fd: &OwnedFd) -> std::result::Result<(), Errno> {
+fn unblocked(fd: &OwnedFd) -> std::io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(fd)?;
-    rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)
+    Ok(rustix::fs::fcntl_setfl(fd, flags | OFlags::NONBLOCK)?)
 }
 
-fn broken(error: &Errno) -> Report {
+fn broken(error: &std::io::Error) -> Report {
     Report::storage(format!("cannot start the agent: {error}"))
 }
 

@@ -32,7 +32,7 @@ A command of your own gets the prompt on its standard input, or where an argumen
 name stands in its next prompt."
 )]
 pub(super) struct Args {
-    /// The agent's name [default: the spec's or the prd's, without its ending]
+    /// The agent's name [default: the spec's, without its ending, else that of the prd's directory]
     #[arg(long, short, value_name = "NAME", value_parser = NameParser)]
     name: Option<AgentName>,
     /// What is to be built
@@ -98,10 +98,11 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     let (here, cwd) = directory(args.cwd.as_deref())?;
     let file = |path: Option<PathBuf>| path.map(|path| here.join(path));
     let (spec, prd) = (file(args.spec), file(args.prd));
-    let Some(first) = spec.clone().or_else(|| prd.clone()) else {
+    if spec.is_none() && prd.is_none() {
         return Err(Report::usage("a loop needs a spec or a prd")
             .hint("for example: ph build --spec specs/login.md"));
-    };
+    }
+    let usual = usual_name(spec.as_deref(), prd.as_deref());
     let sockets: Vec<_> = args.socket.iter().map(|path| here.join(path)).collect();
     sockets.iter().try_for_each(|path| check_length(path))?;
     let settings = plan(
@@ -125,7 +126,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     )?;
     let name = match args.name {
         Some(name) => name,
-        None => name_of(&first)?,
+        None => name_of(&usual)?,
     };
     check_name(context, &name)?;
     let (cols, rows) = size_here();
@@ -162,15 +163,40 @@ fn shown(settings: &posthaste_core::build::Settings) -> Vec<String> {
     words
 }
 
-/// The name of a file, where it can be an agent's.
-fn name_of(file: &Path) -> Result<AgentName> {
-    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
-    AgentName::parse(&stem).map_err(|error| {
-        let shown = text::one_line(&stem, 40);
+/// What a loop is called that nobody names: by its spec, or by the directory that its prd is in, as
+/// the original has it.
+fn usual_name(spec: Option<&Path>, prd: Option<&Path>) -> String {
+    let by_spec = spec.and_then(Path::file_stem);
+    let by_prd = prd.and_then(Path::parent).and_then(Path::file_name);
+    let name = by_spec.or(by_prd).unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// That name, where it can be an agent's.
+fn name_of(stem: &str) -> Result<AgentName> {
+    AgentName::parse(stem).map_err(|error| {
+        let shown = text::one_line(stem, 40);
         let report = Report::usage(format!("'{shown}' cannot be the agent's name: {error}"));
-        match AgentName::suggestion(&stem) {
+        match AgentName::suggestion(stem) {
             Some(name) => report.hint(format!("choose one, for example --name {name}")),
             None => report.hint("choose one with --name"),
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_is_called_by_its_spec_or_by_where_its_prd_is() {
+        let check = |spec: Option<&str>, prd: Option<&str>, want: &str| {
+            let name = usual_name(spec.map(Path::new), prd.map(Path::new));
+            assert_eq!(name, want, "{spec:?} {prd:?}");
+        };
+        check(Some("/specs/login.md"), None, "login");
+        check(Some("/specs/login"), Some("/tasks/x/prd.json"), "login");
+        check(None, Some("/tasks/sign-up/prd.json"), "sign-up");
+        check(None, Some("/prd.json"), "");
+    }
 }

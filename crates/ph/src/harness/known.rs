@@ -77,7 +77,7 @@ fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -
     let manner = Manner {
         harness: harness.clone(),
         path_bytes: 0,
-        way: posthaste_core::delivery::Way::Terminal,
+        reach: posthaste_core::delivery::Reach::Terminal,
     };
     let mut desk = Desk::new(manner, at(0));
     for (n, sight) in (1..).zip(sights) {
@@ -351,7 +351,7 @@ fn what_their_hooks_say() {
         let manner = Manner {
             harness: harness.clone(),
             path_bytes: 0,
-            way: posthaste_core::delivery::Way::Terminal,
+            reach: posthaste_core::delivery::Reach::Terminal,
         };
         let mut desk = Desk::new(manner, at(0));
         let idle = screen(&harness, agent, SIZES[0], "idle");

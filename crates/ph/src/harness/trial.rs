@@ -127,7 +127,7 @@ impl Trial {
         let manner = Manner {
             harness,
             path_bytes: 0,
-            way: posthaste_core::delivery::Way::Terminal,
+            reach: posthaste_core::delivery::Reach::Terminal,
         };
         let begun = Instant::now();
         let now = moment(begun);

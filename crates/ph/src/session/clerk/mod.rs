@@ -22,7 +22,7 @@ use super::{Shared, log};
 use end::{Ending, Signals};
 use look::{Looking, View};
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Decision, Desk, Event, Manner, Way};
+use posthaste_core::delivery::{Decision, Desk, Event, Manner, Reach};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
@@ -186,9 +186,9 @@ impl Clerk {
         let manner = Manner {
             harness: outset.harness.clone(),
             path_bytes: files::longest_path(&shared.home, &shared.agent),
-            way: match shared.is_loop {
-                true => Way::Prompt,
-                false => Way::Terminal,
+            reach: match shared.is_loop {
+                true => Reach::Prompt,
+                false => Reach::Terminal,
             },
         };
         let (reports, reported) = mpsc::channel(REPORTS);
