@@ -24,6 +24,8 @@ const PROOF: Duration = Duration::from_secs(4);
 /// What has been ended is gone after so long.
 const END: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(2);
+/// How often a person presses Enter again.
+const AGAIN: usize = 3;
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
@@ -250,6 +252,15 @@ impl Play {
     pub(crate) fn prompt(&mut self, text: &str) {
         self.types(text);
         self.terminal.type_keys(ENTER);
+        // Gemini takes an Enter that follows a paste too soon for a new line, and on a busy machine
+        // it reads both late: who sees the text still there presses again.
+        for _ in 0..AGAIN {
+            let is_done = |play: &mut Self| play.tally.seen(text) > 0 || play.has_empty_box();
+            if self.within(Instant::now() + SOON, &mut { is_done }) || self.sign() != Sign::Free {
+                break;
+            }
+            self.terminal.type_keys(ENTER);
+        }
         self.until("the model to be asked by the person", |play| {
             play.tally.seen(text) > 0
         });
@@ -484,7 +495,7 @@ fn command(stage: &Stage, ph: &Path) -> Command {
 /// The agent in a terminal, by `ph run` or alone. Gemini takes hooks and tools from its own settings
 /// only: there a person puts them once.
 fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
-    if agent == Agent::Gemini {
+    if agent == Agent::Gemini && under != Under::Nobody {
         give_tools(stage, ph);
     }
     if under == Under::Nobody || agent == Agent::Gemini {
