@@ -9,6 +9,7 @@ mod facts;
 mod list;
 mod own;
 mod play;
+mod scene;
 mod table;
 
 use args::Args;
