@@ -186,8 +186,9 @@ impl Play {
         let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
         let status = self.status();
         format!(
-            "{}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
+            "{}\ncursor: {:?}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
             screen.trim_end(),
+            self.terminal.cursor(),
             status["activity"],
             status["evidence"],
             journey.unwrap_or_default()
