@@ -17,6 +17,9 @@ struct Record {
     message: Option<Message>,
     #[serde(default)]
     payload: Option<Payload>,
+    /// Of a user, as Gemini CLI writes it.
+    #[serde(default)]
+    content: Value,
 }
 
 /// What Codex writes of a conversation.
@@ -85,8 +88,16 @@ fn texts(record: &Record) -> String {
         ("user", _, Some(message)) if message.role == "user" => {
             joined(&message.content, |part| text_of(part, "text"))
         }
+        ("user", _, None) if record.content.is_array() => joined(&record.content, added),
         (_, _, _) => String::new(),
     }
+}
+
+/// What a hook of Gemini CLI's has added to a prompt. No message can hold these tags: a `<` in it is
+/// written otherwise.
+fn added(part: &Value) -> Option<&str> {
+    let inside = part.get("text")?.as_str()?.strip_prefix("<hook_context>")?;
+    inside.strip_suffix("</hook_context>")
 }
 
 /// The text of a part that is of this kind.
@@ -147,6 +158,14 @@ mod tests {
         check(&codex("assistant", hook), "");
         check(
             r#"{"type":"response_item","payload":{"type":"function_call_output","output":"a"}}"#,
+            "",
+        );
+        check(
+            r#"{"id":"1","type":"user","content":[{"text":"a"},{"text":"<hook_context>b\nc</hook_context>"}]}"#,
+            "b\nc\n",
+        );
+        check(
+            r#"{"id":"1","type":"gemini","content":[{"text":"<hook_context>b</hook_context>"}]}"#,
             "",
         );
         // The first line of a tail is cut off.

@@ -10,6 +10,7 @@ mod list;
 mod looped;
 mod own;
 mod play;
+mod scene;
 mod table;
 
 use args::Args;

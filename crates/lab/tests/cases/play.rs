@@ -2,12 +2,12 @@
 //! and what can be seen of it. Waits are for facts, and end with the case's time.
 
 use crate::facts::Facts;
+use crate::scene::{command, shown};
 use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, Trust};
 use posthaste_lab::model::{Model, Tally};
-use posthaste_lab::pty::{Size, Terminal};
+use posthaste_lab::pty::Terminal;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -24,6 +24,8 @@ const PROOF: Duration = Duration::from_secs(4);
 /// What has been ended is gone after so long.
 const END: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(2);
+/// How often a person presses Enter again.
+const AGAIN: usize = 3;
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
@@ -184,8 +186,9 @@ impl Play {
         let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
         let status = self.status();
         format!(
-            "{}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
+            "{}\ncursor: {:?}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
             screen.trim_end(),
+            self.terminal.cursor(),
             status["activity"],
             status["evidence"],
             journey.unwrap_or_default()
@@ -250,6 +253,15 @@ impl Play {
     pub(crate) fn prompt(&mut self, text: &str) {
         self.types(text);
         self.terminal.type_keys(ENTER);
+        // Gemini takes an Enter that follows a paste too soon for a new line, and on a busy machine
+        // it reads both late: who sees the text still there presses again.
+        for _ in 0..AGAIN {
+            let is_done = |play: &mut Self| play.tally.seen(text) > 0 || play.has_empty_box();
+            if self.within(Instant::now() + SOON, &mut { is_done }) || self.sign() != Sign::Free {
+                break;
+            }
+            self.terminal.type_keys(ENTER);
+        }
         self.until("the model to be asked by the person", |play| {
             play.tally.seen(text) > 0
         });
@@ -473,82 +485,6 @@ impl Drop for Play {
         // Where a case broke off. It is no error that there is none.
         self.ph(&["stop", "--kill", NAME]);
     }
-}
-
-fn command(stage: &Stage, ph: &Path) -> Command {
-    let mut command = stage.beside(ph);
-    command.env("PH_HOME", mail(stage));
-    command
-}
-
-/// The agent in a terminal, by `ph run` or alone. Gemini takes hooks and tools from its own settings
-/// only: there a person puts them once.
-fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
-    if agent == Agent::Gemini {
-        give_tools(stage, ph);
-    }
-    if under == Under::Nobody || agent == Agent::Gemini {
-        let mut install = command(stage, ph);
-        install.args(["hooks", "install", agent.name(), "--yes"]);
-        let done = install.output().expect("ph can be started");
-        let said = String::from_utf8_lossy(&done.stderr);
-        assert!(done.status.success(), "ph hooks install: {said}");
-    }
-    if under == Under::Typed {
-        only_typed(agent, stage, ph);
-    }
-    let started = match under {
-        Under::Session | Under::Typed => {
-            let mut run = command(stage, ph);
-            run.args(["run", "--name", NAME, "--"]);
-            run.arg(stage.program()).args(stage.args());
-            run
-        }
-        Under::Nobody => {
-            let mut alone = stage.command();
-            alone.env("PH_HOME", mail(stage)).env("PH_AGENT", NAME);
-            alone
-        }
-    };
-    Terminal::start(started, Size::USUAL).patient(Duration::from_secs(60))
-}
-
-/// A person writes into Gemini's settings what `ph mcp config` prints, and where this `ph` is.
-fn give_tools(stage: &Stage, ph: &Path) {
-    let mut config = command(stage, ph);
-    config.args(["mcp", "config", Agent::Gemini.name()]);
-    let printed = config.output().expect("ph can be started").stdout;
-    let ours: Value = serde_json::from_slice(&printed).expect("what is printed is JSON");
-    let file = stage.home().join(".gemini/settings.json");
-    let text = std::fs::read_to_string(&file).expect("it has settings");
-    let mut settings: Value = serde_json::from_str(&text).expect("they are JSON");
-    settings["mcpServers"] = ours["mcpServers"].clone();
-    settings["mcpServers"]["ph"]["command"] = ph.to_string_lossy().into();
-    std::fs::write(file, settings.to_string()).expect("they can be written");
-}
-
-/// A manifest in the home takes the place of ours: the same but for its routes.
-fn only_typed(agent: Agent, stage: &Stage, ph: &Path) {
-    let mut show = command(stage, ph);
-    show.args(["harness", "show", agent.name()]);
-    let shown = show.output().expect("ph can be started");
-    let ours = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let line = |line: &str| match line.starts_with("routes = ") {
-        true => "routes = [\"terminal\"]".to_owned(),
-        false => line.to_owned(),
-    };
-    let typed: Vec<String> = ours.lines().map(line).collect();
-    let dir = mail(stage).join("harness");
-    // One that is open to others is not believed.
-    let mut private = std::fs::DirBuilder::new();
-    private.recursive(true).mode(0o700);
-    private.create(&dir).expect("the home can be written");
-    let file = dir.join(format!("{}.toml", agent.name()));
-    std::fs::write(file, typed.join("\n")).expect("the home can be written");
-}
-
-fn mail(stage: &Stage) -> PathBuf {
-    stage.dir().join("mail")
 }
 
 fn number(value: &Value) -> Pid {

@@ -342,11 +342,12 @@ fn a_swallowed_enter_is_pressed_again_and_then_proven() {
 fn what_a_manifest_says_in_vain_is_told() {
     let stage = Stage::new();
     let manifest = "name = \"vain\"\ndescription = \"A test's own\"\n\
-                    routes = [\"hook\", \"http\", \"terminal\"]\nproof = [\"transcript\"]\n";
+                    routes = [\"hook\", \"http\", \"queue\", \"terminal\"]\nproof = [\"transcript\"]\n";
     teach(&stage, "vain", manifest);
     let notes = [
         "routes: 'hook' needs an event in [hook] context, and has none",
-        "routes: 'http' is not supported yet; mail goes by way of the terminal",
+        "routes: 'http' needs [http] api, and there is none",
+        "routes: 'queue' is not supported yet; mail goes by way of the terminal",
     ];
     for verb in ["ls", "show vain", "test vain -- true"] {
         let done = stage.run(&format!("harness {verb}"));
