@@ -202,6 +202,25 @@ fn all_is_everybody_who_runs_but_the_sender() {
 }
 
 #[test]
+fn who_nudges_nobody_is_told_what_else_there_is() {
+    let stage = Stage::new();
+    let done = stage.run("nudge nobody hi");
+    assert_eq!(
+        (done.code, done.out().as_str(), done.err().as_str()),
+        (
+            1,
+            "not nudged: nobody does not run\n",
+            "note: 'ph send nobody' leaves a message; 'ph run --name nobody COMMAND' starts it\n"
+        )
+    );
+    // What a program reads stands alone.
+    let done = stage.run("nudge nobody hi --json");
+    assert_eq!((done.code, done.err().as_str()), (1, ""));
+    assert_eq!(done.json()["reason"], "nobody does not run");
+    assert!(!stage.home().exists());
+}
+
+#[test]
 fn the_text_of_a_nudge_is_set_for_each_agent() {
     let stage = Stage::new();
     let book = "[aliases]\nlead = 'bot'\n[groups]\nteam = ['bot', 'gone']\n\

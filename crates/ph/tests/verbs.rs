@@ -155,6 +155,12 @@ fn an_answer_goes_in_as_it_is_and_only_to_what_runs() {
         4,
         "no session of bot is running: there is nothing to answer",
     );
+    for empty in ["", " "] {
+        let done = stage.call(&["answer", "bot", empty]).run();
+        assert_eq!((done.code, done.out().as_str()), (2, ""), "{}", done.err());
+        let hint = "hint: 'ph answer bot y' types y and Enter; 'ph peek bot' shows the question";
+        assert!(done.err().contains(hint), "{}", done.err());
+    }
     assert!(!stage.home().exists());
     let agent = stage.agent("bot", "--raw --paste");
     stage.until_activity("bot", "idle");

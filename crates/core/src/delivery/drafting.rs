@@ -115,6 +115,13 @@ impl Drafting {
         self.put_back = false;
     }
 
+    /// What was put aside comes back into the box: it is a person's, whatever key was pressed
+    /// before or is pressed until it shows.
+    pub(super) fn returns(&mut self) {
+        self.was_empty = false;
+        self.put_back = false;
+    }
+
     pub(super) fn stays(&mut self) {
         self.stuck = true;
     }

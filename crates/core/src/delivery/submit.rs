@@ -256,6 +256,7 @@ impl Desk {
             self.phase = Phase::Free;
             if self.can_fetch() {
                 self.phase = Phase::Returning(now);
+                self.drafting.returns();
                 return self.restores().map(Effect::Strokes).into_iter().collect();
             }
         }
@@ -359,13 +360,16 @@ impl Desk {
         match self.restores() {
             Some(keys) if self.dialog.is_none() => {
                 self.phase = Phase::Restoring { flight, evidence };
+                self.drafting.returns();
                 vec![Effect::Strokes(keys)]
             }
             // Later; see `can_fetch`.
             Some(_) => self.complete(now, &flight, evidence),
             // Now that this is submitted, the program brings it back by itself.
             None => {
-                self.aside = None;
+                if self.aside.take().is_some() {
+                    self.drafting.returns();
+                }
                 self.complete(now, &flight, evidence)
             }
         }

@@ -9,6 +9,7 @@ use super::*;
 use crate::activity::tests::ms;
 use crate::harness::{Field, Says, Sighting};
 use crate::priority::Priority::{Interrupt, Normal};
+use std::sync::Arc;
 
 fn unread(is_so: bool) -> Event {
     Event::Unread(is_so)
@@ -162,6 +163,53 @@ fn a_draft_behind_a_question_is_not_what_an_interrupt_puts_back() {
         seen(3_057, holds("mine"), "offered 1"),
     ];
     let desk = play(desk, &later);
+    assert!(!desk.puts_aside());
+}
+
+#[test]
+fn a_draft_that_comes_back_is_not_what_an_interrupt_puts_back() {
+    let pending = [letter(1, Normal)];
+    let urgent = [letter(2, Interrupt)];
+    let clears = || {
+        let mut desk = drafted();
+        Arc::make_mut(&mut desk.manner.harness).draft.clear = Some(keys("ctrl+u"));
+        desk
+    };
+    // The key was pressed while it lay aside.
+    let before = [
+        (5_000, Doing::Act(&pending), "offer 1"),
+        (5_001, recorded(&[1]), "strokes [19]"),
+        hear(5_002, Event::Stroked, ""),
+        seen(5_003, shows(Field::Empty), "look"),
+        looked(5_004, asks("Run rm?"), "withdraw 1"),
+        (5_005, Doing::Act(&urgent), "key [3]"),
+        hear(5_006, Event::Paused(PausedBy::Viewer), ""),
+        seen(5_007, shows(Field::Empty), "resume"),
+        hear(5_008, Event::Released(PausedBy::Viewer), ""),
+        hear(5_009, Event::Resumed, "strokes [25]"),
+        hear(5_010, Event::Stroked, ""),
+        seen(5_011, holds("mine"), ""),
+    ];
+    let desk = play(clears(), &before);
+    assert!(!desk.puts_aside());
+    // It is pressed before the draft shows.
+    let after = [
+        (5_000, Doing::Act(&pending), "offer 1"),
+        (5_001, recorded(&[1]), "strokes [19]"),
+        hear(5_002, Event::Stroked, ""),
+        seen(5_003, shows(Field::Empty), "look"),
+        looked(5_004, shows(Field::Empty), "write 1"),
+        hear(5_005, Event::Wrote, ""),
+        hear(5_055, Event::Tick, "look"),
+        looked(5_056, holds("text"), "enter"),
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, shows(Field::Empty), "strokes [25]"),
+        hear(5_059, Event::Stroked, "offered 1"),
+        seen(5_060, claims(Says::Working), ""),
+        (5_060, Doing::Act(&urgent), "key [3]"),
+        seen(5_061, holds("mine"), ""),
+    ];
+    let desk = play(clears(), &after);
     assert!(!desk.puts_aside());
 }
 

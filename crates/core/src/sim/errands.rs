@@ -165,11 +165,11 @@ impl Session {
                 }
                 Effect::Offer { ids } => {
                     let letters = letters(&self.view, &ids);
-                    self.begin(Begin::Offer, ids, letters);
+                    self.begin(Begin::Offer, ids, letters, world);
                 }
                 Effect::Remind { ids } => {
                     let letters = letters(&self.owed, &ids);
-                    self.begin(Begin::Reminder, ids, letters);
+                    self.begin(Begin::Reminder, ids, letters, world);
                 }
                 Effect::Resume => {
                     if let Some(parked) = self.parked.take() {
@@ -220,7 +220,7 @@ impl Session {
         Ok(())
     }
 
-    fn begin(&mut self, what: Begin, ids: Vec<MessageId>, letters: Vec<Letter>) {
+    fn begin(&mut self, what: Begin, ids: Vec<MessageId>, letters: Vec<Letter>, world: &World<'_>) {
         // What is known of the mail is old as soon as this is recorded.
         self.is_fresh = false;
         if let Some(look) = &mut self.look {
@@ -240,7 +240,8 @@ impl Session {
             enters: 0,
         };
         let last = std::mem::replace(&mut self.turn, turn);
-        if last.is_open {
+        // Of a reminder that broke off, nobody says so.
+        if last.is_open && world.oracle.told.is_parked {
             self.parked = Some(last);
         }
         self.take_keyboard(what, self.desk.puts_aside());

@@ -260,6 +260,32 @@ fn after_a_no_the_screen_tells_that_the_question_is_gone() {
 }
 
 #[test]
+fn after_a_no_that_no_hook_tells_of_why_says_what_releases_the_mail() {
+    let stage = Stage::new();
+    teach(&stage, "lab", &blind());
+    let tui = Tui::ready(&stage, &["--title", "--paste", "--hooks"]);
+    tui.order("ask remove it");
+    until_so("the hook", || {
+        stage.status("bot")["blocked_on"] == "remove it"
+    });
+    let id = stage.send("bot hello");
+    stage.until_rule(&id, "blocked");
+    let mut person = tui.person();
+    person.type_keys("n");
+    tui.until_noted("no \"remove it\"");
+    // Its screen shows no question any more; nobody knows that of this program.
+    stage.until_rule(&id, "blocked");
+    let release = "a hook says that it goes on; after a no it may call none before its next prompt, \
+                   which a person can submit ('ph attach bot')";
+    assert_eq!(stage.why(&id)["release"], release);
+    let told = stage.run(&format!("why {id}")).ok();
+    assert!(told.contains(release), "{told}");
+    // And that is so.
+    hook(&stage, "UserPromptSubmit", &json!({"prompt": "go on"}));
+    stage.until_receipt(&id, "offered");
+}
+
+#[test]
 fn hooks_that_come_late_twice_or_from_elsewhere_mislead_nobody() {
     let stage = Stage::new();
     agent(&stage, &[]);
