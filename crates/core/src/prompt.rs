@@ -47,10 +47,10 @@ pub fn inbox_block(entries: &[Entry<'_>], zone: &TimeZone) -> String {
     block
 }
 
-/// What was noted down in iterations before this one, by what it is good for; nothing where there
-/// is none. An agent knows what it noted in this one.
+/// What was noted down in iterations before this one, or outside of any, by what it is good for;
+/// nothing where there is none. An agent knows what it noted in this one.
 pub fn notes_block(notes: &[Note], iteration: u32) -> String {
-    let earlier = |note: &&Note| note.iteration.is_some_and(|n| n < iteration);
+    let earlier = |note: &&Note| note.iteration.is_none_or(|n| n < iteration);
     let notes: Vec<_> = notes.iter().filter(earlier).collect();
     under(NOTES, &notes_list(&notes))
 }
@@ -237,17 +237,17 @@ mod tests {
             note(NoteType::Decision, Some(1), "SQLite"),
             note(NoteType::Stuck, Some(3), "rate limit"),
             note(NoteType::Tip, Some(4), "of this iteration"),
-            note(NoteType::Learning, None, "of none"),
+            note(NoteType::Learning, None, "a person's"),
             note(NoteType::Learning, Some(1), "later in the journal"),
         ];
         assert_eq!(
             notes_block(&notes, 4),
             "## Notes from Previous Iterations\n\
              STUCK:\n  - [#3] rate limit\n\
-             LEARNING:\n  - [#2] needs --no-cache\n  - [#1] later in the journal\n\
+             LEARNING:\n  - [#2] needs --no-cache\n  - [-] a person's\n  - [#1] later in the journal\n\
              DECISION:\n  - [#1] SQLite\n"
         );
-        assert_eq!(notes_block(&notes, 1), "");
+        assert_eq!(notes_block(&notes[..4], 1), "");
         assert_eq!(notes_block(&[], 9), "");
     }
 
