@@ -26,7 +26,7 @@ impl Clerk {
             Wish::Session(tell) => tell(self.session()),
             Wish::Agent(tell) => tell(self.agent_info()),
             Wish::Hook { hook, tell } => self.hook(hook, tell),
-            Wish::Taken(number) => self.tell(Event::Taken(number)),
+            Wish::Taken(number) => self.taken(number),
             Wish::Dropped(number) => self.tell(Event::Dropped(number)),
             Wish::Why { letter, sink } => {
                 let now = self.now();

@@ -109,10 +109,23 @@ impl Clerk {
 
     /// Looks whether the transcript shows what hooks have passed on.
     fn read_transcript(&mut self, report: &harness::Report) {
+        if let Some(path) = report.transcript() {
+            self.transcript = Some(path.into());
+        }
+        self.read_on();
+    }
+
+    /// A hook has passed it on; it may be the last that comes.
+    pub(super) fn taken(&mut self, number: u64) {
+        self.tell(Event::Taken(number));
+        self.read_on();
+    }
+
+    fn read_on(&mut self) {
         let is_asked = self.desk.asks_transcript() && !self.is_reading;
-        if let Some(path) = report.transcript().filter(|_| is_asked) {
+        if let Some(path) = self.transcript.clone().filter(|_| is_asked) {
             self.is_reading = true;
-            self.send(handing::transcript(path.into(), 0));
+            self.send(handing::transcript(path, 0));
         }
     }
 

@@ -30,6 +30,7 @@ use posthaste_core::{Letter, Timestamp};
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::{Error, files};
 use posthaste_wire::{self as wire, Run, method, plain};
+use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -156,6 +157,8 @@ pub(crate) struct Clerk {
     giving: Option<Giving>,
     /// The same for the agent's own door.
     calling: Option<Calling>,
+    /// The agent's transcript, as its last hook named it.
+    transcript: Option<PathBuf>,
     /// Whether the agent's transcript is being read.
     is_reading: bool,
     /// How many errands are under way.
@@ -210,6 +213,7 @@ impl Clerk {
             in_hand: Vec::new(),
             giving: None,
             calling: None,
+            transcript: None,
             is_reading: false,
             errands: 0,
             reports,
