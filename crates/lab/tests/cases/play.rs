@@ -51,6 +51,10 @@ pub(crate) struct Sent {
     pub(crate) mark: String,
 }
 
+/// What a case is ended with where something did not come in its time, and nothing else is wrong.
+#[derive(Debug)]
+pub(crate) struct Late(pub(crate) String);
+
 pub(crate) struct Play {
     pub(crate) agent: Agent,
     under: Under,
@@ -172,10 +176,14 @@ impl Play {
     /// Asks everything again and again until something holds.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
-        let met = self.within(self.deadline, &mut holds);
-        if !met {
-            panic!("waited in vain for {what}\n{}", self.story());
+        if self.within(self.deadline, &mut holds) {
+            return;
         }
+        let story = format!("waited in vain for {what}\n{}", self.story());
+        if self.forbidden.iter().any(|file| file.exists()) {
+            panic!("{story}");
+        }
+        std::panic::panic_any(Late(story));
     }
 
     /// What was seen at the end, for whoever has to find out why.

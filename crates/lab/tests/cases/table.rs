@@ -17,6 +17,10 @@ pub(crate) enum Cell {
     Absent {
         why: String,
     },
+    /// Something was waited for in vain.
+    Late {
+        why: String,
+    },
     Red {
         why: String,
     },
@@ -29,7 +33,9 @@ impl Cell {
             Self::Green { what, receipt } => format!("ok: {what}; {receipt}"),
             Self::Absent { why } => format!("-: {why}"),
             // The rest, with the screen, was told when it happened.
-            Self::Red { why } => format!("RED: {}", why.lines().next().unwrap_or_default()),
+            Self::Late { why } | Self::Red { why } => {
+                format!("RED: {}", why.lines().next().unwrap_or_default())
+            }
         }
     }
 }
@@ -40,13 +46,15 @@ pub(crate) struct Entry {
     pub(crate) version: &'static str,
     pub(crate) case: &'static str,
     pub(crate) seconds: f64,
+    /// Whether it was late at first, and was tried again.
+    pub(crate) was_late: bool,
     #[serde(flatten)]
     pub(crate) cell: Cell,
 }
 
 impl Entry {
     pub(crate) fn is_red(&self) -> bool {
-        matches!(self.cell, Cell::Red { .. })
+        matches!(self.cell, Cell::Late { .. } | Cell::Red { .. })
     }
 }
 
