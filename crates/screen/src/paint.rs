@@ -31,8 +31,10 @@ const MAIN: &[u8] = b"\x1b[?1049l";
 pub(crate) const ALTERNATE: &[u8] = b"\x1b[?1049h";
 
 /// What a program may have done to the person's own terminal, undone. The title stays. The cursor
-/// stays where it is, or was before the alternate screen.
-const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b[?6;69l\x1b7\x1b[r\x1b8\x1b[?1049l\
+/// stays where it is, or was before the alternate screen: what moves it to the top left in most
+/// terminals stands between its saving and its restoring. That may bring back a cursor that counts
+/// from the margins, which are the screen's own by then.
+const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b7\x1b[?6;69l\x1b[r\x1b8\x1b[?1049l\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?1;5;9;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7;25h\
     \x1b[4;20l\x1b>\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0 q\x1b[m";
 
@@ -429,6 +431,16 @@ mod tests {
         screen.feed(b"\x1b[?1049l");
         assert_eq!(screen.text(None)[..2], ["main scr", "een here"]);
         same(&screen, &other);
+    }
+
+    #[test]
+    fn nothing_that_moves_the_cursor_stands_where_it_is_not_saved() {
+        let place = |what: &[u8]| leave().windows(what.len()).position(|piece| piece == what);
+        let (save, restore) = (place(b"\x1b7").unwrap(), place(b"\x1b8").unwrap());
+        for moves in [&b"\x1b[?6"[..], b"\x1b[r"] {
+            let at = place(moves).unwrap();
+            assert!(save < at && at < restore, "{}", moves.escape_ascii());
+        }
     }
 
     #[test]
