@@ -51,7 +51,7 @@ use door::Door;
 use drafting::Drafting;
 use handing::Hands;
 use hold::Rule;
-use phase::{Cargo, Flight, Lane, Phase};
+use phase::{Cargo, Flight, Hand, Lane, Phase};
 use proof::{Sent, Unproven};
 use question::{Dialog, Shown};
 use std::time::Duration;
@@ -367,12 +367,12 @@ impl Desk {
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => {
-                self.touched();
+                self.touched(Hand::Person);
                 self.judge.typed(now);
                 self.drafting.typed(now, self.dialog.is_some());
             }
             Event::DraftGone => {
-                self.touched();
+                self.touched(Hand::Person);
                 self.has_cleared = true;
                 self.judge.typed(now);
                 self.drafting.gone();

@@ -203,7 +203,7 @@ fn head(letter: &Letter, telling: Telling) -> String {
     let repeat = if letter.is_repeat() { REPEAT } else { "" };
     let id = letter.message.id.id8();
     let reply = if envelope.expects_reply {
-        format!(" (reply expected: ph reply {id})")
+        reply_expected(&id)
     } else {
         String::new()
     };
@@ -219,20 +219,41 @@ fn head(letter: &Letter, telling: Telling) -> String {
     )
 }
 
-/// The messages whose headers begin a line of a text: the sender's name and the short id of each.
-/// A header that stands anywhere else is somebody's text.
-pub fn headers(text: &str) -> impl Iterator<Item = (&str, &str)> {
+/// What a header says of its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header<'a> {
+    pub(crate) from: &'a str,
+    pub(crate) id8: &'a str,
+    pub(crate) is_repeat: bool,
+}
+
+/// The whole headers that begin a line of a text. One that stands anywhere else is somebody's
+/// text, and of one that breaks off nobody knows what came after it.
+pub(crate) fn headers(text: &str) -> impl Iterator<Item = Header<'_>> {
     text.split(['\n', '\r']).filter_map(header)
 }
 
-fn header(line: &str) -> Option<(&str, &str)> {
+fn header(line: &str) -> Option<Header<'_>> {
     let rest = line.strip_prefix('[')?;
     let rest = rest.strip_prefix("URGENT ").unwrap_or(rest);
     let rest = rest.strip_prefix("ph message from: ")?;
     let (from, rest) = rest.split_once(" id: ")?;
     let (id8, rest) = rest.split_at_checked(8)?;
-    let ends = rest.starts_with(']') || rest.starts_with(" (");
-    ends.then_some((from, id8))
+    let unmarked = rest.strip_prefix(REPEAT);
+    let is_repeat = unmarked.is_some();
+    let rest = unmarked.unwrap_or(rest);
+    let rest = rest
+        .strip_prefix(reply_expected(id8).as_str())
+        .unwrap_or(rest);
+    rest.starts_with(']').then_some(Header {
+        from,
+        id8,
+        is_repeat,
+    })
+}
+
+fn reply_expected(id8: &str) -> String {
+    format!(" (reply expected: ph reply {id8})")
 }
 
 enum Content {
@@ -424,10 +445,14 @@ mod tests {
 
     #[test]
     fn a_header_is_known_again_where_it_begins_a_line() {
-        let check = |text: &str, want: &[(&str, &str)]| {
+        let check = |text: &str, want: &[Header<'_>]| {
             assert_eq!(headers(text).collect::<Vec<_>>(), want, "{text:?}");
         };
-        let alice = ("alice", "00000001");
+        let alice = Header {
+            from: "alice",
+            id8: "00000001",
+            is_repeat: false,
+        };
         for change in [
             |_: &mut Letter| (),
             |l: &mut Letter| l.message.envelope.priority = Priority::Interrupt,
@@ -436,7 +461,16 @@ mod tests {
         ] {
             let mut letter = letter("hi");
             change(&mut letter);
-            check(&told(&[&letter], Input::Typed), &[alice]);
+            let is_repeat = letter.is_repeat();
+            let whole = told(&[&letter], Input::Typed);
+            check(&whole, &[Header { is_repeat, ..alice }]);
+            // One that breaks off is none, whatever stands behind it.
+            let end = whole.find(']').unwrap();
+            for at in 1..=end {
+                check(&whole[..at], &[]);
+                let mixed = format!("{}{whole}", &whole[..at]);
+                assert!(headers(&mixed).all(|h| h.from != "alice"), "{mixed:?}");
+            }
         }
         let (one, two) = (
             letter("a\n[ph message from: bob id: 00000002]"),

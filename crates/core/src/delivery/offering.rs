@@ -2,7 +2,7 @@
 //! where Enter is due. What comes after that is in `submit`.
 
 use super::hold::Rule;
-use super::phase::Cargo;
+use super::phase::{Cargo, Hand};
 use super::{Desk, Effect, Flight, KEYS, Lane, Phase, REST, answer};
 use crate::activity::Activity;
 use crate::id::MessageId;
@@ -103,7 +103,7 @@ impl Desk {
             Input::Pasted => Vec::new(),
         };
         let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
-        self.touched();
+        self.touched(Hand::Ours);
         let begun = self.begin(Flight { ids, ..flight });
         rest.into_iter().chain([begun]).collect()
     }
@@ -116,7 +116,7 @@ impl Desk {
         } else if let Phase::Resuming(flight) = &self.phase {
             self.parked = Some(flight.clone());
             self.phase = Phase::Free;
-            self.touched();
+            self.touched(Hand::Person);
             self.is_typed_until_told(now);
         } else if let Phase::Fetching(_) = self.phase {
             self.phase = Phase::Free;
@@ -133,10 +133,10 @@ impl Desk {
     }
 
     /// Keys of a person's, or of an answer, may stand behind a text that waits for its Enter.
-    pub(super) fn touched(&mut self) {
-        self.phase.touch();
+    pub(super) fn touched(&mut self, by: Hand) {
+        self.phase.touch(by);
         if let Some(parked) = &mut self.parked {
-            parked.touch();
+            parked.touch(by);
         }
     }
 

@@ -81,10 +81,20 @@ pub(super) struct Flight {
     pub(super) was_parked: bool,
     /// While it did, somebody else has typed.
     pub(super) is_touched: bool,
+    /// While it did, a person has typed.
+    pub(super) is_typed_on: bool,
     /// How the box has shown more of it since, and nobody else has typed.
     pub(super) grown: Option<String>,
     /// A draft was put aside for it.
     pub(super) clears_way: bool,
+}
+
+/// Who types behind a text that waits for its Enter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hand {
+    Person,
+    /// An answer, or what else goes before it.
+    Ours,
 }
 
 /// One question of the program's.
@@ -123,6 +133,7 @@ impl Flight {
             has_read: false,
             was_parked: false,
             is_touched: false,
+            is_typed_on: false,
             grown: None,
             clears_way: false,
         }
@@ -157,7 +168,9 @@ impl Flight {
             Some(shape) if is_more(shape) => true,
             Some(shape) if shape.is_begun_by(held) => false,
             Some(_) | None if self.grown.as_deref() == Some(held) => false,
-            Some(_) | None => self.shown.is_some() && !is_as_before,
+            // Never seen alone: a person's keys may stand there, whatever became of them.
+            Some(_) | None if self.shown.is_none() => self.is_typed_on,
+            Some(_) | None => !is_as_before,
         }
     }
 
@@ -170,8 +183,9 @@ impl Flight {
         }
     }
 
-    pub(super) fn touch(&mut self) {
+    pub(super) fn touch(&mut self, by: Hand) {
         self.is_touched |= self.was_parked;
+        self.is_typed_on |= self.was_parked && by == Hand::Person;
         self.grown = None;
     }
 
@@ -297,12 +311,12 @@ impl Phase {
     }
 
     /// Somebody else has typed, after a text of ours was parked.
-    pub(super) fn touch(&mut self) {
+    pub(super) fn touch(&mut self, by: Hand) {
         if let Self::Resuming(flight)
         | Self::Written { flight, .. }
         | Self::Looking { flight, .. } = self
         {
-            flight.touch();
+            flight.touch(by);
         }
     }
 

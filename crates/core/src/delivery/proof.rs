@@ -23,6 +23,8 @@ const SUBMITTED: &str = "; its hook shows that it was submitted";
 pub(super) struct Sent {
     pub(super) id: MessageId,
     from: AgentName,
+    /// Whether its header says so.
+    is_repeat: bool,
 }
 
 impl Sent {
@@ -30,39 +32,57 @@ impl Sent {
         Self {
             id: letter.message.id,
             from: letter.message.envelope.from.clone(),
+            is_repeat: letter.is_repeat(),
         }
     }
 }
 
 /// What was written to the program and is not accepted yet, the newest last.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Unproven(Vec<Sent>);
+pub(super) struct Unproven {
+    written: Vec<Sent>,
+    /// Repeats that broke off: no later header can be told from theirs.
+    cut: Vec<MessageId>,
+}
 
 impl Unproven {
     pub(super) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.written.is_empty()
     }
 
     pub(super) fn add(&mut self, sent: &Sent) {
-        self.0.retain(|known| known.id != sent.id);
-        if self.0.len() == REMEMBERED {
-            self.0.remove(0);
+        self.written.retain(|known| known.id != sent.id);
+        if self.cut.contains(&sent.id) {
+            return;
         }
-        self.0.push(sent.clone());
+        if self.written.len() == REMEMBERED {
+            self.written.remove(0);
+        }
+        self.written.push(sent.clone());
     }
 
     /// Of these something is missing: their headers prove nothing.
     pub(super) fn forget(&mut self, ids: &[MessageId]) {
-        self.0.retain(|known| !ids.contains(&known.id));
+        let is_cut = |known: &&Sent| known.is_repeat && ids.contains(&known.id);
+        let cut = self.written.iter().filter(is_cut).map(|known| known.id);
+        self.cut.extend(cut);
+        let excess = self.cut.len().saturating_sub(REMEMBERED);
+        self.cut.drain(..excess);
+        self.written.retain(|known| !ids.contains(&known.id));
     }
 
     /// Takes out those whose header stands in a text that was submitted. One that would fit two
-    /// messages proves neither.
+    /// messages proves neither; one that is no repeat may be all that is left of an offer that
+    /// broke off, and does not prove the repeat.
     pub(super) fn take_shown(&mut self, submitted: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
-        for (from, id8) in turn::headers(submitted) {
-            let fits = |sent: &&Sent| sent.from.as_str() == from && sent.id.id8() == id8;
-            let mut fitting = self.0.iter().filter(fits);
+        for header in turn::headers(submitted) {
+            let fits = |sent: &&Sent| {
+                sent.from.as_str() == header.from
+                    && sent.id.id8() == header.id8
+                    && sent.is_repeat == header.is_repeat
+            };
+            let mut fitting = self.written.iter().filter(fits);
             // It may stand there twice: a part of it from before, and the repeat.
             if let (Some(sent), None) = (fitting.next(), fitting.next())
                 && !shown.contains(&sent.id)
@@ -70,7 +90,7 @@ impl Unproven {
                 shown.push(sent.id);
             }
         }
-        self.0.retain(|sent| !shown.contains(&sent.id));
+        self.written.retain(|sent| !shown.contains(&sent.id));
         shown
     }
 }
@@ -259,4 +279,34 @@ impl Desk {
 
 fn shows(report: &Report) -> String {
     format!("its hook {} holds the id", report.event)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::{message, with_steps};
+    use crate::receipt::Step::{Offering, Uncertain};
+
+    /// Half of it may stand in the box, and be submitted instead of the repeat.
+    #[test]
+    fn what_is_left_of_an_offer_that_broke_off_does_not_prove_its_repeat() {
+        let message = message(1, "alice", "bob");
+        let id = message.id;
+        let first = Sent::of(&with_steps(&message, &[]));
+        let repeat = Sent::of(&with_steps(&message, &[Offering, Uncertain]));
+        let head = &format!("[ph message from: alice id: {}] hi", id.id8());
+        let again = head.replace(']', &format!("{}]", turn::REPEAT));
+        let mut unproven = Unproven::default();
+        unproven.add(&first);
+        unproven.forget(&[id]);
+        assert_eq!(unproven.take_shown(head), []);
+        unproven.add(&repeat);
+        assert_eq!(unproven.take_shown(head), []);
+        assert_eq!(unproven.take_shown(&format!("{head}\n{again}")), [id]);
+        // One repeat cannot be told from another.
+        unproven.add(&repeat);
+        unproven.forget(&[id]);
+        unproven.add(&repeat);
+        assert_eq!(unproven.take_shown(&again), []);
+    }
 }

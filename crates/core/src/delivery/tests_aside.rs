@@ -310,6 +310,32 @@ fn a_text_that_waited_is_submitted_alone() {
 }
 
 #[test]
+fn a_text_that_was_never_seen_alone_gets_no_enter_once_a_person_has_typed() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    // Two in one turn: how a box would show them is not known.
+    let lines = [
+        hear(2_900, Event::Paste(true), ""),
+        (3_000, Doing::Act(&pending), "offer 1,2"),
+        (3_001, recorded(&[1, 2]), "write 1,2"),
+        hear(3_002, Event::Wrote, ""),
+        hear(3_052, Event::Tick, "look"),
+        looked(3_053, asks("Run rm?"), ""),
+    ];
+    let park = || play(with(|_| ()), &lines);
+    // The person's Enter has answered the question; the key before it may stand in the box.
+    let typed = [
+        hear(3_100, Event::Draft, ""),
+        hear(3_200, Event::DraftGone, ""),
+        seen(3_300, holds("y text"), ""),
+        hear(9_000, Event::Tick, ""),
+    ];
+    let desk = play(park(), &typed);
+    assert_eq!(rule(desk.hold(ms(9_000), &pending[0], &pending)), "draft");
+    // Nobody has typed: then it is ours.
+    play(park(), &[seen(3_300, holds("text"), "resume")]);
+}
+
+#[test]
 fn an_answer_is_not_typed_into_another_question() {
     let mut answer = [raw(1)];
     answer[0].message.created_at = ms(3_001).wall;

@@ -104,7 +104,14 @@ impl Play {
         let has_typed = !session.terminal.queue.is_empty();
         // What nobody else will submit: a draft, or a text that Enter did not.
         let told = &world.oracle.told;
-        let is_left = told.is_shown() && !told.is_parked && !session.desk.is_writing();
+        // Nor one of ours, where a person's keys may stand beside it.
+        let holds = |letter| session.desk.hold(world.now, letter, &session.view);
+        let is_mixed = told.parked.iter().any(|id| {
+            let held = world.journal.mail().get(*id).and_then(holds);
+            held.is_some_and(|hold| hold.rule == "draft")
+        });
+        let is_stuck = !told.is_parked || is_mixed;
+        let is_left = told.is_shown() && is_stuck && !session.desk.is_writing();
         if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
             let answer = Waiting::Piece(Piece::Submit);
             session.terminal.queue.push_back(answer);

@@ -241,7 +241,8 @@ impl Session {
         };
         let last = std::mem::replace(&mut self.turn, turn);
         // Of a reminder that broke off, nobody says so.
-        if last.is_open && world.oracle.told.is_parked {
+        let is_told = last.cargo == Cargo::Messages || world.oracle.told.is_parked;
+        if last.is_open && is_told {
             self.parked = Some(last);
         }
         self.take_keyboard(what, self.desk.puts_aside());
