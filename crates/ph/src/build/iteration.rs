@@ -133,7 +133,7 @@ impl Runner {
         let mut mail = Mail {
             journal: &mut self.journal,
             agent: &self.agent,
-            in_prompt: &prompt.mail,
+            known: &prompt.known,
             offered,
         };
         if agent.feeding().is_none() {
@@ -249,7 +249,8 @@ impl Runner {
 struct Mail<'a> {
     journal: &'a mut Journal,
     agent: &'a AgentName,
-    in_prompt: &'a [MessageId],
+    /// What was there when the prompt was made, and ends nothing.
+    known: &'a [MessageId],
     /// Those whose offer is under way.
     offered: Vec<MessageId>,
 }
@@ -314,7 +315,7 @@ impl Mail<'_> {
             let envelope = &letter.message.envelope;
             envelope.priority == Priority::Interrupt
                 && !envelope.raw
-                && !self.in_prompt.contains(&letter.message.id)
+                && !self.known.contains(&letter.message.id)
         });
         Ok(Said {
             halt: is_urgent.then_some(Halt::Interrupted),

@@ -28,6 +28,8 @@ const LONGEST_SPEC: usize = 32 << 10;
 pub(super) struct Prompt {
     pub(super) text: String,
     pub(super) mail: Vec<MessageId>,
+    /// All mail that was there when it was made: that, and what had no room in it.
+    pub(super) known: Vec<MessageId>,
     pub(super) injected: Vec<PromptId>,
     pub(super) story: Option<String>,
     pub(super) task: Option<String>,
@@ -190,6 +192,7 @@ pub(super) fn compose(
     Ok(Prompt {
         text,
         mail,
+        known: gathered.mail.iter().map(|(l, _)| l.message.id).collect(),
         injected: state.prompts.iter().map(|waiting| waiting.id).collect(),
         story: stories.prd().and_then(Prd::current).map(|s| s.id.clone()),
         task: current(&gathered.tasks).map(|task| task.text.clone()),
