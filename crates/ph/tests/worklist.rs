@@ -232,3 +232,24 @@ fn a_task_id_is_completed() {
         .ok();
     assert_eq!(words, id[..8]);
 }
+
+#[test]
+fn who_names_an_agent_is_taken_at_its_word() {
+    let ph = Ph::new();
+    let task = ph.run("task add --agent coder x").ok();
+    let task = task.trim();
+    let line = |agent: &str| format!("task status {task} in_progress --agent {agent}");
+    let facts = ph.facts();
+    ph.run(&line("other")).fails(3, "is on the list of coder");
+    assert_eq!(ph.facts(), facts, "nothing is changed");
+    assert!(ph.run(&line("coder")).ok().contains("in_progress"));
+    let id = ph.send("coder hello");
+    for (verb, says) in [("mark-read", "as read"), ("mark-unread", "as unread")] {
+        let facts = ph.facts();
+        let refused = ph.run(&format!("{verb} --agent other {id}"));
+        refused.fails(3, "that message is to coder");
+        assert_eq!(ph.facts(), facts, "nothing is changed");
+        let done = ph.run(&format!("{verb} --agent coder {id}")).ok();
+        assert!(done.contains(says), "{done}");
+    }
+}

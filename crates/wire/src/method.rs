@@ -298,6 +298,13 @@ impl Written {
             reason: "not in interactive mode".to_owned(),
         }
     }
+
+    /// In interactive mode, between two iterations of a loop.
+    pub fn to_nobody() -> Self {
+        Self::Ignored {
+            reason: "no iteration runs".to_owned(),
+        }
+    }
 }
 
 /// Everything that is subscribed to now.

@@ -101,6 +101,21 @@ pub struct LoopStatus {
     pub failures: u64,
     /// How the last iteration, or the loop itself, ended.
     pub last: Option<String>,
+    #[serde(default)]
+    pub began_at: Option<Timestamp>,
+    /// Since when it does what it does: when the iteration that runs began, or the pause, or the
+    /// last iteration ended.
+    #[serde(default)]
+    pub since: Option<Timestamp>,
+    /// When an iteration that failed is run again.
+    #[serde(default)]
+    pub again_at: Option<Timestamp>,
+    /// Somebody wants it to end after this iteration.
+    #[serde(default)]
+    pub stop_requested: bool,
+    /// Somebody wants it to pause after this iteration.
+    #[serde(default)]
+    pub checkpoint_requested: bool,
     pub spec: Option<String>,
     pub prd: Option<String>,
 }
@@ -117,23 +132,47 @@ impl LoopStatus {
     }
 
     /// In a few words.
-    pub fn told(&self) -> String {
+    pub fn told(&self, now: Timestamp) -> String {
         let number = match (self.iteration, self.max_iterations) {
-            (0, _) => "no iteration yet".to_owned(),
+            (0, _) => "no iteration has begun".to_owned(),
             (iteration, 0) => format!("iteration {iteration}"),
             (iteration, most) => format!("iteration {iteration} of {most}"),
         };
-        let doing = match (self.status, self.running) {
-            (Run::Running, true) => "runs",
-            (Run::Running, false) if self.interactive_mode => "over, interactive",
-            (Run::Running, false) => "over",
-            (Run::Checkpointed, _) => "over, paused at a checkpoint",
-            (Run::Completed, _) => "over, complete",
-            (Run::Stopped, _) => "over, stopped",
-            (Run::Failed, _) => "over, failed",
-        };
+        let doing = self.doing(now);
         let tasks = format!("tasks {} done, {} open", self.tasks_done, self.tasks_open);
-        format!("{number} {doing}; {tasks}")
+        format!("{number}{doing}; {tasks}")
+    }
+
+    fn doing(&self, now: Timestamp) -> String {
+        let is_live = matches!(self.status, Run::Running | Run::Checkpointed);
+        let how = match (self.iteration, self.running) {
+            (0, _) => "",
+            (_, true) => " runs",
+            (_, false) if is_live && self.failures > 0 => " failed",
+            (_, false) => " over",
+        };
+        let mut doing = how.to_owned();
+        if let (Some(at), Run::Running) = (self.again_at, self.status) {
+            let left = crate::time::length(at.duration_since(now));
+            doing.push_str(&format!(", again in {left}"));
+        }
+        let is_running = self.status == Run::Running;
+        let marks = [
+            (is_live && self.interactive_mode, "interactive"),
+            (is_running && self.stop_requested, "to stop after this"),
+            (
+                is_running && self.checkpoint_requested,
+                "to pause after this",
+            ),
+            (self.status == Run::Checkpointed, "paused at a checkpoint"),
+            (self.status == Run::Completed, "complete"),
+            (self.status == Run::Stopped, "stopped"),
+            (self.status == Run::Failed, "failed"),
+        ];
+        for (_, mark) in marks.into_iter().filter(|(is_so, _)| *is_so) {
+            doing.push_str(&format!(", {mark}"));
+        }
+        doing
     }
 }
 

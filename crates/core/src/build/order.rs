@@ -44,6 +44,7 @@ pub enum LoopOrder {
     },
     /// Pause now, between two iterations.
     Checkpoint,
+    /// Go on after a pause, or take back the request for one.
     Resume {
         who: AgentName,
     },
@@ -114,12 +115,7 @@ pub fn decide(
             between_iterations(agent, state)?;
             vec![LoopFact::Checkpointed]
         }
-        LoopOrder::Resume { who } => match live(agent, state)?.standing {
-            Standing::Paused { .. } => vec![LoopFact::Resumed(Resumed { by: who.clone() })],
-            Standing::Running | Standing::Ended { .. } => {
-                return Err(LoopRefusal::NotPaused(agent.clone()));
-            }
-        },
+        LoopOrder::Resume { who } => resume(live(agent, state)?, who)?,
         LoopOrder::Inject { who, text, .. } => vec![inject(live(agent, state)?, who, text)?],
         LoopOrder::Interactive { who, on } => {
             let is_so = live(agent, state)?.is_interactive == *on;
@@ -221,6 +217,19 @@ fn ask(state: &LoopState, who: &AgentName, what: Request) -> Vec<LoopFact> {
     let by = who.clone();
     let asked = (!is_so).then_some(LoopFact::Asked(Asked { what, by }));
     asked.into_iter().collect()
+}
+
+/// A checkpoint that is asked for and not reached yet is passed without a stop: reached and left at
+/// once, which every version that shares the journal understands.
+fn resume(state: &LoopState, who: &AgentName) -> Result<Vec<LoopFact>, LoopRefusal> {
+    let resumed = LoopFact::Resumed(Resumed { by: who.clone() });
+    match state.standing {
+        Standing::Paused { .. } => Ok(vec![resumed]),
+        Standing::Running if state.checkpoint_asked => Ok(vec![LoopFact::Checkpointed, resumed]),
+        Standing::Running | Standing::Ended { .. } => {
+            Err(LoopRefusal::NotPaused(state.agent.clone()))
+        }
+    }
 }
 
 fn inject(state: &LoopState, who: &AgentName, said: &str) -> Result<LoopFact, LoopRefusal> {

@@ -479,6 +479,19 @@ fn a_checkpoint_pauses_after_the_iteration_until_somebody_resumes() {
 }
 
 #[test]
+fn a_checkpoint_that_is_not_reached_is_taken_back() {
+    let mut desk = Desk::begun();
+    desk.start().unwrap();
+    assert_eq!(desk.resume(), Err("the loop of coder is not paused".into()));
+    desk.ask(Request::Checkpoint).unwrap();
+    desk.resume().unwrap();
+    assert_eq!(desk.next(), Next::Underway { number: 1 });
+    assert_eq!(desk.now().status(), "running");
+    desk.end(Outcome::Ended).unwrap();
+    assert_eq!(desk.next(), iterate(2));
+}
+
+#[test]
 fn in_interactive_mode_nothing_goes_on_by_itself() {
     let mut desk = Desk::begun();
     desk.start().unwrap();

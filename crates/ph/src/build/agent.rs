@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 /// What stands for the prompt among the words of a command.
 pub(crate) const PROMPT: &str = "{prompt}";
 /// The longest argument that a system takes; Linux has 128 KiB with the byte at its end.
-const LONGEST_ARGUMENT: usize = (128 << 10) - 1;
+pub(super) const LONGEST_ARGUMENT: usize = (128 << 10) - 1;
 /// How long an agent that is asked to end may take. A session has a little more patience with us.
 const GRACE: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(5);

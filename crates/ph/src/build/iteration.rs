@@ -1,7 +1,7 @@
 //! One iteration: the prompt composed, its start recorded, the agent run to its end, and that
 //! recorded with what it means.
 
-use super::agent::{Agent, Call, PROMPT};
+use super::agent::{Agent, Call, LONGEST_ARGUMENT, PROMPT};
 use super::plan;
 use super::prompt::{self, Prompt, Stories};
 use super::pump::{Halt, News, Pump, Said, Stopped};
@@ -13,10 +13,12 @@ use crate::session::layer::{Outfit, Told};
 use crate::session::place::{Launch, Place};
 use crate::times;
 use posthaste_core::build::completion::Detector;
-use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, progress};
+use posthaste_core::build::{
+    Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings, progress,
+};
 use posthaste_core::harness::{Headless, Manifest, PromptWay};
 use posthaste_core::{AgentName, MessageId, Priority, text};
-use posthaste_store::{Cut, Job, Journal};
+use posthaste_store::{Cut, Home, Job, Journal};
 use posthaste_wire::time;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
@@ -44,7 +46,9 @@ impl Runner {
             return Ok(Step::On);
         }
         let now = times::now();
-        let composed = prompt::compose(&self.home, &mut self.journal, state, &stories, now);
+        let room = room(&self.home, &state.settings);
+        let of = (state, &stories);
+        let composed = prompt::compose(&self.home, &mut self.journal, of, now, room);
         let started = match &composed {
             Ok(prompt) => LoopOrder::StartIteration {
                 story: prompt.story.clone(),
@@ -129,7 +133,7 @@ impl Runner {
         let mut mail = Mail {
             journal: &mut self.journal,
             agent: &self.agent,
-            in_prompt: &prompt.mail,
+            known: &prompt.known,
             offered,
         };
         if agent.feeding().is_none() {
@@ -172,11 +176,12 @@ impl Runner {
         };
         // The agent's own word, and what stands in the prd, count however it ended.
         let now = self.state()?;
+        if now.is_interactive {
+            // A word that the agent has given by its tool counts once this mode is off.
+            return Ok(Some(how.map_or_else(Outcome::Failed, |()| Outcome::Ended)));
+        }
         if let Some(proof) = now.complete {
             return Ok(Some(Outcome::Completed(proof)));
-        }
-        if now.is_interactive {
-            return Ok(Some(how.map_or_else(Outcome::Failed, |()| Outcome::Ended)));
         }
         if Stories::of(state).are_complete() {
             return Ok(Some(Outcome::Completed(Proof::Stories)));
@@ -244,7 +249,8 @@ impl Runner {
 struct Mail<'a> {
     journal: &'a mut Journal,
     agent: &'a AgentName,
-    in_prompt: &'a [MessageId],
+    /// What was there when the prompt was made, and ends nothing.
+    known: &'a [MessageId],
     /// Those whose offer is under way.
     offered: Vec<MessageId>,
 }
@@ -296,17 +302,39 @@ impl Mail<'_> {
     /// Whether something has come that cannot wait, and which mode this is.
     fn look(&mut self) -> std::result::Result<Said, posthaste_store::Error> {
         let state = self.journal.loop_state(self.agent)?;
+        let is_interactive = state.map(|state| state.is_interactive);
+        if is_interactive == Some(true) {
+            // A person types at this agent: mail waits until that is over, urgent or not.
+            return Ok(Said {
+                halt: None,
+                is_interactive,
+            });
+        }
         let pending = self.journal.pending(self.agent, times::now())?;
         let is_urgent = pending.due.iter().any(|letter| {
             let envelope = &letter.message.envelope;
             envelope.priority == Priority::Interrupt
                 && !envelope.raw
-                && !self.in_prompt.contains(&letter.message.id)
+                && !self.known.contains(&letter.message.id)
         });
         Ok(Said {
             halt: is_urgent.then_some(Halt::Interrupted),
-            is_interactive: state.map(|state| state.is_interactive),
+            is_interactive,
         })
+    }
+}
+
+/// How long a prompt may be, by the way it goes.
+fn room(home: &Home, settings: &Settings) -> usize {
+    let said = settings.command.iter().skip(1).any(|word| word == PROMPT);
+    let by_harness = || {
+        let harness = Catalogue::of(home).and_then(|known| known.take(&settings.harness));
+        let headless = harness.ok().and_then(|harness| harness.headless);
+        headless.is_some_and(|headless| headless.prompt == PromptWay::Argument)
+    };
+    match said || by_harness() {
+        true => LONGEST_ARGUMENT,
+        false => usize::MAX,
     }
 }
 

@@ -17,6 +17,9 @@ use std::path::Path;
 
 /// How much of a message stands in a prompt. The rest is in its file, of which the path is told.
 const LONGEST_MAIL: usize = 16 << 10;
+/// The same where all of it is too much, as an argument has its limit: the first that fits.
+const SHORTER: [usize; 3] = [4 << 10, 1 << 10, SHORTEST];
+const SHORTEST: usize = 200;
 /// A longer spec the agent reads itself.
 const LONGEST_SPEC: usize = 32 << 10;
 
@@ -25,6 +28,8 @@ const LONGEST_SPEC: usize = 32 << 10;
 pub(super) struct Prompt {
     pub(super) text: String,
     pub(super) mail: Vec<MessageId>,
+    /// All mail that was there when it was made: that, and what had no room in it.
+    pub(super) known: Vec<MessageId>,
     pub(super) injected: Vec<PromptId>,
     pub(super) story: Option<String>,
     pub(super) task: Option<String>,
@@ -63,11 +68,16 @@ impl Stories {
     }
 }
 
+/// A message's text, as far as any prompt has it.
+struct Text {
+    head: String,
+    /// How many bytes all of it has.
+    whole: usize,
+}
+
 /// What the journal has for a prompt.
 struct Gathered {
-    mail: Vec<Letter>,
-    /// As much of each text as a prompt has.
-    bodies: Vec<String>,
+    mail: Vec<(Letter, Text)>,
     tasks: Vec<Task>,
     completed: u64,
     notes: Vec<Note>,
@@ -76,36 +86,66 @@ struct Gathered {
 impl Gathered {
     fn of(home: &Home, journal: &mut Journal, state: &LoopState, now: Timestamp) -> Result<Self> {
         let agent = &state.agent;
-        let (mail, bodies) = mail(home, journal, state, now)?;
         let open = TaskStatus::ALL
             .into_iter()
             .filter(|status| status.is_open());
         Ok(Self {
-            mail,
-            bodies,
+            mail: mail(home, journal, state, now)?,
             tasks: journal.tasks(agent, &open.collect::<Vec<_>>())?,
             completed: journal.task_counts(agent)?.completed,
             notes: journal.notes(agent, &NoteType::ALL)?,
         })
     }
 
-    fn entries(&self) -> Vec<Entry<'_>> {
-        let both = self.mail.iter().zip(&self.bodies);
-        let entries = both.map(|(letter, text)| Entry {
-            message: &letter.message,
-            text,
-        });
-        entries.collect()
+    /// The prompt with all mail, if need be with less of each message, so that mail alone never
+    /// makes it too long; and the mail that stands in it. What has no room at all stays unread,
+    /// and comes when what came before it is read.
+    fn fitting(
+        &self,
+        home: &Home,
+        room: usize,
+        render: impl Fn(&[Entry<'_>]) -> String,
+    ) -> (String, Vec<MessageId>) {
+        let count = self.mail.len();
+        let lengths = [LONGEST_MAIL].into_iter().chain(SHORTER);
+        let all = lengths.map(|longest| (longest, count));
+        let fewer = std::iter::successors(Some(count / 2), |n| (*n > 0).then_some(n / 2));
+        let fewer = fewer.map(|count| (SHORTEST, count));
+        let mut last = String::new();
+        for (longest, count) in all.chain(fewer) {
+            let mail = &self.mail[..count];
+            let shown = |(letter, text): &(Letter, Text)| shown(home, letter, text, longest);
+            let mut texts: Vec<String> = mail.iter().map(shown).collect();
+            let more = self.mail.len() - count;
+            if let (1.., Some(text)) = (more, texts.last_mut()) {
+                text.push_str(&format!(
+                    "\n({more} more unread messages have no room here)"
+                ));
+            }
+            let entries: Vec<_> = mail
+                .iter()
+                .zip(&texts)
+                .map(|((letter, _), text)| Entry {
+                    message: &letter.message,
+                    text,
+                })
+                .collect();
+            last = render(&entries);
+            if last.len() <= room || count == 0 {
+                return (last, mail.iter().map(|(l, _)| l.message.id).collect());
+            }
+        }
+        (last, Vec::new())
     }
 }
 
-/// The prompt of the iteration that comes next.
+/// The prompt of the iteration that comes next, of so many bytes if mail can be told shorter.
 pub(super) fn compose(
     home: &Home,
     journal: &mut Journal,
-    state: &LoopState,
-    stories: &Stories,
+    (state, stories): (&LoopState, &Stories),
     now: Timestamp,
+    room: usize,
 ) -> Result<Prompt> {
     let settings = &state.settings;
     let spec = settings.spec.as_deref().map(Path::new);
@@ -114,8 +154,11 @@ pub(super) fn compose(
     let template = settings.template.as_deref().map(Path::new);
     let template = template.map(read_template).transpose()?;
     let gathered = Gathered::of(home, journal, state, now)?;
-    let entries = gathered.entries();
-    let mut past = state.last.iter().filter(|last| last.number == state.number);
+    let past = state
+        .last
+        .as_ref()
+        .filter(|last| last.number == state.number);
+    let zone = TimeZone::system();
     let parts = Parts {
         session: &state.agent,
         iteration: state.number,
@@ -130,22 +173,26 @@ pub(super) fn compose(
         }),
         progress: settings.progress.as_deref(),
         injected: &state.prompts,
-        inbox: &entries,
-        zone: &TimeZone::system(),
+        inbox: &[],
+        zone: &zone,
         notes: &gathered.notes,
         tasks: &gathered.tasks,
         completed: gathered.completed,
-        failed: past.find_map(|last| failure(&last.outcome)),
+        failed: past.and_then(|last| failure(&last.outcome)),
         prompt: settings.prompt.as_deref(),
         extra: settings.extra.as_deref(),
     };
-    let text = match &template {
-        Some(template) => prompt::fill(template, &parts),
-        None => prompt::build(&parts),
-    };
+    let (text, mail) = gathered.fitting(home, room, |inbox| {
+        let parts = Parts { inbox, ..parts };
+        match &template {
+            Some(template) => prompt::fill(template, &parts),
+            None => prompt::build(&parts),
+        }
+    });
     Ok(Prompt {
         text,
-        mail: gathered.mail.iter().map(|l| l.message.id).collect(),
+        mail,
+        known: gathered.mail.iter().map(|(l, _)| l.message.id).collect(),
         injected: state.prompts.iter().map(|waiting| waiting.id).collect(),
         story: stories.prd().and_then(Prd::current).map(|s| s.id.clone()),
         task: current(&gathered.tasks).map(|task| task.text.clone()),
@@ -178,23 +225,26 @@ fn mail(
     journal: &mut Journal,
     state: &LoopState,
     now: Timestamp,
-) -> Result<(Vec<Letter>, Vec<String>)> {
+) -> Result<Vec<(Letter, Text)>> {
     let mut letters = journal.inbox(&state.agent, Listing::Unread, now)?;
     letters.retain(|letter| letter.message.is_due(now) && !letter.message.envelope.raw);
-    let texts = letters.iter().map(|letter| {
+    let both = letters.into_iter().map(|letter| {
         let body = match bodies::body(home, &letter.message) {
             Err(error @ Error::BodyLost { .. }) => format!("({error})"),
             body => body?,
         };
-        Ok(shown(home, letter, &body))
+        let text = Text {
+            head: text::head(&body, LONGEST_MAIL).to_owned(),
+            whole: body.len(),
+        };
+        Ok((letter, text))
     });
-    let texts = texts.collect::<Result<Vec<_>>>()?;
-    Ok((letters, texts))
+    both.collect()
 }
 
 /// A message as the prompt has it: who wrote it, where that is not the person; that it may be a
 /// repeat; and where the rest of it is.
-fn shown(home: &Home, letter: &Letter, body: &str) -> String {
+fn shown(home: &Home, letter: &Letter, body: &Text, longest: usize) -> String {
     let message = &letter.message;
     let mut text = String::new();
     if letter.is_repeat() {
@@ -207,12 +257,12 @@ fn shown(home: &Home, letter: &Letter, body: &str) -> String {
     if let Some(subject) = &message.envelope.subject {
         text.push_str(&format!("({}) ", text::one_line(subject, 200)));
     }
-    let head = text::head(body, LONGEST_MAIL);
+    let head = text::head(&body.head, longest);
     text.push_str(head);
-    if head.len() < body.len() || matches!(message.envelope.body, Body::Filed { .. }) {
+    if head.len() < body.whole || matches!(message.envelope.body, Body::Filed { .. }) {
         let rest = match bodies::ensure(home, message) {
-            Ok(path) => format!("all {} bytes are in {}", body.len(), path.display()),
-            Err(_) => format!("it has {} bytes", body.len()),
+            Ok(path) => format!("all {} bytes are in {}", body.whole, path.display()),
+            Err(_) => format!("it has {} bytes", body.whole),
         };
         text.push_str(&format!("\n({rest})"));
     }

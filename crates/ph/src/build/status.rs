@@ -3,7 +3,7 @@
 use super::files;
 use posthaste_core::build::{LoopEnding, LoopState, Standing};
 use posthaste_core::work::TaskCounts;
-use posthaste_core::{AgentName, text};
+use posthaste_core::{AgentName, Timestamp, text};
 use posthaste_store::{Error, Journal};
 use posthaste_wire::{LoopStatus, Run};
 use std::path::Path;
@@ -46,9 +46,38 @@ fn told(state: &LoopState, counts: TaskCounts) -> LoopStatus {
         tasks_open: counts.open(),
         failures: state.failures.into(),
         last: ended.or_else(|| last.map(|last| last.outcome.to_string())),
+        began_at: Some(state.began_at),
+        since: Some(since(state)),
+        again_at: again_at(state),
+        stop_requested: state.stop_asked,
+        checkpoint_requested: state.checkpoint_asked,
         spec: state.settings.spec.clone(),
         prd: state.settings.prd.clone(),
     }
+}
+
+/// Since when it does what it does.
+fn since(state: &LoopState) -> Timestamp {
+    let between = || state.last.as_ref().map(|last| last.ended_at);
+    match &state.standing {
+        Standing::Paused { since } => *since,
+        Standing::Ended { at, .. } => *at,
+        Standing::Running => match &state.open {
+            Some(open) => open.started_at,
+            None => between().unwrap_or(state.began_at),
+        },
+    }
+}
+
+/// When an iteration that failed is run again, if nothing else holds it.
+fn again_at(state: &LoopState) -> Option<Timestamp> {
+    let waits = state.failures > 0
+        && state.open.is_none()
+        && !state.is_interactive
+        && state.standing == Standing::Running;
+    let last = state.last.as_ref().filter(|_| waits)?;
+    let wait = state.settings.policy.wait_after(state.failures);
+    last.ended_at.checked_add(wait).ok()
 }
 
 /// What a person is told of a prd as it stands on disk, a heading and a line each; or what is

@@ -4,7 +4,9 @@ use super::names::{NameParser, complete_agents};
 use super::pause::ask;
 use crate::context::Context;
 use crate::report::{Code, Result};
+use crate::session::place::Place;
 use posthaste_core::AgentName;
+use posthaste_core::build::Standing;
 use posthaste_wire::method;
 use serde::Serialize;
 
@@ -24,6 +26,8 @@ pub(super) struct Args {
 }
 
 /// Go on with a loop that is paused at a checkpoint
+///
+/// A checkpoint that is not reached yet is taken back.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,19 +47,36 @@ struct Answer<'a> {
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
     ask(context, name, &method::Checkpoint {})?;
+    let (status, when) = match is_paused(context, name) {
+        true => ("checkpointed", "is paused"),
+        false => ("checkpoint_requested", "pauses after this"),
+    };
     if context.json {
-        let status = "checkpoint_requested";
         context.out.json(&Answer { name, status })?;
     } else {
-        let line = format!("{name} pauses after this; 'ph resume {name}' goes on");
+        let line = format!("{name} {when}; 'ph resume {name}' goes on");
         context.out.line(line)?;
     }
     Ok(Code::Ok)
 }
 
+/// Whether it is a loop at a checkpoint, so that there is nothing to wait for.
+fn is_paused(context: &Context, name: &AgentName) -> bool {
+    let record = Place::of(&context.home, name).record();
+    let journal = context.reader().ok().flatten();
+    let state = journal.and_then(|mut journal| journal.loop_state(name).ok().flatten());
+    record.is_some_and(|record| record.launch.is_loop())
+        && state.is_some_and(|state| matches!(state.standing, Standing::Paused { .. }))
+}
+
 pub(super) fn resume(context: &mut Context, args: &ResumeArgs) -> Result<Code> {
     let name = &args.name;
-    let paused = ask(context, name, &method::Resume {})?.paused;
+    let answer = ask(context, name, &method::Resume {});
+    let answer = answer.map_err(|report| match report.advice() {
+        Some(_) => report,
+        None => report.hint(format!("'ph status {name}' says how it stands")),
+    });
+    let paused = answer?.paused;
     let code = if paused { Code::No } else { Code::Ok };
     let status = if paused { "paused" } else { "running" };
     if context.json {

@@ -103,12 +103,12 @@ fn row(session: &Session, now: Timestamp) -> [String; 6] {
         posthaste_wire::time::length(now.duration_since(session.since)),
         session.unread.to_string(),
         session.queued.to_string(),
-        text::one_line(&what(session), 80),
+        text::one_line(&what(session, now), 120),
     ]
 }
 
 /// The command; of a loop, how far it is.
-fn what(session: &Session) -> String {
+fn what(session: &Session, now: Timestamp) -> String {
     let command = session.command.join(" ");
     let Some(looped) = &session.build else {
         return command;
@@ -120,7 +120,7 @@ fn what(session: &Session) -> String {
     let doing = doing.map_or(String::new(), |doing| {
         format!("; now {}", text::one_line(doing, 30))
     });
-    format!("loop: {}{doing}", looped.told())
+    format!("loop: {}{doing}", looped.told(now))
 }
 
 fn colour(activity: Activity) -> Style {

@@ -1,11 +1,11 @@
 //! `mark-read` and `mark-unread`, and the answer that all orders give.
 
 use super::elsewhere;
-use super::names::{SaidId, complete_ids};
+use super::names::{NameParser, SaidId, complete_agents, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
 use crate::report::{Code, Report, Result};
-use posthaste_core::Order;
+use posthaste_core::{AgentName, Order};
 use posthaste_store::{Ordered, Outcome};
 use serde::Serialize;
 
@@ -18,6 +18,9 @@ pub(super) struct ReadArgs {
     /// The messages' ids or their beginnings
     #[arg(value_name = "ID", required = true, add = complete_ids())]
     ids: Vec<SaidId>,
+    /// Whose mail they are; what is to another is left as it is [default: whoever's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
 }
 
 /// Mark messages as unread again
@@ -29,9 +32,13 @@ pub(super) struct UnreadArgs {
     /// The messages' ids or their beginnings
     #[arg(value_name = "ID", required = true, add = complete_ids())]
     ids: Vec<SaidId>,
+    /// Whose mail they are; what is to another is left as it is [default: whoever's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
 }
 
 pub(super) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
+    check_whose(context, &args.ids, args.agent.as_ref())?;
     order(
         context,
         Order::MarkRead,
@@ -44,6 +51,7 @@ pub(super) fn read(context: &mut Context, args: &ReadArgs) -> Result<Code> {
 }
 
 pub(super) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
+    check_whose(context, &args.ids, args.agent.as_ref())?;
     order(
         context,
         Order::MarkUnread,
@@ -53,6 +61,27 @@ pub(super) fn unread(context: &mut Context, args: &UnreadArgs) -> Result<Code> {
             Outcome::Unchanged | Outcome::AlreadyArchived => "already unread",
         },
     )
+}
+
+/// Refuses messages that are to somebody else than was said.
+fn check_whose(context: &Context, said: &[SaidId], agent: Option<&AgentName>) -> Result<()> {
+    let Some(agent) = agent else { return Ok(()) };
+    if elsewhere::script(context)?.is_some() {
+        return Err(
+            Report::usage("a script keeps the mail, and knows its messages by id")
+                .hint("leave --agent out"),
+        );
+    }
+    let mut journal = context.reader()?;
+    for id in said {
+        let prefix = id.prefix()?;
+        let to = context.find(journal.as_mut(), &prefix)?.message.to;
+        if to != *agent {
+            return Err(Report::not_found(format!("no message {prefix} to {agent}"))
+                .hint(format!("that message is to {to}")));
+        }
+    }
+    Ok(())
 }
 
 #[derive(Serialize)]

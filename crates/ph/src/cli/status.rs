@@ -70,7 +70,12 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
 
 /// How a loop stands; with the prd as it stands on disk.
 fn tell_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
-    field(context, "loop", &looped.told())?;
+    field(context, "loop", &looped.told(context.now))?;
+    if let Some(began) = looped.began_at {
+        let at = context.config.time.show(began, context.now);
+        let ago = posthaste_wire::time::length(context.now.duration_since(began));
+        field(context, "begun", &format!("{at} ({ago} ago)"))?;
+    }
     if let Some(last) = &looped.last {
         field(context, "last", last)?;
     }

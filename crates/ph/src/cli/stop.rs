@@ -1,7 +1,7 @@
 use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
-use crate::output::{progress, progress_done};
+use crate::output::{note, progress, progress_done};
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer};
 use crate::session::place::{Place, Record};
@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 /// End a session
 ///
 /// Asks its command to end (SIGHUP, SIGTERM), and after five seconds insists (SIGKILL). Its mail
-/// stays. A loop finishes its iteration first, however long that takes, unless --now is said.
+/// stays. A loop finishes its iteration first, however long that takes, unless --now is said; its
+/// own agent is not kept waiting for that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -43,6 +44,15 @@ pub(super) enum How {
     Kill,
 }
 
+/// What came of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Came {
+    NotRunning,
+    /// It ends when the iteration is over that we are called from.
+    Asked,
+    Ended,
+}
+
 /// How long a session may take to say that it has heard.
 const HEARD: Duration = Duration::from_secs(3);
 /// How long it may take to end in order, which includes what it leaves its program.
@@ -60,31 +70,40 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         (false, true) => How::Now,
         (false, false) => How::Asked,
     };
-    if !end(context, name, how)? {
-        // Whether it ever ran is worth knowing.
-        let session = status::find(context, name)?;
-        if context.json {
-            context.out.json(&session)?;
-        } else {
-            context.out.line(format!("{name} does not run"))?;
-        }
-        return Ok(Code::Ok);
-    }
+    let came = end(context, name, how)?;
+    // Whether it ever ran is worth knowing.
     let session = status::find(context, name)?;
     if context.json {
         context.out.json(&session)?;
-    } else {
-        let how = session.exit.unwrap_or_default();
-        context.out.line(format!("{name} has ended: {how}"))?;
+        return Ok(Code::Ok);
     }
+    let line = match came {
+        Came::NotRunning => format!("{name} does not run"),
+        Came::Asked => asked(context, name),
+        Came::Ended => format!("{name} has ended: {}", session.exit.unwrap_or_default()),
+    };
+    context.out.line(line)?;
     Ok(Code::Ok)
 }
 
-/// Ends a session and waits until it is gone; false where none runs.
-pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<bool> {
+/// What is told of a loop that was asked to end.
+fn asked(context: &Context, name: &AgentName) -> String {
+    let state = context.reader().ok().flatten();
+    let state = state.and_then(|mut journal| journal.loop_state(name).ok().flatten());
+    match state.and_then(|state| state.open) {
+        Some(open) => {
+            let number = open.started.number;
+            format!("asked; {name} ends after iteration {number} ('--now' ends it at once)")
+        }
+        None => format!("asked; {name} ends"),
+    }
+}
+
+/// Ends a session and waits until it is gone.
+pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     let place = Place::of(&context.home, name);
     if !place.is_held()? {
-        return Ok(false);
+        return Ok(Came::NotRunning);
     }
     let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
     let ending = Ending {
@@ -94,7 +113,14 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<bool>
     };
     let (grace, refusal) = match ending.ask(context)? {
         // The iteration takes as long as it takes: it is asked for once, and stands.
-        Ok(()) if is_loop && how == How::Asked => (Duration::MAX, None),
+        Ok(()) if is_loop && how == How::Asked => {
+            if context.me().is_ok_and(|(me, _)| me == *name) {
+                // Its iteration is not over before who asks has an answer.
+                return Ok(Came::Asked);
+            }
+            note(asked(context, name));
+            (Duration::MAX, None)
+        }
         Ok(()) => {
             if is_loop && how == How::Now {
                 ending.signal();
@@ -113,7 +139,7 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<bool>
     };
     progress_done();
     if is_over {
-        return Ok(true);
+        return Ok(Came::Ended);
     }
     let why = refusal.map_or(String::new(), |why| format!(": {why}"));
     let report = Report::storage(format!("{name} does not end{why}"));
@@ -187,11 +213,12 @@ impl Ending<'_> {
     fn wait(&self, patience: Duration) -> Result<bool> {
         // None where there is no end to it.
         let deadline = Instant::now().checked_add(patience);
+        // Once: where an agent waits, more would look like work.
+        progress(format!("waiting for {} to end", self.name));
         while self.place.is_held()? {
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 return Ok(false);
             }
-            progress(format!("waiting for {} to end", self.name));
             // Whoever waits for hours need not know to the millisecond.
             let often = if deadline.is_some() { 1 } else { 20 };
             std::thread::sleep(often * LOOK_AGAIN);

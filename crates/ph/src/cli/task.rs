@@ -1,7 +1,7 @@
 use super::names::{NameParser, TaskIdParser, complete_agents, complete_tasks};
 use crate::context::Context;
 use crate::letterbox;
-use crate::report::{Code, Result};
+use crate::report::{Code, Report, Result};
 use crate::worklist;
 use anstyle::{AnsiColor, Style};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -81,6 +81,9 @@ struct StatusArgs {
     /// in_progress, blocked, remaining or completed
     #[arg(value_name = "STATUS", value_parser = status(&TaskStatus::ALL), hide_possible_values = true)]
     status: TaskStatus,
+    /// On whose list it is; one that is on another's is left as it is [default: whoever's]
+    #[arg(long, value_name = "NAME", value_parser = NameParser, add = complete_agents())]
+    agent: Option<AgentName>,
     #[command(flatten)]
     when: IterationArgs,
 }
@@ -178,7 +181,19 @@ fn set_status(context: &mut Context, args: &StatusArgs) -> Result<Code> {
     let Some(mut journal) = context.reader()? else {
         return Err(Error::NoTask(args.id.clone()).into());
     };
-    let StatusArgs { id, status, when } = args;
+    let StatusArgs {
+        id,
+        status,
+        agent,
+        when,
+    } = args;
+    if let Some(agent) = agent {
+        let owner = journal.task(id)?.agent;
+        if owner != *agent {
+            return Err(Report::not_found(format!("no task {id} of {agent}"))
+                .hint(format!("that task is on the list of {owner}")));
+        }
+    }
     let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.meant()?)?;
     if context.json {
         let task = wire::Task::new(&task);

@@ -70,10 +70,28 @@ impl From<&str> for Reply {
 /// An error in the words of the tools.
 fn told(report: &Report) -> String {
     let message = text::visible(report.message());
-    match report.advice().map(text::visible) {
+    match report.advice().map(by_tools).as_deref().map(text::visible) {
         Some(hint) => format!("ERROR: {message}\nhint: {hint}"),
         None => format!("ERROR: {message}"),
     }
+}
+
+/// A hint whose verbs are the tools that do the same, where there are such.
+fn by_tools(hint: &str) -> String {
+    const SAME: [(&str, &str); 7] = [
+        ("'ph inbox --all'", "inbox_list"),
+        ("'ph search'", "search_messages"),
+        ("'ph task ls'", "task_list"),
+        ("'ph task status'", "task_status"),
+        ("with 'ph send'", "with send_message"),
+        ("'ph ls'", "list_agents"),
+        ("'ph inbox'", "inbox_list"),
+    ];
+    let mut told = hint.to_owned();
+    for (verb, tool) in SAME {
+        told = told.replace(verb, tool);
+    }
+    told
 }
 
 /// Carries a tool out, on a thread that may wait for the disk.

@@ -98,16 +98,18 @@ fn kind(word: &str) -> Result<NoteType> {
 pub(super) fn notes(said: &Said, given: &Given) -> Result<Reply> {
     let context = Context::new(said)?;
     let (me, _) = context.me()?;
-    let which = match given.text("type") {
-        Some(word) => vec![kind(word)?],
-        None => NoteType::ALL.to_vec(),
-    };
+    let asked = given.text("type").map(kind).transpose()?;
+    let which = asked.map_or(NoteType::ALL.to_vec(), |kind| vec![kind]);
     let notes = worklist::notes(&context, &me, &which)?;
-    Ok(if notes.is_empty() {
-        "No notes yet".into()
-    } else {
+    if !notes.is_empty() {
         let notes: Vec<_> = notes.iter().collect();
-        prompt::notes_list(&notes).trim_end().into()
+        return Ok(prompt::notes_list(&notes).trim_end().into());
+    }
+    let others = worklist::notes(&context, &me, &NoteType::ALL)?.len();
+    Ok(match (asked, others) {
+        (None, _) | (Some(_), 0) => "No notes yet".into(),
+        (Some(kind), 1) => format!("No notes of type {kind}; there is 1 of another").into(),
+        (Some(kind), n) => format!("No notes of type {kind}; there are {n} of others").into(),
     })
 }
 

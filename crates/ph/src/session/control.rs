@@ -97,3 +97,12 @@ pub(super) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sin
         Err(failure) => sink.refuse(failure),
     }
 }
+
+/// Whether somebody has the keys of a loop: between iterations nobody does. Where the journal cannot
+/// say, they are not held back.
+pub(super) async fn has_keys(shared: &Shared) -> bool {
+    let agent = shared.agent.clone();
+    let state = shared.books.ask(move |journal| journal.loop_state(&agent));
+    let state = state.await.ok().flatten();
+    state.is_none_or(|state| state.open.is_some())
+}

@@ -241,12 +241,14 @@ fn subscribe(shared: &Shared, outbox: &Outbox, topics: posthaste_wire::topic::To
 }
 
 async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
-    let answer = if *shared.interactive.borrow() {
+    let answer = if !*shared.interactive.borrow() {
+        method::Written::not_interactive()
+    } else if shared.is_loop && !control::has_keys(shared).await {
+        method::Written::to_nobody()
+    } else {
         let keys = Typed::Keys(keys.into_bytes());
         shared.keyboard.type_in(keys).await;
         method::Written::Forwarded
-    } else {
-        method::Written::not_interactive()
     };
     sink.answer::<method::WritePty>(&answer);
 }

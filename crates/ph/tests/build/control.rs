@@ -2,8 +2,9 @@
 
 use crate::common::session::Wire;
 use crate::common::wait_for;
-use crate::stage::Stage;
+use crate::stage::{Stage, tool};
 use serde_json::{Value, json};
+use std::io::BufRead;
 
 #[test]
 fn its_state_is_true_and_told() {
@@ -73,6 +74,37 @@ fn stop_now_does_not_wait_for_it() {
 }
 
 #[test]
+fn an_agent_that_stops_its_own_loop_is_not_kept_waiting() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.go(r#""$PH" stop "$PH_AGENT" > "$DIR/told" 2>&1"#);
+    assert_eq!(looped.ending(), "\"stopped\"");
+    assert_eq!(looped.outcomes(), ["1 \"ended\""]);
+    let told = std::fs::read_to_string(looped.ph().dir().join("told")).expect("its answer");
+    assert_eq!(
+        told,
+        "asked; bot ends after iteration 1 ('--now' ends it at once)\n"
+    );
+}
+
+#[test]
+fn who_stops_a_loop_is_told_what_it_waits_for() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let mut waits = looped.ph().call(&["stop", "bot"]).spawn();
+    let mut told = String::new();
+    let stderr = waits.stderr.take().expect("its words");
+    std::io::BufReader::new(stderr)
+        .read_line(&mut told)
+        .expect("a line");
+    let want = "asked; bot ends after iteration 1 ('--now' ends it at once)";
+    assert_eq!(told, format!("note: {want}\n"));
+    looped.go("true");
+    let done = crate::common::Done::of(waits);
+    assert!(done.ok().contains("bot has ended"), "{}", done.out());
+}
+
+#[test]
 fn a_checkpoint_pauses_and_a_resume_goes_on() {
     let stage = Stage::new().prd(r#"{"id": "US-1"}"#);
     let progress = stage.path("progress.txt");
@@ -102,6 +134,27 @@ fn a_checkpoint_pauses_and_a_resume_goes_on() {
     let change = wire.wait_for_event("state_change", "status");
     assert_eq!(change["status"], "running");
     looped.prompt(2);
+}
+
+#[test]
+fn a_checkpoint_can_be_taken_back_and_is_not_asked_for_twice() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let told = looped.ph().run("checkpoint bot").ok();
+    assert!(told.contains("pauses after this"), "{told}");
+    assert!(looped.ph().run("resume bot").ok().contains("goes on"));
+    looped.ph().run("resume bot").fails(4, "ph status bot");
+    looped.go("true");
+    looped.prompt(2);
+    looped.ph().run("checkpoint bot").ok();
+    looped.go("true");
+    looped.wait_for_status("checkpointed");
+    let told = looped.ph().run("checkpoint bot").ok();
+    assert_eq!(told, "bot is paused; 'ph resume bot' goes on\n");
+    let told = looped.ph().run("checkpoint bot --json").json();
+    assert_eq!(told, json!({"name": "bot", "status": "checkpointed"}));
+    looped.ph().run("resume bot").ok();
+    looped.prompt(3);
 }
 
 #[test]
@@ -172,6 +225,33 @@ fn interactive_mode_lets_nothing_go_on_and_keys_through() {
 }
 
 #[test]
+fn in_interactive_mode_a_tool_s_word_waits_until_it_is_off() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.ph().run("interactive bot on").ok();
+    looped.go(&tool("session_complete", &json!({"session_name": "bot"})));
+    let outcomes = looped.wait_for_outcomes(1);
+    assert_eq!(looped.facts("session_complete").len(), 1);
+    assert_eq!(outcomes, ["1 \"ended\""], "it is not looked at");
+    assert!(looped.facts("loop_ended").is_empty());
+    looped.ph().run("interactive bot off").ok();
+    assert_eq!(looped.ending(), "{\"complete\":\"tool\"}");
+}
+
+#[test]
+fn keys_for_nobody_are_not_forwarded() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    wire.result("set_interactive_mode", json!({"enabled": true}));
+    looped.go("true");
+    looped.wait_for_outcomes(1);
+    let ignored = wire.result("write_pty", json!({"data": "x"}));
+    let reason = "no iteration runs";
+    assert_eq!(ignored, json!({"status": "ignored", "reason": reason}));
+}
+
+#[test]
 fn keys_of_an_attached_terminal_reach_the_agent_and_so_does_its_size() {
     let looped = Stage::new().start();
     looped.prompt(1);
@@ -203,6 +283,49 @@ fn nothing_else_is_typed_into_a_loop() {
     assert!(says.contains("checkpoint"), "{says}");
     let refused = looped.ph().run("pause bot");
     refused.fails(4, "checkpoint");
+}
+
+/// How a loop that waits, pauses or is about to is told, and since when.
+#[test]
+fn what_a_loop_does_is_told_and_since_when() {
+    let looped = Stage::new()
+        .flags(&["--iterations", "9", "--failures", "0"])
+        .start();
+    let told = |want: &str| {
+        wait_for(want, || {
+            let list = looped.ph().run("ls").ok();
+            let status = looped.ph().run("status bot").ok();
+            (list.contains(want) && status.contains(want)).then_some(())
+        });
+        looped.ph().run("status bot --json").json()
+    };
+    looped.prompt(1);
+    let session = told("iteration 1 of 9 runs; tasks 0 done, 0 open");
+    let started = looped.facts("iteration_started").remove(0)["at"].clone();
+    assert_eq!(session["since"], started, "{session}");
+    looped.ph().run("interactive bot on").ok();
+    told("iteration 1 of 9 runs, interactive; tasks");
+    looped.ph().run("interactive bot off").ok();
+    looped.ph().run("checkpoint bot").ok();
+    told("iteration 1 of 9 runs, to pause after this; tasks");
+    looped.go("true");
+    let session = told("iteration 1 of 9 over, paused at a checkpoint; tasks");
+    let paused = looped.facts("loop_checkpointed").remove(0)["at"].clone();
+    assert_eq!(session["since"], paused, "{session}");
+    looped.ph().run("resume bot").ok();
+    // The wait after a failure grows, until somebody can look at it.
+    let seen = (1..=6).any(|failures| {
+        looped.prompt(2);
+        looped.go("exit 3");
+        looped.wait_for_outcomes(1 + failures);
+        wait_for("how it stands", || {
+            let list = looped.ph().run("ls").ok();
+            let waits = list.contains("iteration 2 of 9 failed, again in ");
+            let started = looped.facts("iteration_started").len();
+            (waits || started > 1 + failures).then_some(waits)
+        })
+    });
+    assert!(seen);
 }
 
 #[test]

@@ -1,21 +1,8 @@
 //! A loop from its beginning to its end.
 
 use crate::common::wait_for;
-use crate::stage::{Loop, Stage};
-use serde_json::{Value, json};
-
-/// Calls a tool of `ph mcp`, as a harness does.
-fn tool(name: &str, arguments: &Value) -> String {
-    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-        "protocolVersion": "2025-06-18", "capabilities": {},
-        "clientInfo": {"name": "agent", "version": "1"},
-    }});
-    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
-        "name": name, "arguments": arguments,
-    }});
-    format!("printf '%s\\n' '{hello}' '{ready}' '{call}' | \"$PH\" mcp")
-}
+use crate::stage::{Loop, Stage, tool};
+use serde_json::json;
 
 fn count(prompt: &str, part: &str) -> usize {
     prompt.matches(part).count()

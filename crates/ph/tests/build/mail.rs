@@ -2,6 +2,7 @@
 
 use crate::common::wait_for;
 use crate::stage::Stage;
+use serde_json::json;
 
 #[test]
 fn an_interrupt_ends_the_iteration_and_starts_the_next() {
@@ -20,6 +21,29 @@ fn an_interrupt_ends_the_iteration_and_starts_the_next() {
     looped.go("true");
     looped.prompt(3);
     assert_eq!(looped.outcomes().len(), 2);
+}
+
+#[test]
+fn in_interactive_mode_an_interrupt_waits_too() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.ph().run("interactive bot on").ok();
+    looped.go("while read -r key < /dev/tty; do [ \"$key\" = end ] && exit; echo \"<$key>\"; done");
+    let id = looped.ph().send("bot --priority interrupt 'Stop that'");
+    // What it answers passes through the runner, which has long heard of the message by then.
+    for key in 0..40 {
+        let keys = json!({"data": format!("k{key}\n")});
+        let answer = looped.session.ask("write_pty", keys);
+        assert_eq!(answer["status"], "forwarded", "{answer}");
+        looped.session.wait_for_text(&format!("<k{key}>"));
+    }
+    assert!(looped.outcomes().is_empty(), "{:?}", looped.outcomes());
+    let shown = looped.ph().run(&format!("show --json {id}")).json();
+    assert_eq!(shown["receipt"], "stored", "{shown}");
+    looped.ph().run("interactive bot off").ok();
+    let second = looped.prompt(2);
+    assert!(second.contains("Stop that"), "{second}");
+    assert_eq!(looped.outcomes(), ["1 \"interrupted\""]);
 }
 
 #[test]
@@ -108,4 +132,30 @@ fn a_long_message_says_where_the_rest_is() {
         &second[..200]
     );
     assert!(second.len() < 30_000);
+}
+
+#[test]
+fn mail_never_makes_a_prompt_too_long_for_an_argument() {
+    const TAKES: &str = r#"printf %s "$1" > "$DIR/coming"; mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"; IFS= read -r order < "$DIR/orders"; eval "$order""#;
+    let check = |extra: usize, count: usize, length: usize, all: bool| {
+        let stage = Stage::new().command(&["/bin/sh", "-c", TAKES, "sh", "{prompt}"]);
+        let looped = stage.flags(&["--extra", &"z".repeat(extra)]).start();
+        looped.prompt(1);
+        looped.ph().file("text", "y".repeat(length));
+        let path = crate::common::path_text(&looped.ph().dir().join("text"));
+        let ids: Vec<_> = (0..count)
+            .map(|_| looped.ph().send(&format!("bot --file {path}")))
+            .collect();
+        looped.go("true");
+        let second = looped.prompt(2);
+        assert_eq!(looped.outcomes(), ["1 \"ended\""]);
+        let told = ids.iter().filter(|id| second.contains(&id[..8])).count();
+        assert!(told > 0 && (told == count) == all, "{told} of {count}");
+        let more = format!("({} more unread messages have no room here)", count - told);
+        assert_eq!(second.contains(&more), !all);
+        assert!(second.contains(&format!("all {length} bytes are in ")));
+    };
+    check(1, 12, 16_000, true);
+    // Nearly all is taken up by something else.
+    check(120_000, 40, 300, false);
 }

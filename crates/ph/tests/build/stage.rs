@@ -5,7 +5,7 @@ use crate::common::session::{BOT, Session};
 use crate::common::{Ph, path_text, wait_for};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The agent. `$DIR` is the stage's.
@@ -88,6 +88,19 @@ impl Stage {
             dir,
         }
     }
+}
+
+/// Calls a tool of `ph mcp`, as a harness does.
+pub(crate) fn tool(name: &str, arguments: &Value) -> String {
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-06-18", "capabilities": {},
+        "clientInfo": {"name": "agent", "version": "1"},
+    }});
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+        "name": name, "arguments": arguments,
+    }});
+    format!("printf '%s\\n' '{hello}' '{ready}' '{call}' | \"$PH\" mcp")
 }
 
 pub(crate) fn prd(stories: &str) -> String {

@@ -71,6 +71,9 @@ fn a_task_that_is_not_there_is_an_error() {
     let other = ph.run("task add --agent other x").ok();
     let mine = mcp.tool("task_status", &set(&other[..8]));
     mine.fails("coder cannot change a task of other");
+    mine.fails("hint: write to other about it with send_message");
+    let none = mcp.tool("task_status", &set("00000000"));
+    none.fails("hint: task_list lists ids");
     assert_eq!(ph.facts().lines().count(), facts.lines().count() + 1);
 }
 
@@ -80,6 +83,7 @@ fn notes_carry_their_iteration() {
     let call = ph.call(&["mcp"]).agent("coder").env("PH_ITERATION", "3");
     let mut mcp = Mcp::begin(call);
     assert_eq!(mcp.ok("note_list", &json!({})), "No notes yet");
+    assert_eq!(mcp.ok("note_list", &json!({"type": "tip"})), "No notes yet");
     let long = "The tests need --no-cache, or else they fail in the strangest ways";
     assert_eq!(
         mcp.ok("note_add", &json!({"content": long, "type": "learning"})),
@@ -97,7 +101,10 @@ fn notes_carry_their_iteration() {
         mcp.ok("note_list", &json!({"type": "decision"})),
         "DECISION:\n  - [#3] SQLite"
     );
-    assert_eq!(mcp.ok("note_list", &json!({"type": "tip"})), "No notes yet");
+    assert_eq!(
+        mcp.ok("note_list", &json!({"type": "tip"})),
+        "No notes of type tip; there are 2 of others"
+    );
     let id = mcp.ok("task_add", &json!({"content": "x"}));
     assert!(id.ends_with("added as remaining"));
     assert_eq!(

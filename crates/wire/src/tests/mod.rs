@@ -7,6 +7,7 @@ mod plain;
 mod provider;
 mod rpc;
 mod server;
+mod session;
 
 use crate::{Activity, Mode, Run, Session, Status};
 use jiff::Timestamp;

@@ -210,7 +210,9 @@ impl Clerk {
     pub(super) fn session(&self) -> wire::Session {
         let record = &self.outset.record;
         let judged = self.desk.activity();
-        let (activity, told) = self.activity();
+        let (activity, looped) = self.activity();
+        let told = looped.map(|looped| looped.told(crate::times::now()));
+        let since = looped.and_then(|looped| looped.since);
         let (activity, blocked_on) = wire_activity(&activity);
         let end = (judged.activity == Activity::Exited)
             .then(|| (judged.since.wall, judged.evidence.clone()));
@@ -218,7 +220,7 @@ impl Clerk {
         wire::Session {
             activity,
             blocked_on,
-            since: judged.since.wall,
+            since: since.unwrap_or(judged.since.wall),
             evidence: told.unwrap_or_else(|| judged.told(self.now())),
             unread: self.view.unread,
             queued: self.view.pending.queued,

@@ -43,8 +43,9 @@ impl Clerk {
         }
     }
 
-    /// What a loop does: its runner knows better than the silence of a terminal.
-    pub(super) fn activity(&self) -> (Activity, Option<String>) {
+    /// What the session does; and the loop by which that is known, where it is one that lives: its
+    /// runner knows better than the silence of a terminal.
+    pub(super) fn activity(&self) -> (Activity, Option<&wire::LoopStatus>) {
         let judged = self.desk.activity();
         let Some(looped) = &self.looped else {
             return (judged.activity, None);
@@ -56,7 +57,7 @@ impl Clerk {
                     true => Activity::Working,
                     false => Activity::Idle,
                 };
-                (activity, Some(looped.told()))
+                (activity, Some(looped))
             }
         }
     }
