@@ -1,205 +1,176 @@
 //! Whether the agent itself has written that all is done.
 //!
-//! The token may stand in the prompt too, and programs print their prompt: as it is, wrapped,
-//! framed or quoted in JSON. A token is taken for the agent's own word unless what stands before it
-//! is what stands before one in the prompt. Holds a bounded piece of the output, whatever its
-//! length.
+//! The token stands in prompts and specs too, and agents show those. So it counts only as the
+//! agent's last word: alone in its line, with nothing said after it, and not where the line before
+//! it is the one before it in the prompt. Holds the end of the output, and no more.
 
-use super::plain::Plain;
-use std::collections::{BTreeSet, VecDeque};
+use super::plain::{is_frame, plain};
+use serde_json::Value;
 
 /// What an agent writes when all is done and it has no tool to say so.
 pub const TOKEN: &str = "<promise>COMPLETE</promise>";
 
-/// How many letters and digits around a token tell where it comes from.
-const CONTEXT: usize = 16;
-/// How many of those the token has itself.
-const LETTERS: usize = 20;
+/// How much of the output's end is kept: a last answer with what a program says of its cost.
+const TAIL: usize = 256 << 10;
+/// Where the formats of headless agents keep what is said.
+const SAID: [&str; 5] = ["text", "content", "result", "response", "message"];
+/// What a program may say after the agent's last word: Codex's account, of which the number is on
+/// the next line.
+const ACCOUNT: &str = "tokens used";
 
-/// Whether a character tells where a token comes from: letters and digits do, but for those that
-/// a backslash may have made of something else, wherever a line was broken.
-fn tells(c: char) -> bool {
-    c.is_alphanumeric() && !matches!(c, 'n' | 'r' | 't' | 'b' | 'f' | 'u')
-}
-
-/// Looks for the token in one iteration's output.
+/// Keeps the end of one iteration's output, and looks for the token in it.
 #[derive(Debug)]
 pub struct Detector {
-    plain: Plain,
-    window: Window,
-    watch: Watch,
+    /// What stands before each token of the prompt.
+    marks: Vec<String>,
+    tail: Vec<u8>,
+    is_suppressed: bool,
 }
 
 impl Detector {
     /// For an agent that was given this prompt.
     pub fn new(prompt: &str) -> Self {
         Self {
-            plain: Plain::default(),
-            window: Window::default(),
-            watch: Watch {
-                marks: marks(prompt),
-                ..Watch::default()
-            },
+            marks: marks(prompt),
+            tail: Vec::new(),
+            is_suppressed: false,
         }
     }
 
-    /// Looks at what the agent has written, in pieces of any size, and says whether it has said
-    /// that all is done.
-    pub fn feed(&mut self, bytes: &[u8]) -> bool {
-        let Self {
-            plain,
-            window,
-            watch,
-        } = self;
-        plain.feed(bytes, |c| {
-            watch.follow(c);
-            if window.push(c) {
-                watch.found(window);
-            }
-        });
-        self.is_complete()
-    }
-
-    /// The output has ended: what could still have become an echo of the prompt has not.
-    pub fn finish(&mut self) -> bool {
-        let doubts = std::mem::take(&mut self.watch.doubts);
-        self.watch.is_complete |= !doubts.is_empty();
-        self.is_complete()
-    }
-
-    pub fn is_complete(&self) -> bool {
-        self.watch.is_complete
-    }
-
-    /// In interactive mode a token counts for nothing, then and later.
-    pub fn set_interactive(&mut self, is_interactive: bool) {
-        self.watch.is_suppressed = is_interactive;
-        if is_interactive {
-            self.watch.doubts.clear();
+    /// Takes what the agent has written, in pieces of any size.
+    pub fn feed(&mut self, bytes: &[u8]) {
+        if self.is_suppressed {
+            return;
+        }
+        self.tail.extend_from_slice(bytes);
+        // Seldom, so that little is moved.
+        if self.tail.len() > 2 * TAIL {
+            self.tail.drain(..self.tail.len() - TAIL);
         }
     }
-}
 
-/// A token in the prompt: the letters and digits before it and after it.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Mark {
-    before: Vec<char>,
-    after: Vec<char>,
-}
-
-/// The tokens in the prompt.
-fn marks(prompt: &str) -> BTreeSet<Mark> {
-    let mut window = Window::default();
-    let (mut words, mut ends) = (Vec::new(), Vec::new());
-    Plain::default().feed(prompt.as_bytes(), |c| {
-        if tells(c) {
-            words.push(c);
-        }
-        if window.push(c) {
-            ends.push(words.len());
-        }
-    });
-    let mark = |end: usize| {
-        let start = end.saturating_sub(LETTERS);
-        Mark {
-            before: words[start.saturating_sub(CONTEXT)..start].to_vec(),
-            after: words[end..words.len().min(end + CONTEXT)].to_vec(),
-        }
-    };
-    ends.into_iter().map(mark).collect()
-}
-
-/// The last of what was said.
-#[derive(Debug, Default)]
-struct Window {
-    /// As many characters as the token has.
-    recent: VecDeque<char>,
-    /// Letters and digits: the token's and those before it.
-    words: VecDeque<char>,
-}
-
-impl Window {
-    /// Takes a character; whether it is the last one of the token.
-    fn push(&mut self, c: char) -> bool {
-        push_bounded(&mut self.recent, c, TOKEN.len());
-        if tells(c) {
-            push_bounded(&mut self.words, c, LETTERS + CONTEXT);
-        }
-        c == '>' && self.recent.iter().copied().eq(TOKEN.chars())
-    }
-
-    /// Whether these stand before the token that has just ended.
-    fn has_before(&self, before: &[char]) -> bool {
-        let start = self.words.len().saturating_sub(LETTERS);
-        let Some(from) = start.checked_sub(before.len()) else {
+    /// The output has ended: whether its last word is that all is done.
+    pub fn finish(&self) -> bool {
+        let start = self.tail.len().saturating_sub(TAIL);
+        let output = plain(&String::from_utf8_lossy(&self.tail[start..]));
+        let mut lines = said(&output);
+        lines.retain(|line| !is_account(line));
+        let Some(before) = before_last_word(&lines) else {
             return false;
         };
-        self.words.range(from..start).eq(before)
+        let before: String = before.iter().map(|line| letters(line)).collect();
+        let is_echo = |mark: &String| match mark.is_empty() {
+            true => before.is_empty(),
+            false => before.ends_with(mark.as_str()),
+        };
+        !self.marks.iter().any(is_echo)
+    }
+
+    /// What is written in interactive mode counts for nothing, then and later.
+    pub fn set_interactive(&mut self, is_interactive: bool) {
+        self.is_suppressed = is_interactive;
+        if is_interactive {
+            self.tail.clear();
+        }
     }
 }
 
-fn push_bounded(queue: &mut VecDeque<char>, c: char, most: usize) {
-    if queue.len() == most {
-        queue.pop_front();
-    }
-    queue.push_back(c);
+/// The letters of the last line that says something before each token of the prompt, or of the
+/// same line as far as it comes before it.
+fn marks(prompt: &str) -> Vec<String> {
+    let before = |at: usize| {
+        let lines = prompt[..at].lines().rev().map(letters);
+        let mut lines = lines.filter(|line| !line.is_empty());
+        lines.next().unwrap_or_default()
+    };
+    let tokens = prompt.match_indices(TOKEN);
+    tokens.map(|(at, _)| before(at)).collect()
 }
 
-#[derive(Debug, Default)]
-struct Watch {
-    marks: BTreeSet<Mark>,
-    /// Tokens that what follows must tell about; a token has more letters than are waited for,
-    /// so there is never more than one or two.
-    doubts: Vec<Doubt>,
-    is_suppressed: bool,
-    is_complete: bool,
+fn letters(line: &str) -> String {
+    line.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// A token with as little before it as one near the beginning of the prompt has. It is an echo if
-/// the prompt's own text follows.
-#[derive(Debug)]
-struct Doubt {
-    /// What would have to follow, for each that it may be.
-    after: Vec<Vec<char>>,
-    followed: usize,
+/// The lines before the token, where it is what the last ones are. More than one line where a
+/// narrow window, or a stream, has broken it.
+fn before_last_word(lines: &[String]) -> Option<&[String]> {
+    let mut word = String::new();
+    for (at, line) in lines.iter().enumerate().rev() {
+        word.insert_str(0, line);
+        if word == TOKEN {
+            return Some(&lines[..at]);
+        }
+        if !TOKEN.ends_with(&word) {
+            return None;
+        }
+    }
+    None
 }
 
-impl Watch {
-    fn found(&mut self, window: &Window) {
-        if self.is_suppressed || self.is_complete {
-            return;
-        }
-        let alike = |mark: &&Mark| window.has_before(&mark.before);
-        let alike: Vec<&Mark> = self.marks.iter().filter(alike).collect();
-        let is_sure = |mark: &&Mark| mark.before.len() == CONTEXT || mark.after.is_empty();
-        if alike.iter().any(is_sure) {
-            return;
-        }
-        if alike.is_empty() {
-            self.is_complete = true;
-            return;
-        }
-        let after = alike.iter().map(|mark| mark.after.clone()).collect();
-        let followed = 0;
-        self.doubts.push(Doubt { after, followed });
-    }
+/// Whether a line is a program's account of its work: figures, and no word.
+fn is_account(line: &str) -> bool {
+    line.starts_with(ACCOUNT) || !line.contains(char::is_alphabetic)
+}
 
-    /// Takes a character that follows whatever is in doubt.
-    fn follow(&mut self, c: char) {
-        if self.doubts.is_empty() || !tells(c) {
-            return;
+/// The lines that say something, without what is drawn around them.
+fn said(output: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut rest = output;
+    while !rest.is_empty() {
+        rest = rest.trim_start();
+        if let Some((value, after)) = json(rest) {
+            gather(&value, false, &mut lines);
+            rest = after;
+            continue;
         }
-        let is_complete = &mut self.is_complete;
-        self.doubts.retain_mut(|doubt| {
-            let at = doubt.followed;
-            doubt.after.retain(|after| after.get(at) == Some(&c));
-            doubt.followed += 1;
-            *is_complete |= doubt.after.is_empty();
-            // The prompt's own text, as far as it goes or as is enough.
-            let is_echo = |after: &Vec<char>| after.len() == doubt.followed;
-            !doubt.after.is_empty() && !doubt.after.iter().any(is_echo)
-        });
+        let (line, after) = rest.split_once(['\n', '\r']).unwrap_or((rest, ""));
+        lines.extend(bare(line));
+        rest = after;
     }
+    lines
+}
+
+/// An object in JSON that begins here, and what follows it.
+fn json(text: &str) -> Option<(Value, &str)> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+    let value = values.next()?.ok()?;
+    Some((value, &text[values.byte_offset()..]))
+}
+
+/// Adds what a value in JSON says. What a tool was given or gave, and what the person said, is not
+/// the agent's word.
+fn gather(value: &Value, is_said: bool, lines: &mut Vec<String>) {
+    match value {
+        Value::String(text) if is_said => {
+            let text = plain(text);
+            lines.extend(text.split(['\n', '\r']).filter_map(bare));
+        }
+        Value::Array(values) => {
+            for value in values {
+                gather(value, is_said, lines);
+            }
+        }
+        Value::Object(fields) => {
+            let word = |name| fields.get(name).and_then(Value::as_str).unwrap_or_default();
+            let is_other = |who: &str| who == "user" || who.contains("tool");
+            if is_other(word("type")) || is_other(word("role")) {
+                return;
+            }
+            for (name, value) in fields {
+                gather(value, SAID.contains(&name.as_str()), lines);
+            }
+        }
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// A line without frames, marks of emphasis and quotes around it; nothing where that is all.
+fn bare(line: &str) -> Option<String> {
+    let line = line.trim_matches(|c| is_frame(c) || matches!(c, '*' | '_' | '`' | '"' | '\''));
+    (!line.is_empty()).then(|| line.to_owned())
 }
 
 #[cfg(test)]

@@ -2,10 +2,12 @@ use super::*;
 
 const PROMPT: &str = "## Instructions\n1. Check the inbox first.\n2. When every story passes, answer with \
      <promise>COMPLETE</promise> and nothing else.\n\n## Notes\nHe said \"C:\\new\": ä.\n";
+/// The token on a line of its own, as many write it.
+const SPEC: &str = "# House\nBuild it.\n\nWhen everything passes, print:\n<promise>COMPLETE</promise>\nThen stop.\n";
 
 /// Whether the agent has said so, however the output is cut.
 fn check(prompt: &str, output: &str, want: bool) {
-    for size in [1, 2, 3, 7, 64, usize::MAX] {
+    for size in [1, 7, usize::MAX] {
         let mut detector = Detector::new(prompt);
         let size = size.min(output.len().max(1));
         for piece in output.as_bytes().chunks(size) {
@@ -16,117 +18,144 @@ fn check(prompt: &str, output: &str, want: bool) {
 }
 
 #[test]
-fn the_agent_s_own_word_counts() {
+fn the_agent_s_last_word_counts() {
     for output in [
         "<promise>COMPLETE</promise>",
-        "All done.\n<promise>COMPLETE</promise>\n",
+        "All done.\r\n<promise>COMPLETE</promise>\r\n\r\n",
         "**<promise>COMPLETE</promise>**",
-        "\u{1b}[1m<pro\u{1b}[0mmise>COM\u{1b}]0;title\u{7}PLETE</promise>",
-        "│ <promise>COMP │\r\n│ LETE</promise> │",
-        "<promise>\r\n  COMPLETE\r\n</promise>",
+        "`<promise>COMPLETE</promise>`",
+        "\u{1b}[1m<pro\u{1b}[0mmise>COM\u{1b}]0;title\u{7}PLETE</promise>\u{1b}[?25h",
+        "│ <promise>COMP │\r\n│ LETE</promise> │\r\n╰──────╯",
+        "codex\nDone.\n<promise>COMPLETE</promise>\ntokens used\n1,234\n",
         r#"{"type":"text","text":"Done.\n\n<promise>COMPLETE</promise>"}"#,
         r#"{"text":"\u003cpromise\u003eCOMPLETE\u003c/promise\u003e"}"#,
-        r#"{"text":"<promise>COMPLETE<\/promise>"}"#,
-        "<promise>COMPLETE<promise>COMPLETE</promise>",
-        "<<promise>COMPLETE</promise>",
+        "{\n  \"response\": \"Done.\\n<promise>COMPLETE</promise>\",\n  \"stats\": {\"tokens\": 7}\n}\n",
     ] {
         check(PROMPT, output, true);
+        check(SPEC, output, true);
         check("", output, true);
     }
 }
 
 #[test]
-fn what_is_not_the_token_does_not() {
+fn anywhere_else_it_does_not() {
     for output in [
         "",
         "COMPLETE",
         "<promise>complete</promise>",
         "<promise>INCOMPLETE</promise>",
         "<promise>COMPLETE<promise>",
-        "</promise>COMPLETE<promise>",
-        "<promise>COMPLETE, almost</promise>",
         "<promise>COMPLETE</promis",
+        "I will not write <promise>COMPLETE</promise> until it is done.",
+        "I will not yet write <promise>COMPLETE</promise>",
+        "<promise>COMPLETE</promise>\nMuch is left.",
+        "<promise>COMPLETE</promise> is what I shall write.",
+        "8\t<promise>COMPLETE</promise>",
+        "     8→<promise>COMPLETE</promise>",
+        "s.md:8:<promise>COMPLETE</promise>",
+        "> <promise>COMPLETE</promise>",
+        "+<promise>COMPLETE</promise>",
+        r#"{"type":"text","text":"<promise>COMPLETE</promise>\nis for later"}"#,
+        r#"{"type":"text","text":"<promise>COMPLETE</promise>"} {"type":"text","text":"Much is left."}"#,
     ] {
         check("", output, false);
         check(PROMPT, output, false);
+        check(SPEC, output, false);
     }
 }
 
-/// The prompt as programs print it.
-fn echoes(prompt: &str) -> Vec<String> {
-    let quoted = serde_json::to_string(prompt).unwrap();
-    let ascii: String = quoted
-        .chars()
-        .flat_map(|c| match c {
-            '<' | '>' | '/' => format!("\\u{:04x}", u32::from(c)).chars().collect(),
-            c if c.is_ascii() => vec![c],
-            c => format!("\\u{:04X}", u32::from(c)).chars().collect(),
-        })
+/// A text as programs show it.
+fn shown(text: &str) -> Vec<String> {
+    let quoted = serde_json::to_string(text).unwrap();
+    let numbered: String = (1..)
+        .zip(text.lines())
+        .map(|(n, line)| format!("{n:6}\t{line}\r\n"))
         .collect();
-    let letters: Vec<char> = prompt.chars().filter(|c| *c != '\n').collect();
-    let wrapped: Vec<String> = letters
-        .chunks(17)
-        .map(|row| {
-            format!(
-                "\u{1b}[2m│\u{1b}[0m {} │\r\n",
-                row.iter().collect::<String>()
-            )
-        })
-        .collect();
+    let framed: Vec<char> = text.chars().filter(|c| *c != '\n').collect();
+    let framed = framed.chunks(27).map(|row| {
+        let row: String = row.iter().collect();
+        format!("\u{1b}[2m│\u{1b}[0m {row} │\r\n")
+    });
     vec![
-        prompt.to_owned(),
-        format!("user\n{prompt}\n--------\n"),
-        prompt.replace('\n', "\r\n"),
-        prompt.lines().map(|line| format!("> {line}\n")).collect(),
-        format!("\u{1b}[36m{prompt}\u{1b}[0m"),
-        wrapped.concat(),
-        format!("{{\"type\":\"user\",\"text\":{quoted}}}\n"),
+        text.to_owned(),
+        format!("user\n{text}\n--------\n"),
+        text.replace('\n', "\r\n"),
+        text.lines().map(|line| format!("> {line}\n")).collect(),
+        format!("\u{1b}[36m{text}\u{1b}[0m"),
+        framed.collect(),
+        numbered,
+        format!("{{\"type\":\"system\",\"text\":{quoted}}}\n"),
         format!("{{\"text\":{}}}\n", serde_json::to_string(&quoted).unwrap()),
-        format!("{{\"text\":{ascii}}}\n"),
     ]
 }
 
 #[test]
-fn an_echo_of_the_prompt_is_not_the_agent_s_word() {
+fn what_is_shown_of_the_prompt_is_not_the_agent_s_word() {
     for prompt in [
         PROMPT,
+        SPEC,
         "Say <promise>COMPLETE</promise> when done.",
         "<promise>COMPLETE</promise> is what you write in the end.",
+        "<promise>COMPLETE</promise>\nis what you write in the end.",
         "In the end: <promise>COMPLETE</promise>",
-        "<promise>COMPLETE</promise> once, <promise>COMPLETE</promise> twice, or <promise>COMPLETE</promise>",
-        "完成后请输出以下标记表示所有任务都已经完成并且通过了测试没有遗漏任何事项: <promise>COMPLETE</promise>。",
+        "In the end, and not before:\n\n    <promise>COMPLETE</promise>\n",
+        "完成后请输出以下标记: <promise>COMPLETE</promise>。",
     ] {
-        for echo in echoes(prompt) {
+        for echo in shown(prompt) {
             check(prompt, &echo, false);
             check(prompt, &format!("{echo}{echo}"), false);
             // And what comes after it is.
-            check(
-                prompt,
-                &format!("{echo}codex\nI have finished. <promise>COMPLETE</promise>\n"),
-                true,
-            );
-            check(
-                prompt,
-                &format!("{echo}\n<promise>COMPLETE</promise>"),
-                true,
-            );
-            let json = r#"{"text":"ok\n<promise>COMPLETE</promise>"}"#;
-            check(prompt, &format!("{echo}\n{json}\n"), true);
+            for word in [
+                "codex\nI have finished.\n<promise>COMPLETE</promise>\n",
+                "{\"text\":\"ok\\n<promise>COMPLETE</promise>\"}\n",
+            ] {
+                check(prompt, &format!("{echo}\n{word}"), true);
+            }
         }
     }
 }
 
 #[test]
-fn a_quotation_of_the_prompt_s_own_line_is_an_echo_too() {
-    let quoted =
-        "As told: when every story passes, answer with <promise>COMPLETE</promise>, later.";
-    check(PROMPT, &quoted.replace("when", "When"), false);
-    // A part of a prompt that was cut off in the middle.
-    check(
-        PROMPT,
-        &PROMPT[30..PROMPT.find(" and nothing").unwrap()],
-        false,
-    );
+fn the_spec_in_part_is_not_either() {
+    let prompt = format!("## Context\n- The spec says:\n    {SPEC}\n## Instructions\nBegin.\n");
+    let end = SPEC.find("Then").unwrap();
+    // Cut off after the token, so that it is last.
+    for echo in shown(&SPEC[..end]) {
+        check(&prompt, &echo, false);
+    }
+    for line in ["4-When everything passes, print:", "…print:"] {
+        check(&prompt, &format!("{line}\n5:{TOKEN}\n"), false);
+    }
+}
+
+/// As Claude Code writes it.
+fn stream(tool: &str, answer: &str) -> String {
+    let quote = |text: &str| serde_json::to_string(text).unwrap();
+    let (tool, answer) = (quote(tool), quote(answer));
+    format!(
+        r#"{{"type":"system","subtype":"init","tools":["Read"]}}
+{{"type":"assistant","message":{{"role":"assistant","content":[{{"type":"tool_use","name":"Write","input":{{"content":{tool}}}}}]}}}}
+{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","content":{tool}}}]}}}}
+{{"type":"assistant","message":{{"role":"assistant","content":[{{"type":"text","text":{answer}}}],"usage":{{"output_tokens":7}}}}}}
+{{"type":"result","subtype":"success","is_error":false,"result":{answer},"session_id":"0a","usage":{{"output_tokens":7}}}}
+{{"type":"system","subtype":"idle"}}
+"#
+    )
+}
+
+#[test]
+fn in_a_stream_of_json_the_last_answer_counts() {
+    let prompt = format!("- The spec says:\n{SPEC}");
+    let numbered = "     5→<promise>COMPLETE</promise>";
+    for tool in [SPEC, numbered, TOKEN] {
+        check(&prompt, &stream(tool, "I have begun; much is left."), false);
+        check(&prompt, &stream(tool, &format!("Done.\n\n{TOKEN}")), true);
+        check(&prompt, &stream(tool, TOKEN), true);
+        // Ended before any answer.
+        let cut = stream(tool, "x");
+        let cut: Vec<&str> = cut.lines().take(3).collect();
+        check(&prompt, &cut.join("\n"), false);
+    }
 }
 
 #[test]
@@ -135,55 +164,36 @@ fn a_prompt_that_is_the_token_alone_tells_nothing() {
 }
 
 #[test]
-fn it_is_known_as_soon_as_it_is_said() {
-    let mut detector = Detector::new(PROMPT);
-    assert!(!detector.feed(PROMPT.as_bytes()));
-    assert!(!detector.feed(b"done <promise>COMPLETE</promise"));
-    assert!(detector.feed(b">"));
-    assert!(detector.feed(b" and more"));
-    assert!(detector.is_complete());
-}
-
-#[test]
 fn in_interactive_mode_it_counts_for_nothing() {
     let mut detector = Detector::new(PROMPT);
-    detector.set_interactive(true);
-    assert!(!detector.feed(TOKEN.as_bytes()));
-    detector.set_interactive(false);
-    assert!(!detector.feed(b"going on"));
-    assert!(!detector.finish());
-    assert!(detector.feed(TOKEN.as_bytes()));
-    // One that is in doubt when it is turned on does not count afterwards either.
-    let mut detector = Detector::new("<promise>COMPLETE</promise> is the word");
     detector.feed(TOKEN.as_bytes());
     detector.set_interactive(true);
+    detector.feed(TOKEN.as_bytes());
     detector.set_interactive(false);
     assert!(!detector.finish());
+    detector.feed(b"\r\n");
+    assert!(!detector.finish());
+    detector.feed(TOKEN.as_bytes());
+    assert!(detector.finish());
 }
 
 #[test]
 fn a_flood_is_held_in_little() {
-    let mut detector =
-        Detector::new("<promise>COMPLETE</promise> is the word. <promise>COMPLETE</promise>");
-    let noise = "<promise>\u{1b}]0;".repeat(2_000) + "\\u00" + &"<".repeat(9_000);
+    let mut detector = Detector::new(SPEC);
+    let noise = "{\"a\":\n<promise>\u{1b}]0;".repeat(2_000) + "\\u00" + &"<".repeat(9_000);
     for _ in 0..50 {
-        assert!(!detector.feed(noise.as_bytes()));
-        detector.feed(b"\x07\x1b\\");
+        detector.feed(noise.as_bytes());
+        assert!(detector.tail.len() <= 2 * TAIL);
     }
-    let Detector { window, watch, .. } = &detector;
-    assert!(window.recent.len() <= TOKEN.len() && window.words.len() <= LETTERS + CONTEXT);
-    assert!(watch.doubts.len() <= 2);
-    assert!(detector.feed(TOKEN.as_bytes()) || detector.finish());
-}
-
-#[test]
-fn the_token_s_letters_are_counted_right() {
-    assert_eq!(TOKEN.chars().filter(|c| tells(*c)).count(), LETTERS);
-    assert!(TOKEN.is_ascii());
+    detector.feed(b"\x07\x1b\\\n");
+    assert!(!detector.finish());
+    detector.feed(TOKEN.as_bytes());
+    assert!(detector.finish());
 }
 
 proptest::proptest! {
-    /// Any prompt, printed in any of the ways, says nothing; and the agent's word after it counts.
+    /// Whatever stands around it, a prompt that is shown in any of the ways says nothing; and the
+    /// agent's word after it counts.
     #[test]
     fn no_echo_fires_and_every_word_does(
         before in "[a-z A-Z.\\n\"\\\\äß<>/]{0,60}",
@@ -191,14 +201,11 @@ proptest::proptest! {
         way in 0..9_usize,
     ) {
         let prompt = format!("{before} {TOKEN} {after}");
-        let echo = echoes(&prompt).swap_remove(way);
+        let echo = shown(&prompt).swap_remove(way);
         let mut detector = Detector::new(&prompt);
         detector.feed(echo.as_bytes());
-        let has_text = format!("{before}{after}").contains(|c: char| c.is_alphanumeric());
         proptest::prop_assert!(!detector.finish(), "{echo}");
-        if has_text {
-            detector.feed(b"\nEverything is finished now, 1234567890, and more: <promise>COMPLETE</promise>");
-            proptest::prop_assert!(detector.finish());
-        }
+        detector.feed(b"\nEverything is finished now, 1234567890.\n<promise>COMPLETE</promise>");
+        proptest::prop_assert!(detector.finish());
     }
 }
