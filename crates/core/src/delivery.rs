@@ -417,7 +417,10 @@ impl Desk {
             Phase::Free if self.can_resume() => self.resume(),
             Phase::Free if self.can_fetch() => self.fetch(now),
             _ if is_over => self.cut_off(now, "the program exited before it was complete"),
-            Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
+            // Whoever can answer, or has typed there, needs the keyboard.
+            Phase::Written { flight, .. }
+                if self.withheld(flight) == Some(Rule::Blocked) || self.has_more_than(flight) =>
+            {
                 let flight = flight.clone();
                 self.park(flight)
             }

@@ -134,13 +134,18 @@ impl Desk {
                 },
                 _,
             ) if !flight.was_parked => flight.shown = Some(text.clone()),
-            (_, Some(parked)) if is_keyless && !parked.is_joined_in(text) => {
-                // What has grown is believed for as long as nobody has typed.
-                if parked.grown.as_ref() != Some(text) {
-                    parked.shown = Some(text.clone());
-                }
-            }
+            (_, Some(parked)) if is_keyless && !parked.is_joined_in(text) => parked.learn(text),
             (_, Some(parked)) if is_keyless => parked.grow(text),
+            // Its keyboard is asked for, or had again.
+            (
+                Phase::Resuming(flight)
+                | Phase::Written { flight, .. }
+                | Phase::Looking {
+                    flight,
+                    before: Before::Enter,
+                },
+                None,
+            ) if is_keyless => flight.grow(text),
             (_, _) => {}
         }
     }

@@ -64,6 +64,8 @@ pub(super) struct Flight {
     pub(super) shape: Option<Shape>,
     /// How the input box showed it, where that was seen.
     pub(super) shown: Option<String>,
+    /// That was seen first while it waited for its Enter, and a person could type.
+    pub(super) is_learnt: bool,
     /// Until when Enter waits for it to be seen there.
     pub(super) seen_by: Option<Duration>,
     pub(super) enters: u8,
@@ -124,6 +126,7 @@ impl Flight {
             answers: None,
             shape: None,
             shown: None,
+            is_learnt: false,
             seen_by: None,
             enters: 0,
             entered: None,
@@ -183,9 +186,23 @@ impl Flight {
         }
     }
 
+    /// How the box shows it while it waits for its Enter, as far as anybody knows.
+    pub(super) fn learn(&mut self, held: &str) {
+        // What has grown is believed for as long as nobody has typed.
+        if self.grown.as_deref() != Some(held) {
+            self.is_learnt |= self.shown.is_none();
+            self.shown = Some(held.to_owned());
+        }
+    }
+
     pub(super) fn touch(&mut self, by: Hand) {
         self.is_touched |= self.was_parked;
-        self.is_typed_on |= self.was_parked && by == Hand::Person;
+        if self.was_parked && by == Hand::Person {
+            self.is_typed_on = true;
+            // A key is told of after it is seen: it may be all that was learnt.
+            self.shown
+                .take_if(|_| self.is_learnt && self.entered.is_none());
+        }
         self.grown = None;
     }
 

@@ -309,19 +309,23 @@ fn a_text_that_waited_is_submitted_alone() {
     play(park(), &rested);
 }
 
-#[test]
-fn a_text_that_was_never_seen_alone_gets_no_enter_once_a_person_has_typed() {
-    let pending = [letter(1, Normal), letter(2, Normal)];
-    // Two in one turn: how a box would show them is not known.
+/// Two in one turn, that waits for its Enter: how a box would show them is not known.
+fn unseen(pending: &[Letter; 2]) -> Desk {
     let lines = [
         hear(2_900, Event::Paste(true), ""),
-        (3_000, Doing::Act(&pending), "offer 1,2"),
+        (3_000, Doing::Act(pending), "offer 1,2"),
         (3_001, recorded(&[1, 2]), "write 1,2"),
         hear(3_002, Event::Wrote, ""),
         hear(3_052, Event::Tick, "look"),
         looked(3_053, asks("Run rm?"), ""),
     ];
-    let park = || play(with(|_| ()), &lines);
+    play(with(|_| ()), &lines)
+}
+
+#[test]
+fn a_text_that_was_never_seen_alone_gets_no_enter_once_a_person_has_typed() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    let park = || unseen(&pending);
     // The person's Enter has answered the question; the key before it may stand in the box.
     let typed = [
         hear(3_100, Event::Draft, ""),
@@ -333,6 +337,59 @@ fn a_text_that_was_never_seen_alone_gets_no_enter_once_a_person_has_typed() {
     assert_eq!(rule(desk.hold(ms(9_000), &pending[0], &pending)), "draft");
     // Nobody has typed: then it is ours.
     play(park(), &[seen(3_300, holds("text"), "resume")]);
+}
+
+#[test]
+fn a_key_that_is_told_of_late_is_not_learnt_as_a_text_of_ours() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    let late = [
+        seen(3_300, holds("x"), "resume"),
+        hear(3_310, Event::DraftGone, ""),
+        hear(3_320, Event::Resumed, ""),
+        hear(9_000, Event::Tick, ""),
+    ];
+    let desk = play(unseen(&pending), &late);
+    assert_eq!(rule(desk.hold(ms(9_000), &pending[0], &pending)), "draft");
+}
+
+#[test]
+fn a_text_that_waited_may_grow_while_the_keyboard_is_asked_for() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    let whole = format!("{} {} whole", id(1).id8(), id(2).id8());
+    let half = &whole[..12];
+    let before = [
+        seen(3_300, holds(half), "resume"),
+        seen(3_310, holds(&whole), ""),
+        hear(3_320, Event::Resumed, ""),
+    ];
+    let after = [
+        seen(3_300, holds(half), "resume"),
+        hear(3_310, Event::Resumed, ""),
+        seen(3_320, holds(&whole), ""),
+    ];
+    for grows in [before, after] {
+        let desk = play(unseen(&pending), &grows);
+        let entered = [
+            hear(3_400, Event::Tick, "look"),
+            looked(3_401, holds(&whole), "enter"),
+        ];
+        play(desk, &entered);
+    }
+}
+
+#[test]
+fn the_keyboard_is_given_back_where_more_stands_beside_a_text_that_waited() {
+    let pending = [letter(1, Normal), letter(2, Normal)];
+    let joined = [
+        seen(3_300, holds("text"), "resume"),
+        hear(3_310, Event::Resumed, ""),
+        seen(3_320, holds("text and more"), ""),
+    ];
+    let desk = play(unseen(&pending), &joined);
+    assert!(!desk.is_writing());
+    assert_eq!(rule(desk.hold(ms(3_320), &pending[0], &pending)), "draft");
+    // Once it is gone, it goes on.
+    play(desk, &[seen(3_500, holds("text"), "resume")]);
 }
 
 #[test]

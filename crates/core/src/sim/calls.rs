@@ -4,7 +4,8 @@
 //! if they had a message's header.
 //!
 //! What it really got is kept by the oracle; these are all that the desk hears of it. A side session
-//! is one that the program itself starts at its work, so none is heard before the program is.
+//! is one that the program itself starts at its work, and that ends with it, so none is heard before
+//! the program is.
 
 use super::harness;
 use super::law::Checked;
@@ -142,6 +143,8 @@ impl Play {
         let called = self.calls.remove(n);
         let nature = self.nature;
         match self.session() {
+            // The program that started it has ended, and another has begun.
+            Some((session, _)) if called.session == SIDE && !session.is_heard => Ok(()),
             Some((session, mut world)) if !session.is_ending() => {
                 session.is_heard |= called.session == own(session.run);
                 let event = called.read(nature);
