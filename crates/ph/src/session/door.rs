@@ -17,7 +17,7 @@ use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
 use posthaste_core::delivery::Event;
-use posthaste_core::harness::{Api, Manifest, Placeholder, Route};
+use posthaste_core::harness::{Api, Manifest, Placeholder, Route, Template, gives_flag};
 use posthaste_core::turn::{self, Telling};
 use posthaste_core::{Letter, MessageId};
 use posthaste_store::{Done, Job};
@@ -59,6 +59,11 @@ impl Key {
         let (Some(api), true) = (harness.http.api, harness.routes.contains(&Route::Http)) else {
             return Ok(None);
         };
+        // Where a person has it on a port of his own, it is his alone.
+        let said = launch.command.get(1..).unwrap_or_default();
+        if harness.start.args.iter().any(|arg| opens(arg, said)) {
+            return Ok(None);
+        }
         let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
         let port = free.and_then(|listener| listener.local_addr());
         let port = port
@@ -80,6 +85,13 @@ impl Key {
             api,
         }))
     }
+}
+
+/// Whether an argument of ours says on which port the door is, and one of a person's does so too.
+pub(super) fn opens(arg: &Template, said: &[String]) -> bool {
+    let filled = arg.fill(|_| String::new());
+    let flag = filled.split('=').next().unwrap_or_default();
+    arg.has(Placeholder::Port) && gives_flag(said, flag)
 }
 
 /// Mail on its way to the door.
@@ -197,26 +209,29 @@ async fn is_unheard(shared: &Shared, conversation: &str) -> bool {
     last.is_some_and(|info| info["role"] == "user")
 }
 
-/// Whether the door is this program's, and leads to what stands on its terminal.
+/// Whether the door is this program's, and leads to what stands on its terminal. That shows a title
+/// alone, so it must be the only conversation that is called so.
 async fn known(shared: &Shared, conversation: &str) -> std::result::Result<(), String> {
     if !is_plain(conversation) {
         return Err("the conversation has no plain name".to_owned());
     }
-    let path = format!("/session/{conversation}");
-    let answer = ask(shared, Method::GET, &path, "").await;
-    let said = match answer {
-        Ok((200, body)) => serde_json::from_str::<Value>(&body).unwrap_or_default(),
+    let answer = ask(shared, Method::GET, "/session", "").await;
+    let all = match answer {
+        Ok((200, body)) => serde_json::from_str::<Vec<Value>>(&body).unwrap_or_default(),
         Ok((status, _)) => return Err(format!("its HTTP door answered with status {status}")),
         Err(Failed::Unsent(why)) => return Err(why),
         Err(Failed::Lost) => return Err("its HTTP door did not answer".to_owned()),
     };
     let seen = shared.terminal.peek(Some(1), false).await;
     let shown = seen.and_then(|seen| seen.title).unwrap_or_default();
-    let title = said["title"].as_str().unwrap_or_default();
-    if said["id"] == conversation && shows(&shown, title) {
-        return Ok(());
+    let is_shown = |one: &&Value| shows(&shown, one["title"].as_str().unwrap_or_default());
+    match all.iter().filter(is_shown).collect::<Vec<_>>()[..] {
+        [one] if one["id"] == conversation => Ok(()),
+        [_, _, ..] => Err("several conversations are called what its terminal shows".to_owned()),
+        [] | [_] => {
+            Err("its HTTP door leads to another conversation than its terminal shows".to_owned())
+        }
     }
-    Err("its HTTP door leads to another conversation than its terminal shows".to_owned())
 }
 
 /// Whether a terminal's title is that of a conversation.

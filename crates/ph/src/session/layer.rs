@@ -2,12 +2,10 @@
 //! directory of its own that is gone when the session is. What a person gives the same program is
 //! kept, with ours added; nobody's own file is ever written to.
 
-use super::door::Key;
+use super::door::{Key, opens};
 use super::place::{Launch, Place, private_dir, private_file};
 use crate::report::{Report, Result};
-use posthaste_core::harness::{
-    Placeholder, Start, StartFile, Template, add, gives_flag, take_flag,
-};
+use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag};
 use posthaste_core::text;
 use posthaste_store::Home;
 use serde_json::Value;
@@ -80,7 +78,10 @@ impl Outfit {
             has_hooks: start.hooks,
             layer: Layer::new(told.place.layer())?,
         };
-        for (name, template) in &start.env {
+        // A secret that opens nothing would only take a person's away.
+        let is_void =
+            |template: &Template| template.has(Placeholder::Secret) && told.door.is_none();
+        for (name, template) in start.env.iter().filter(|(_, template)| !is_void(template)) {
             outfit.env.push((name.clone(), template.fill(value)));
         }
         if !start.args.is_empty() || !start.env.is_empty() || !start.files.is_empty() {
@@ -88,12 +89,7 @@ impl Outfit {
             private_dir(&told.messages())?;
         }
         // A person who opens the door himself has it where he wants it.
-        let is_theirs = |arg: &Template| {
-            let filled = arg.fill(value);
-            let flag = filled.split('=').next().unwrap_or_default();
-            arg.has(Placeholder::Port) && gives_flag(said, flag)
-        };
-        let args = start.args.iter().filter(|arg| !is_theirs(arg));
+        let args = start.args.iter().filter(|arg| !opens(arg, said));
         let mut ours: Vec<_> = args.map(|arg| arg.fill(value)).collect();
         for file in &start.files {
             ours.extend(outfit.add(told, file)?);

@@ -40,15 +40,18 @@ struct Behind {
 }
 
 impl Behind {
-    /// Answers every request: a conversation's title, and else this.
+    /// Answers every request: the conversations' titles, and else this.
     fn new(port: u16, title: &'static str, answer: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("the port is free");
         let (tell, asked) = sync_channel(16);
         let thread = std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let (head, body) = read(&stream);
-                let is_asked = head.starts_with("GET /session/ses_1 ");
-                let said = json!({"id": "ses_1", "title": title}).to_string();
+                let is_asked = head.starts_with("GET /session ");
+                let others = title.split('/').enumerate();
+                let all = others
+                    .map(|(n, title)| json!({"id": format!("ses_{}", n + 1), "title": title}));
+                let said = Value::from_iter(all).to_string();
                 let answer = match is_asked {
                     true => format!(
                         "HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{said}",
@@ -190,6 +193,8 @@ fn where_the_door_is_not_the_programs_the_terminal_is_the_way() {
     let refused = "HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n";
     for (title, answer) in [
         (title, "HTTP/1.1 204 No Content\r\n\r\n"),
+        // Which of the two stands on the terminal, nobody can tell.
+        ("Fix it/Fix it", "HTTP/1.1 204 No Content\r\n\r\n"),
         ("Fix it", refused),
     ] {
         let stage = Stage::new();
