@@ -36,6 +36,8 @@ pub enum LoopOrder {
     EndIteration {
         number: u32,
         outcome: Outcome,
+        /// Whether the agent ended before all of its prompt was written.
+        is_unread: bool,
     },
     /// Stop, or pause, once the iteration is over.
     Ask {
@@ -108,7 +110,11 @@ pub fn decide(
             task.as_deref(),
             prompts,
         )?],
-        LoopOrder::EndIteration { number, outcome } => vec![end(agent, state, *number, outcome)?],
+        LoopOrder::EndIteration {
+            number,
+            outcome,
+            is_unread,
+        } => vec![end(agent, state, *number, outcome, *is_unread)?],
         LoopOrder::Ask { who, what } => ask(live(agent, state)?, who, *what),
         LoopOrder::Checkpoint => {
             between_iterations(agent, state)?;
@@ -148,6 +154,7 @@ fn begin(
         LoopFact::IterationEnded(IterationEnded {
             number: open.started.number,
             outcome: Outcome::Failed(Failure::CutOff),
+            is_unread: false,
         })
     });
     let goes_on = before.is_some_and(|state| match &state.standing {
@@ -196,6 +203,7 @@ fn end(
     state: Option<&LoopState>,
     number: u32,
     outcome: &Outcome,
+    is_unread: bool,
 ) -> Result<LoopFact, LoopRefusal> {
     let state = live(agent, state)?;
     let open = state.open.as_ref().map(|open| open.started.number);
@@ -208,6 +216,7 @@ fn end(
     Ok(LoopFact::IterationEnded(IterationEnded {
         number,
         outcome: outcome.clone(),
+        is_unread,
     }))
 }
 
