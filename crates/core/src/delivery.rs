@@ -38,6 +38,7 @@ mod tests_screen;
 mod planted;
 
 pub use handing::Handing;
+pub use looped::LoopWait;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
@@ -97,6 +98,8 @@ pub struct Desk {
     door: Door,
     phase: Phase,
     begun: Moment,
+    /// Of a loop: what its next prompt waits for, and since when.
+    looped: (Moment, LoopWait),
     /// The beginning of the rest for which the agent was reminded of what it owes.
     reminded: Option<Duration>,
     /// How many reminders came one after another, without a turn of anything else.
@@ -128,6 +131,7 @@ impl Desk {
             input: Input::Typed,
             phase: Phase::Free,
             begun: now,
+            looped: (now, LoopWait::default()),
             reminded: None,
             reminders: 0,
             spaced: None,
@@ -383,6 +387,7 @@ impl Desk {
                     self.phase.reads();
                 }
             }
+            Event::Loop(wait) => self.loop_waits(now, wait),
             Event::Paste(true) => self.input = Input::Pasted,
             Event::Paste(false) => self.input = Input::Typed,
             Event::Recorded(ids) => return self.recorded(ids),

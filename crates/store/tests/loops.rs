@@ -44,7 +44,11 @@ fn start(prompts: &[u128]) -> LoopOrder {
 }
 
 fn end(number: u32, outcome: Outcome) -> LoopOrder {
-    LoopOrder::EndIteration { number, outcome }
+    LoopOrder::EndIteration {
+        number,
+        outcome,
+        is_unread: false,
+    }
 }
 
 fn inject(n: u128, text: &str) -> LoopOrder {

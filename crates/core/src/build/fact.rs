@@ -108,8 +108,8 @@ pub struct IterationStarted {
     /// The task that is in progress, or next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The injected texts that its prompt has. They are used once it has ended, unless it failed:
-    /// then its number is run again, with them.
+    /// The injected texts that its prompt has. They are used once it has ended by itself with all
+    /// of its prompt written; until then they stand in the next prompt too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<PromptId>,
 }
@@ -118,6 +118,9 @@ pub struct IterationStarted {
 pub struct IterationEnded {
     pub number: u32,
     pub outcome: Outcome,
+    /// Whether the agent ended before all of its prompt was written.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_unread: bool,
 }
 
 /// How an iteration ended.

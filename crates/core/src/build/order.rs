@@ -36,6 +36,8 @@ pub enum LoopOrder {
     EndIteration {
         number: u32,
         outcome: Outcome,
+        /// Whether the agent ended before all of its prompt was written.
+        is_unread: bool,
     },
     /// Stop, or pause, once the iteration is over.
     Ask {
@@ -109,7 +111,11 @@ pub fn decide(
             task.as_deref(),
             prompts,
         )?],
-        LoopOrder::EndIteration { number, outcome } => vec![end(agent, state, *number, outcome)?],
+        LoopOrder::EndIteration {
+            number,
+            outcome,
+            is_unread,
+        } => vec![end(agent, state, *number, outcome, *is_unread)?],
         LoopOrder::Ask { who, what } => ask(live(agent, state)?, who, *what),
         LoopOrder::Checkpoint => {
             between_iterations(agent, state)?;
@@ -144,6 +150,7 @@ fn begin(
         LoopFact::IterationEnded(IterationEnded {
             number: open.started.number,
             outcome: Outcome::Failed(Failure::CutOff),
+            is_unread: false,
         })
     });
     let goes_on = before.is_some_and(|state| match &state.standing {
@@ -192,6 +199,7 @@ fn end(
     state: Option<&LoopState>,
     number: u32,
     outcome: &Outcome,
+    is_unread: bool,
 ) -> Result<LoopFact, LoopRefusal> {
     let state = live(agent, state)?;
     let open = state.open.as_ref().map(|open| open.started.number);
@@ -204,6 +212,7 @@ fn end(
     Ok(LoopFact::IterationEnded(IterationEnded {
         number,
         outcome: outcome.clone(),
+        is_unread,
     }))
 }
 

@@ -229,7 +229,7 @@ fn instructions(parts: &Parts<'_>) -> String {
          6. Set it to completed, or to blocked with a note of what is missing.{stories}\n\
          7. Note down what later iterations should know. They remember nothing else.\n\
          8. Then end your turn. The next iteration picks the next task.\n\
-         9. Only when nothing is left to do, and you have checked it against {source}: call session_complete. If you do not have that tool, end your answer with the word COMPLETE between <promise> and </promise>, in one line and without spaces. Write that for no other reason.\n"
+         9. Only when nothing is left to do, and you have checked it against {source}: call session_complete. If you do not have that tool, end your answer with a line that has nothing but the word COMPLETE between <promise> and </promise>, without spaces. Write that for no other reason.\n"
     )
 }
 

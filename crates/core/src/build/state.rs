@@ -34,8 +34,8 @@ pub struct LoopState {
     pub last: Option<Past>,
     /// How many have failed in a row since somebody last started it.
     pub failures: u32,
-    /// Texts for the next prompt, in order. One leaves when an iteration that had it ends without
-    /// failing, so each is given once, and one that was cut off is given again.
+    /// Texts for the next prompt, in order. One leaves when an iteration that had it in a prompt
+    /// that was written whole ends by itself, and well; else it is given again.
     pub prompts: Vec<Waiting>,
     pub is_interactive: bool,
     /// Somebody wants it to stop once the iteration is over.
@@ -60,6 +60,9 @@ pub struct Past {
     pub ended_at: Timestamp,
     pub number: u32,
     pub outcome: Outcome,
+    pub story: Option<String>,
+    /// How many had failed in a row by then, this one included.
+    pub failures: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -203,24 +206,35 @@ impl LoopState {
         else {
             return;
         };
+        (self.failures, self.number) = match &ended.outcome {
+            Outcome::Failed(_) => (self.failures.saturating_add(1), ended.number),
+            Outcome::Completed(_) | Outcome::Ended | Outcome::Interrupted | Outcome::Stopped => {
+                (0, ended.number.saturating_add(1))
+            }
+        };
         self.last = Some(Past {
             ended_at: at,
             number: ended.number,
             outcome: ended.outcome.clone(),
+            story: open.started.story,
+            failures: self.failures,
         });
-        match &ended.outcome {
-            Outcome::Failed(_) => {
-                self.failures = self.failures.saturating_add(1);
-                return;
+        let has_ended_by_itself = match &ended.outcome {
+            Outcome::Completed(proof) => {
+                self.complete = Some(*proof);
+                true
             }
-            Outcome::Completed(proof) => self.complete = Some(*proof),
-            Outcome::Stopped => self.stop_asked = true,
-            Outcome::Ended | Outcome::Interrupted => {}
+            Outcome::Ended => true,
+            Outcome::Stopped => {
+                self.stop_asked = true;
+                false
+            }
+            Outcome::Failed(_) | Outcome::Interrupted => false,
+        };
+        if has_ended_by_itself && !ended.is_unread {
+            let used = &open.started.prompts;
+            self.prompts.retain(|waiting| !used.contains(&waiting.id));
         }
-        self.failures = 0;
-        self.number = ended.number.saturating_add(1);
-        let used = &open.started.prompts;
-        self.prompts.retain(|waiting| !used.contains(&waiting.id));
     }
 
     pub fn has_ended(&self) -> bool {

@@ -102,7 +102,15 @@ pub(crate) fn every_fact() -> Vec<LoopFact> {
         .chain(failures.map(Outcome::Failed))
         .chain(proofs.map(Outcome::Completed));
     facts.extend(
-        outcomes.map(|outcome| LoopFact::IterationEnded(IterationEnded { number: 2, outcome })),
+        outcomes
+            .zip([true, false].into_iter().cycle())
+            .map(|(outcome, is_unread)| {
+                LoopFact::IterationEnded(IterationEnded {
+                    number: 2,
+                    outcome,
+                    is_unread,
+                })
+            }),
     );
     let endings = [
         LoopEnding::UsedUp,
@@ -185,8 +193,16 @@ impl Desk {
     }
 
     fn end(&mut self, outcome: Outcome) -> Result<usize, String> {
+        self.end_with(outcome, false)
+    }
+
+    fn end_with(&mut self, outcome: Outcome, is_unread: bool) -> Result<usize, String> {
         let number = self.now().number;
-        self.order(&LoopOrder::EndIteration { number, outcome })
+        self.order(&LoopOrder::EndIteration {
+            number,
+            outcome,
+            is_unread,
+        })
     }
 
     fn iterate(&mut self, outcome: Outcome) {
@@ -532,7 +548,7 @@ fn injected_prompts_are_given_in_order_and_once() {
         prompts: [1, 2].map(|n| PromptId(Uuid::from_u128(n))).to_vec(),
     };
     desk.order(&first).unwrap();
-    desk.end(Outcome::Interrupted).unwrap();
+    desk.end(Outcome::Ended).unwrap();
     assert_eq!(desk.waiting(), ["three"]);
     // What no prompt has had is not lost with the loop either.
     desk.iterate(Outcome::Ended);
@@ -542,6 +558,39 @@ fn injected_prompts_are_given_in_order_and_once() {
     assert_eq!(desk.waiting(), ["four"]);
     desk.iterate(Outcome::Ended);
     assert_eq!(desk.waiting(), [""; 0]);
+}
+
+#[test]
+fn injected_prompts_stay_until_an_iteration_that_had_them_has_ended_by_itself() {
+    let mut desk = Desk::begun();
+    desk.inject(1, "one").unwrap();
+    let check = |desk: &mut Desk, outcome: Outcome, is_unread, is_kept| {
+        desk.start().unwrap();
+        desk.end_with(outcome.clone(), is_unread).unwrap();
+        assert_eq!(desk.waiting().len(), usize::from(is_kept), "{outcome:?}");
+    };
+    for is_unread in [true, false] {
+        check(&mut desk, Outcome::Interrupted, is_unread, true);
+        check(&mut desk, Outcome::Stopped, is_unread, true);
+        let failed = Outcome::Failed(Failure::Exit(1));
+        check(&mut desk, failed, is_unread, true);
+    }
+    check(&mut desk, Outcome::Ended, true, true);
+    check(&mut desk, Outcome::Completed(Proof::Token), true, true);
+    check(&mut desk, Outcome::Ended, false, false);
+}
+
+#[test]
+fn a_failure_is_known_with_its_story_and_how_many_there_were() {
+    let mut desk = Desk::begun();
+    desk.fail();
+    desk.start().unwrap();
+    desk.begin().unwrap();
+    let now = desk.now();
+    assert_eq!(now.failures, 0, "who starts it again begins anew");
+    let last = now.last.expect("it was cut off");
+    assert_eq!(last.outcome, Outcome::Failed(Failure::CutOff));
+    assert_eq!((last.story.as_deref(), last.failures), (Some("US-1"), 2));
 }
 
 #[test]
@@ -597,7 +646,11 @@ fn what_makes_no_sense_is_refused() {
     assert_eq!(desk.start(), open());
     assert_eq!(desk.finish(LoopEnding::Stopped), open());
     let (number, outcome) = (2, Outcome::Ended);
-    let other = LoopOrder::EndIteration { number, outcome };
+    let other = LoopOrder::EndIteration {
+        number,
+        outcome,
+        is_unread: false,
+    };
     let not_this = "iteration 2 of the loop of coder is not running";
     assert_eq!(desk.order(&other), Err(not_this.into()));
     desk.end(Outcome::Ended).unwrap();
@@ -645,6 +698,7 @@ fn facts_that_do_not_fit_change_nothing_that_matters() {
     let late = IterationEnded {
         number: 9,
         outcome: Outcome::Ended,
+        is_unread: false,
     };
     let id = Uuid::from_u128(1);
     desk.add(id, Event::Loop(LoopFact::IterationEnded(late)));

@@ -1,6 +1,6 @@
 //! The rules that hold a message back, and what is said of them.
 
-use super::{Before, Desk, Lane, PausedBy, Phase, looped};
+use super::{Before, Desk, Lane, PausedBy, Phase};
 use crate::activity::Activity;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -321,7 +321,7 @@ impl Desk {
             Rule::Draft => self.drafting.since().unwrap_or(judged.since),
             Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),
             Rule::NotReading => self.unread.unwrap_or(judged.since),
-            Rule::Loop => self.begun,
+            Rule::Loop => self.looped.0,
         };
         let set_aside = match Lane::of(letter) {
             Lane::Interrupt => "; an interrupt cannot set that aside",
@@ -356,7 +356,7 @@ impl Desk {
                 told,
                 "its next hook, or the agent is idle, or no hook is heard for 30 s".to_owned(),
             ),
-            Rule::Loop => looped::says(letter),
+            Rule::Loop => self.loop_says(now, letter),
             Rule::Working => (
                 "the agent is working, and it is to wait until that is done".to_owned(),
                 told,

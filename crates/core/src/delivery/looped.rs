@@ -3,7 +3,48 @@
 use super::hold::Rule;
 use super::{Desk, Lane, Reach};
 use crate::activity::Activity;
+use crate::build::{LoopState, Outcome, Standing};
 use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::text;
+use jiff::Timestamp;
+
+/// What the next prompt of a loop waits for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum LoopWait {
+    /// For nothing but the iteration that runs, if one does.
+    #[default]
+    Turn,
+    Checkpoint,
+    Interactive,
+    /// For a time, after a failure.
+    Failure {
+        until: Timestamp,
+        why: String,
+    },
+}
+
+impl LoopWait {
+    pub fn of(state: &LoopState) -> Self {
+        if let Standing::Paused { .. } = state.standing {
+            return Self::Checkpoint;
+        }
+        if state.is_interactive {
+            return Self::Interactive;
+        }
+        let Some(last) = state.last.as_ref().filter(|_| state.open.is_none()) else {
+            return Self::Turn;
+        };
+        let wait = state.settings.policy.wait_after(state.failures);
+        match (&last.outcome, last.ended_at.checked_add(wait)) {
+            (Outcome::Failed(_), Ok(until)) if !wait.is_zero() => Self::Failure {
+                until,
+                why: format!("iteration {} {}", last.number, last.outcome),
+            },
+            _ => Self::Turn,
+        }
+    }
+}
 
 impl Desk {
     /// What holds all mail of a loop at its terminal.
@@ -17,10 +58,43 @@ impl Desk {
             ) => Some(Rule::Loop),
         }
     }
+
+    /// The journal has this of the loop.
+    pub(super) fn loop_waits(&mut self, now: Moment, wait: LoopWait) {
+        if self.looped.1 != wait {
+            self.looped = (now, wait);
+        }
+    }
+
+    /// What is said of a message to a loop: the rule, the evidence, and what releases it.
+    pub(super) fn loop_says(&self, now: Moment, letter: &Letter) -> (String, String, String) {
+        let name = &letter.message.to;
+        let then = "then it stands in the next prompt";
+        match &self.looped.1 {
+            LoopWait::Checkpoint => (
+                "the loop is paused at a checkpoint".to_owned(),
+                "the journal has the checkpoint, and nobody has resumed it".to_owned(),
+                format!("'ph resume {name}'; {then}"),
+            ),
+            LoopWait::Interactive => (
+                "the loop is in interactive mode, in which no iteration begins".to_owned(),
+                "somebody has turned it on, and not off".to_owned(),
+                format!("'ph interactive {name} off'; {then}"),
+            ),
+            LoopWait::Failure { until, why } if *until > now.wall => {
+                let until = until.strftime("%Y-%m-%dT%H:%M:%SZ");
+                (
+                    format!("the loop waits until {until}, after a failure"),
+                    text::one_line(why, 200),
+                    format!("that time; {then}"),
+                )
+            }
+            LoopWait::Turn | LoopWait::Failure { .. } => turn(letter),
+        }
+    }
 }
 
-/// What is said of a message to a loop: the rule, the evidence, and what releases it.
-pub(super) fn says(letter: &Letter) -> (String, String, String) {
+fn turn(letter: &Letter) -> (String, String, String) {
     let reason = match Lane::of(letter) {
         Lane::Interrupt => "it ends what the loop is doing, and stands in the next prompt",
         Lane::Raw | Lane::Normal | Lane::Idle => {

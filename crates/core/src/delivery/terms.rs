@@ -115,6 +115,8 @@ pub enum Event {
     DraftGone,
     /// The terminal holds input that the program has not read, or none any more.
     Unread(bool),
+    /// What the journal has of a loop.
+    Loop(super::LoopWait),
     /// The program wants bracketed paste, or does not.
     Paste(bool),
     /// Of an [`Effect::Offer`]: these may be shown, and it stands in the journal.

@@ -58,3 +58,45 @@ fn what_waits_waits_for_a_prompt() {
     desk.on(ms(3_000), Event::Exited(Ending::Exit(0)));
     assert_eq!(hold(&desk, Normal).rule, "exited");
 }
+
+#[test]
+fn what_its_next_prompt_waits_for_is_named() {
+    let letter = letter(1, Interrupt);
+    let pending = [letter.clone()];
+    let check = |wait: LoopWait, at: u64, reason: &str, release: &str| {
+        let mut desk = desk();
+        desk.on(ms(2_500), Event::Loop(wait.clone()));
+        desk.on(ms(2_600), Event::Loop(wait));
+        let hold = desk.hold(ms(at), &letter, &pending).expect("it is held");
+        assert_eq!(hold.rule, "loop");
+        assert!(hold.reason.contains(reason), "{hold:?}");
+        assert!(hold.release.contains(release), "{hold:?}");
+        hold
+    };
+    let to = &letter.message.to;
+    let resume = format!("'ph resume {to}'");
+    let held = check(
+        LoopWait::Checkpoint,
+        3_000,
+        "paused at a checkpoint",
+        &resume,
+    );
+    assert_eq!(held.since, ms(2_500).wall.max(letter.message.created_at));
+    let off = format!("'ph interactive {to} off'");
+    check(LoopWait::Interactive, 3_000, "interactive mode", &off);
+    let until = ms(9_000).wall;
+    let why = "iteration 3 failed: exit 1".to_owned();
+    let failed = || LoopWait::Failure {
+        until,
+        why: why.clone(),
+    };
+    let at = until.strftime("waits until %Y-%m-%dT%H:%M:%SZ").to_string();
+    assert_eq!(check(failed(), 3_000, &at, "that time").evidence, why);
+    check(failed(), 9_000, "ends what the loop", "next iteration");
+    check(
+        LoopWait::Turn,
+        3_000,
+        "ends what the loop",
+        "next iteration",
+    );
+}

@@ -103,7 +103,8 @@ impl Told {
             | Event::Taken(_)
             | Event::Dropped(_)
             | Event::Transcribed(_)
-            | Event::WriteFailed(_) => {}
+            | Event::WriteFailed(_)
+            | Event::Loop(_) => {}
         }
     }
 

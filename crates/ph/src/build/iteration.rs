@@ -13,9 +13,7 @@ use crate::session::layer::{Outfit, Told};
 use crate::session::place::{Launch, Place};
 use crate::times;
 use posthaste_core::build::completion::Detector;
-use posthaste_core::build::{
-    Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings, progress,
-};
+use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings};
 use posthaste_core::harness::{Headless, Manifest, PromptWay};
 use posthaste_core::{AgentName, MessageId, Priority, text};
 use posthaste_store::{Cut, Home, Job, Journal};
@@ -64,14 +62,14 @@ impl Runner {
         self.order(started)?;
         self.announce(state, &stories)?;
         let began = Instant::now();
-        let outcome = match composed {
+        let attempt = match composed {
             Ok(prompt) => self.attempt(state, &prompt)?,
-            Err(report) => Some(not_started(&report)),
+            Err(report) => Some(Attempt::not_started(&report)),
         };
-        let Some(outcome) = outcome else {
+        let Some(attempt) = attempt else {
             return Ok(Step::Over);
         };
-        self.close(state, &outcome, began.elapsed())?;
+        self.close(state, attempt, began.elapsed())?;
         Ok(Step::On)
     }
 
@@ -104,10 +102,10 @@ impl Runner {
     }
 
     /// Runs the agent; nothing where nobody is left to record its end for.
-    fn attempt(&mut self, state: &LoopState, prompt: &Prompt) -> Result<Option<Outcome>> {
+    fn attempt(&mut self, state: &LoopState, prompt: &Prompt) -> Result<Option<Attempt>> {
         let ready = match ready(self, state) {
             Ok(ready) => ready,
-            Err(report) => return Ok(Some(not_started(&report))),
+            Err(report) => return Ok(Some(Attempt::not_started(&report))),
         };
         let offered = self.offer(&prompt.mail)?;
         let call = Call {
@@ -125,7 +123,7 @@ impl Runner {
             Err(report) => {
                 let reason = "the agent could not be started".to_owned();
                 self.withdraw(offered, reason)?;
-                return Ok(Some(not_started(&report)));
+                return Ok(Some(Attempt::not_started(&report)));
             }
         };
         let mut detector = Detector::new(&prompt.text);
@@ -135,6 +133,7 @@ impl Runner {
             agent: &self.agent,
             known: &prompt.known,
             offered,
+            is_fed: false,
         };
         if agent.feeding().is_none() {
             mail.fed();
@@ -154,10 +153,11 @@ impl Runner {
             agent.end();
         }
         mail.cut_off();
+        let is_unread = !mail.is_fed;
         drop(agent);
         self.face.wash();
-        let has_said = detector.finish();
-        self.outcome(state, stopped, has_said)
+        let outcome = self.outcome(state, stopped, detector.finish())?;
+        Ok(outcome.map(|outcome| Attempt { outcome, is_unread }))
     }
 
     fn outcome(
@@ -174,7 +174,8 @@ impl Runner {
             Stopped::Idle => Err(Failure::Idle(idle.as_secs())),
             Stopped::Exited(status) => ended(&status),
         };
-        // The agent's own word, and what stands in the prd, count however it ended.
+        // What the agent said by its tool, and what stands in the prd, count however it ended. The
+        // token counts where it ended well: its last word before a failure is not its last.
         let now = self.state()?;
         if now.is_interactive {
             // A word that the agent has given by its tool counts once this mode is off.
@@ -194,21 +195,19 @@ impl Runner {
     }
 
     /// Records the end of an iteration, and says it.
-    fn close(&mut self, state: &LoopState, outcome: &Outcome, took: Duration) -> Result<()> {
+    fn close(&mut self, state: &LoopState, attempt: Attempt, took: Duration) -> Result<()> {
         let number = state.number;
+        let Attempt { outcome, is_unread } = attempt;
         let told = format!("iteration {number}: {outcome} ({} s)", took.as_secs());
-        let story = self.state()?.open.and_then(|open| open.started.story);
         self.order(LoopOrder::EndIteration {
             number,
-            outcome: outcome.clone(),
+            outcome,
+            is_unread,
         })?;
         self.face.line(&told);
-        if let Outcome::Failed(failure) = outcome {
-            let now = self.state()?;
-            let failures = now.failures;
-            self.note_down(&now, |place| {
-                progress::failure(place, story.as_deref(), failures, failure)
-            });
+        let now = self.state()?;
+        if let Some(last) = &now.last {
+            self.tell_failure(&now, last);
         }
         Ok(())
     }
@@ -253,6 +252,8 @@ struct Mail<'a> {
     known: &'a [MessageId],
     /// Those whose offer is under way.
     offered: Vec<MessageId>,
+    /// Whether all of the prompt is written.
+    is_fed: bool,
 }
 
 impl Mail<'_> {
@@ -269,6 +270,7 @@ impl Mail<'_> {
 
     /// All of the prompt is written.
     fn fed(&mut self) {
+        self.is_fed = true;
         let ids = std::mem::take(&mut self.offered);
         let (now, agent) = (times::now(), self.agent.clone());
         self.record(&ids, |ids| Job::Offered {
@@ -338,10 +340,22 @@ fn room(home: &Home, settings: &Settings) -> usize {
     }
 }
 
-fn not_started(report: &Report) -> Outcome {
-    let hint = report.advice().map(|hint| format!(" ({hint})"));
-    let why = format!("{}{}", report.message(), hint.unwrap_or_default());
-    Outcome::Failed(Failure::NotStarted(why))
+/// How a run of the agent went.
+struct Attempt {
+    outcome: Outcome,
+    /// Whether it ended before all of its prompt was written.
+    is_unread: bool,
+}
+
+impl Attempt {
+    fn not_started(report: &Report) -> Self {
+        let hint = report.advice().map(|hint| format!(" ({hint})"));
+        let why = format!("{}{}", report.message(), hint.unwrap_or_default());
+        Self {
+            outcome: Outcome::Failed(Failure::NotStarted(why)),
+            is_unread: true,
+        }
+    }
 }
 
 fn ended(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), Failure> {

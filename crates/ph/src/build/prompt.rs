@@ -10,7 +10,8 @@ use posthaste_core::build::template::Template;
 use posthaste_core::build::{Failure, LoopState, Outcome};
 use posthaste_core::prompt::Entry;
 use posthaste_core::{
-    Body, Letter, MessageId, Note, NoteType, PromptId, Task, TaskStatus, Timestamp, text, turn,
+    Body, Letter, MessageId, Note, NoteType, Priority, PromptId, Task, TaskStatus, Timestamp, text,
+    turn,
 };
 use posthaste_store::{Error, Home, Journal, Listing, files as bodies};
 use std::path::Path;
@@ -228,6 +229,8 @@ fn mail(
 ) -> Result<Vec<(Letter, Text)>> {
     let mut letters = journal.inbox(&state.agent, Listing::Unread, now)?;
     letters.retain(|letter| letter.message.is_due(now) && !letter.message.envelope.raw);
+    // What is urgent first; else as it was sent.
+    letters.sort_by_key(|letter| !is_urgent(letter));
     let both = letters.into_iter().map(|letter| {
         let body = match bodies::body(home, &letter.message) {
             Err(error @ Error::BodyLost { .. }) => format!("({error})"),
@@ -242,11 +245,18 @@ fn mail(
     both.collect()
 }
 
-/// A message as the prompt has it: who wrote it, where that is not the person; that it may be a
-/// repeat; and where the rest of it is.
+fn is_urgent(letter: &Letter) -> bool {
+    letter.message.envelope.priority == Priority::Interrupt
+}
+
+/// A message as the prompt has it: that it is urgent; who wrote it, where that is not the person;
+/// that it may be a repeat; and where the rest of it is.
 fn shown(home: &Home, letter: &Letter, body: &Text, longest: usize) -> String {
     let message = &letter.message;
     let mut text = String::new();
+    if is_urgent(letter) {
+        text.push_str("URGENT: ");
+    }
     if letter.is_repeat() {
         text.push_str(turn::REPEAT.trim_start());
         text.push(' ');

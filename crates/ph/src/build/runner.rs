@@ -14,7 +14,7 @@ use crate::times;
 use jiff::tz::TimeZone;
 use posthaste_core::AgentName;
 use posthaste_core::build::{
-    Failure, LoopEnding, LoopOrder, LoopState, Next, Outcome, policy, progress,
+    Failure, LoopEnding, LoopOrder, LoopState, Next, Outcome, Past, policy, progress,
 };
 use posthaste_store::{Home, Job, Journal};
 use posthaste_wire::{method, time};
@@ -122,7 +122,12 @@ impl Runner {
                 // Ours, and never ended: what came between has been told.
                 Next::Underway { number } => {
                     let outcome = Outcome::Failed(Failure::CutOff);
-                    self.order(LoopOrder::EndIteration { number, outcome })?;
+                    let is_unread = false;
+                    self.order(LoopOrder::EndIteration {
+                        number,
+                        outcome,
+                        is_unread,
+                    })?;
                     Step::On
                 }
                 Next::End(how) => return self.end(&state, &how),
@@ -138,12 +143,22 @@ impl Runner {
         let state = self.state()?;
         let began = self.record.started_at;
         let last = state.last.as_ref().filter(|last| last.ended_at >= began);
-        if let Some(Outcome::Failed(failure)) = last.map(|last| &last.outcome) {
-            self.face
-                .line(&format!("iteration {}: {failure}", state.number));
-            self.note_down(&state, |place| progress::failure(place, None, 1, failure));
+        if let Some(last) = last {
+            let told = format!("iteration {}: {}", last.number, last.outcome);
+            self.face.line(&told);
+            self.tell_failure(&state, last);
         }
         Ok(())
+    }
+
+    /// Tells progress.txt of an iteration, where that has failed.
+    pub(super) fn tell_failure(&mut self, state: &LoopState, past: &Past) {
+        let Outcome::Failed(failure) = &past.outcome else {
+            return;
+        };
+        self.note_down(state, |place| {
+            progress::failure(place, past.story.as_deref(), past.failures, failure)
+        });
     }
 
     pub(super) fn state(&mut self) -> Result<LoopState> {

@@ -111,9 +111,37 @@ fn the_agent_s_token_ends_it_and_an_echo_of_the_prompt_does_not() {
     assert!(first.contains("<promise>COMPLETE</promise>"), "{first}");
     looped.go("echo user; cat \"$DIR/given\"; echo working");
     begin(&looped, 2);
-    looped.go("cat \"$DIR/given\"; echo 'All is done. <promise>COMPLETE</promise>'");
+    // What it wrote before it failed is not its last word.
+    looped.go("echo '<promise>COMPLETE</promise>'; exit 3");
+    begin(&looped, 2);
+    looped.go("cat \"$DIR/given\"; echo 'All is done.'; echo '<promise>COMPLETE</promise>'");
     assert_eq!(looped.ending(), r#"{"complete":"token"}"#);
-    assert_eq!(looped.outcomes()[0], "1 \"ended\"");
+    let outcomes = looped.outcomes();
+    assert_eq!(outcomes[..2], ["1 \"ended\"", r#"2 {"failed":{"exit":3}}"#]);
+}
+
+#[test]
+fn an_agent_that_shows_its_spec_has_not_said_that_it_is_done() {
+    let stage = Stage::new();
+    let spec =
+        "Build a small house.\n\nWhen everything passes, print:\n<promise>COMPLETE</promise>\n";
+    stage.ph.file("spec.md", spec);
+    let looped = stage.start();
+    let shows = [
+        r#"cat -n "$DIR/spec.md"; echo 'I have begun; much is left.'"#,
+        r#"cat -n "$DIR/spec.md""#,
+        r#"cat "$DIR/spec.md""#,
+        r#"grep -n promise "$DIR/spec.md""#,
+        "echo 'I will not write <promise>COMPLETE</promise> until it is done.'",
+    ];
+    for (iteration, show) in (1..).zip(shows) {
+        begin(&looped, iteration);
+        looped.go(show);
+    }
+    begin(&looped, 6);
+    looped.go(r#"cat "$DIR/spec.md"; echo 'It stands.'; echo '<promise>COMPLETE</promise>'"#);
+    assert_eq!(looped.ending(), r#"{"complete":"token"}"#);
+    assert_eq!(looped.outcomes().len(), 6);
 }
 
 #[test]

@@ -15,6 +15,8 @@ fn a_loop_that_was_killed_goes_on_where_it_was() {
         looped.go("true");
     }
     looped.prompt(3);
+    looped.go("exit 3");
+    looped.prompt(3);
     looped.ph().run("inject bot 'Mind the gap'").ok();
     looped.go("echo $$ > \"$DIR/pid\"; sh -c 'trap \"\" HUP TERM; echo $$ > \"$DIR/deep\"; kill -STOP $$'");
     let dir = looped.ph().dir().to_owned();
@@ -42,9 +44,11 @@ fn a_loop_that_was_killed_goes_on_where_it_was() {
     assert!(third.contains("cut off"), "{third}");
     assert!(third.contains("Mind the gap"), "{third}");
     let outcomes = looped.outcomes();
-    assert_eq!(outcomes[2], r#"3 {"failed":"cut_off"}"#, "{outcomes:?}");
+    assert_eq!(outcomes[3], r#"3 {"failed":"cut_off"}"#, "{outcomes:?}");
     let told = std::fs::read_to_string(&progress).expect("a block");
     assert!(told.contains("FAILURE (Iteration 3)"), "{told}");
+    assert!(told.contains("- **Story:** US-1\n"), "{told}");
+    assert!(told.contains("- **Consecutive failures:** 2\n"), "{told}");
     looped.go("true");
     let fourth = looped.prompt(4);
     assert!(!fourth.contains("Mind the gap"), "{fourth}");
@@ -84,15 +88,19 @@ fn renew(session: &mut Session, now: &serde_json::Value) {
 fn a_restart_of_a_loop_that_runs_ends_the_iteration_and_goes_on() {
     let mut looped = Stage::new().start();
     looped.prompt(1);
+    looped.ph().run("inject bot 'Mind the gap'").ok();
     looped.go("true");
-    looped.prompt(2);
+    assert!(looped.prompt(2).contains("Mind the gap"));
     let again = looped
         .ph()
         .call(&["restart", "bot", "--detach", "--json"])
         .run();
     assert_eq!(again.code, 0, "{}", again.err());
     renew(&mut looped.session, &again.json());
-    looped.prompt(3);
+    assert!(
+        looped.prompt(3).contains("Mind the gap"),
+        "nor is that lost"
+    );
     assert_eq!(looped.outcomes()[1], "2 \"stopped\"");
 }
 

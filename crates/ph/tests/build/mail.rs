@@ -56,6 +56,9 @@ fn what_comes_between_two_iterations_is_in_the_next() {
     let id = looped.ph().send("bot 'while you pause'");
     let why = looped.ph().run(&format!("why {id} --json")).json();
     assert_eq!(why["rule"], "loop", "{why}");
+    let says = why.to_string();
+    assert!(says.contains("paused at a checkpoint"), "{why}");
+    assert!(says.contains("'ph resume bot'"), "{why}");
     // Urgent or not, a pause is ended by who resumes it.
     looped.ph().send("bot --priority interrupt 'and this'");
     looped.ph().run("resume bot").ok();
@@ -158,4 +161,87 @@ fn mail_never_makes_a_prompt_too_long_for_an_argument() {
     check(1, 12, 16_000, true);
     // Nearly all is taken up by something else.
     check(120_000, 40, 300, false);
+}
+
+#[test]
+fn what_is_urgent_stands_first_and_says_so() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.ph().run("checkpoint bot").ok();
+    looped.go("true");
+    looped.wait_for_status("checkpointed");
+    for words in ["one", "two", "--priority interrupt three"] {
+        looped.ph().send(&format!("bot {words}"));
+    }
+    looped.ph().run("resume bot").ok();
+    let second = looped.prompt(2);
+    let at = |text: &str| {
+        second
+            .find(text)
+            .unwrap_or_else(|| panic!("{text}: {second}"))
+    };
+    assert!(at(": URGENT: three\n") < at(": one\n"), "{second}");
+    assert!(at(": one\n") < at(": two\n"), "{second}");
+    assert_eq!(second.matches("URGENT").count(), 1, "{second}");
+}
+
+#[test]
+fn what_is_injected_is_not_lost_with_the_iteration_that_a_message_ends() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.ph().run("inject bot 'Mind the gap'").ok();
+    looped.go("true");
+    assert!(looped.prompt(2).contains("Mind the gap"));
+    looped.ph().send("bot --priority interrupt 'Stop that'");
+    assert!(looped.prompt(3).contains("Mind the gap"));
+    looped.go("true");
+    assert!(!looped.prompt(4).contains("Mind the gap"));
+}
+
+#[test]
+fn what_is_injected_is_not_lost_where_the_prompt_was_not_read() {
+    // More than a pipe holds.
+    let extra = "x".repeat(100_000);
+    let stage = Stage::new().flags(&["--extra", &extra]);
+    let script = r#"
+        if [ "$PH_ITERATION" = 2 ]; then IFS= read -r order < "$DIR/orders"; exit 0; fi
+        cat > "$DIR/coming"; mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"
+        IFS= read -r order < "$DIR/orders"; eval "$order""#;
+    let looped = stage.command(&["/bin/sh", "-c", script]).start();
+    looped.prompt(1);
+    looped.ph().run("inject bot 'Mind the gap'").ok();
+    for _ in [1, 2] {
+        looped.go("true");
+    }
+    assert!(looped.prompt(3).contains("Mind the gap"));
+    looped.go("true");
+    assert!(!looped.prompt(4).contains("Mind the gap"));
+    let ends = looped.facts("iteration_ended");
+    let unread: Vec<_> = ends.iter().map(|end| &end["data"]["is_unread"]).collect();
+    assert_eq!(*unread[1], true, "{ends:?}");
+    assert!(unread[0].is_null() && unread[2].is_null(), "{ends:?}");
+}
+
+#[test]
+fn why_names_interactive_mode_and_the_wait_after_a_failure() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    looped.ph().run("interactive bot on").ok();
+    let why = |id: &str, part: &str| {
+        wait_for(part, || {
+            let why = looped.ph().run(&format!("why {id}")).ok();
+            why.contains(part).then_some(why)
+        })
+    };
+    let id = looped.ph().send("bot hello");
+    why(&id, "'ph interactive bot off'");
+    looped.ph().run("interactive bot off").ok();
+    // Each failure is followed by a longer wait: the third by one of eight seconds.
+    for failures in 1..=3 {
+        looped.go("exit 3");
+        looped.wait_for_outcomes(failures);
+    }
+    let id = looped.ph().send("bot 'and this'");
+    let told = why(&id, "the loop waits until ");
+    assert!(told.contains("iteration 1 failed: exit 3"), "{told}");
 }

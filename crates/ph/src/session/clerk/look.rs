@@ -1,6 +1,7 @@
 //! Looking at the journal: what waits for the agent, and what became of its messages since.
 
 use super::Clerk;
+use posthaste_core::delivery::LoopWait;
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
@@ -19,6 +20,7 @@ pub(super) struct View {
     pub(super) unread: u64,
     /// The loop, where this session runs one, and its tasks.
     pub(super) looped: Option<wire::LoopStatus>,
+    pub(super) wait: Option<LoopWait>,
     /// The last fact that listeners were told of; none before the first look.
     pub(super) seq: Option<u64>,
     happened: Vec<Happened>,
@@ -68,6 +70,8 @@ impl Clerk {
                 let mut view = View::of(journal, &agent, seq, is_listened)?;
                 if is_loop {
                     view.looped = crate::build::status(journal, &agent, run)?;
+                    let state = journal.loop_state(&agent)?;
+                    view.wait = state.as_ref().map(LoopWait::of);
                 }
                 Ok(view)
             };
@@ -204,6 +208,7 @@ impl View {
             owed,
             unread,
             looped: None,
+            wait: None,
             seq: Some(head),
             happened,
         })

@@ -4,12 +4,16 @@
 use super::Clerk;
 use crate::session::dispatch::Sink;
 use posthaste_core::activity::Activity;
+use posthaste_core::delivery::Event;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::{self as wire, Run, method};
 
 impl Clerk {
     /// Takes in how the loop stands by the last look, and tells what has changed.
     pub(super) fn see_loop(&mut self) {
+        if let Some(wait) = self.view.wait.take() {
+            self.tell(Event::Loop(wait));
+        }
         let Some(now) = self.view.looped.clone() else {
             return;
         };
