@@ -210,8 +210,9 @@ fn what_is_injected_is_not_lost_where_the_prompt_was_not_read() {
     let looped = stage.command(&["/bin/sh", "-c", script]).start();
     looped.prompt(1);
     looped.ph().run("inject bot 'Mind the gap'").ok();
-    for _ in [1, 2] {
+    for ended in [1, 2] {
         looped.go("true");
+        looped.wait_for_outcomes(ended);
     }
     assert!(looped.prompt(3).contains("Mind the gap"));
     looped.go("true");
