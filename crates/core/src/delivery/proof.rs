@@ -201,8 +201,10 @@ impl Desk {
         let evidence = shows(report);
         let proof = Proof { ids, evidence };
         if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
-            // Somebody else has pressed Enter.
-            self.aside = None;
+            // Somebody else has pressed Enter. A draft that no key brings back comes by itself.
+            if self.restores().is_none() && self.aside.take().is_some() {
+                self.drafting.returns();
+            }
             let how = self.evidence(&flight, SUBMITTED);
             let proof = Some(proof);
             return Flight { proof, ..flight }.arrived(how);

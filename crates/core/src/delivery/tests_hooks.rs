@@ -458,3 +458,31 @@ fn a_hook_shows_that_it_is_ready() {
     desk.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
     assert!(!desk.is_starting());
 }
+
+#[test]
+fn a_draft_comes_back_where_a_person_submits_the_text_that_took_its_place() {
+    let keys = super::tests_screen::keys;
+    let desk = with(|manifest| {
+        manifest.draft.stash = Some(keys("ctrl+s"));
+        manifest.draft.restore = Some(keys("ctrl+y"));
+    });
+    let pending = [letter(1, "alice")];
+    let lines = [
+        seen(2_600, holds("mine"), ""),
+        hear(4_600, Event::Tick, ""),
+        (5_000, Doing::Act(&pending), "offer 1"),
+        (5_001, recorded(&[1]), "strokes [19]"),
+        hear(5_002, Event::Stroked, ""),
+        seen(5_003, shows(Field::Empty), "look"),
+        looked(5_004, shows(Field::Empty), "write 1"),
+        hear(5_005, Event::Wrote, ""),
+        hear(5_055, Event::Tick, "look"),
+        looked(5_056, asks("Run rm?"), ""),
+        hear(5_100, Event::Draft, ""),
+        hear(5_200, Event::DraftGone, ""),
+        submits(6_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
+        seen(6_100, shows(Field::Empty), "resume"),
+        hear(6_101, Event::Resumed, "strokes [25]"),
+    ];
+    play(desk, &lines);
+}
