@@ -255,9 +255,9 @@ fn keys_for_nobody_are_not_forwarded() {
 fn keys_of_an_attached_terminal_reach_the_agent_and_so_does_its_size() {
     let looped = Stage::new().start();
     looped.prompt(1);
-    // A signal may end a shell's read before there is a line.
+    // A new size may break off a read, so it is not counted how many there are.
     looped.go(
-        "trap 'echo \"size $(stty size < /dev/tty)\"' WINCH; echo waiting; key=
+        "trap 'echo \"size $(stty size < /dev/tty)\"' WINCH; echo waiting; \
          until [ \"$key\" = two ]; do read -r key < /dev/tty; done; echo \"<$key>\"",
     );
     looped.session.wait_for_text("waiting");
