@@ -1,6 +1,6 @@
 //! What the lab is asked to run.
 
-use crate::list::{CASES, Case, RACES};
+use crate::list::{CASES, Case, LAST, RACES};
 use posthaste_lab::agents::Agent;
 use std::time::Duration;
 
@@ -67,5 +67,5 @@ impl Args {
 }
 
 fn all() -> impl Iterator<Item = Case> {
-    CASES.into_iter().chain(RACES)
+    CASES.into_iter().chain(RACES).chain(LAST)
 }

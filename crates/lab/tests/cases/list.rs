@@ -45,7 +45,7 @@ const fn case(name: &'static str, act: fn(&mut Play) -> Told) -> Case {
     }
 }
 
-pub(crate) const CASES: [Case; 19] = [
+pub(crate) const CASES: [Case; 18] = [
     case("idle", idle),
     case("streaming", streaming),
     case("tool", tool),
@@ -64,7 +64,6 @@ pub(crate) const CASES: [Case; 19] = [
     case("mid-offer", mid_offer),
     case("inject", inject),
     case("mcp", crate::own::mcp),
-    case("loop", crate::looped::five),
 ];
 
 /// By whatever way the agent has, and with the terminal alone.
@@ -82,6 +81,10 @@ pub(crate) const RACES: [Case; 2] = [
         under: Under::Typed,
     },
 ];
+
+/// Another agent's conversations among those of the one that runs would be counted as its own: this
+/// comes after all that count on.
+pub(crate) const LAST: [Case; 1] = [case("loop", crate::looped::five)];
 
 fn idle(play: &mut Play) -> Told {
     let body = play.fresh("idle");
