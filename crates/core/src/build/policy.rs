@@ -116,11 +116,8 @@ fn running(now: Timestamp, state: &LoopState, complete: Option<Proof>) -> Next {
 
 /// How much of the wait after a failure is left. A clock that was set back makes it no longer.
 fn wait_left(now: Timestamp, state: &LoopState) -> Duration {
-    let wait = state.settings.policy.wait_after(state.failures);
-    let Some(last) = &state.last else {
-        return Duration::ZERO;
-    };
-    let passed = now.duration_since(last.ended_at);
-    let passed = Duration::try_from(passed).unwrap_or_default();
-    wait.saturating_sub(passed)
+    let left = state.again_at().map(|at| at.duration_since(now));
+    let left = left.and_then(|left| Duration::try_from(left).ok());
+    let longest = state.settings.policy.wait_after(state.failures);
+    left.unwrap_or_default().min(longest)
 }

@@ -249,17 +249,13 @@ impl LoopState {
         }
     }
 
-    /// Its state in one word, as clients of the original know it.
-    pub fn status(&self) -> &'static str {
-        match &self.standing {
-            Standing::Running => "running",
-            Standing::Paused { .. } => "checkpointed",
-            Standing::Ended { how, .. } => match how {
-                LoopEnding::Complete(_) => "completed",
-                LoopEnding::UsedUp | LoopEnding::Stopped => "stopped",
-                LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => "failed",
-            },
-        }
+    /// When an iteration that failed is run again, if nothing else holds it.
+    pub fn again_at(&self) -> Option<Timestamp> {
+        let is_due = self.open.is_none() && self.failures > 0;
+        let last = self.last.as_ref().filter(|_| is_due)?;
+        let wait = self.settings.policy.wait_after(self.failures);
+        let wait = Some(wait).filter(|wait| !wait.is_zero())?;
+        last.ended_at.checked_add(wait).ok()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::hold::Rule;
 use super::{Desk, Lane, Reach};
 use crate::activity::Activity;
-use crate::build::{LoopState, Outcome, Standing};
+use crate::build::{LoopState, Standing};
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::text;
@@ -32,16 +32,12 @@ impl LoopWait {
         if state.is_interactive {
             return Self::Interactive;
         }
-        let Some(last) = state.last.as_ref().filter(|_| state.open.is_none()) else {
-            return Self::Turn;
-        };
-        let wait = state.settings.policy.wait_after(state.failures);
-        match (&last.outcome, last.ended_at.checked_add(wait)) {
-            (Outcome::Failed(_), Ok(until)) if !wait.is_zero() => Self::Failure {
+        match (&state.last, state.again_at()) {
+            (Some(last), Some(until)) => Self::Failure {
                 until,
                 why: format!("iteration {} {}", last.number, last.outcome),
             },
-            _ => Self::Turn,
+            (_, _) => Self::Turn,
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::report::{Report, Result};
 use posthaste_core::build::prd::Prd;
+use posthaste_core::build::template::Template;
 use posthaste_core::text;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
@@ -29,7 +30,7 @@ impl Spec {
 }
 
 /// A file's text. A pipe or a device is none: nobody may be at its other end.
-pub(super) fn read(what: &str, path: &Path) -> Result<String> {
+fn read(what: &str, path: &Path) -> Result<String> {
     let wrong = |why: &str| Report::usage(format!("cannot read the {what} {}: {why}", shown(path)));
     let mut options = OpenOptions::new();
     options
@@ -63,6 +64,13 @@ pub(super) fn prd(path: &Path) -> Result<Prd> {
         Report::usage(format!("{} is no prd: {error}", shown(path)))
             .hint("it is an object with 'userStories', a list")
     })
+}
+
+/// How the parts of a prompt stand together.
+pub(super) fn template(path: &Path) -> Result<Template> {
+    let source = read("template", path)?;
+    Template::parse(&source)
+        .map_err(|error| Report::usage(format!("{} is no template: {error}", shown(path))))
 }
 
 /// Adds a block to the end of progress.txt, whatever else is written there meanwhile.

@@ -7,7 +7,6 @@ use crate::harness::{Catalogue, install_hint};
 use crate::report::{Report, Result};
 use crate::session::start;
 use jiff::SignedDuration;
-use posthaste_core::build::template::Template;
 use posthaste_core::build::{Policy, Settings};
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
@@ -45,10 +44,7 @@ pub(crate) fn plan(context: &Context, said: Plan<'_>) -> Result<Settings> {
         files::prd(path)?;
     }
     if let Some(path) = &said.template {
-        let source = files::read("template", path)?;
-        Template::parse(&source).map_err(|error| {
-            Report::usage(format!("{} is no template: {error}", files::shown(path)))
-        })?;
+        files::template(path)?;
     }
     let catalogue = Catalogue::of(&context.home)?;
     let harness = match (&said.harness, said.command.first()) {

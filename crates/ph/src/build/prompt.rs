@@ -2,11 +2,10 @@
 //! they look like in it is the core's.
 
 use super::files::{self, Spec};
-use crate::report::{Report, Result};
+use crate::report::Result;
 use jiff::tz::TimeZone;
 use posthaste_core::build::prd::Prd;
 use posthaste_core::build::prompt::{self, Parts, PrdFile};
-use posthaste_core::build::template::Template;
 use posthaste_core::build::{Failure, LoopState, Outcome};
 use posthaste_core::prompt::Entry;
 use posthaste_core::{
@@ -153,7 +152,7 @@ pub(super) fn compose(
     let spec = spec.map(Spec::read).transpose()?;
     let spec_text = spec.as_ref().map(|spec| spec.0.as_str());
     let template = settings.template.as_deref().map(Path::new);
-    let template = template.map(read_template).transpose()?;
+    let template = template.map(files::template).transpose()?;
     let gathered = Gathered::of(home, journal, state, now)?;
     let past = state
         .last
@@ -211,12 +210,6 @@ fn failure(outcome: &Outcome) -> Option<&Failure> {
 fn current(tasks: &[Task]) -> Option<&Task> {
     let of = |status| tasks.iter().find(|task: &&Task| task.status == status);
     of(TaskStatus::InProgress).or_else(|| of(TaskStatus::Remaining))
-}
-
-fn read_template(path: &Path) -> Result<Template> {
-    let source = files::read("template", path)?;
-    Template::parse(&source)
-        .map_err(|error| Report::usage(format!("{} is no template: {error}", files::shown(path))))
 }
 
 /// All unread mail that is due, and as much of each text as a prompt has. What is typed as it is

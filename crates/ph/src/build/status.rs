@@ -10,17 +10,18 @@ use std::path::Path;
 use uuid::Uuid;
 
 /// The loop of one run of an agent, if that was one.
-pub(crate) fn status(
+pub(crate) fn of_run(
     journal: &mut Journal,
     agent: &AgentName,
     run: Uuid,
-) -> Result<Option<LoopStatus>, Error> {
+) -> Result<Option<LoopState>, Error> {
     let state = journal.loop_state(agent)?;
-    let Some(state) = state.filter(|state| state.run == Some(run)) else {
-        return Ok(None);
-    };
-    let counts = journal.task_counts(agent)?;
-    Ok(Some(told(&state, counts)))
+    Ok(state.filter(|state| state.run == Some(run)))
+}
+
+pub(crate) fn status(journal: &mut Journal, state: &LoopState) -> Result<LoopStatus, Error> {
+    let counts = journal.task_counts(&state.agent)?;
+    Ok(told(state, counts))
 }
 
 fn told(state: &LoopState, counts: TaskCounts) -> LoopStatus {
@@ -34,6 +35,7 @@ fn told(state: &LoopState, counts: TaskCounts) -> LoopStatus {
         Standing::Paused { .. } => (Run::Checkpointed, None),
         Standing::Ended { how, .. } => (run(how), Some(how.to_string())),
     };
+    let goes_on = state.standing == Standing::Running && !state.is_interactive;
     LoopStatus {
         iteration: number.map_or(0, u64::from),
         max_iterations: state.last_allowed().into(),
@@ -48,7 +50,7 @@ fn told(state: &LoopState, counts: TaskCounts) -> LoopStatus {
         last: ended.or_else(|| last.map(|last| last.outcome.to_string())),
         began_at: Some(state.began_at),
         since: Some(since(state)),
-        again_at: again_at(state),
+        again_at: state.again_at().filter(|_| goes_on),
         stop_requested: state.stop_asked,
         checkpoint_requested: state.checkpoint_asked,
         spec: state.settings.spec.clone(),
@@ -67,17 +69,6 @@ fn since(state: &LoopState) -> Timestamp {
             None => between().unwrap_or(state.began_at),
         },
     }
-}
-
-/// When an iteration that failed is run again, if nothing else holds it.
-fn again_at(state: &LoopState) -> Option<Timestamp> {
-    let waits = state.failures > 0
-        && state.open.is_none()
-        && !state.is_interactive
-        && state.standing == Standing::Running;
-    let last = state.last.as_ref().filter(|_| waits)?;
-    let wait = state.settings.policy.wait_after(state.failures);
-    last.ended_at.checked_add(wait).ok()
 }
 
 /// What a person is told of a prd as it stands on disk, a heading and a line each; or what is

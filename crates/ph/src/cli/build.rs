@@ -1,14 +1,12 @@
 use super::names::{NameParser, complete_harnesses};
-use super::run::{begin, check_name, directory, is_on_terminal, size_here, variable, words};
+use super::run::{Around, Paths, begin_here, check_name, size_here, usual_name, words};
 use crate::build::{Plan, plan};
 use crate::context::Context;
-use crate::output::note;
 use crate::report::{Code, Report, Result};
-use crate::session::listen::check_length;
 use crate::session::place::Launch;
 use crate::times::parse_duration;
 use jiff::SignedDuration;
-use posthaste_core::{AgentName, text};
+use posthaste_core::AgentName;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -69,15 +67,8 @@ pub(super) struct Args {
     /// Leave it in the background
     #[arg(long, short)]
     detach: bool,
-    /// Where to run it [default: here]
-    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    cwd: Option<PathBuf>,
-    /// A variable for its environment; can be repeated
-    #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    env: Vec<(String, String)>,
-    /// Listen on this path too, for clients that expect it there; can be repeated
-    #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
-    socket: Vec<PathBuf>,
+    #[command(flatten)]
+    around: Around,
     /// The agent's command and its arguments [default: the harness's own]
     #[arg(value_name = "COMMAND", last = true, value_hint = clap::ValueHint::CommandWithArguments)]
     command: Vec<OsString>,
@@ -86,25 +77,19 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let is_detached = args.detach;
     let launch = launch(context, args)?;
-    let is_shown = !is_detached && is_on_terminal();
-    if !is_detached && !is_shown && !context.json {
-        note("this is no terminal, so it runs in the background");
-    }
-    begin(context, launch, is_shown)
+    begin_here(context, launch, is_detached)
 }
 
 /// What was said, made into what is meant.
 fn launch(context: &Context, args: Args) -> Result<Launch> {
-    let (here, cwd) = directory(args.cwd.as_deref())?;
+    let Paths { here, cwd, sockets } = args.around.paths()?;
     let file = |path: Option<PathBuf>| path.map(|path| here.join(path));
     let (spec, prd) = (file(args.spec), file(args.prd));
     if spec.is_none() && prd.is_none() {
         return Err(Report::usage("a loop needs a spec or a prd")
             .hint("for example: ph build --spec specs/login.md"));
     }
-    let usual = usual_name(spec.as_deref(), prd.as_deref());
-    let sockets: Vec<_> = args.socket.iter().map(|path| here.join(path)).collect();
-    sockets.iter().try_for_each(|path| check_length(path))?;
+    let usual = called_after(spec.as_deref(), prd.as_deref());
     let settings = plan(
         context,
         Plan {
@@ -120,13 +105,13 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
             failures: args.failures,
             idle: args.idle,
             cwd: &cwd,
-            env: &args.env,
+            env: &args.around.env,
             sockets: &sockets,
         },
     )?;
     let name = match args.name {
         Some(name) => name,
-        None => name_of(&usual)?,
+        None => usual_name(&usual)?,
     };
     check_name(context, &name)?;
     let (cols, rows) = size_here();
@@ -135,7 +120,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         command: shown(&settings),
         cwd,
         harness: settings.harness.clone(),
-        env: args.env,
+        env: args.around.env,
         sockets,
         cols,
         rows,
@@ -165,23 +150,11 @@ fn shown(settings: &posthaste_core::build::Settings) -> Vec<String> {
 
 /// What a loop is called that nobody names: by its spec, or by the directory that its prd is in, as
 /// the original has it.
-fn usual_name(spec: Option<&Path>, prd: Option<&Path>) -> String {
+fn called_after(spec: Option<&Path>, prd: Option<&Path>) -> String {
     let by_spec = spec.and_then(Path::file_stem);
     let by_prd = prd.and_then(Path::parent).and_then(Path::file_name);
     let name = by_spec.or(by_prd).unwrap_or_default();
     name.to_string_lossy().into_owned()
-}
-
-/// That name, where it can be an agent's.
-fn name_of(stem: &str) -> Result<AgentName> {
-    AgentName::parse(stem).map_err(|error| {
-        let shown = text::one_line(stem, 40);
-        let report = Report::usage(format!("'{shown}' cannot be the agent's name: {error}"));
-        match AgentName::suggestion(stem) {
-            Some(name) => report.hint(format!("choose one, for example --name {name}")),
-            None => report.hint("choose one with --name"),
-        }
-    })
 }
 
 #[cfg(test)]
@@ -191,7 +164,7 @@ mod tests {
     #[test]
     fn a_loop_is_called_by_its_spec_or_by_where_its_prd_is() {
         let check = |spec: Option<&str>, prd: Option<&str>, want: &str| {
-            let name = usual_name(spec.map(Path::new), prd.map(Path::new));
+            let name = called_after(spec.map(Path::new), prd.map(Path::new));
             assert_eq!(name, want, "{spec:?} {prd:?}");
         };
         check(Some("/specs/login.md"), None, "login");

@@ -34,18 +34,52 @@ pub(super) struct Args {
     /// else generic]
     #[arg(long, value_name = "H", add = complete_harnesses())]
     harness: Option<String>,
+    #[command(flatten)]
+    around: Around,
+    /// The command and its arguments
+    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
+    command: Vec<OsString>,
+}
+
+/// What is said of the place in which a session is started, whatever it runs.
+#[derive(Debug, clap::Args)]
+pub(super) struct Around {
     /// Where to run it [default: here]
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     cwd: Option<PathBuf>,
     /// A variable for its environment; can be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = variable)]
-    env: Vec<(String, String)>,
+    pub(super) env: Vec<(String, String)>,
     /// Listen on this path too, for clients that expect it there; can be repeated
     #[arg(long, value_name = "PATH", value_hint = clap::ValueHint::FilePath)]
     socket: Vec<PathBuf>,
-    /// The command and its arguments
-    #[arg(value_name = "COMMAND", required = true, trailing_var_arg = true, allow_hyphen_values = true, value_hint = clap::ValueHint::CommandWithArguments)]
-    command: Vec<OsString>,
+}
+
+/// The same, as paths that are whole.
+pub(super) struct Paths {
+    /// Where this is typed.
+    pub(super) here: PathBuf,
+    /// Where the command is to run.
+    pub(super) cwd: PathBuf,
+    pub(super) sockets: Vec<PathBuf>,
+}
+
+impl Around {
+    pub(super) fn paths(&self) -> Result<Paths> {
+        let here = std::env::current_dir().map_err(|error| {
+            Report::usage(format!("cannot tell which directory this is: {error}"))
+        })?;
+        let cwd = self
+            .cwd
+            .as_ref()
+            .map_or_else(|| here.clone(), |dir| here.join(dir));
+        if !cwd.is_dir() {
+            return Err(Report::usage(format!("{} is no directory", cwd.display())));
+        }
+        let sockets: Vec<_> = self.socket.iter().map(|path| here.join(path)).collect();
+        sockets.iter().try_for_each(|path| check_length(path))?;
+        Ok(Paths { here, cwd, sockets })
+    }
 }
 
 /// The size of a terminal that nobody looks at yet.
@@ -54,6 +88,11 @@ const USUAL: (u16, u16) = (80, 24);
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let is_detached = args.detach;
     let launch = launch(context, args)?;
+    begin_here(context, launch, is_detached)
+}
+
+/// Starts a session, and shows it unless it is to stay in the background, or nobody could see it.
+pub(super) fn begin_here(context: &mut Context, launch: Launch, is_detached: bool) -> Result<Code> {
     let is_shown = !is_detached && is_on_terminal();
     if !is_detached && !is_shown && !context.json {
         note("this is no terminal, so it runs in the background");
@@ -103,9 +142,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         name,
         detach: _,
         harness,
-        cwd,
-        env,
-        socket,
+        around,
         command,
     } = args;
     let command = words(command)?;
@@ -113,22 +150,20 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     let program = command.first().map_or("", String::as_str);
     let harness = harness.unwrap_or_else(|| catalogue.chosen_for(program).to_owned());
     catalogue.take(&harness)?;
-    let (here, cwd) = directory(cwd.as_deref())?;
+    let paths = around.paths()?;
     let name = match name {
         Some(name) => name,
         None => own_name(&command)?,
     };
     check_name(context, &name)?;
-    let sockets: Vec<_> = socket.iter().map(|path| here.join(path)).collect();
-    sockets.iter().try_for_each(|path| check_length(path))?;
     let (cols, rows) = size_here();
     Ok(Launch {
         name,
         command,
-        cwd,
+        cwd: paths.cwd,
         harness,
-        env,
-        sockets,
+        env: around.env,
+        sockets: paths.sockets,
         cols,
         rows,
         build: None,
@@ -146,17 +181,6 @@ pub(super) fn words(said: Vec<OsString>) -> Result<Vec<String>> {
                 text::visible(&word.to_string_lossy())
             ))
         })
-}
-
-/// Where this is typed, and where the command is to run.
-pub(super) fn directory(said: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
-    let here = std::env::current_dir()
-        .map_err(|error| Report::usage(format!("cannot tell which directory this is: {error}")))?;
-    let cwd = said.map_or_else(|| here.clone(), |dir| here.join(dir));
-    if !cwd.is_dir() {
-        return Err(Report::usage(format!("{} is no directory", cwd.display())));
-    }
-    Ok((here, cwd))
 }
 
 /// Whether a session can have this name.
@@ -183,6 +207,11 @@ fn own_name(command: &[String]) -> Result<AgentName> {
         .file_name()
         .and_then(|name| name.to_str())
         .unwrap_or(program);
+    usual_name(base)
+}
+
+/// The name of one that nobody has named, where it can be an agent's.
+pub(super) fn usual_name(base: &str) -> Result<AgentName> {
     AgentName::parse(base).map_err(|error| {
         let shown = text::one_line(base, 40);
         let report = Report::usage(format!("'{shown}' cannot be the agent's name: {error}"));

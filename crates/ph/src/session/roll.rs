@@ -202,6 +202,9 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
             "its lock is free, and the journal has no end of it",
         ),
     };
+    let looped = crate::build::of_run(journal, &run.agent, run.started.run)?
+        .map(|state| crate::build::status(journal, &state))
+        .transpose()?;
     Ok(Session {
         name: run.agent.to_string(),
         activity: Activity::Exited,
@@ -219,8 +222,7 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
         queued,
         paused: None,
         mail_trouble: None,
-        build: crate::build::status(journal, &run.agent, run.started.run)?
-            .map(LoopStatus::without_runner),
+        build: looped.map(LoopStatus::without_runner),
         ended_at,
         exit: Some(exit),
     })

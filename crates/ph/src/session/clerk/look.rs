@@ -68,10 +68,9 @@ impl Clerk {
             let run = shared.run;
             let look = move |journal: &mut Journal| {
                 let mut view = View::of(journal, &agent, seq, is_listened)?;
-                if is_loop {
-                    view.looped = crate::build::status(journal, &agent, run)?;
-                    let state = journal.loop_state(&agent)?;
-                    view.wait = state.as_ref().map(LoopWait::of);
+                if is_loop && let Some(state) = crate::build::of_run(journal, &agent, run)? {
+                    view.looped = Some(crate::build::status(journal, &state)?);
+                    view.wait = Some(LoopWait::of(&state));
                 }
                 Ok(view)
             };
