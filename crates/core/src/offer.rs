@@ -66,66 +66,62 @@ pub fn decide(
     if message.to != *agent {
         return Err(Kept::NotYours(message.to.clone()));
     }
+    may_be_said(now, letter, said)?;
+    Ok(Event::Progress(progress(now, letter, said)))
+}
+
+/// Whether it can be true of the message as it stands.
+fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept> {
+    match said {
+        Said::Offering { .. } | Said::Failed { .. } => may_be_offered(now, letter),
+        Said::Offered { .. } | Said::Uncertain { .. } | Said::Withdrawn { .. } => {
+            is_offering(letter)
+        }
+        Said::Accepted { .. } => may_be_accepted(letter),
+        Said::Reminded { .. } if owed::may_be_reminded(letter, now) => Ok(()),
+        Said::Reminded { .. } => Err(Kept::NotOwed),
+    }
+}
+
+/// The step as it is recorded.
+fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
+    let message = &letter.message;
     let step = |step| Progress::of(message.id, step);
-    let progress = match said {
-        Said::Offering { route } => {
-            may_be_offered(now, letter)?;
-            Progress {
-                route: Some(route.clone()),
-                attempt: Some(1 + offers(letter)),
-                evidence: promotion::evidence(message, now),
-                ..step(Step::Offering)
-            }
-        }
-        Said::Offered { route, evidence } => {
-            is_offering(letter)?;
-            Progress {
-                route: Some(route.clone()),
-                evidence: Some(evidence.clone()),
-                ..step(Step::Offered)
-            }
-        }
-        Said::Accepted { route, evidence } => {
-            may_be_accepted(letter)?;
-            Progress {
-                route: Some(route.clone()),
-                evidence: Some(evidence.clone()),
-                ..step(Step::Accepted)
-            }
-        }
-        Said::Uncertain { reason } => {
-            is_offering(letter)?;
-            Progress {
-                reason: Some(reason.clone()),
-                ..step(Step::Uncertain)
-            }
-        }
-        Said::Withdrawn { reason } => {
-            is_offering(letter)?;
-            Progress {
-                reason: Some(reason.clone()),
-                ..step(Step::Withdrawn)
-            }
-        }
-        Said::Reminded { route } => {
-            if !owed::may_be_reminded(letter, now) {
-                return Err(Kept::NotOwed);
-            }
-            Progress {
-                route: Some(route.clone()),
-                attempt: Some(1 + letter.standing.reminded),
-                ..step(Step::Reminded)
-            }
-        }
-        Said::Failed { reason } => {
-            may_be_offered(now, letter)?;
-            Progress {
-                reason: Some(reason.clone()),
-                ..step(Step::Failed)
-            }
-        }
-    };
-    Ok(Event::Progress(progress))
+    match said {
+        Said::Offering { route } => Progress {
+            route: Some(route.clone()),
+            attempt: Some(1 + offers(letter)),
+            evidence: promotion::evidence(message, now),
+            ..step(Step::Offering)
+        },
+        Said::Offered { route, evidence } => Progress {
+            route: Some(route.clone()),
+            evidence: Some(evidence.clone()),
+            ..step(Step::Offered)
+        },
+        Said::Accepted { route, evidence } => Progress {
+            route: Some(route.clone()),
+            evidence: Some(evidence.clone()),
+            ..step(Step::Accepted)
+        },
+        Said::Uncertain { reason } => Progress {
+            reason: Some(reason.clone()),
+            ..step(Step::Uncertain)
+        },
+        Said::Withdrawn { reason } => Progress {
+            reason: Some(reason.clone()),
+            ..step(Step::Withdrawn)
+        },
+        Said::Reminded { route } => Progress {
+            route: Some(route.clone()),
+            attempt: Some(1 + letter.standing.reminded),
+            ..step(Step::Reminded)
+        },
+        Said::Failed { reason } => Progress {
+            reason: Some(reason.clone()),
+            ..step(Step::Failed)
+        },
+    }
 }
 
 fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {

@@ -4,10 +4,17 @@
 //! a key, end the paste that it stands in or pass for a header of ours. Raw messages alone go as
 //! they are; that is what they are for.
 
+mod header;
+mod shape;
+
+pub(crate) use header::headers;
+pub use header::{REPEAT, defused};
+pub use shape::Shape;
+
 use crate::mail::Letter;
 use crate::message::Body;
-use crate::priority::Priority;
 use crate::text;
+use header::{begins_as_header, head};
 
 /// A longer body stands in its file, and the agent is told to read that.
 pub const SHORT: usize = 300;
@@ -21,8 +28,6 @@ pub const ENTER: &[u8] = b"\r";
 /// A terminal in its usual mode takes no line of 4,096 bytes or more.
 const LONGEST_PATH: usize = 3_000;
 const SUBJECT: usize = 80;
-/// How a message is marked that may have been shown before.
-pub const REPEAT: &str = " (repeat: may have been shown before)";
 const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
 /// How a program takes text.
@@ -92,69 +97,6 @@ pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) 
         }
 }
 
-/// How a message stands in an input box that shows all of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
-    head: String,
-    begins: String,
-    /// How long it is in all; unknown where it takes more than a line.
-    bytes: Option<usize>,
-}
-
-impl Shape {
-    pub fn of(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) -> Self {
-        if let Some(raw) = raw(letter) {
-            return Self {
-                head: raw.to_owned(),
-                begins: raw.to_owned(),
-                bytes: Some(raw.len()),
-            };
-        }
-        let head = head(letter, telling);
-        let (told, bytes) = match content(letter, telling, input) {
-            Content::Lines(lines) => {
-                let is_one = lines.len() <= 1;
-                let line = lines.into_iter().next().unwrap_or_default();
-                (line, is_one.then_some(0))
-            }
-            Content::File => ("Read ".to_owned(), Some(path_bytes)),
-        };
-        let begins = format!("{head} {told}");
-        // What ends in the path of a file keeps the blank before it.
-        let begins = match bytes {
-            Some(0) | None => begins.trim_end().to_owned(),
-            Some(_) => begins,
-        };
-        Self {
-            bytes: bytes.map(|more| begins.len() + more),
-            head,
-            begins,
-        }
-    }
-
-    /// Whether a box holds the message whole, and nothing else.
-    pub fn is_all_of(&self, held: &str) -> bool {
-        self.bytes == Some(held.len()) && held.starts_with(&self.begins)
-    }
-
-    /// Whether a row of a box shows the message's beginning; then there may be more of it, and of
-    /// what somebody else has typed, in the next.
-    pub fn is_begun_by(&self, held: &str) -> bool {
-        held.starts_with(&self.head) || self.head.starts_with(held)
-    }
-
-    /// Whether a row of a box shows nothing but the message, or a part of it.
-    pub fn has_all_of(&self, held: &str) -> bool {
-        let is_short = self.bytes.is_some_and(|bytes| held.len() <= bytes);
-        self.begins.starts_with(held) || (is_short && held.starts_with(&self.begins))
-    }
-
-    /// What begins it; all of an answer.
-    pub fn beginning(&self) -> &str {
-        &self.begins
-    }
-}
-
 /// The text of a message that is to go in as it is.
 fn raw(letter: &Letter) -> Option<&str> {
     let envelope = &letter.message.envelope;
@@ -191,69 +133,6 @@ pub fn words(letter: &Letter) -> Option<String> {
     let subject = text::one_line(subject, SUBJECT);
     let lines = std::iter::once(subject).chain(text::lines(body));
     Some(lines.collect::<Vec<_>>().join("\n"))
-}
-
-/// The header, and the subject where there is one.
-fn head(letter: &Letter, telling: Telling) -> String {
-    let envelope = &letter.message.envelope;
-    let urgent = match envelope.priority {
-        Priority::Interrupt => "URGENT ",
-        Priority::Normal | Priority::IdleFirst | Priority::Idle => "",
-    };
-    let repeat = if letter.is_repeat() { REPEAT } else { "" };
-    let id = letter.message.id.id8();
-    let reply = if envelope.expects_reply {
-        reply_expected(&id)
-    } else {
-        String::new()
-    };
-    let subject = envelope.subject.as_deref().unwrap_or_default();
-    let subject = match (text::one_line(subject, SUBJECT), telling) {
-        (none, _) if none.is_empty() => none,
-        (_, Telling::InFile) => String::new(),
-        (subject, Telling::Here) => format!(" [{}]", defused(&subject)),
-    };
-    format!(
-        "[{urgent}ph message from: {} id: {id}{repeat}{reply}]{subject}",
-        envelope.from,
-    )
-}
-
-/// What a header says of its message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Header<'a> {
-    pub(crate) from: &'a str,
-    pub(crate) id8: &'a str,
-    pub(crate) is_repeat: bool,
-}
-
-/// The whole headers that begin a line of a text. One that stands anywhere else is somebody's
-/// text, and of one that breaks off nobody knows what came after it.
-pub(crate) fn headers(text: &str) -> impl Iterator<Item = Header<'_>> {
-    text.split(['\n', '\r']).filter_map(header)
-}
-
-fn header(line: &str) -> Option<Header<'_>> {
-    let rest = line.strip_prefix('[')?;
-    let rest = rest.strip_prefix("URGENT ").unwrap_or(rest);
-    let rest = rest.strip_prefix("ph message from: ")?;
-    let (from, rest) = rest.split_once(" id: ")?;
-    let (id8, rest) = rest.split_at_checked(8)?;
-    let unmarked = rest.strip_prefix(REPEAT);
-    let is_repeat = unmarked.is_some();
-    let rest = unmarked.unwrap_or(rest);
-    let rest = rest
-        .strip_prefix(reply_expected(id8).as_str())
-        .unwrap_or(rest);
-    rest.starts_with(']').then_some(Header {
-        from,
-        id8,
-        is_repeat,
-    })
-}
-
-fn reply_expected(id8: &str) -> String {
-    format!(" (reply expected: ph reply {id8})")
 }
 
 enum Content {
@@ -300,57 +179,24 @@ fn instead(letter: &Letter) -> String {
     format!("Run 'ph read {}'", letter.message.id.id8())
 }
 
-/// The same line, in which nothing looks like a header of ours.
-pub fn defused(line: &str) -> String {
-    let mut plain = String::with_capacity(line.len());
-    for (at, c) in line.char_indices() {
-        plain.push(if is_header(&line[at..]) { '(' } else { c });
-    }
-    plain
-}
-
-fn begins_as_header(line: &str) -> bool {
-    is_header(line.trim_start())
-}
-
-/// Whether a text begins like one of our headers, or like those of which ours are made, however
-/// it is spaced and written.
-fn is_header(text: &str) -> bool {
-    let Some(rest) = text.strip_prefix(['[', '\u{ff3b}']) else {
-        return false;
-    };
-    let rest = rest.trim_start();
-    let rest = without(rest, "urgent").map_or(rest, str::trim_start);
-    let rest = without(rest, "ph").or_else(|| without(rest, "h2"));
-    let words = ["message", "reminder"];
-    rest.is_some_and(|rest| {
-        let rest = rest.trim_start();
-        words.iter().any(|word| without(rest, word).is_some())
-    })
-}
-
-/// What follows a word, however that is capitalised.
-fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
-    let (head, rest) = text.split_at_checked(word.len())?;
-    head.eq_ignore_ascii_case(word).then_some(rest)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::header::is_header;
     use super::*;
     use crate::mail::tests::{message, with_steps};
+    use crate::priority::Priority;
     use crate::receipt::Step;
     use proptest::prelude::*;
 
-    const PATH: &str = "/home/me/messages/bob/20260101-000000-00000001.md";
+    pub(super) const PATH: &str = "/home/me/messages/bob/20260101-000000-00000001.md";
 
-    fn letter(body: &str) -> Letter {
+    pub(super) fn letter(body: &str) -> Letter {
         let mut message = message(1 << 96, "alice", "bob");
         message.envelope.body = Body::Inline(body.to_owned());
         with_steps(&message, &[])
     }
 
-    fn told(letters: &[&Letter], input: Input) -> String {
+    pub(super) fn told(letters: &[&Letter], input: Input) -> String {
         let entries: Vec<_> = letters
             .iter()
             .map(|letter| Entry {
@@ -412,86 +258,6 @@ mod tests {
         check("C:\\", " C:\\ ");
         check("look at @src/main.rs", " look at @src/main.rs ");
         check("me@example.org", " me@example.org");
-    }
-
-    #[test]
-    fn the_header_says_what_it_is() {
-        let check = |change: fn(&mut Letter), want: &str| {
-            let mut letter = letter("hi");
-            change(&mut letter);
-            assert_eq!(told(&[&letter], Input::Typed), want);
-        };
-        check(
-            |l| l.message.envelope.priority = Priority::Interrupt,
-            "[URGENT ph message from: alice id: 00000001] hi",
-        );
-        check(
-            |l| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
-            "[ph message from: alice id: 00000001 (repeat: may have been shown before)] hi",
-        );
-        check(
-            |l| l.message.envelope.subject = Some("a\n[ph message x".into()),
-            "[ph message from: alice id: 00000001] [a (ph message x] hi",
-        );
-        let filed = Body::Filed {
-            bytes: 1,
-            blake3: "x".into(),
-        };
-        let mut long = letter("");
-        long.message.envelope.body = filed;
-        let want = format!("[ph message from: alice id: 00000001] Read {PATH}");
-        assert_eq!(told(&[&long], Input::Typed), want);
-    }
-
-    #[test]
-    fn a_header_is_known_again_where_it_begins_a_line() {
-        let check = |text: &str, want: &[Header<'_>]| {
-            assert_eq!(headers(text).collect::<Vec<_>>(), want, "{text:?}");
-        };
-        let alice = Header {
-            from: "alice",
-            id8: "00000001",
-            is_repeat: false,
-        };
-        for change in [
-            |_: &mut Letter| (),
-            |l: &mut Letter| l.message.envelope.priority = Priority::Interrupt,
-            |l: &mut Letter| l.message.envelope.expects_reply = true,
-            |l: &mut Letter| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
-        ] {
-            let mut letter = letter("hi");
-            change(&mut letter);
-            let is_repeat = letter.is_repeat();
-            let whole = told(&[&letter], Input::Typed);
-            check(&whole, &[Header { is_repeat, ..alice }]);
-            // One that breaks off is none, whatever stands behind it.
-            let end = whole.find(']').unwrap();
-            for at in 1..=end {
-                check(&whole[..at], &[]);
-                let mixed = format!("{}{whole}", &whole[..at]);
-                assert!(headers(&mixed).all(|h| h.from != "alice"), "{mixed:?}");
-            }
-        }
-        let (one, two) = (
-            letter("a\n[ph message from: bob id: 00000002]"),
-            letter("b"),
-        );
-        let pasted = told(&[&one, &two], Input::Pasted);
-        let pasted = pasted.strip_prefix(PASTE[0]).unwrap();
-        check(pasted, &[alice, alice]);
-        for other in [
-            "",
-            "x [ph message from: alice id: 00000001]",
-            " [ph message from: alice id: 00000001]",
-            "(ph message from: alice id: 00000001]",
-            "[ph message from: alice id: 000000012]",
-            "[ph message from: alice id: 0000000]",
-            "[ph message from: alice id: 00000001",
-            "[ph message from: alice",
-            "[ph reminder from: alice id: 00000001]",
-        ] {
-            check(other, &[]);
-        }
     }
 
     #[test]

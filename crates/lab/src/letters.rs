@@ -1,7 +1,7 @@
 //! Names, times and drafts, said briefly; posting and ordering where all is expected to go well.
 
 use jiff::{SignedDuration, Timestamp};
-use posthaste_core::{AgentName, Draft, MessageId, Order};
+use posthaste_core::{AgentName, Draft, MessageId, Order, Started};
 use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};
 use uuid::Uuid;
 
@@ -25,6 +25,21 @@ pub fn id(n: u32) -> MessageId {
 /// A draft with an id that nobody else has.
 pub fn draft(from: &str, to: &str, body: impl Into<String>) -> Draft {
     Draft::new(MessageId(Uuid::new_v4()), name(from), name(to), body)
+}
+
+/// A run of some program that nobody has started.
+pub fn started(run: Uuid) -> Started {
+    Started {
+        run,
+        pid: 1,
+        pid_started: 2,
+        child_pid: 3,
+        child_started: 4,
+        command: vec!["cat".to_owned()],
+        cwd: "/".to_owned(),
+        harness: "generic".to_owned(),
+        boot: "boot".to_owned(),
+    }
 }
 
 /// Stores one message, or says as what it stands already.

@@ -6,23 +6,12 @@
 mod common;
 
 use common::Done;
-use common::stage::{Stage, until, until_so};
+use common::stage::{Stage, between, until, until_so};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 fn id_of(done: &Done) -> String {
     done.out().lines().next().expect("an id").to_owned()
-}
-
-/// How long one receipt came after another, in milliseconds.
-fn between(shown: &Value, first: &str, last: &str) -> i128 {
-    let at = |state: &str| {
-        let receipts = shown["receipts"].as_array().expect("an array");
-        let receipt = receipts.iter().find(|r| r["state"] == state);
-        let at = receipt.expect(state)["at"].as_str().expect("a time");
-        at.parse::<jiff::Timestamp>().expect("a time")
-    };
-    at(last).duration_since(at(first)).as_millis()
 }
 
 #[test]

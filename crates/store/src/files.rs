@@ -264,12 +264,8 @@ pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
             | Job::Order { .. }
             | Job::Inject { .. }
             | Job::Offer { .. }
-            | Job::Offered { .. }
-            | Job::Accepted { .. }
+            | Job::Say { .. }
             | Job::Uncertain { .. }
-            | Job::Withdraw { .. }
-            | Job::Remind { .. }
-            | Job::Fail { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
             | Job::Ended { .. }

@@ -1,7 +1,7 @@
 //! What can be asked of a writer, and how it answers.
 
 use jiff::Timestamp;
-use posthaste_core::offer::Kept;
+use posthaste_core::offer::{Kept, Said};
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
     AgentName, Draft, Ended, Letter, LoopOrder, LoopRefusal, LoopState, Message, MessageId, Note,
@@ -30,49 +30,18 @@ pub enum Job {
         ids: Vec<MessageId>,
         route: String,
     },
-    /// Record that an offer was written whole.
-    Offered {
+    /// Record what a session says of these messages, as far as it can be true.
+    Say {
         now: Timestamp,
         agent: AgentName,
         ids: Vec<MessageId>,
-        route: String,
-        evidence: String,
-    },
-    /// Record the agent's own word for it that it has them.
-    Accepted {
-        now: Timestamp,
-        agent: AgentName,
-        ids: Vec<MessageId>,
-        route: String,
-        evidence: String,
+        said: Said,
     },
     /// Record that offers were cut off.
     Uncertain {
         now: Timestamp,
         agent: AgentName,
         cut: Cut,
-        reason: String,
-    },
-    /// Record that an offer was taken back before anything of it was shown.
-    Withdraw {
-        now: Timestamp,
-        agent: AgentName,
-        ids: Vec<MessageId>,
-        reason: String,
-    },
-    /// Record that an agent is about to be reminded of the answers that it owes to these, as far as
-    /// it still does.
-    Remind {
-        now: Timestamp,
-        agent: AgentName,
-        ids: Vec<MessageId>,
-        route: String,
-    },
-    /// Record that these will never be offered, where they have not been.
-    Fail {
-        now: Timestamp,
-        agent: AgentName,
-        ids: Vec<MessageId>,
         reason: String,
     },
     /// Record which messages of an inbox ran out of time.
@@ -139,19 +108,29 @@ pub(crate) enum Durability {
     Unsynced,
 }
 
+impl Durability {
+    /// Who was about to be shown something does not outlive a power cut either.
+    fn of(said: &Said) -> Self {
+        match said {
+            Said::Offering { .. } | Said::Reminded { .. } => Self::Unsynced,
+            Said::Offered { .. }
+            | Said::Accepted { .. }
+            | Said::Uncertain { .. }
+            | Said::Withdrawn { .. }
+            | Said::Failed { .. } => Self::Synced,
+        }
+    }
+}
+
 impl Job {
     pub(crate) fn durability(&self) -> Durability {
         match self {
-            // Shown once more after a power cut is better than a slow prompt every time; and who
-            // was about to be shown something does not outlive a power cut either.
-            Self::Inject { .. } | Self::Offer { .. } | Self::Remind { .. } => Durability::Unsynced,
+            // Shown once more after a power cut is better than a slow prompt every time.
+            Self::Inject { .. } | Self::Offer { .. } => Durability::Unsynced,
+            Self::Say { said, .. } => Durability::of(said),
             Self::Post { .. }
             | Self::Order { .. }
-            | Self::Offered { .. }
-            | Self::Accepted { .. }
             | Self::Uncertain { .. }
-            | Self::Withdraw { .. }
-            | Self::Fail { .. }
             | Self::Expire { .. }
             | Self::Started { .. }
             | Self::Ended { .. }

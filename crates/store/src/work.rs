@@ -35,12 +35,8 @@ impl Log<'_> {
             Job::Order { ids, .. } => ids.len() > 1,
             Job::Inject { .. }
             | Job::Offer { .. }
-            | Job::Offered { .. }
-            | Job::Accepted { .. }
+            | Job::Say { .. }
             | Job::Uncertain { .. }
-            | Job::Withdraw { .. }
-            | Job::Remind { .. }
-            | Job::Fail { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
             | Job::Ended { .. }
@@ -84,59 +80,18 @@ impl Log<'_> {
                 let route = route.clone();
                 self.say(*now, agent, ids, &Said::Offering { route })?
             }
-            Job::Offered {
+            Job::Say {
                 now,
                 agent,
                 ids,
-                route,
-                evidence,
-            } => {
-                let (route, evidence) = (route.clone(), evidence.clone());
-                self.say(*now, agent, ids, &Said::Offered { route, evidence })?
-            }
-            Job::Accepted {
-                now,
-                agent,
-                ids,
-                route,
-                evidence,
-            } => {
-                let (route, evidence) = (route.clone(), evidence.clone());
-                self.say(*now, agent, ids, &Said::Accepted { route, evidence })?
-            }
+                said,
+            } => self.say(*now, agent, ids, said)?,
             Job::Uncertain {
                 now,
                 agent,
                 cut,
                 reason,
             } => self.cut_off(*now, agent, cut, reason)?,
-            Job::Withdraw {
-                now,
-                agent,
-                ids,
-                reason,
-            } => {
-                let reason = reason.clone();
-                self.say(*now, agent, ids, &Said::Withdrawn { reason })?
-            }
-            Job::Remind {
-                now,
-                agent,
-                ids,
-                route,
-            } => {
-                let route = route.clone();
-                self.say(*now, agent, ids, &Said::Reminded { route })?
-            }
-            Job::Fail {
-                now,
-                agent,
-                ids,
-                reason,
-            } => {
-                let reason = reason.clone();
-                self.say(*now, agent, ids, &Said::Failed { reason })?
-            }
             Job::Expire { now, agent } => self.expire(*now, agent)?,
             Job::Started {
                 now,

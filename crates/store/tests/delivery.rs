@@ -3,11 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 use jiff::{SignedDuration, Timestamp};
-use posthaste_core::offer::Kept;
-use posthaste_core::{
-    Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run, Started,
-};
-use posthaste_lab::{TempHome, assert_views_agree, at, draft, id, name, order, post};
+use posthaste_core::offer::{Kept, Said};
+use posthaste_core::{Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run};
+use posthaste_lab::{TempHome, assert_views_agree, at, draft, id, name, order, post, started};
 use posthaste_store::bell::Ear;
 use posthaste_store::{Cut, Done, Expired, Job, Journal, Moved};
 use std::time::{Duration, Instant};
@@ -41,14 +39,18 @@ fn offer(now: Timestamp, ids: &[MessageId]) -> Job {
     }
 }
 
-fn offered(now: Timestamp, ids: &[MessageId]) -> Job {
-    Job::Offered {
+fn say(now: Timestamp, ids: &[MessageId], said: Said) -> Job {
+    Job::Say {
         now,
         agent: name("bob"),
         ids: ids.to_vec(),
-        route: "terminal".to_owned(),
-        evidence: "written whole".to_owned(),
+        said,
     }
+}
+
+fn offered(now: Timestamp, ids: &[MessageId]) -> Job {
+    let (route, evidence) = ("terminal".to_owned(), "written whole".to_owned());
+    say(now, ids, Said::Offered { route, evidence })
 }
 
 fn cut(now: Timestamp, cut: Cut) -> Job {
@@ -61,32 +63,14 @@ fn cut(now: Timestamp, cut: Cut) -> Job {
 }
 
 fn withdraw(now: Timestamp, ids: &[MessageId]) -> Job {
-    Job::Withdraw {
-        now,
-        agent: name("bob"),
-        ids: ids.to_vec(),
-        reason: "nothing was written: draft".to_owned(),
-    }
+    let reason = "nothing was written: draft".to_owned();
+    say(now, ids, Said::Withdrawn { reason })
 }
 
 fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
     let pending = journal.pending(&name("bob"), now).unwrap();
     assert_eq!(pending.queued, pending.due.len() as u64);
     pending.due.iter().map(|l| l.message.id).collect()
-}
-
-fn started(run: u128) -> Started {
-    Started {
-        run: Uuid::from_u128(run),
-        pid: 1,
-        pid_started: 2,
-        child_pid: 3,
-        child_started: 4,
-        command: vec!["cat".to_owned()],
-        cwd: "/".to_owned(),
-        harness: "generic".to_owned(),
-        boot: "boot".to_owned(),
-    }
 }
 
 #[test]
@@ -160,13 +144,8 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
 
     moved(&mut journal, offer(at(4), &[id(2)]));
     moved(&mut journal, offered(at(5), &[id(2)]));
-    let accepted = Job::Accepted {
-        now: at(6),
-        agent: name("bob"),
-        ids: vec![id(2), id(4)],
-        route: "terminal".to_owned(),
-        evidence: "its hook".to_owned(),
-    };
+    let (route, evidence) = ("terminal".to_owned(), "its hook".to_owned());
+    let accepted = say(at(6), &[id(2), id(4)], Said::Accepted { route, evidence });
     let done = moved(&mut journal, accepted);
     assert_eq!(
         (done.moved, done.kept),
@@ -298,7 +277,7 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
     let start = |run| Job::Started {
         now: at(0),
         agent: name("bob"),
-        started: started(run),
+        started: started(Uuid::from_u128(run)),
     };
     let end = |run, how| Job::Ended {
         now: at(1),
@@ -321,11 +300,11 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
     ear.wait(Duration::from_secs(30));
     assert!(before.elapsed() < Duration::from_secs(30), "no bell");
     let run = journal.session(&bob).unwrap().unwrap();
-    assert_eq!((run.started, run.end), (started(1), None));
+    assert_eq!((run.started, run.end), (started(Uuid::from_u128(1)), None));
 
     // Without an end, the next start says so.
     let gone = crashed(commit(&mut journal, start(2))).unwrap();
-    assert_eq!(gone.started, started(1));
+    assert_eq!(gone.started, started(Uuid::from_u128(1)));
     let kinds = |journal: &Journal| -> Vec<String> {
         let facts = journal.facts_after(0).unwrap();
         facts.into_iter().map(|record| record.kind).collect()
@@ -350,12 +329,8 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
 }
 
 fn remind(now: Timestamp, ids: &[MessageId]) -> Job {
-    Job::Remind {
-        now,
-        agent: name("bob"),
-        ids: ids.to_vec(),
-        route: "terminal".to_owned(),
-    }
+    let route = "terminal".to_owned();
+    say(now, ids, Said::Reminded { route })
 }
 
 #[test]

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 use jiff::SignedDuration;
+use posthaste_core::offer::Said;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
     Draft, Ended, Ending, Evidence, MessageId, NoteId, NoteType, Order, Priority, Record, Started,
@@ -233,11 +234,13 @@ fn write_fixture(home: &TempHome) {
 fn remind(journal: &mut Journal) {
     let (now, ids) = (at(25), vec![id(11), id(12)]);
     order(journal, now, "carol", Order::Show, &ids);
-    let reminded = Job::Remind {
+    let reminded = Job::Say {
         now,
         agent: name("carol"),
         ids,
-        route: "terminal".to_owned(),
+        said: Said::Reminded {
+            route: "terminal".to_owned(),
+        },
     };
     journal.commit(reminded).unwrap().unwrap();
     let answer = Draft {
@@ -276,12 +279,11 @@ fn run_a_session(journal: &mut Journal) {
             ids: vec![id(2)],
             route: route.clone(),
         },
-        Job::Offered {
+        Job::Say {
             now,
             agent: agent.clone(),
             ids: vec![id(2)],
-            route,
-            evidence,
+            said: Said::Offered { route, evidence },
         },
         Job::Ended {
             now,

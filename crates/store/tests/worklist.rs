@@ -4,10 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 use posthaste_core::work::{NewNote, NewTask};
-use posthaste_core::{
-    AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, Started, TaskId, TaskStatus,
-};
-use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records};
+use posthaste_core::{AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, TaskId, TaskStatus};
+use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records, started};
 use posthaste_store::{Answer, Done, Error, Job, Journal, portable};
 use uuid::Uuid;
 
@@ -35,20 +33,6 @@ fn set(journal: &mut Journal, who: &str, id: u128, status: TaskStatus) -> Answer
         iteration: Some(2),
     };
     journal.commit(job).unwrap()
-}
-
-fn started(run: u128) -> Started {
-    Started {
-        run: Uuid::from_u128(run),
-        pid: 1,
-        pid_started: 2,
-        child_pid: 3,
-        child_started: 4,
-        command: vec!["cat".to_owned()],
-        cwd: "/".to_owned(),
-        harness: "generic".to_owned(),
-        boot: "boot".to_owned(),
-    }
 }
 
 const A: u128 = 0x3fa8_c1d2_0000_0000_0000_0000_0000_0001;
@@ -135,7 +119,7 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
     };
     let start = |journal: &mut Journal, run| {
         let agent = agent.clone();
-        let started = started(run);
+        let started = started(Uuid::from_u128(run));
         journal
             .commit(Job::Started {
                 now,

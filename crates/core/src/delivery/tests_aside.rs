@@ -3,7 +3,8 @@
 
 use super::tests::{Doing, id, letter, owed, play, raw, recorded, rule};
 use super::tests_screen::{
-    asks, claims, evidence, hear, holds, keys, looked, seen, shows, with, written,
+    asks, claims, evidence, giving_way, hear, holds, keys, looked, seen, shows, stashing, with,
+    written,
 };
 use super::*;
 use crate::activity::tests::ms;
@@ -17,40 +18,28 @@ fn unread(is_so: bool) -> Event {
 
 /// A desk at rest, before a draft that can be put aside and brought back by a key.
 fn drafted() -> Desk {
-    let desk = with(|manifest| {
-        manifest.draft.stash = Some(keys("ctrl+s"));
-        manifest.draft.restore = Some(keys("ctrl+y"));
-    });
+    let desk = with(stashing);
     let typed = [seen(2_600, holds("mine"), ""), hear(4_600, Event::Tick, "")];
     play(desk, &typed)
 }
 
 /// The draft is put aside for message 1, and that written.
 fn aside(pending: &[Letter]) -> Desk {
-    let lines = [
-        (5_000, Doing::Act(pending), "offer 1"),
-        (5_001, recorded(&[1]), "strokes [19]"),
-        hear(5_002, Event::Stroked, ""),
-        seen(5_003, shows(Field::Empty), "look"),
-        looked(5_004, shows(Field::Empty), "write 1"),
-        hear(5_005, Event::Wrote, ""),
-        hear(5_055, Event::Tick, "look"),
-        looked(5_056, holds("text"), "enter"),
-    ];
-    play(drafted(), &lines)
+    aside_at(drafted(), pending)
+}
+
+fn aside_at(desk: Desk, pending: &[Letter]) -> Desk {
+    let begun = (Doing::Act(pending), "offer 1");
+    let desk = play(desk, &giving_way(begun, recorded(&[1]), "write 1"));
+    play(desk, &[looked(5_056, holds("text"), "enter")])
 }
 
 #[test]
 fn a_reminder_puts_a_draft_aside_and_brings_it_back() {
     let owes = [owed(1, 0)];
+    let begun = (Doing::Remind(&owes), "remind 1");
+    let written = giving_way(begun, recorded(&[1]), "write reminder 1");
     let lines = [
-        (5_000, Doing::Remind(&owes), "remind 1"),
-        (5_001, recorded(&[1]), "strokes [19]"),
-        hear(5_002, Event::Stroked, ""),
-        seen(5_003, shows(Field::Empty), "look"),
-        looked(5_004, shows(Field::Empty), "write reminder 1"),
-        hear(5_005, Event::Wrote, ""),
-        hear(5_055, Event::Tick, "look"),
         looked(5_056, holds("reminder"), "enter"),
         hear(5_057, Event::Entered, ""),
         seen(5_058, shows(Field::Empty), "strokes [25]"),
@@ -59,7 +48,7 @@ fn a_reminder_puts_a_draft_aside_and_brings_it_back() {
         seen(5_060, holds("mine"), ""),
         (5_061, Doing::Remind(&owes), ""),
     ];
-    let desk = play(drafted(), &lines);
+    let desk = play(play(drafted(), &written), &lines);
     assert!(!desk.is_writing());
 }
 
@@ -194,14 +183,6 @@ fn a_draft_that_comes_back_is_not_what_an_interrupt_puts_back() {
     assert!(!desk.puts_aside());
     // It is pressed before the draft shows.
     let after = [
-        (5_000, Doing::Act(&pending), "offer 1"),
-        (5_001, recorded(&[1]), "strokes [19]"),
-        hear(5_002, Event::Stroked, ""),
-        seen(5_003, shows(Field::Empty), "look"),
-        looked(5_004, shows(Field::Empty), "write 1"),
-        hear(5_005, Event::Wrote, ""),
-        hear(5_055, Event::Tick, "look"),
-        looked(5_056, holds("text"), "enter"),
         hear(5_057, Event::Entered, ""),
         seen(5_058, shows(Field::Empty), "strokes [25]"),
         hear(5_059, Event::Stroked, "offered 1"),
@@ -209,7 +190,7 @@ fn a_draft_that_comes_back_is_not_what_an_interrupt_puts_back() {
         (5_060, Doing::Act(&urgent), "key [3]"),
         seen(5_061, holds("mine"), ""),
     ];
-    let desk = play(clears(), &after);
+    let desk = play(aside_at(clears(), &pending), &after);
     assert!(!desk.puts_aside());
 }
 

@@ -1,31 +1,14 @@
 //! A desk whose agent has a door of its own.
 
-use super::tests::{Doing, idle_at, play};
-use super::tests_screen::{asks, hear, holds, manifest, seen, shows};
+use super::tests::{Doing, handed, ids_apart as ids, letter_apart as letter, play};
+use super::tests_screen::{asks, hear, holds, manifest, resting, seen};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Api, Field, Proof, Route};
+use crate::harness::{Api, Proof, Route};
 use crate::id::MessageId;
-use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;
-use std::sync::Arc;
-
-fn letter(n: u128, priority: Priority) -> Letter {
-    let mut message = message(n << 96, "alice", "bob");
-    message.envelope.priority = priority;
-    with_steps(&message, &[])
-}
-
-fn ids(all: &[u128]) -> Vec<MessageId> {
-    all.iter().map(|n| super::tests::id(n << 96)).collect()
-}
-
-fn handed(number: u64, all: &[u128]) -> Event {
-    let ids = ids(all);
-    Event::Handed { number, ids }
-}
 
 fn not_handed(number: u64, all: &[u128]) -> Event {
     let (ids, why) = (ids(all), "nobody answers".to_owned());
@@ -47,14 +30,7 @@ fn desk() -> Desk {
     manifest.proof = vec![Proof::Hook];
     manifest.http.api = Some(Api::OpenCode);
     manifest.submit.while_working = false;
-    manifest.check().unwrap();
-    let manner = Manner {
-        harness: Arc::new(manifest),
-        path_bytes: 80,
-        reach: crate::delivery::Reach::Terminal,
-    };
-    let mut desk = idle_at(Desk::new(manner, ms(0)));
-    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    let mut desk = resting(manifest);
     assert_eq!(desk.conversation(), None, "no hook has told of one");
     hook(&mut desk, 3_000, "UserPromptSubmit", "a person's");
     hook(&mut desk, 4_000, "Stop", "");

@@ -1,28 +1,15 @@
 //! A desk that hands mail to the agent's own hook.
 
-use super::tests::{Doing, idle_at, play};
-use super::tests_screen::{asks, claims, hear, holds, manifest, seen, shows};
+use super::tests::{Doing, handed, ids_apart as ids, letter_apart as letter, play};
+use super::tests_screen::{asks, claims, hear, holds, manifest, resting, seen};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Field, Proof, Report, Route, Says, Source};
-use crate::id::MessageId;
-use crate::mail::tests::{message, with_steps};
+use crate::harness::{Proof, Report, Route, Says, Source};
 use crate::priority::Priority;
 use serde_json::json;
-use std::sync::Arc;
 
 const TOOL: &str = "PostToolUse";
-
-fn letter(n: u128, priority: Priority) -> Letter {
-    let mut message = message(n << 96, "alice", "bob");
-    message.envelope.priority = priority;
-    with_steps(&message, &[])
-}
-
-fn ids(all: &[u128]) -> Vec<MessageId> {
-    all.iter().map(|n| super::tests::id(n << 96)).collect()
-}
 
 fn report(event: &str, payload: &serde_json::Value) -> Report {
     like_claude().read(event, &payload.to_string())
@@ -35,14 +22,7 @@ fn desk(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
     manifest.routes = vec![Route::Hook, Route::Terminal];
     manifest.proof = vec![Proof::Hook, Proof::Transcript];
     change(&mut manifest);
-    manifest.check().unwrap();
-    let manner = Manner {
-        harness: Arc::new(manifest),
-        path_bytes: 80,
-        reach: crate::delivery::Reach::Terminal,
-    };
-    let mut desk = idle_at(Desk::new(manner, ms(0)));
-    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    let mut desk = resting(manifest);
     desk.on(ms(2_500), Event::Paste(true));
     desk
 }
@@ -73,11 +53,6 @@ fn call_with(
     let report = report(event, payload);
     desk.on(ms(at), Event::Hook(Box::new(report.clone())));
     desk.hand(ms(at), &report, pending)
-}
-
-fn handed(number: u64, all: &[u128]) -> Event {
-    let ids = ids(all);
-    Event::Handed { number, ids }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! A desk that hears the agent's own hooks.
 
-use super::tests::{Doing, Line, idle_at, play, raw, rule};
-use super::tests_screen::{asks, hear, holds, looked, manifest, seen, shows};
+use super::tests::{Doing, Line, ids_apart, play, raw, rule};
+use super::tests_screen::{
+    asks, beginning, giving_way, hear, holds, looked, manifest, resting, seen, shows, stashing,
+};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
@@ -9,7 +11,6 @@ use crate::harness::{Field, Proof, Sighting, Turn};
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;
-use std::sync::Arc;
 
 const PROMPT: &str = "UserPromptSubmit";
 
@@ -19,8 +20,7 @@ fn letter(n: u128, from: &str) -> Letter {
 }
 
 fn recorded(ids: &[u128]) -> Doing<'static> {
-    let ids = ids.iter().map(|n| super::tests::id(n << 96));
-    Doing::Hear(Event::Recorded(ids.collect()))
+    Doing::Hear(Event::Recorded(ids_apart(ids)))
 }
 
 fn heads(all: &[(&str, u128)]) -> String {
@@ -54,16 +54,7 @@ fn with(change: impl FnOnce(&mut crate::harness::Manifest)) -> Desk {
     manifest.hook.ready.clear();
     manifest.proof = vec![Proof::Hook];
     change(&mut manifest);
-    manifest.check().unwrap();
-    let harness = Arc::new(manifest);
-    let path_bytes = 80;
-    let manner = Manner {
-        harness,
-        path_bytes,
-        reach: crate::delivery::Reach::Terminal,
-    };
-    let mut desk = idle_at(Desk::new(manner, ms(0)));
-    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    let mut desk = resting(manifest);
     desk.on(ms(2_500), Event::Paste(true));
     desk
 }
@@ -446,12 +437,7 @@ fn an_answer_waits_until_its_question_is_shown() {
 fn a_hook_shows_that_it_is_ready() {
     let mut manifest = crate::harness::Manifest::generic();
     manifest.hook = like_claude();
-    let manner = Manner {
-        harness: Arc::new(manifest),
-        path_bytes: 80,
-        reach: crate::delivery::Reach::Terminal,
-    };
-    let mut desk = Desk::new(manner, ms(0));
+    let mut desk = beginning(manifest);
     desk.on(ms(100), Event::Output);
     desk.on(ms(9_000), Event::Tick);
     assert!(desk.is_starting());
@@ -461,22 +447,12 @@ fn a_hook_shows_that_it_is_ready() {
 
 #[test]
 fn a_draft_comes_back_where_a_person_submits_the_text_that_took_its_place() {
-    let keys = super::tests_screen::keys;
-    let desk = with(|manifest| {
-        manifest.draft.stash = Some(keys("ctrl+s"));
-        manifest.draft.restore = Some(keys("ctrl+y"));
-    });
     let pending = [letter(1, "alice")];
+    let typed = [seen(2_600, holds("mine"), ""), hear(4_600, Event::Tick, "")];
+    let desk = play(with(stashing), &typed);
+    let begun = (Doing::Act(&pending), "offer 1");
+    let desk = play(desk, &giving_way(begun, recorded(&[1]), "write 1"));
     let lines = [
-        seen(2_600, holds("mine"), ""),
-        hear(4_600, Event::Tick, ""),
-        (5_000, Doing::Act(&pending), "offer 1"),
-        (5_001, recorded(&[1]), "strokes [19]"),
-        hear(5_002, Event::Stroked, ""),
-        seen(5_003, shows(Field::Empty), "look"),
-        looked(5_004, shows(Field::Empty), "write 1"),
-        hear(5_005, Event::Wrote, ""),
-        hear(5_055, Event::Tick, "look"),
         looked(5_056, asks("Run rm?"), ""),
         hear(5_100, Event::Draft, ""),
         hear(5_200, Event::DraftGone, ""),

@@ -1,19 +1,17 @@
 //! What a session does, a step at a time: it tells its desk, types, records and looks, as the
 //! binary's clerk and errands do.
 
-use super::agent::Saw;
 use super::aims::Part;
 use super::calls::Typed;
 use super::harness::Stroked;
-use super::law::{Checked, Law};
+use super::law::Checked;
 use super::planted::{self, Bug};
 use super::reasons;
 use super::session::{
-    Begin, Cargo, Glance, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
+    Begin, Cargo, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
 };
-use super::terminal::{Done, Piece, Waiting};
+use super::terminal::{Piece, Waiting};
 use crate::delivery::{Decision, Effect, Event, REST};
-use crate::harness::{Route, Sighting};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::offer::Said;
@@ -158,63 +156,68 @@ impl Session {
                 .trace
                 .note(|| format!("  {} the desk wants {effect:?}", clock(world.now.mono)));
             world.oracle.does(&self.desk, &effect, &self.turn)?;
-            match effect {
-                Effect::Key(_) => {
-                    let key = Waiting::Piece(Piece::Break);
-                    self.terminal.queue.push_back(key);
+            self.carry_out(effect, world)?;
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, effect: Effect, world: &mut World<'_>) -> Checked {
+        match effect {
+            Effect::Key(_) => {
+                let key = Waiting::Piece(Piece::Break);
+                self.terminal.queue.push_back(key);
+            }
+            Effect::Offer { ids } => {
+                let letters = letters(&self.view, &ids);
+                self.begin(Begin::Offer, ids, letters, world);
+            }
+            Effect::Remind { ids } => {
+                let letters = letters(&self.owed, &ids);
+                self.begin(Begin::Reminder, ids, letters, world);
+            }
+            Effect::Resume => {
+                if let Some(parked) = self.parked.take() {
+                    self.turn = parked;
                 }
-                Effect::Offer { ids } => {
-                    let letters = letters(&self.view, &ids);
-                    self.begin(Begin::Offer, ids, letters, world);
-                }
-                Effect::Remind { ids } => {
-                    let letters = letters(&self.owed, &ids);
-                    self.begin(Begin::Reminder, ids, letters, world);
-                }
-                Effect::Resume => {
-                    if let Some(parked) = self.parked.take() {
-                        self.turn = parked;
-                    }
-                    // Whoever had it until now has given it back.
-                    self.terminal.is_leased = false;
-                    self.take_keyboard(Begin::Resume, false);
-                }
-                Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),
-                Effect::Enter => {
-                    self.aim(Part::Enter, world);
-                    self.stroke = Some(Stroke::Enter);
-                }
-                Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
-                Effect::Look => self.peek = Some(Peek::Asked),
-                Effect::Give { number, .. } => self.give(number, world)?,
-                // Nobody here has a door; the oracle has said so.
-                Effect::Abort | Effect::GoOn | Effect::Call { .. } => {}
-                Effect::Offered {
-                    ids,
-                    evidence,
-                    route,
-                } => {
-                    let route = route.as_str().to_owned();
-                    self.owe(ids, Said::Offered { route, evidence }, world);
-                }
-                Effect::Accepted {
-                    ids,
-                    evidence,
-                    route,
-                } => {
-                    let route = route.as_str().to_owned();
-                    self.owe(ids, Said::Accepted { route, evidence }, world);
-                }
-                Effect::Withdraw { ids, reason } => {
-                    self.owe(ids, Said::Withdrawn { reason }, world);
-                }
-                Effect::Uncertain { ids, reason } => {
-                    self.owe(ids, Said::Uncertain { reason }, world);
-                }
-                Effect::Fail { ids, reason } => {
-                    self.outdate();
-                    self.owe(ids, Said::Failed { reason }, world);
-                }
+                // Whoever had it until now has given it back.
+                self.terminal.is_leased = false;
+                self.take_keyboard(Begin::Resume, false);
+            }
+            Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),
+            Effect::Enter => {
+                self.aim(Part::Enter, world);
+                self.stroke = Some(Stroke::Enter);
+            }
+            Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
+            Effect::Look => self.peek = Some(Peek::Asked),
+            Effect::Give { number, .. } => self.give(number, world)?,
+            // Nobody here has a door; the oracle has said so.
+            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {}
+            Effect::Offered {
+                ids,
+                evidence,
+                route,
+            } => {
+                let route = route.as_str().to_owned();
+                self.owe(ids, Said::Offered { route, evidence }, world);
+            }
+            Effect::Accepted {
+                ids,
+                evidence,
+                route,
+            } => {
+                let route = route.as_str().to_owned();
+                self.owe(ids, Said::Accepted { route, evidence }, world);
+            }
+            Effect::Withdraw { ids, reason } => {
+                self.owe(ids, Said::Withdrawn { reason }, world);
+            }
+            Effect::Uncertain { ids, reason } => {
+                self.owe(ids, Said::Uncertain { reason }, world);
+            }
+            Effect::Fail { ids, reason } => {
+                self.outdate();
+                self.owe(ids, Said::Failed { reason }, world);
             }
         }
         Ok(())
@@ -298,127 +301,6 @@ impl Session {
         });
     }
 
-    fn type_next(&mut self, world: &mut World<'_>) -> Checked {
-        match (self.terminal.type_next(), &self.offering) {
-            (Some(Done::Wrote(piece)), _) => {
-                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
-                    self.typed_at = world.now.mono;
-                }
-                world.oracle.types()?;
-            }
-            (Some(Done::Granted), Some(Offering::Asked(what))) => {
-                self.offering = Some(Offering::Granted(*what));
-            }
-            (Some(Done::HasDraft), _) => self.offering = Some(Offering::Said(Event::Barred)),
-            (Some(Done::Granted) | None, _) => {}
-        }
-        Ok(())
-    }
-
-    fn go_on_offering(&mut self, world: &mut World<'_>) -> Checked {
-        let route = Route::Terminal.as_str().to_owned();
-        let said = match self.offering.take() {
-            Some(Offering::Granted(Begin::Offer)) => Said::Offering { route },
-            Some(Offering::Granted(Begin::Reminder)) => Said::Reminded { route },
-            Some(Offering::Granted(Begin::Resume)) => {
-                self.offering = Some(Offering::Said(Event::Resumed));
-                return Ok(());
-            }
-            Some(Offering::Said(event)) => return self.hear(event, world),
-            other @ (Some(Offering::Asked(_)) | None) => {
-                self.offering = other;
-                return Ok(());
-            }
-        };
-        let recorded = world.journal.say(world.now, &self.turn.ids, &said);
-        self.offering = Some(Offering::Said(match recorded {
-            Ok(moved) => Event::Recorded(moved),
-            Err(_) => Event::NotRecorded("the disk fails".to_owned()),
-        }));
-        Ok(())
-    }
-
-    fn go_on_typing(&mut self, world: &mut World<'_>) -> Checked {
-        match self.stroke.take() {
-            Some(Stroke::First) => self.type_text(world)?,
-            Some(Stroke::Rest) => {
-                self.terminal.write(Piece::Rest(self.turn.no));
-                self.turn.is_whole = true;
-                world.turns[self.turn.no].is_written = true;
-                self.stroke = Some(Stroke::Said(Event::Wrote));
-            }
-            Some(Stroke::Enter) => {
-                world.oracle.enters(&self.turn, self.agent.is_alive);
-                self.turn.enters += 1;
-                // Of a reminder nothing more is said.
-                self.turn.is_open &= self.turn.cargo == Cargo::Messages;
-                self.terminal.write(Piece::Enter(self.turn.no));
-                self.stroke = Some(Stroke::Said(Event::Entered));
-            }
-            Some(Stroke::Key(key)) => {
-                self.terminal.write(Piece::Stroke(key));
-                self.stroke = Some(Stroke::Said(Event::Stroked));
-            }
-            Some(Stroke::Said(event)) => return self.hear(event, world),
-            None => {}
-        }
-        Ok(())
-    }
-
-    /// The first half of a text, or all that goes in before the write breaks off.
-    fn type_text(&mut self, world: &mut World<'_>) -> Checked {
-        world.oracle.writes(&self.turn)?;
-        let is_repeat = self.turn.letters.iter().any(Letter::is_repeat);
-        if is_repeat && self.turn.cargo == Cargo::Messages {
-            world.trace.note(|| "  marked as a repeat".to_owned());
-        }
-        self.terminal.write(Piece::First(self.turn.no));
-        let is_broken = std::mem::take(&mut self.terminal.is_breaking);
-        self.stroke = Some(if is_broken {
-            world.oracle.is_cut_off();
-            Stroke::Said(Event::WriteFailed("input/output error".to_owned()))
-        } else {
-            Stroke::Rest
-        });
-        Ok(())
-    }
-
-    /// The terminal looks at the screen, once all that was written is on it.
-    fn glance(&mut self, world: &World<'_>) {
-        let sighting = self.agent.look(world.turns);
-        self.is_news |= sighting != self.sighted.sighting;
-        let asks = self.asks();
-        self.sighted = Glance { sighting, asks };
-    }
-
-    fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
-        match self.peek.take() {
-            Some(Peek::Asked) => {
-                self.glance(world);
-                self.peek = Some(Peek::Said(self.sighted.clone()));
-                Ok(())
-            }
-            Some(Peek::Said(glance)) => {
-                self.notice_exit_first(world)?;
-                self.tell_seen(glance, Event::Looked, world)?;
-                self.outdate();
-                Ok(())
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn tell_seen(
-        &mut self,
-        glance: Glance,
-        how: fn(Sighting) -> Event,
-        world: &mut World<'_>,
-    ) -> Checked {
-        let words = glance.sighting.dialog.as_deref();
-        world.oracle.aims.shows(words, glance.asks);
-        self.tell(how(glance.sighting), world)
-    }
-
     /// An errand reports. That the program has ended is always heard first.
     pub(super) fn hear(&mut self, event: Event, world: &mut World<'_>) -> Checked {
         self.notice_exit_first(world)?;
@@ -427,7 +309,7 @@ impl Session {
         Ok(())
     }
 
-    fn notice_exit_first(&mut self, world: &mut World<'_>) -> Checked {
+    pub(super) fn notice_exit_first(&mut self, world: &mut World<'_>) -> Checked {
         if !self.agent.is_alive && self.ended.is_none() {
             return self.notice_exit(world);
         }
@@ -475,48 +357,6 @@ impl Session {
             }
             None => {}
         }
-    }
-
-    /// The program reads a piece of its input.
-    fn read(&mut self, world: &mut World<'_>) -> Checked {
-        let Some(piece) = self.terminal.read() else {
-            return Ok(());
-        };
-        if let Some(open) = self.asks() {
-            world.oracle.aims.meets(piece, open)?;
-        }
-        let (box_before, aside_before) = self.agent.draft();
-        let saw = self.agent.read(world.now.mono, piece);
-        world.trace.note(|| {
-            let now = clock(world.now.mono);
-            format!("  {now} the program reads {piece:?}: {saw:?}")
-        });
-        let is_persons = match piece {
-            Piece::Key | Piece::Submit | Piece::Clear => true,
-            // Judged in the end: see [`super::ending`].
-            Piece::Stroke(Stroked::Restore) => true,
-            Piece::First(_)
-            | Piece::Rest(_)
-            | Piece::Enter(_)
-            | Piece::Break
-            | Piece::Stroke(_) => false,
-        };
-        let (in_box, aside) = self.agent.draft();
-        Law::CannotAct.holds(
-            is_persons || in_box + aside >= box_before + aside_before,
-            || format!("a person's draft is lost or submitted by {piece:?}"),
-        )?;
-        let Saw::Prompt { turns, is_typed } = saw else {
-            return Ok(());
-        };
-        Law::CannotAct.holds(
-            !matches!(piece, Piece::Enter(_)) || !is_typed,
-            || "a person's draft was submitted by our Enter",
-        )?;
-        for id in Self::gets(&turns, world.turns) {
-            world.oracle.ledger.gets(id);
-        }
-        Ok(())
     }
 
     fn notice_exit(&mut self, world: &mut World<'_>) -> Checked {

@@ -3,7 +3,7 @@
 
 use super::law::{Checked, Law};
 use super::sending::LIMITS;
-use crate::fact::{Event, Fact};
+use crate::fact::{Event, Fact, Progress};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::message::Envelope;
@@ -73,6 +73,34 @@ pub(super) struct Ledger {
 }
 
 impl Known {
+    /// A message that has just come, after so many others.
+    fn of(fact: &Fact, envelope: &Envelope, came: usize) -> Self {
+        Self {
+            came,
+            to: fact.agent.clone(),
+            from: envelope.from.clone(),
+            sent: fact.at,
+            hops: envelope.hops,
+            deadline: envelope.deadline,
+            expects_reply: envelope.expects_reply,
+            key: envelope.key.clone(),
+            priority: envelope.priority,
+            raw: envelope.raw,
+            not_before: envelope.not_before,
+            expires_at: envelope.expires_at,
+            ended: None,
+            read: false,
+            shown: false,
+            seen: false,
+            cut: false,
+            offering: false,
+            offered: false,
+            accepted: false,
+            answered: false,
+            reminded: 0,
+        }
+    }
+
     /// What waits for an idle agent does so until its deadline.
     pub(super) fn priority(&self, now: Timestamp) -> Priority {
         let is_late = self.deadline.is_some_and(|deadline| deadline <= now);
@@ -203,8 +231,13 @@ impl Ledger {
         Law::StormsAreCut.holds(is_it, || {
             format!("{progress:?} is recorded, and not {must_be:?}")
         })?;
+        self.judge_step(fact, progress, must_be.is_some())
+    }
+
+    /// A step of a message; whether it had to be recorded with what came before it.
+    fn judge_step(&self, fact: &Fact, progress: &Progress, must_be: bool) -> Checked {
         let is_due = match progress.step {
-            Step::Answered => must_be.is_some(),
+            Step::Answered => must_be,
             _ => true,
         };
         let id = progress.message;
@@ -226,7 +259,7 @@ impl Ledger {
                 Some(why) => Law::RemindersAreFew.broken(format!("{}: {why}", id.id8())),
                 None => Ok(()),
             },
-            Step::Failed => claim(known.raw || must_be.is_some(), "it could be offered"),
+            Step::Failed => claim(known.raw || must_be, "it could be offered"),
             Step::Offering => match known.barred(fact.at) {
                 Some(why) => {
                     Law::TheRightMoment.broken(format!("{} is about to be shown: {why}", id.id8()))
@@ -313,66 +346,43 @@ impl Ledger {
     fn apply(&mut self, fact: &Fact) {
         match &fact.event {
             Event::Message(envelope) => {
-                let known = Known {
-                    came: self.known.len(),
-                    to: fact.agent.clone(),
-                    from: envelope.from.clone(),
-                    sent: fact.at,
-                    hops: envelope.hops,
-                    deadline: envelope.deadline,
-                    expects_reply: envelope.expects_reply,
-                    key: envelope.key.clone(),
-                    priority: envelope.priority,
-                    raw: envelope.raw,
-                    not_before: envelope.not_before,
-                    expires_at: envelope.expires_at,
-                    ended: None,
-                    read: false,
-                    shown: false,
-                    seen: false,
-                    cut: false,
-                    offering: false,
-                    offered: false,
-                    accepted: false,
-                    answered: false,
-                    reminded: 0,
-                };
+                let known = Known::of(fact, envelope, self.known.len());
                 self.known.insert(MessageId(fact.id), known);
             }
-            Event::Progress(progress) => {
-                if let Some(known) = self.known.get_mut(&progress.message) {
-                    known.apply(progress.step);
-                    if let Step::Offering | Step::Offered | Step::Accepted | Step::Shown =
-                        progress.step
-                    {
-                        self.given.insert(known.to.clone(), (known.hops, fact.at));
-                    }
-                }
-                let exposed = self.exposed.entry(progress.message).or_default();
-                match progress.step {
-                    Step::Offering => {
-                        *exposed = Exposed {
-                            times: exposed.times,
-                            is_open: true,
-                            ..Exposed::default()
-                        };
-                    }
-                    Step::Offered | Step::Withdrawn | Step::Uncertain => exposed.is_open = false,
-                    // The agent's own word may come before the session's.
-                    Step::Accepted
-                    | Step::Shown
-                    | Step::Reminded
-                    | Step::Answered
-                    | Step::Read
-                    | Step::Unread
-                    | Step::Archived
-                    | Step::Deleted
-                    | Step::Cancelled
-                    | Step::Expired
-                    | Step::Failed => {}
-                }
-            }
+            Event::Progress(progress) => self.comes_further(fact.at, progress),
             Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => {}
+        }
+    }
+
+    fn comes_further(&mut self, at: Timestamp, progress: &Progress) {
+        if let Some(known) = self.known.get_mut(&progress.message) {
+            known.apply(progress.step);
+            if let Step::Offering | Step::Offered | Step::Accepted | Step::Shown = progress.step {
+                self.given.insert(known.to.clone(), (known.hops, at));
+            }
+        }
+        let exposed = self.exposed.entry(progress.message).or_default();
+        match progress.step {
+            Step::Offering => {
+                *exposed = Exposed {
+                    times: exposed.times,
+                    is_open: true,
+                    ..Exposed::default()
+                };
+            }
+            Step::Offered | Step::Withdrawn | Step::Uncertain => exposed.is_open = false,
+            // The agent's own word may come before the session's.
+            Step::Accepted
+            | Step::Shown
+            | Step::Reminded
+            | Step::Answered
+            | Step::Read
+            | Step::Unread
+            | Step::Archived
+            | Step::Deleted
+            | Step::Cancelled
+            | Step::Expired
+            | Step::Failed => {}
         }
     }
 

@@ -29,3 +29,4 @@ mod terminal;
 mod tests;
 mod told;
 mod trace;
+mod typing;

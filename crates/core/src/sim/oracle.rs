@@ -215,17 +215,7 @@ impl Oracle {
                 Ok(())
             }
             Effect::Offered { ids, .. } => {
-                // Somebody else has pressed its Enter, and the agent says so.
-                if ids.iter().any(|id| self.told.parked.contains(id)) {
-                    self.told.is_parked = false;
-                }
-                // A key may have been enough of an answer.
-                let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                self.is_half_typed &= !is_raw;
-                let is_answered = self.told.asks() != self.told.answers;
-                if is_raw && turn.is_whole && is_answered {
-                    ids.iter().for_each(|id| self.ledger.complete(*id));
-                }
+                self.is_offered(ids, turn);
                 Ok(())
             }
             // Judged as facts.
@@ -243,6 +233,20 @@ impl Oracle {
             | Effect::Withdraw { .. }
             | Effect::Uncertain { .. }
             | Effect::Fail { .. } => Ok(()),
+        }
+    }
+
+    fn is_offered(&mut self, ids: &[MessageId], turn: &Turn) {
+        // Somebody else has pressed its Enter, and the agent says so.
+        if ids.iter().any(|id| self.told.parked.contains(id)) {
+            self.told.is_parked = false;
+        }
+        // A key may have been enough of an answer.
+        let is_raw = ids.iter().all(|id| self.is_raw(*id));
+        self.is_half_typed &= !is_raw;
+        let is_answered = self.told.asks() != self.told.answers;
+        if is_raw && turn.is_whole && is_answered {
+            ids.iter().for_each(|id| self.ledger.complete(*id));
         }
     }
 

@@ -15,7 +15,7 @@ use crate::times;
 use posthaste_core::build::completion::Detector;
 use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings};
 use posthaste_core::harness::{Headless, Manifest, PromptWay};
-use posthaste_core::{AgentName, MessageId, Priority, text};
+use posthaste_core::{AgentName, MessageId, Priority, offer, text};
 use posthaste_store::{Cut, Home, Job, Journal};
 use posthaste_wire::time;
 use std::process::ExitStatus;
@@ -234,11 +234,12 @@ impl Runner {
             return Ok(());
         }
         let (now, agent) = (times::now(), self.agent.clone());
-        self.journal.commit(Job::Withdraw {
+        let said = offer::Said::Withdrawn { reason };
+        self.journal.commit(Job::Say {
             now,
             agent,
             ids,
-            reason,
+            said,
         })??;
         Ok(())
     }
@@ -273,12 +274,15 @@ impl Mail<'_> {
         self.is_fed = true;
         let ids = std::mem::take(&mut self.offered);
         let (now, agent) = (times::now(), self.agent.clone());
-        self.record(&ids, |ids| Job::Offered {
+        let said = offer::Said::Offered {
+            route: ROUTE.to_owned(),
+            evidence: WRITTEN.to_owned(),
+        };
+        self.record(&ids, |ids| Job::Say {
             now,
             agent,
             ids,
-            route: ROUTE.to_owned(),
-            evidence: WRITTEN.to_owned(),
+            said,
         });
     }
 

@@ -18,6 +18,7 @@ mod delete;
 mod demo;
 mod doctor;
 mod elsewhere;
+mod entries;
 mod export;
 mod harness;
 mod help;

@@ -1,12 +1,11 @@
+use super::entries::{self, IterationArgs};
 use super::names::{NameParser, complete_agents};
-use super::task::IterationArgs;
 use crate::context::Context;
-use crate::letterbox;
 use crate::report::{Code, Result};
 use crate::worklist;
 use anstyle::{AnsiColor, Style};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use posthaste_core::{AgentName, NoteType, text};
+use clap::builder::TypedValueParser;
+use posthaste_core::{AgentName, Note, NoteType, text};
 use posthaste_wire as wire;
 
 /// Keep an agent's notes for its later iterations
@@ -66,8 +65,7 @@ struct LsArgs {
 }
 
 fn kind() -> impl TypedValueParser<Value = NoteType> {
-    PossibleValuesParser::new(NoteType::ALL.map(NoteType::as_str))
-        .try_map(|said| said.parse::<NoteType>())
+    entries::word(NoteType::ALL.map(NoteType::as_str).to_vec())
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -82,46 +80,27 @@ fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let note = worklist::new_note(context, args.kind, args.text, args.when.meant()?)?;
     let mut journal = context.journal()?;
     let note = worklist::add_note(context, &mut journal, agent, note)?;
-    if context.json {
-        context.out.json(&wire::Note::new(&note))?;
-    } else {
-        context.out.line(note.id)?;
-    }
-    context.out.flush()?;
-    letterbox::leave(journal);
-    Ok(Code::Ok)
+    entries::tell(context, journal, &wire::Note::new(&note), note.id)
 }
 
 fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let which = match &args.kind {
-        Some(kind) => std::slice::from_ref(kind),
-        None => &NoteType::ALL,
-    };
+    let which = entries::which(args.kind.as_ref(), &NoteType::ALL);
     let notes = worklist::notes(context, &agent, which)?;
-    if context.json {
-        let notes: Vec<_> = notes.iter().map(wire::Note::new).collect();
-        context.out.json(&notes)?;
-        return Ok(Code::Ok);
-    }
-    if notes.is_empty() {
-        let none = match args.kind {
-            Some(kind) => format!("no {kind} notes of {agent}"),
-            None => format!("no notes of {agent}"),
-        };
-        context.out.line(none)?;
-    }
-    for note in &notes {
-        let style = colour(note.kind);
-        let number = note.iteration.map_or_else(String::new, |n| format!("#{n}"));
-        let said = text::one_line(&note.text, 100);
-        context.out.line(format!(
-            "{}  {style}{:<8}{style:#}  {number:<3}  {said}",
-            note.id.id8(),
-            note.kind
-        ))?;
-    }
-    Ok(Code::Ok)
+    let shapes: Vec<_> = notes.iter().map(wire::Note::new).collect();
+    let none = entries::none(args.kind, "notes", &agent);
+    entries::tell_list(context, &shapes, notes.iter().map(line), none)
+}
+
+fn line(note: &Note) -> String {
+    let style = colour(note.kind);
+    let number = note.iteration.map_or_else(String::new, |n| format!("#{n}"));
+    let said = text::one_line(&note.text, 100);
+    format!(
+        "{}  {style}{:<8}{style:#}  {number:<3}  {said}",
+        note.id.id8(),
+        note.kind
+    )
 }
 
 fn colour(kind: NoteType) -> Style {

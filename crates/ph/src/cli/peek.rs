@@ -3,7 +3,7 @@ use super::status;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, PATIENT};
-use crate::session::host::{RECORDING_STEM, SCROLLBACK};
+use crate::session::console::{RECORDING_STEM, SCROLLBACK};
 use crate::session::place::Place;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;

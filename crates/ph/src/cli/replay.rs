@@ -3,7 +3,7 @@ use super::status;
 use crate::attach::{GoOn, farewell};
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
-use crate::session::host::RECORDING_STEM;
+use crate::session::console::RECORDING_STEM;
 use crate::session::place::Place;
 use posthaste_core::AgentName;
 use posthaste_screen::{self as screen, Event, What};

@@ -101,13 +101,7 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let body = args.whom.body(args.body)?;
     // Whoever typed or piped it may have taken a while.
     context.now = times::now();
-    let not_before = match (&args.at, args.after) {
-        (Some(at), _) => Some(parse_point(at, context.now)?),
-        (None, Some(after)) => Some(context.now.checked_add(after).map_err(|_| {
-            Report::usage("the time that --in gives is past the end of the calendar")
-        })?),
-        (None, None) => None,
-    };
+    let not_before = not_before(args.at.as_deref(), args.after, context.now)?;
     let reply_to = meant(context, args.reply_to.as_ref())?;
     let closes = meant(context, args.closes.as_ref())?;
     let Agents { names: to, is_list } = args.whom.agents(context, &from, args.allow_self)?;
@@ -149,6 +143,25 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let new: Vec<_> = new.map(|sent| sent.to.clone()).collect();
     args.whom.notify(context, &from, &new);
     await_all(context, wait, sent, answer)
+}
+
+/// When it is due, where --at or --in says so.
+fn not_before(
+    at: Option<&str>,
+    after: Option<SignedDuration>,
+    now: Timestamp,
+) -> Result<Option<Timestamp>> {
+    match (at, after) {
+        (Some(at), _) => Ok(Some(parse_point(at, now)?)),
+        (None, Some(after)) => match now.checked_add(after) {
+            Ok(due) => Ok(Some(due)),
+            Err(_) => {
+                let past = "the time that --in gives is past the end of the calendar";
+                Err(Report::usage(past))
+            }
+        },
+        (None, None) => Ok(None),
+    }
 }
 
 /// The message that an id on the command line means.

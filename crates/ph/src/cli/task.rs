@@ -1,11 +1,11 @@
+use super::entries::{self, IterationArgs};
 use super::names::{NameParser, TaskIdParser, complete_agents, complete_tasks};
 use crate::context::Context;
-use crate::letterbox;
 use crate::report::{Code, Report, Result};
 use crate::worklist;
 use anstyle::{AnsiColor, Style};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use posthaste_core::{AgentName, IdPrefix, TaskStatus, text};
+use clap::builder::TypedValueParser;
+use posthaste_core::{AgentName, IdPrefix, Task, TaskStatus, text};
 use posthaste_store::Error;
 use posthaste_wire as wire;
 use serde::Serialize;
@@ -88,23 +88,8 @@ struct StatusArgs {
     when: IterationArgs,
 }
 
-/// In which iteration of a loop something is said.
-#[derive(Debug, clap::Args)]
-pub(super) struct IterationArgs {
-    /// The iteration of the loop that this belongs to [default: PH_ITERATION]
-    #[arg(long, value_name = "N")]
-    iteration: Option<u32>,
-}
-
-impl IterationArgs {
-    pub(super) fn meant(&self) -> Result<Option<u32>> {
-        worklist::iteration(self.iteration)
-    }
-}
-
 fn status(which: &[TaskStatus]) -> impl TypedValueParser<Value = TaskStatus> {
-    let words: Vec<_> = which.iter().map(|status| status.as_str()).collect();
-    PossibleValuesParser::new(words).try_map(|said| said.parse::<TaskStatus>())
+    entries::word(which.iter().map(|status| status.as_str()).collect())
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
@@ -120,45 +105,26 @@ fn add(context: &mut Context, args: AddArgs) -> Result<Code> {
     let task = worklist::new_task(context, args.text, args.status, args.when.meant()?)?;
     let mut journal = context.journal()?;
     let task = worklist::add_task(context, &mut journal, agent, task)?;
-    if context.json {
-        context.out.json(&wire::Task::new(&task))?;
-    } else {
-        context.out.line(task.id)?;
-    }
-    context.out.flush()?;
-    letterbox::leave(journal);
-    Ok(Code::Ok)
+    entries::tell(context, journal, &wire::Task::new(&task), task.id)
 }
 
 fn list(context: &mut Context, args: &LsArgs) -> Result<Code> {
     let agent = worklist::whose(context, args.agent.as_ref())?;
-    let which = match &args.status {
-        Some(status) => std::slice::from_ref(status),
-        None => &TaskStatus::ALL,
-    };
+    let which = entries::which(args.status.as_ref(), &TaskStatus::ALL);
     let tasks = worklist::tasks(context, &agent, which)?;
-    if context.json {
-        let tasks: Vec<_> = tasks.iter().map(wire::Task::new).collect();
-        context.out.json(&tasks)?;
-        return Ok(Code::Ok);
-    }
-    if tasks.is_empty() {
-        let none = match args.status {
-            Some(status) => format!("no {status} tasks of {agent}"),
-            None => format!("no tasks of {agent}"),
-        };
-        context.out.line(none)?;
-    }
-    for task in &tasks {
-        let style = colour(task.status);
-        let said = text::one_line(&task.text, 100);
-        context.out.line(format!(
-            "{}  {style}{:<11}{style:#}  {said}",
-            task.id.id8(),
-            task.status
-        ))?;
-    }
-    Ok(Code::Ok)
+    let shapes: Vec<_> = tasks.iter().map(wire::Task::new).collect();
+    let none = entries::none(args.status, "tasks", &agent);
+    entries::tell_list(context, &shapes, tasks.iter().map(line), none)
+}
+
+fn line(task: &Task) -> String {
+    let style = colour(task.status);
+    let said = text::one_line(&task.text, 100);
+    format!(
+        "{}  {style}{:<11}{style:#}  {said}",
+        task.id.id8(),
+        task.status
+    )
 }
 
 fn colour(status: TaskStatus) -> Style {
@@ -195,15 +161,8 @@ fn set_status(context: &mut Context, args: &StatusArgs) -> Result<Code> {
         }
     }
     let (task, changed) = worklist::set_status(context, &mut journal, id, *status, when.meant()?)?;
-    if context.json {
-        let task = wire::Task::new(&task);
-        context.out.json(&Changed { task, changed })?;
-    } else {
-        let already = if changed { "" } else { "already " };
-        let line = format!("{} {already}{}", task.id.id8(), task.status);
-        context.out.line(line)?;
-    }
-    context.out.flush()?;
-    letterbox::leave(journal);
-    Ok(Code::Ok)
+    let already = if changed { "" } else { "already " };
+    let line = format!("{} {already}{}", task.id.id8(), task.status);
+    let task = wire::Task::new(&task);
+    entries::tell(context, journal, &Changed { task, changed }, line)
 }

@@ -3,15 +3,13 @@
 
 use super::Shared;
 use super::clerk::Wish;
-use super::dispatch::{Sink, denial, failure};
+use super::dispatch::{Sink, denial, failure, is_injected};
 use super::peer::{Look, Peer};
 use posthaste_core::build::{LoopOrder, Request};
 use posthaste_core::{AgentName, PromptId};
 use posthaste_store::Job;
-use posthaste_wire::event::{Event, StateChange};
 use posthaste_wire::method;
 use posthaste_wire::rpc::Failure;
-use posthaste_wire::topic::Topic;
 use uuid::Uuid;
 
 const NO_PAUSE: &str = "this is a loop: its mail waits for the next prompt, and a checkpoint \
@@ -78,16 +76,7 @@ pub(super) async fn inject(shared: &Shared, peer: &Peer, prompt: String, sink: S
     if let Err(failure) = order(shared, injected).await {
         return sink.refuse(failure);
     }
-    sink.answer::<method::InjectPrompt>(&method::Injected::PromptInjected {
-        prompt: prompt.clone(),
-    });
-    let change = StateChange {
-        injected_prompt: Some(prompt),
-        ..StateChange::default()
-    };
-    shared
-        .hub
-        .tell(Topic::StateChange, &Event::StateChange(change));
+    is_injected(shared, prompt, sink);
 }
 
 pub(super) async fn interactive(shared: &Shared, peer: &Peer, enabled: bool, sink: Sink) {

@@ -16,7 +16,7 @@ use posthaste_wire::method::{self, Call, Method, Outcome};
 use posthaste_wire::param::Payload;
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Request};
-use posthaste_wire::topic::Topic;
+use posthaste_wire::topic::{Topic, Topics};
 use posthaste_wire::{Detail, Message};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -142,10 +142,7 @@ pub(crate) async fn batch(
 
 async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: Call, sink: Sink) {
     match call {
-        Call::GetStatus(_) => {
-            let recent = shared.terminal.recent(RECENT).await;
-            shared.wish(Wish::Status { recent, sink }).await;
-        }
+        Call::GetStatus(_) => get_status(shared, sink).await,
         Call::Stop(_) if shared.is_loop => control::stop(shared, peer, sink).await,
         Call::Stop(_) => shared.wish(Wish::Stop(sink)).await,
         Call::Kill(_) => shared.wish(Wish::Kill(sink)).await,
@@ -160,9 +157,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
             control::interactive(shared, peer, mode.enabled.0, sink).await;
         }
         Call::SetInteractiveMode(mode) => {
-            let enabled = mode.enabled.0;
-            outbox.set_interactive(enabled);
-            shared.wish(Wish::Interactive { enabled, sink }).await;
+            set_interactive(shared, outbox, mode.enabled.0, sink).await;
         }
         Call::WritePty(keys) => write_pty(shared, keys.data.0, sink).await,
         Call::Subscribe(wanted) => {
@@ -179,26 +174,12 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
             sink.outcome::<method::Send>(post::send(shared, peer, send).await);
         }
         Call::Show(show) => sink.outcome::<method::Show>(detail(shared, show.id).await),
-        Call::Why(why) => match find(shared, why.id).await {
-            Ok(letter) => {
-                let letter = Box::new(letter);
-                shared.wish(Wish::Why { letter, sink }).await;
-            }
-            Err(failure) => sink.refuse(failure),
-        },
+        Call::Why(asked) => why(shared, asked.id, sink).await,
         Call::Inbox(inbox) => sink.outcome::<method::Inbox>(list(shared, inbox.all).await),
         Call::MarkRead(mark) => {
             sink.outcome::<method::MarkRead>(mark_read(shared, mark.ids).await);
         }
-        Call::Nudge(nudge) => {
-            let (text, asked_at) = (nudge.text.0, nudge.asked_at);
-            let wish = Wish::Nudge {
-                text,
-                asked_at,
-                sink,
-            };
-            shared.wish(wish).await;
-        }
+        Call::Nudge(line) => nudge(shared, line, sink).await,
         Call::CheckMail(_) => {
             shared.round.notify_one();
             sink.answer::<method::CheckMail>(&method::Noted::Noted);
@@ -212,28 +193,65 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
             shared.wish(Wish::Session(Box::new(tell))).await;
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
-        Call::HookEvent(hook) => {
-            let outbox = outbox.clone();
-            let tell = Box::new(move |hooked: method::Hooked| {
-                outbox.set_hand(hooked.offer);
-                sink.answer::<method::HookEvent>(&hooked);
-            });
-            shared.wish(Wish::Hook { hook, tell }).await;
-        }
-        Call::HookTaken(taken) => match outbox.take_hand() {
-            Some(hand) if hand == taken.offer => {
-                sink.answer::<method::HookTaken>(&method::Noted::Noted);
-                shared.wish(Wish::Taken(hand)).await;
-            }
-            other => {
-                outbox.set_hand(other);
-                sink.refuse(Failure::invalid_params("this connection has no such offer"));
-            }
-        },
+        Call::HookEvent(hook) => hook_event(shared, outbox.clone(), hook, sink).await,
+        Call::HookTaken(taken) => hook_taken(shared, outbox, &taken, sink).await,
     }
 }
 
-fn subscribe(shared: &Shared, outbox: &Outbox, topics: posthaste_wire::topic::Topics, sink: Sink) {
+async fn get_status(shared: &Shared, sink: Sink) {
+    let recent = shared.terminal.recent(RECENT).await;
+    shared.wish(Wish::Status { recent, sink }).await;
+}
+
+/// On a plain session the mode is its connection's, and ends with it.
+async fn set_interactive(shared: &Shared, outbox: &Outbox, enabled: bool, sink: Sink) {
+    outbox.set_interactive(enabled);
+    shared.wish(Wish::Interactive { enabled, sink }).await;
+}
+
+async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
+    match find(shared, id).await {
+        Ok(letter) => {
+            let letter = Box::new(letter);
+            shared.wish(Wish::Why { letter, sink }).await;
+        }
+        Err(failure) => sink.refuse(failure),
+    }
+}
+
+async fn nudge(shared: &Shared, line: method::Nudge, sink: Sink) {
+    let (text, asked_at) = (line.text.0, line.asked_at);
+    let wish = Wish::Nudge {
+        text,
+        asked_at,
+        sink,
+    };
+    shared.wish(wish).await;
+}
+
+/// What a hook is given is in the hand of its connection until that says that it has passed it on.
+async fn hook_event(shared: &Shared, outbox: Rc<Outbox>, hook: method::HookEvent, sink: Sink) {
+    let tell = Box::new(move |hooked: method::Hooked| {
+        outbox.set_hand(hooked.offer);
+        sink.answer::<method::HookEvent>(&hooked);
+    });
+    shared.wish(Wish::Hook { hook, tell }).await;
+}
+
+async fn hook_taken(shared: &Shared, outbox: &Outbox, taken: &method::HookTaken, sink: Sink) {
+    match outbox.take_hand() {
+        Some(hand) if hand == taken.offer => {
+            sink.answer::<method::HookTaken>(&method::Noted::Noted);
+            shared.wish(Wish::Taken(hand)).await;
+        }
+        other => {
+            outbox.set_hand(other);
+            sink.refuse(Failure::invalid_params("this connection has no such offer"));
+        }
+    }
+}
+
+fn subscribe(shared: &Shared, outbox: &Outbox, topics: Topics, sink: Sink) {
     outbox.set_topics(topics);
     shared.hub.recount();
     let subscribed = topics.list();
@@ -282,6 +300,11 @@ async fn inject_prompt(shared: &Shared, prompt: String, sink: Sink) {
     if let Err(failure) = post::from_the_person(shared, prompt.clone()).await {
         return sink.refuse(failure);
     }
+    is_injected(shared, prompt, sink);
+}
+
+/// Answers that a prompt stands in the journal, and tells who listens.
+pub(super) fn is_injected(shared: &Shared, prompt: String, sink: Sink) {
     sink.answer::<method::InjectPrompt>(&method::Injected::PromptInjected {
         prompt: prompt.clone(),
     });

@@ -11,9 +11,10 @@ use super::keyboard::{Drafts, HasDraft, Lease};
 use super::{Shared, clock, log};
 use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::harness::Route;
+use posthaste_core::offer::Said;
 use posthaste_core::turn::{self, Entry, Input, Telling};
 use posthaste_core::{Letter, MessageId, Timestamp, owed, text};
-use posthaste_store::{Cut, Done, Error, Job, files};
+use posthaste_store::{Done, Error, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -64,11 +65,11 @@ pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Draft
 
 /// Takes the keyboard and records that the agent is reminded.
 pub(crate) async fn remind(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Drafts) -> Report {
-    let job = Job::Remind {
+    let job = Job::Say {
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
-        route: terminal(),
+        said: Said::Reminded { route: terminal() },
     };
     begin(shared, job, drafts).await
 }
@@ -171,48 +172,26 @@ pub(crate) async fn record(shared: Rc<Shared>, effect: Effect) -> Report {
 
 /// What is to be recorded of an offer's end, as of now.
 fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
-    let (now, agent) = (crate::times::now(), shared.agent.clone());
-    match effect {
+    let (ids, said) = match effect {
         Effect::Offered {
             ids,
             evidence,
             route,
-        } => Some(Job::Offered {
-            now,
-            agent,
-            ids,
-            route: route.as_str().to_owned(),
-            evidence,
-        }),
+        } => {
+            let route = route.as_str().to_owned();
+            (ids, Said::Offered { route, evidence })
+        }
         Effect::Accepted {
             ids,
             evidence,
             route,
-        } => Some(Job::Accepted {
-            now,
-            agent,
-            ids,
-            route: route.as_str().to_owned(),
-            evidence,
-        }),
-        Effect::Withdraw { ids, reason } => Some(Job::Withdraw {
-            now,
-            agent,
-            ids,
-            reason,
-        }),
-        Effect::Uncertain { ids, reason } => Some(Job::Uncertain {
-            now,
-            agent,
-            cut: Cut::These(ids),
-            reason,
-        }),
-        Effect::Fail { ids, reason } => Some(Job::Fail {
-            now,
-            agent,
-            ids,
-            reason,
-        }),
+        } => {
+            let route = route.as_str().to_owned();
+            (ids, Said::Accepted { route, evidence })
+        }
+        Effect::Withdraw { ids, reason } => (ids, Said::Withdrawn { reason }),
+        Effect::Uncertain { ids, reason } => (ids, Said::Uncertain { reason }),
+        Effect::Fail { ids, reason } => (ids, Said::Failed { reason }),
         Effect::Key(_)
         | Effect::Abort
         | Effect::GoOn
@@ -225,8 +204,14 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
         | Effect::Strokes(_)
         | Effect::Resume
         | Effect::Remind { .. }
-        | Effect::WriteReminder { .. } => None,
-    }
+        | Effect::WriteReminder { .. } => return None,
+    };
+    Some(Job::Say {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        ids,
+        said,
+    })
 }
 
 /// Records what ran out of time.

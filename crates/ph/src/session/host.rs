@@ -4,16 +4,12 @@ use super::books::Books;
 use super::carrier::Carrier;
 use super::clerk::{Clerk, Outset};
 use super::client::reach;
+use super::console::Console;
 use super::door::Key;
-use super::hub::Hub;
-use super::keyboard::{Keyboard, Typing};
 use super::layer::{Outfit, Told};
 use super::listen::{self, Listening};
-use super::place::{Birth, Claim, Place, Record};
-use super::pulse::Pulse;
-use super::sight::Sight;
+use super::place::{Birth, Claim, Launch, Place, Record};
 use super::start::{Answer, Audience, Orders};
-use super::terminal::{self, Stage};
 use super::{Shared, child, left, log, process};
 use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
@@ -21,7 +17,6 @@ use posthaste_core::build::{LoopOrder, Settings};
 use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Limits, Timestamp};
-use posthaste_screen::{About, Recorder, Screen, Size};
 use posthaste_store::Writer;
 use posthaste_store::{Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
@@ -29,22 +24,17 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, ExitStatus};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::{JoinHandle, LocalSet};
 use uuid::Uuid;
 
-/// How many lines of scrollback are kept in memory; the recording has the rest.
-pub(crate) const SCROLLBACK: usize = 500;
-/// What a recording's files are called.
-pub(crate) const RECORDING_STEM: &str = "output";
-/// How large a recording gets.
-const RECORDING: u64 = 8 << 20;
 /// How many wishes may wait for the owner of the state; who comes when it is full waits.
 const WISHES: usize = 256;
 /// What a program hears where its session is killed; the next session ends one that stays.
@@ -137,10 +127,7 @@ async fn run(orders: Orders) -> Result<()> {
     let books = Books::new(writer);
     let note = left::take_over(&books, &home, &launch.name).await?;
     let socket = place.socket()?;
-    let mut sockets = vec![listen::own(&socket, &claim.lock)?];
-    for path in &launch.sockets {
-        sockets.push(listen::chosen(path)?);
-    }
+    let sockets = listen_on(&socket, &claim, launch)?;
     let harness = Arc::new(orders.harness.clone());
     let door = Key::for_program(&harness, launch)?;
     let told = Told {
@@ -185,6 +172,15 @@ async fn run(orders: Orders) -> Result<()> {
         .live(home, &place, record, pty, child, orders.audience)
         .await;
     Ok(())
+}
+
+/// Its own socket, and those that were asked for.
+fn listen_on(socket: &Path, claim: &Claim, launch: &Launch) -> Result<Vec<Listening>> {
+    let mut sockets = vec![listen::own(socket, &claim.lock)?];
+    for path in &launch.sockets {
+        sockets.push(listen::chosen(path)?);
+    }
+    Ok(sockets)
 }
 
 /// What the journal is told of it.
@@ -240,7 +236,7 @@ fn more_files() -> Rlimit {
     before
 }
 
-fn record_of(orders: &Orders, child: &Child, socket: std::path::PathBuf) -> Record {
+fn record_of(orders: &Orders, child: &Child, socket: PathBuf) -> Record {
     let child_pid = child.id().unwrap_or_default();
     Record {
         run: Uuid::new_v4(),
@@ -287,32 +283,7 @@ impl Running {
         mut child: Child,
         audience: Audience,
     ) {
-        let pty = Rc::new(pty);
-        let size = Size {
-            cols: record.launch.cols,
-            rows: record.launch.rows,
-        };
-        let hub = Rc::new(Hub::default());
-        let pulse = Rc::new(Pulse::default());
-        let mail = Rc::new(Notify::new());
-        let (draft, drafted) = watch::channel(Typing::default());
-        let harness = self.harness.clone();
-        let (sight, sighted) = Sight::new(harness.clone());
-        let screen = screen(&harness, size);
-        let (keyboard, typing) = Keyboard::new(pty.clone(), draft);
-        tokio::task::spawn_local(typing);
-        let (quiet, drained) = oneshot::channel();
-        let (terminal, showing) = terminal::open(Stage {
-            pty,
-            screen,
-            recorder: recorder(place, &record, size),
-            keyboard: keyboard.clone(),
-            pulse: pulse.clone(),
-            sight,
-            hub: hub.clone(),
-            drained: Some(quiet),
-        });
-        tokio::task::spawn_local(showing);
+        let console = Console::open(place, &record, &self.harness, pty);
         let (wishes, mut wished) = mpsc::channel(WISHES);
         let (taken, taken_by) = watch::channel(None);
         let (interactive, is_interactive) = watch::channel(false);
@@ -327,11 +298,11 @@ impl Running {
             child: (record.child_pid, record.child_started),
             books: self.books.clone(),
             door: self.door.clone(),
-            terminal: terminal.clone(),
-            keyboard,
-            hub: hub.clone(),
+            terminal: console.terminal,
+            keyboard: console.keyboard,
+            hub: console.hub,
             wishes,
-            mail,
+            mail: Rc::new(Notify::new()),
             ring: Arc::new(Notify::new()),
             round: Rc::new(Notify::new()),
             room: Rc::new(Cell::new(0)),
@@ -346,23 +317,16 @@ impl Running {
         let clerk = Clerk::new(Outset {
             shared: shared.clone(),
             record,
-            pulse,
-            harness,
-            sighted,
-            drafted,
+            pulse: console.pulse,
+            harness: self.harness.clone(),
+            sighted: console.sighted,
+            drafted: console.drafted,
             taken,
             interactive,
         });
-        let status = clerk.run(&mut wished, &mut child, drained).await;
-        if let Some(carrier) = carrier {
-            carrier.end().await;
-        }
+        let status = clerk.run(&mut wished, &mut child, console.drained).await;
         let how = ending(&status);
-        if shared.is_loop {
-            // Where its runner was killed, nobody else ends what that has started.
-            left::end_noted(&shared.home, &self.agent, shared.child.0);
-        }
-        self.end(&how).await;
+        self.conclude(&shared, carrier, &how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.
         drop(wished);
         let _ = ended.send(Some(how.to_string()));
@@ -398,6 +362,18 @@ impl Running {
         }
     }
 
+    /// Ends what the program may have left, and says how it ended.
+    async fn conclude(&self, shared: &Shared, carrier: Option<Carrier>, how: &Ending) {
+        if let Some(carrier) = carrier {
+            carrier.end().await;
+        }
+        if shared.is_loop {
+            // Where its runner was killed, nobody else ends what that has started.
+            left::end_noted(&shared.home, &self.agent, shared.child.0);
+        }
+        self.end(how).await;
+    }
+
     /// Records the end. Where even that fails, the free lock will tell the next session.
     async fn end(&self, how: &Ending) {
         let job = Job::Ended {
@@ -431,34 +407,10 @@ async fn farewell(shared: &Shared, doors: Vec<JoinHandle<()>>, audience: Audienc
     let _ = tokio::time::timeout(FAREWELL, gone).await;
 }
 
-fn screen(harness: &Manifest, size: Size) -> Screen {
-    let mut screen = Screen::new(size, SCROLLBACK);
-    if let Some(osc) = &harness.activity.osc {
-        screen.listen(osc.number);
-    }
-    screen
-}
-
 /// Looks now and then until it is so; whoever waits says for how long.
 async fn until(is_so: impl AsyncFn() -> bool) {
     while !is_so().await {
         tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
-    let about = About {
-        size,
-        started: record.started_at.as_second(),
-        command: record.launch.command.join(" "),
-        title: record.launch.name.to_string(),
-    };
-    match Recorder::create(&place.dir(), RECORDING_STEM, RECORDING, about) {
-        Ok(recorder) => Some(recorder),
-        Err(error) => {
-            log::line(format!("nothing is recorded: {error}"));
-            None
-        }
     }
 }
 

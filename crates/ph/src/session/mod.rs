@@ -14,6 +14,7 @@ mod clerk;
 pub(crate) mod client;
 mod clock;
 mod connection;
+pub(crate) mod console;
 mod control;
 mod dispatch;
 pub(crate) mod door;

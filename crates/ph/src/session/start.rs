@@ -14,7 +14,7 @@ use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 /// The first argument that makes this program a session instead of a command.
@@ -111,12 +111,7 @@ fn check_text(what: &str, path: &Path, hint: &str) -> Result<()> {
     }
 }
 
-pub(crate) fn start(
-    home: &Home,
-    config: &Config,
-    launch: Launch,
-    audience: Audience,
-) -> Result<Started> {
+fn check_paths(home: &Home, launch: &Launch) -> Result<()> {
     check_text(
         "the home",
         home.path(),
@@ -130,6 +125,16 @@ pub(crate) fn start(
     for socket in &launch.sockets {
         check_text("a socket", socket, "choose another path for --socket")?;
     }
+    Ok(())
+}
+
+pub(crate) fn start(
+    home: &Home,
+    config: &Config,
+    launch: Launch,
+    audience: Audience,
+) -> Result<Started> {
+    check_paths(home, &launch)?;
     let script = config.mail.script()?;
     // A loop's agent is its runner's to start; the session sees the runner alone.
     let harness = match launch.is_loop() {
@@ -138,17 +143,6 @@ pub(crate) fn start(
     };
     let place = Place::of(home, &launch.name);
     place.prepare()?;
-    let log = place.log()?;
-    let cannot =
-        |error: std::io::Error| Report::storage(format!("cannot start a session: {error}"));
-    let ph = std::env::current_exe().map_err(cannot)?;
-    let mut host = Command::new(ph)
-        .arg(HOST)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(log)
-        .spawn()
-        .map_err(cannot)?;
     let orders = Orders {
         home: home.path().to_owned(),
         patience: config.patience.0,
@@ -158,31 +152,52 @@ pub(crate) fn start(
         harness,
         audience,
     };
-    let told = serde_json::to_vec(&orders)
-        .map_err(|error| Report::storage(format!("cannot start a session: {error}")))?;
-    if let Some(mut stdin) = host.stdin.take() {
-        stdin.write_all(&told).map_err(cannot)?;
-    }
-    let mut line = String::new();
-    if let Some(stdout) = host.stdout.take() {
-        BufReader::new(stdout)
-            .read_line(&mut line)
-            .map_err(cannot)?;
-    }
-    match serde_json::from_str(&line) {
-        Ok(Answer::Runs { record, note }) => Ok(Started {
+    let mut host = spawn(&place)?;
+    match tell(&mut host, &orders)? {
+        Some(Answer::Runs { record, note }) => Ok(Started {
             record: *record,
             note,
         }),
-        Ok(Answer::Failed(report)) => {
+        Some(Answer::Failed(report)) => {
             let _ = host.wait();
             Err(report)
         }
-        Err(_) => {
+        None => {
             let _ = host.wait();
             let log = place.log_file();
             Err(Report::storage("the session ended before it had begun")
                 .hint(format!("its log may say why: {}", log.display())))
         }
     }
+}
+
+/// The session's process, which waits for its orders.
+fn spawn(place: &Place) -> Result<Child> {
+    let log = place.log()?;
+    let ph = std::env::current_exe().map_err(cannot_start)?;
+    Command::new(ph)
+        .arg(HOST)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .map_err(cannot_start)
+}
+
+/// Gives it its orders; what it answers, where it does.
+fn tell(host: &mut Child, orders: &Orders) -> Result<Option<Answer>> {
+    let told = serde_json::to_vec(orders).map_err(cannot_start)?;
+    if let Some(mut stdin) = host.stdin.take() {
+        stdin.write_all(&told).map_err(cannot_start)?;
+    }
+    let mut line = String::new();
+    if let Some(stdout) = host.stdout.take() {
+        let mut stdout = BufReader::new(stdout);
+        stdout.read_line(&mut line).map_err(cannot_start)?;
+    }
+    Ok(serde_json::from_str(&line).ok())
+}
+
+fn cannot_start(error: impl std::fmt::Display) -> Report {
+    Report::storage(format!("cannot start a session: {error}"))
 }

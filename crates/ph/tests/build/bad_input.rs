@@ -1,115 +1,56 @@
 //! What is wrong is said before anything is started; what goes wrong later ends no loop unseen.
 
-use crate::common::Ph;
+use crate::common::{Ph, path_text};
 use crate::stage::Stage;
 
 #[test]
 fn nothing_is_started_and_nothing_changed() {
     let ph = Ph::new();
-    let empty = ph.file("empty.md", " \n");
-    let spec = ph.file("spec.md", "x");
-    let bad = ph.file("bad.json", "{\"userStories\": [\n  {,}]}");
-    let template = ph.file("t.txt", "a\n{{nothing}}");
-    let odd = ph.file("Odd Name.md", "x");
-    let text = |path: &std::path::Path| crate::common::path_text(path);
-    let check = |words: &[&str], code: i32, says: &str, hint: &str| {
-        let head = ["build", "--detach"];
-        let done = ph.call(&[&head[..], words].concat()).run();
+    let file = |name: &str, content: &str| path_text(&ph.file(name, content));
+    let spec = file("spec.md", "x");
+    let empty = file("empty.md", " \n");
+    let bad = file("bad.json", "{\"userStories\": [\n  {,}]}");
+    let template = file("t.txt", "a\n{{nothing}}");
+    let odd = file("Odd Name.md", "x");
+    let check = |line: String, code: i32, says: &str, hint: &str| {
+        let done = ph.run(&format!("build --detach {line}"));
         done.fails(code, says);
         assert!(done.err().contains(hint), "{}", done.err());
-        assert!(!ph.home().join("sessions").exists(), "{words:?}");
-        assert!(!ph.home().join("journal.db").exists(), "{words:?}");
+        assert!(!ph.home().join("sessions").exists(), "{line}");
+        assert!(!ph.home().join("journal.db").exists(), "{line}");
     };
-    let spec = text(&spec);
-    check(&["--", "true"], 2, "a loop needs a spec or a prd", "--spec");
+    let from = |file: &str| format!("--spec '{file}' -- true");
+    let none = "a loop needs a spec or a prd";
+    check("-- true".to_owned(), 2, none, "--spec");
+    check(from("no.md"), 2, "there is no such file", "");
+    check(from(&empty), 2, "the spec is empty", "");
+    let dir = path_text(ph.dir());
+    check(from(&dir), 2, "it is a directory", "--spec FILE");
+    let unread = format!("--prd {bad} -- true");
+    check(unread, 2, "line 2, column 4", "userStories");
     check(
-        &["--spec", "no.md", "--", "true"],
-        2,
-        "there is no such file",
-        "",
-    );
-    check(
-        &["--spec", &text(&empty), "--", "true"],
-        2,
-        "the spec is empty",
-        "",
-    );
-    check(
-        &["--spec", &text(ph.dir()), "--", "true"],
-        2,
-        "it is a directory",
-        "--spec FILE",
-    );
-    check(
-        &["--prd", &text(&bad), "--", "true"],
-        2,
-        "line 2, column 4",
-        "userStories",
-    );
-    check(
-        &[
-            "--spec",
-            &spec,
-            "--template",
-            &text(&template),
-            "--",
-            "true",
-        ],
-        2,
-        "{{nothing}}",
-        "",
-    );
-    check(
-        &["--spec", &text(&odd), "--", "true"],
+        from(&odd),
         2,
         "cannot be the agent's name",
         "--name odd-name",
     );
-    check(
-        &["--spec", &spec, "--name", "human", "--", "true"],
-        2,
-        "human",
-        "",
-    );
-    check(
-        &["--spec", &spec, "--", "no-such-agent"],
-        4,
-        "no such command: no-such-agent",
-        "installed",
-    );
-    check(
-        &["--spec", &spec, "--harness", "generic"],
-        2,
-        "without a terminal",
-        "'--'",
-    );
-    check(
-        &["--spec", &spec, "--harness", "nothing"],
-        3,
-        "no harness",
-        "",
-    );
-    check(
-        &["--spec", &spec, "--model", "m", "--", "true"],
-        2,
-        "its model",
-        "",
-    );
-    check(
-        &["--spec", &spec, "--cwd", "nowhere", "--", "true"],
-        2,
-        "no directory",
-        "",
-    );
-    check(
-        &["--spec", &spec, "--iterations", "-1", "--", "true"],
-        2,
-        "-1",
-        "",
-    );
-    // Nobody has these here.
+    let with = |words: &str| format!("--spec {spec} {words}");
+    let odd_template = format!("--template {template} -- true");
+    check(with(&odd_template), 2, "{{nothing}}", "");
+    check(with("--name human -- true"), 2, "human", "");
+    let unknown = "no such command: no-such-agent";
+    check(with("-- no-such-agent"), 4, unknown, "installed");
+    check(with("--harness generic"), 2, "without a terminal", "'--'");
+    check(with("--harness nothing"), 3, "no harness", "");
+    check(with("--model m -- true"), 2, "its model", "");
+    check(with("--cwd nowhere -- true"), 2, "no directory", "");
+    check(with("--iterations -1 -- true"), 2, "-1", "");
+    its_agent_is_not_installed(&ph, &spec);
+}
+
+fn its_agent_is_not_installed(ph: &Ph, spec: &str) {
     let path = |words: &[&str], says: &str| {
-        let done = ph.call(&[&["build", "--detach", "--spec", &spec][..], words].concat());
+        let done = ph.call(&[&["build", "--detach", "--spec", spec][..], words].concat());
         let done = done.env("PATH", "/nonexistent").run();
         done.fails(4, "no such command");
         assert!(done.err().contains(says), "{}", done.err());
@@ -127,7 +68,7 @@ fn nothing_is_started_and_nothing_changed() {
 fn two_loops_of_one_name_are_one() {
     let looped = Stage::new().start();
     looped.prompt(1);
-    let spec = crate::common::path_text(&looped.ph().dir().join("spec.md"));
+    let spec = path_text(&looped.ph().dir().join("spec.md"));
     let facts = looped.ph().facts();
     let words = [
         "build", "--detach", "--name", "bot", "--spec", &spec, "--", "true",

@@ -454,3 +454,14 @@ fn number(value: &Value) -> i32 {
         .unwrap_or_else(|| panic!("{value} is no pid"));
     i32::try_from(number).expect("a pid is small")
 }
+
+/// How long one receipt of a message came after another, in milliseconds.
+pub(crate) fn between(shown: &Value, first: &str, last: &str) -> i128 {
+    let at = |state: &str| {
+        let receipts = shown["receipts"].as_array().expect("an array");
+        let receipt = receipts.iter().find(|r| r["state"] == state);
+        let at = receipt.expect(state)["at"].as_str().expect("a time");
+        at.parse::<jiff::Timestamp>().expect("a time")
+    };
+    at(last).duration_since(at(first)).as_millis()
+}

@@ -10,9 +10,9 @@ mod screen;
 #[allow(dead_code, reason = "each test program uses its own part of this")]
 mod tui;
 
-use common::stage::{Agent, Stage, kill, until, until_dead, until_so};
+use common::stage::{Agent, Stage, between, kill, until, until_dead, until_so};
 use rustix::process::Signal;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const PH: &str = env!("CARGO_BIN_EXE_ph");
 
@@ -26,17 +26,6 @@ fn told(agent: &Agent<'_>, id: &str) -> usize {
         .heard_text()
         .matches(&format!("id: {}", &id[..8]))
         .count()
-}
-
-/// How long a message lay between two receipts, in milliseconds.
-fn between(shown: &Value, first: &str, last: &str) -> i128 {
-    let at = |state: &str| {
-        let receipts = shown["receipts"].as_array().expect("an array");
-        let receipt = receipts.iter().find(|r| r["state"] == state);
-        let at = receipt.expect(state)["at"].as_str().expect("a time");
-        at.parse::<jiff::Timestamp>().expect("a time")
-    };
-    at(last).duration_since(at(first)).as_millis()
 }
 
 #[test]

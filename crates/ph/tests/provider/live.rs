@@ -3,6 +3,7 @@
 
 use super::common::stage::{Stage, kill, until, until_so};
 use super::{Provider, keep_by, script, stage};
+use posthaste_core::offer::Said;
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::Job;
 use rustix::process::Signal;
@@ -100,12 +101,14 @@ fn what_its_agent_has_accepted_is_marked_there() {
     });
     assert_eq!(provider.count("mark-read m1"), 0);
     // As its harness would say it.
-    let accepted = Job::Accepted {
+    let accepted = Job::Say {
         now: Timestamp::now(),
         agent: AgentName::parse("bot").unwrap(),
         ids: vec![id.parse().unwrap()],
-        route: "terminal".to_owned(),
-        evidence: "its transcript shows it".to_owned(),
+        said: Said::Accepted {
+            route: "terminal".to_owned(),
+            evidence: "its transcript shows it".to_owned(),
+        },
     };
     stage.journal().commit(accepted).unwrap().unwrap();
     until_so("word of it", || provider.count("mark-read m1") == 1);

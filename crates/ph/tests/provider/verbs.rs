@@ -7,6 +7,12 @@ use super::{Provider, keep_by, script};
 fn every_verb_asks_the_script() {
     let ph = Ph::new();
     let provider = Provider::behind(&ph, "");
+    it_is_sent_listed_read_and_answered(&ph);
+    it_is_marked_and_put_away(&ph);
+    assert_eq!(provider.calls()[..2], ["ensure-running ", "send bob"]);
+}
+
+fn it_is_sent_listed_read_and_answered(ph: &Ph) {
     insta::assert_snapshot!(ph.transcript(&[
         "send bob --subject login 'Please fix the login page.'",
         "message --name bob 'And the logout page.'",
@@ -24,14 +30,6 @@ fn every_verb_asks_the_script() {
         "show m2",
         "why m1",
         "why m2",
-        "mark-unread m1",
-        "mark-read m1 m2",
-        "archive m1",
-        "archive m1 m2",
-        "delete m2",
-        "delete m2",
-        "inbox bob --prompt",
-        "inbox human --prompt",
     ]), @"
     $ ph send bob --subject login Please fix the login page.
     m1
@@ -96,6 +94,20 @@ fn every_verb_asks_the_script() {
     rule       script
     since      [time]
     release    its agent runs here, or reads it
+    ");
+}
+
+fn it_is_marked_and_put_away(ph: &Ph) {
+    insta::assert_snapshot!(ph.transcript(&[
+        "mark-unread m1",
+        "mark-read m1 m2",
+        "archive m1",
+        "archive m1 m2",
+        "delete m2",
+        "delete m2",
+        "inbox bob --prompt",
+        "inbox human --prompt",
+    ]), @"
     $ ph mark-unread m1
     m1 marked as unread
     $ ph mark-read m1 m2
@@ -118,7 +130,6 @@ fn every_verb_asks_the_script() {
 
     After reading, call inbox_mark_read(session_name, id) for each message.
     ");
-    assert_eq!(provider.calls()[..2], ["ensure-running ", "send bob"]);
 }
 
 #[test]

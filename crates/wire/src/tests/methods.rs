@@ -404,6 +404,10 @@ fn a_wrong_parameter_is_named() {
         r#"{"all":1}"#,
         "Invalid 'all' parameter: invalid type: integer `1`, expected a boolean",
     );
+    a_wrong_word_is_named();
+}
+
+fn a_wrong_word_is_named() {
     for (field, value) in [("id", "no"), ("from_evidence", "no"), ("not_before", "no")] {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"send","params":{{"body":"x","{field}":"{value}"}}}}"#

@@ -28,17 +28,7 @@ impl Clerk {
                     self.in_hand = pick(&self.view.owed, &ids);
                     self.send(errands::remind(shared, ids, self.drafts()));
                 }
-                Effect::Write { ids } => {
-                    let input = self.desk.input();
-                    let tellings: Vec<_> = pick(&self.in_hand, &ids)
-                        .iter()
-                        .map(|letter| self.desk.telling(letter))
-                        .collect();
-                    self.write(&ids, |letters, lease| {
-                        let told = letters.into_iter().zip(tellings).collect();
-                        errands::write(shared, lease, told, input)
-                    });
-                }
+                Effect::Write { ids } => self.write_messages(&ids),
                 Effect::WriteReminder { ids } => {
                     let input = self.desk.input();
                     self.write(&ids, |letters, lease| {
@@ -68,6 +58,16 @@ impl Clerk {
                 }
             }
         }
+    }
+
+    fn write_messages(&mut self, ids: &[MessageId]) {
+        let (shared, input) = (self.shared.clone(), self.desk.input());
+        let letters = pick(&self.in_hand, ids);
+        let tellings: Vec<_> = letters.iter().map(|l| self.desk.telling(l)).collect();
+        self.write(ids, |letters, lease| {
+            let told = letters.into_iter().zip(tellings).collect();
+            errands::write(shared, lease, told, input)
+        });
     }
 
     /// What becomes of a person's draft when the keyboard is taken.

@@ -10,7 +10,7 @@ use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Event, PausedBy};
 use posthaste_core::harness::Turn;
-use posthaste_core::{ReceiptState, Timestamp};
+use posthaste_core::{Letter, ReceiptState, Timestamp};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::{self as wire, Mode, Run, plain};
@@ -28,21 +28,7 @@ impl Clerk {
             Wish::Hook { hook, tell } => self.hook(hook, tell),
             Wish::Taken(number) => self.taken(number),
             Wish::Dropped(number) => self.tell(Event::Dropped(number)),
-            Wish::Why { letter, sink } => {
-                let now = self.now();
-                let held = self.desk.hold(now, &letter, &self.view.pending.due);
-                let why = if letter.message.to == self.shared.agent {
-                    let mut why = wire::Why::live(&letter, now.wall, held);
-                    if why.receipt == ReceiptState::Offered.as_str() {
-                        let doubt = self.desk.lacks_proof();
-                        why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
-                    }
-                    why
-                } else {
-                    wire::Why::new(&letter, now.wall)
-                };
-                sink.answer::<method::Why>(&why);
-            }
+            Wish::Why { letter, sink } => sink.answer::<method::Why>(&self.why(&letter)),
             Wish::Stop(sink) => {
                 sink.answer::<method::Stop>(&method::Stopping::StopRequested);
                 self.end();
@@ -78,6 +64,20 @@ impl Clerk {
             Wish::Take(viewer) => self.take(viewer),
             Wish::Release(viewer) => self.release(viewer),
         }
+    }
+
+    fn why(&self, letter: &Letter) -> wire::Why {
+        let now = self.now();
+        if letter.message.to != self.shared.agent {
+            return wire::Why::new(letter, now.wall);
+        }
+        let held = self.desk.hold(now, letter, &self.view.pending.due);
+        let mut why = wire::Why::live(letter, now.wall, held);
+        if why.receipt == ReceiptState::Offered.as_str() {
+            let doubt = self.desk.lacks_proof();
+            why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
+        }
+        why
     }
 
     pub(super) fn is_paused(&self) -> bool {

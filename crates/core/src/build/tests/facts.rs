@@ -1,0 +1,143 @@
+//! What stands of a loop in the journal.
+
+use super::*;
+
+/// One of each, with and without what may be left out.
+pub(crate) fn every_fact() -> Vec<LoopFact> {
+    let hostile = "a\n## b\u{1b}[2J\u{0}{{tasks}}".to_owned();
+    let by = name("coder");
+    let full = Settings {
+        prd: Some("prd.json".into()),
+        progress: Some("progress.txt".into()),
+        model: Some("m".into()),
+        command: vec!["x".into(), String::new()],
+        prompt: Some(hostile.clone()),
+        template: Some("t".into()),
+        extra: Some("e".into()),
+        sockets: vec!["s".into()],
+        policy: Policy::default(),
+        ..settings()
+    };
+    let began = |settings, goes_on| {
+        LoopFact::Began(Box::new(Began {
+            run: Some(Uuid::from_u128(1)),
+            settings,
+            number: 3,
+            first: 1,
+            goes_on,
+        }))
+    };
+    let mut facts = vec![
+        began(settings(), true),
+        began(full, false),
+        LoopFact::Checkpointed,
+        LoopFact::Resumed(Resumed { by: by.clone() }),
+        LoopFact::Injected(Injected {
+            text: hostile.clone(),
+            by: by.clone(),
+        }),
+    ];
+    for what in [Request::Stop, Request::Checkpoint] {
+        let by = by.clone();
+        facts.push(LoopFact::Asked(Asked { what, by }));
+    }
+    for on in [true, false] {
+        let by = by.clone();
+        facts.push(LoopFact::Interactive(Interactive { on, by }));
+    }
+    for story in [None, Some(hostile.clone())] {
+        facts.push(LoopFact::IterationStarted(IterationStarted {
+            number: 1,
+            run: story.as_ref().map(|_| Uuid::from_u128(1)),
+            task: story.clone(),
+            prompts: story.iter().map(|_| PromptId(Uuid::nil())).collect(),
+            story,
+        }));
+    }
+    let failures = [
+        Failure::Exit(1),
+        Failure::Signal(9),
+        Failure::Idle(60),
+        Failure::NotStarted(hostile.clone()),
+        Failure::CutOff,
+    ];
+    let proofs = [Proof::Tool, Proof::Stories, Proof::Token];
+    let outcomes = [Outcome::Ended, Outcome::Interrupted, Outcome::Stopped];
+    let outcomes = outcomes
+        .into_iter()
+        .chain(failures.map(Outcome::Failed))
+        .chain(proofs.map(Outcome::Completed));
+    facts.extend(
+        outcomes
+            .zip([true, false].into_iter().cycle())
+            .map(|(outcome, is_unread)| {
+                LoopFact::IterationEnded(IterationEnded {
+                    number: 2,
+                    outcome,
+                    is_unread,
+                })
+            }),
+    );
+    let endings = [
+        LoopEnding::UsedUp,
+        LoopEnding::Stopped,
+        LoopEnding::GaveUp(3),
+        LoopEnding::Failed(hostile),
+    ];
+    let endings = endings.into_iter().chain(proofs.map(LoopEnding::Complete));
+    facts.extend(endings.map(|how| LoopFact::Ended(LoopEnded { how })));
+    facts
+}
+
+#[test]
+fn what_a_loop_is_can_be_written_down() {
+    let mut desk = Desk::begun();
+    desk.fail();
+    desk.inject(1, "one\u{1b}").unwrap();
+    desk.start().unwrap();
+    let check = |desk: &Desk| {
+        let json = serde_json::to_string(&desk.now()).unwrap();
+        assert_eq!(
+            serde_json::from_str::<LoopState>(&json).unwrap(),
+            desk.now()
+        );
+    };
+    check(&desk);
+    desk.end(Outcome::Completed(Proof::Token)).unwrap();
+    desk.order(&LoopOrder::Checkpoint).unwrap();
+    check(&desk);
+    desk.finish(LoopEnding::GaveUp(3)).unwrap();
+    check(&desk);
+}
+
+#[test]
+fn facts_that_do_not_fit_change_nothing_that_matters() {
+    let mut desk = Desk::begun();
+    desk.start().unwrap();
+    let before = desk.now();
+    let late = IterationEnded {
+        number: 9,
+        outcome: Outcome::Ended,
+        is_unread: false,
+    };
+    let id = Uuid::from_u128(1);
+    desk.add(id, Event::Loop(LoopFact::IterationEnded(late)));
+    let by = name("coder");
+    desk.add(id, Event::Loop(LoopFact::Resumed(Resumed { by })));
+    let after = desk.now();
+    assert_eq!((after.number, after.open), (1, before.open.clone()));
+    assert_eq!(after.standing, Standing::Running);
+    // Another agent's facts are another's.
+    let mut state = before.clone();
+    state.apply(&Fact {
+        id,
+        at: at(99),
+        agent: name("other"),
+        event: Event::Loop(LoopFact::Checkpointed),
+    });
+    assert_eq!(state, before);
+    // Without a begin there is nothing to tell.
+    let mut loops = Loops::default();
+    loops.apply(&desk.facts[1]);
+    assert_eq!(loops.all().count(), 0);
+}

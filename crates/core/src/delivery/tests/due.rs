@@ -1,0 +1,240 @@
+//! What is due when, what goes together, and what a hold says.
+
+use super::*;
+use crate::message::Body;
+use jiff::SignedDuration;
+
+fn sized(n: u128, bytes: usize) -> Letter {
+    let mut letter = letter(n, Priority::Normal);
+    letter.message.envelope.body = Body::Inline("x".repeat(bytes));
+    letter
+}
+
+#[test]
+fn what_goes_when() {
+    // For interrupt, normal, idle-first, idle and raw, each alone: goes ("+"), goes after the
+    // interrupt key ("key"), or the rule that holds it.
+    let check = |what: &str, desk: &Desk, want: [&str; 5]| {
+        let lanes = Priority::ALL.map(|priority| letter(1, priority));
+        let lanes = lanes.into_iter().chain([raw(1)]);
+        for (letter, want) in lanes.zip(want) {
+            let pending = [letter];
+            let got = match desk.next(ms(3_000), &pending) {
+                Decision::Offer { interrupt, .. } if interrupt => "key",
+                Decision::Offer { .. } => "+",
+                Decision::Wait { .. } => rule(desk.hold(ms(3_000), &pending[0], &pending)),
+            };
+            assert_eq!(got, want, "{what}: {:?}", pending[0].message.envelope);
+        }
+    };
+    check("starting", &starting(), ["starting"; 5]);
+    check("idle", &idle(), ["+"; 5]);
+    let busy = ["key", "+", "working", "working", "+"];
+    check("working", &working(), busy);
+    let asked = ["key", "blocked", "blocked", "blocked", "+"];
+    check("blocked", &blocked(), asked);
+    check("paused", &paused(), ["paused"; 5]);
+    check("draft", &drafting(), ["draft"; 5]);
+    check("exited", &exited(), ["exited"; 5]);
+    let two = after(
+        paused(),
+        &[
+            Event::Paused(PausedBy::Request),
+            Event::Paused(PausedBy::Viewer),
+            Event::Released(PausedBy::Viewer),
+        ],
+    );
+    // What cannot wait passes a pause that was asked for, but no person at the keyboard.
+    let [p, goes] = ["paused", "+"];
+    check("paused by request", &two, [goes, p, p, p, goes]);
+    let both = after(two.clone(), &[Event::Paused(PausedBy::Interactive)]);
+    check("interactive too", &both, [p; 5]);
+    let busy_then = after(two.clone(), &[Event::Output]);
+    check("paused at work", &busy_then, ["key", p, p, p, goes]);
+    let none = after(
+        two,
+        &[
+            Event::Released(PausedBy::Request),
+            Event::Released(PausedBy::Request),
+        ],
+    );
+    check("released", &none, ["+"; 5]);
+    let clear = after(drafting(), &[Event::DraftGone]);
+    check("draft gone", &clear, ["+"; 5]);
+    check("answered", &after(blocked(), &[Event::Dialog(None)]), busy);
+    // Its key might end a program that has just begun; its question can be answered.
+    let early = after(starting(), &[dialog("Trust this folder?")]);
+    let [s, goes] = ["starting", "+"];
+    check("asked while starting", &early, [s, s, s, s, goes]);
+}
+
+#[test]
+fn one_turn_holds_what_is_due_together() {
+    let check = |desk: &Desk, pending: &[Letter], want: &[u128]| {
+        let ids = match desk.next(ms(3_000), pending) {
+            Decision::Offer { ids, .. } => ids,
+            Decision::Wait { .. } => Vec::new(),
+        };
+        let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
+        assert_eq!(ids, want);
+    };
+    use Priority::{Idle, IdleFirst, Interrupt, Normal};
+    let pasting = |desk| after(desk, &[Event::Paste(true)]);
+    let all = [
+        letter(1, Interrupt),
+        letter(2, Interrupt),
+        letter(3, Normal),
+        letter(4, Normal),
+        letter(5, IdleFirst),
+        letter(6, Idle),
+    ];
+    check(&pasting(idle()), &all, &[1]);
+    check(&pasting(idle()), &all[2..], &[3, 4, 5, 6]);
+    check(&pasting(working()), &all[2..], &[3, 4]);
+    check(&pasting(working()), &all[4..], &[]);
+    // Typed, one at a time: a line break would submit.
+    check(&idle(), &all[2..], &[3]);
+    let between = [letter(1, Normal), raw(2), letter(3, Normal)];
+    check(&pasting(idle()), &between, &[1]);
+    check(&pasting(idle()), &between[1..], &[2]);
+    // Whole messages, up to 8 KiB.
+    let many: Vec<_> = (1..=60).map(|n| sized(n, 300)).collect();
+    let Decision::Offer { ids, .. } = pasting(idle()).next(ms(3_000), &many) else {
+        panic!("nothing is due");
+    };
+    let one = turn::size(&many[0], turn::Telling::Here, Input::Pasted, PATH);
+    assert_eq!(ids.len(), turn::TURN / one);
+    // What was read, ran out or is not due yet since the look-up is left out.
+    let mut later = letter(1, Normal);
+    later.message.envelope.not_before = Some(ms(4_000).wall);
+    let mut gone = letter(2, Normal);
+    gone.message.envelope.expires_at = Some(ms(3_000).wall);
+    let read = with_steps(&letter(3, Normal).message, &[Step::Read]);
+    let shown = with_steps(&letter(4, Normal).message, &[Step::Shown]);
+    let plain = letter(5, Normal);
+    check(&pasting(idle()), &[later, gone, read, shown, plain], &[5]);
+}
+
+#[test]
+fn a_deadline_ends_the_wait_for_an_idle_agent() {
+    let mut late = letter(1, Priority::Idle);
+    late.message.envelope.deadline = Some(ms(3_000).wall);
+    let pending = [late];
+    let busy = working();
+    let Decision::Wait { until } = busy.next(ms(2_999), &pending) else {
+        panic!("it is too early");
+    };
+    assert_eq!(until, Some(Duration::from_millis(3_000)));
+    let hold = busy.hold(ms(2_999), &pending[0], &pending).unwrap();
+    assert!(
+        hold.release.contains("goes as a normal message"),
+        "{}",
+        hold.release
+    );
+    let goes = Decision::Offer {
+        ids: vec![id(1)],
+        interrupt: false,
+    };
+    assert_eq!(busy.next(ms(3_000), &pending), goes);
+    // What holds normal mail holds it all the same, and says what became of it.
+    let hold = blocked().hold(ms(3_000), &pending[0], &pending).unwrap();
+    assert_eq!(hold.rule, "blocked");
+    assert!(
+        hold.evidence.contains("promoted from idle to normal"),
+        "{}",
+        hold.evidence
+    );
+}
+
+#[test]
+fn a_hold_says_since_when_and_on_what_evidence() {
+    let check = |desk: &Desk, letter: &Letter, others: &[Letter], want: [&str; 3], since: u64| {
+        let hold = desk.hold(ms(3_500), letter, others).unwrap();
+        assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
+        assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
+    };
+    let mut idle_letter = letter(9, Priority::Idle);
+    let want = ["working", "output", "the agent is idle"];
+    check(&working(), &idle_letter, &[], want, 3_000);
+    let taken = "a person has taken the keyboard";
+    let back = "the person gives the keyboard back, or detaches";
+    check(&paused(), &idle_letter, &[], ["paused", taken, back], 3_000);
+    let mut both = paused();
+    both.on(ms(3_300), Event::Paused(PausedBy::Request));
+    both.on(ms(3_400), Event::Paused(PausedBy::Checkpoint));
+    let why =
+        format!("{taken}; a client asked for a pause; a checkpoint was asked for, and reached");
+    let end = format!("{back}, and 'ph unpause bob'");
+    check(&both, &idle_letter, &[], ["paused", &why, &end], 3_000);
+    // A rule cannot hold what was not there yet.
+    idle_letter.message.created_at = ms(3_200).wall;
+    let want = ["working", "output", "the agent is idle"];
+    check(&working(), &idle_letter, &[], want, 3_200);
+
+    let plain = letter(8, Priority::Normal);
+    let queue = [
+        letter(1, Priority::Normal),
+        letter(2, Priority::Normal),
+        plain.clone(),
+    ];
+    let want = [
+        "queue",
+        "2 stand before it in delivery order",
+        "its turn comes",
+    ];
+    check(&idle(), &plain, &queue, want, 2_000);
+    assert_eq!(idle().hold(ms(3_500), &queue[0], &queue), None);
+    let mut desk = idle();
+    desk.act(ms(3_000), &queue);
+    let want = [
+        "in-flight",
+        "00000000 is being offered",
+        "that one is written",
+    ];
+    check(&desk, &plain, &queue, want, 3_000);
+    assert_eq!(desk.hold(ms(3_500), &queue[0], &queue), None);
+    let want = [
+        "not-reading",
+        "its way began 2 s ago",
+        "the program reads its input, or ends",
+    ];
+    let slow = |desk: &Desk| {
+        let hold = desk.hold(ms(5_000), &queue[0], &queue).unwrap();
+        assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
+        assert_eq!(hold.since, ms(3_000).wall);
+    };
+    slow(&desk);
+    desk.on(ms(3_500), Event::Recorded(vec![queue[0].message.id]));
+    slow(&desk);
+    assert_eq!(desk.hold(ms(3_900), &queue[0], &queue), None);
+    desk.on(ms(3_900), Event::Wrote);
+    assert_eq!(desk.hold(ms(3_910), &queue[0], &queue), None);
+    desk.on(ms(3_960), Event::Tick);
+    slow(&desk);
+
+    let mut later = letter(7, Priority::Normal);
+    later.message.envelope.not_before = Some(ms(9_000).wall);
+    assert_eq!(rule(idle().hold(ms(3_500), &later, &[])), "not-before");
+    let read = with_steps(&plain.message, &[Step::Read]);
+    assert_eq!(working().hold(ms(3_500), &read, &[]), None);
+    let interrupt = letter(6, Priority::Interrupt);
+    let hold = drafting().hold(ms(3_500), &interrupt, &[]).unwrap();
+    let reason =
+        "a person has typed something and not submitted it; an interrupt cannot set that aside";
+    assert_eq!(hold.reason, reason);
+}
+
+#[test]
+fn a_step_of_the_wall_clock_moves_no_wait() {
+    let pending = [letter(1, Priority::Normal)];
+    let mut desk = idle();
+    desk.act(ms(3_000), &pending);
+    desk.on(ms(3_001), Event::Recorded(vec![id(1)]));
+    desk.on(ms(3_002), Event::Wrote);
+    let stepped = |millis: u64, hours: i64| Moment {
+        wall: ms(millis).wall + SignedDuration::from_hours(hours),
+        ..ms(millis)
+    };
+    assert_eq!(said(&desk.on(stepped(3_003, 5), Event::Tick)), "");
+    assert_eq!(said(&desk.on(stepped(3_060, -5), Event::Tick)), "enter");
+}

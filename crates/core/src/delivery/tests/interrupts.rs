@@ -1,0 +1,156 @@
+//! The interrupt key: when it is pressed, how often, and what it is worth.
+
+use super::*;
+
+#[test]
+fn an_interrupt_key_needs_more_than_an_echo() {
+    use Doing::{Act, Hear};
+    let first = [letter(1, Priority::Normal)];
+    let urgent = [letter(2, Priority::Interrupt)];
+    let given = play(
+        idle(),
+        &[
+            (3_000, Act(&first), "offer 1"),
+            (3_001, recorded(&[1]), "write 1"),
+            (3_002, Hear(Event::Output), ""),
+            (3_003, Hear(Event::Wrote), ""),
+            (3_053, Hear(Event::Tick), "enter"),
+            (3_054, Hear(Event::Output), ""),
+            (3_055, Hear(Event::Entered), "offered 1"),
+            (3_056, Hear(Event::Output), ""),
+        ],
+    );
+    assert_eq!(given.activity().activity, Activity::Working);
+    play(given.clone(), &[(3_100, Act(&urgent), "offer 2")]);
+    let works = [
+        (3_600, Hear(Event::Output), ""),
+        (3_601, Act(&urgent), "key [3]"),
+    ];
+    play(given, &works);
+    // Nor is the echo of a person's keys.
+    let typed = [
+        (3_000, Hear(Event::Draft), ""),
+        (3_001, Hear(Event::Output), ""),
+        (3_100, Hear(Event::DraftGone), ""),
+        (3_101, Hear(Event::Output), ""),
+        (3_102, Act(&urgent), "offer 2"),
+    ];
+    play(idle(), &typed);
+}
+
+#[test]
+fn an_interrupt_presses_its_key_and_waits() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Interrupt)];
+    let begin = || (3_000, Act(&pending), "key [3]");
+    let tick = |at, want| (at, Hear(Event::Tick), want);
+    // It stops: 2 s without output.
+    let stops = [begin(), tick(4_999, ""), tick(5_000, "offer 1")];
+    play(working(), &stops);
+    // It does not.
+    let goes_on = |from: u64| {
+        let spell = (0..5).map(move |s| (from + 1 + 1_000 * s, Hear(Event::Output), ""));
+        spell.collect::<Vec<_>>()
+    };
+    let mut desk = play(working(), &[begin()]);
+    desk = play(desk, &goes_on(3_000));
+    desk = play(desk, &[tick(7_999, ""), tick(8_000, "key [3]")]);
+    desk = play(desk, &goes_on(8_000));
+    let hold = desk.hold(ms(12_500), &pending[0], &pending).unwrap();
+    assert_eq!(hold.rule, "interrupting");
+    assert_eq!(hold.evidence, "the interrupt key was pressed 2 time(s)");
+    desk = play(desk, &[tick(13_000, "key [3]")]);
+    desk = play(desk, &goes_on(13_000));
+    desk = play(desk, &[tick(17_999, ""), tick(18_000, "offer 1")]);
+    play(desk, &[(18_001, recorded(&[1]), "write 1")]);
+    // Whoever takes the keyboard meanwhile has it.
+    for event in [
+        Event::Draft,
+        Event::Paused(PausedBy::Viewer),
+        Event::Exited(Ending::Exit(0)),
+    ] {
+        let lines = [
+            begin(),
+            (3_500, Hear(event), ""),
+            (9_000, Act(&pending), ""),
+        ];
+        play(working(), &lines);
+    }
+}
+
+#[test]
+fn a_key_that_found_no_room_does_not_count() {
+    let mut desk = working();
+    let urgent = [letter(1, Priority::Interrupt)];
+    let evidence = |desk: &Desk, at| {
+        let hold = desk.hold(ms(at), &urgent[0], &urgent);
+        hold.expect("it is held").evidence
+    };
+    desk.act(ms(3_000), &urgent);
+    assert_eq!(
+        evidence(&desk, 3_000),
+        "the interrupt key was pressed 1 time(s)"
+    );
+    assert_eq!(said(&desk.on(ms(3_000), Event::Unpressed)), "");
+    assert_eq!(
+        evidence(&desk, 3_000),
+        "the interrupt key was pressed 0 time(s)"
+    );
+    // Its time comes again, and not sooner.
+    for at in (3_500..8_000).step_by(1_000) {
+        assert_eq!(said(&desk.on(ms(at), Event::Output)), "");
+    }
+    let pressed = said(&desk.on(ms(8_000), Event::Tick));
+    assert!(pressed.starts_with("key"), "{pressed}");
+    assert_eq!(
+        evidence(&desk, 8_000),
+        "the interrupt key was pressed 1 time(s)"
+    );
+}
+
+#[test]
+fn an_interrupt_dismisses_a_question_or_is_held() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Interrupt), raw(2)];
+    let begin = || (3_000, Act(&pending), "key [3]");
+    let tick = |at, want| (at, Hear(Event::Tick), want);
+    let gone = [
+        begin(),
+        (3_100, Hear(Event::Dialog(None)), ""),
+        tick(5_000, "offer 1"),
+    ];
+    play(blocked(), &gone);
+    let stays = [
+        begin(),
+        tick(8_000, "key [3]"),
+        tick(13_000, "key [3]"),
+        tick(18_000, ""),
+    ];
+    let desk = play(blocked(), &stays);
+    let hold = desk.hold(ms(18_000), &pending[0], &pending).unwrap();
+    assert_eq!(
+        (hold.rule, hold.reason.as_str()),
+        (
+            "blocked",
+            "the program waits for an answer (Run rm?), and the interrupt key did not dismiss it"
+        )
+    );
+    // The answer itself goes, and then so does the interrupt.
+    let answer = [
+        (18_001, Act(&pending), "offer 2"),
+        (18_002, recorded(&[2]), "write 2"),
+        (18_003, Hear(Event::Wrote), ""),
+        (18_060, Hear(Event::Tick), "enter"),
+    ];
+    let mut desk = play(desk, &answer);
+    let effects = desk.on(ms(18_061), Event::Entered);
+    let evidence = "written whole to the terminal of the running program, in answer to: Run rm?";
+    assert!(matches!(&effects[..], [Effect::Offered { evidence: e, .. }] if e == evidence));
+    let after = [
+        (18_062, Hear(Event::Dialog(None)), ""),
+        // More than the echo of that shows that it works.
+        (18_600, Hear(Event::Output), ""),
+        (18_601, Act(&pending[..1]), "key [3]"),
+    ];
+    play(desk, &after);
+}

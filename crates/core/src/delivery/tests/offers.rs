@@ -1,0 +1,227 @@
+//! Offers, from the record to Enter, and what comes between.
+
+use super::*;
+
+#[test]
+fn an_offer_is_recorded_written_entered_and_proven() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let next = [letter(2, Priority::Idle)];
+    let desk = play(
+        idle(),
+        &[
+            (3_000, Act(&pending), "offer 1"),
+            (3_000, Act(&pending), ""),
+            (3_001, recorded(&[1]), "write 1"),
+            (3_002, Hear(Event::Wrote), ""),
+            (3_051, Hear(Event::Tick), ""),
+            (3_052, Hear(Event::Tick), "enter"),
+            (3_052, Act(&next), ""),
+            (3_053, Hear(Event::Entered), "offered 1"),
+            // It counts as working until it is quiet.
+            (3_054, Act(&next), ""),
+            (5_052, Hear(Event::Tick), ""),
+            (5_052, Act(&next), ""),
+            (5_053, Hear(Event::Tick), ""),
+            (5_053, Act(&next), "offer 2"),
+        ],
+    );
+    assert!(!desk.is_writing());
+}
+
+#[test]
+fn what_was_dealt_with_meanwhile_is_not_written() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal), letter(2, Priority::Normal)];
+    let pasting = || after(idle(), &[Event::Paste(true)]);
+    let begin = || (3_000, Act(&pending), "offer 1,2");
+    play(pasting(), &[begin(), (3_001, recorded(&[2]), "write 2")]);
+    play(pasting(), &[begin(), (3_001, recorded(&[]), "")]);
+    // In the moment in between, the way was barred.
+    for event in [
+        Event::Draft,
+        Event::Paused(PausedBy::Viewer),
+        dialog("Run rm?"),
+        Event::Exited(Ending::Exit(0)),
+    ] {
+        let lines = [
+            begin(),
+            (3_000, Hear(event), ""),
+            (3_001, recorded(&[1, 2]), "withdraw 1,2"),
+        ];
+        play(pasting(), &lines);
+    }
+    let narrow = [
+        begin(),
+        (3_000, Hear(Event::Paste(false)), ""),
+        (3_001, recorded(&[1, 2]), "withdraw 2; write 1"),
+    ];
+    play(pasting(), &narrow);
+    // So was the way of an answer, whose question came while the program was starting.
+    let answer = [raw(1)];
+    let gone = [
+        (3_000, Act(&answer[..]), "offer 1"),
+        (3_000, Hear(Event::Dialog(None)), ""),
+        (3_001, recorded(&[1]), "withdraw 1"),
+    ];
+    play(after(starting(), &[dialog("Trust this folder?")]), &gone);
+    // That it began to work is no reason to hold what is under way.
+    let busy = [
+        begin(),
+        (3_000, Hear(Event::Output), ""),
+        (3_001, recorded(&[1, 2]), "write 1,2"),
+    ];
+    play(pasting(), &busy);
+}
+
+#[test]
+fn an_offer_that_is_cut_off_is_uncertain() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let begin = [
+        (3_000, Act(&pending), "offer 1"),
+        (3_001, recorded(&[1]), "write 1"),
+    ];
+    let more = [
+        (3_002, Hear(Event::Wrote), ""),
+        (3_060, Hear(Event::Tick), "enter"),
+    ];
+    for ending in [
+        Event::Exited(Ending::Signal(9)),
+        Event::WriteFailed("EIO".into()),
+    ] {
+        for further in 0..=2 {
+            let desk = play(idle(), &begin);
+            let desk = play(desk, &more[..further]);
+            let end = [
+                (3_061, Hear(ending.clone()), "uncertain 1"),
+                (3_062, Hear(Event::Entered), ""),
+            ];
+            play(desk, &end);
+        }
+    }
+}
+
+#[test]
+fn enter_is_pressed_onto_no_draft_and_into_no_question() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let check = |bar: Event, rule_name: &str| {
+        let desk = play(
+            idle(),
+            &[
+                (3_000, Act(&pending), "offer 1"),
+                (3_001, recorded(&[1]), "write 1"),
+                (3_002, Hear(Event::Wrote), ""),
+                (3_010, Hear(bar), ""),
+                (3_020, Hear(Event::Paused(PausedBy::Viewer)), ""),
+                (4_000, Hear(Event::Tick), ""),
+            ],
+        );
+        let hold = desk.hold(ms(4_000), &pending[0], &[]);
+        assert_eq!(rule(hold), rule_name);
+        desk
+    };
+    let drafted = check(Event::Draft, "draft");
+    assert!(drafted.is_writing());
+    play(drafted, &[(4_001, Hear(Event::DraftGone), "enter")]);
+    // Who is to answer needs the keyboard.
+    let asked = check(dialog("Run rm?"), "blocked");
+    assert!(!asked.is_writing());
+    let answered = [
+        (4_001, Hear(Event::Dialog(None)), "resume"),
+        (4_002, Hear(Event::Resumed), ""),
+        (4_051, Hear(Event::Tick), ""),
+        (4_052, Hear(Event::Tick), "enter"),
+        (4_053, Hear(Event::Entered), "offered 1"),
+    ];
+    play(asked, &answered);
+}
+
+#[test]
+fn nothing_is_typed_onto_input_that_nobody_has_read() {
+    use Doing::{Act, Hear};
+    for priority in [Priority::Normal, Priority::IdleFirst, Priority::Idle] {
+        let pending = [letter(1, priority)];
+        let desk = play(
+            idle(),
+            &[
+                (3_000, Hear(Event::Unread(true)), ""),
+                (3_001, Act(&pending), ""),
+            ],
+        );
+        let hold = desk.hold(ms(3_002), &pending[0], &pending);
+        assert_eq!(rule(hold), "not-reading");
+        play(
+            desk,
+            &[
+                (3_010, Hear(Event::Unread(false)), ""),
+                (3_011, Act(&pending), "offer 1"),
+            ],
+        );
+    }
+    // The key that an interrupt presses may be what makes the program read again; it is waited
+    // for, as for work that is to stop.
+    let urgent = [letter(1, Priority::Interrupt)];
+    let begin = [
+        (3_000, Hear(Event::Unread(true)), ""),
+        (3_001, Act(&urgent), "key [3]"),
+        (3_002, Hear(Event::Tick), ""),
+    ];
+    let desk = play(idle(), &begin);
+    assert_eq!(desk.next_wakeup(), Some(ms(8_001).mono));
+    play(desk, &[(3_500, Hear(Event::Unread(false)), "offer 1")]);
+    let never = [
+        (8_001, Hear(Event::Tick), "key [3]"),
+        (13_001, Hear(Event::Tick), "key [3]"),
+        (18_001, Hear(Event::Tick), "offer 1"),
+    ];
+    play(play(idle(), &begin), &never);
+}
+
+#[test]
+fn an_offer_that_a_person_was_faster_than_is_none() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let lines = [
+        (3_000, Act(&pending[..]), "offer 1"),
+        (3_001, Hear(Event::Draft), ""),
+        (3_002, Hear(Event::Barred), ""),
+        (3_003, Act(&pending), ""),
+    ];
+    let desk = play(idle(), &lines);
+    assert_eq!(rule(desk.hold(ms(3_003), &pending[0], &pending)), "draft");
+    let again = [
+        (3_004, Hear(Event::DraftGone), ""),
+        (3_004, Act(&pending[..]), "offer 1"),
+        (3_005, recorded(&[1]), "write 1"),
+        // Too late to mean this one.
+        (3_006, Hear(Event::Barred), ""),
+        (3_007, Hear(Event::Wrote), ""),
+        (3_060, Hear(Event::Tick), "enter"),
+    ];
+    play(desk, &again);
+}
+
+#[test]
+fn a_journal_that_fails_is_tried_again_in_a_while() {
+    use Doing::{Act, Hear};
+    let pending = [letter(1, Priority::Normal)];
+    let lines = [
+        (3_000, Act(&pending[..]), "offer 1"),
+        (3_001, Hear(Event::NotRecorded("disk full".into())), ""),
+        (3_002, Act(&pending), ""),
+    ];
+    let desk = play(idle(), &lines);
+    let hold = desk.hold(ms(3_002), &pending[0], &pending).unwrap();
+    assert_eq!(
+        (hold.rule, hold.evidence.as_str()),
+        ("storage", "disk full")
+    );
+    assert_eq!(desk.next_wakeup(), Some(ms(4_001).mono));
+    let again = [
+        (4_001, Hear(Event::Tick), ""),
+        (4_001, Act(&pending[..]), "offer 1"),
+    ];
+    play(desk, &again);
+}

@@ -1,0 +1,107 @@
+//! Reminders of answers that an agent owes.
+
+use super::*;
+
+#[test]
+fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
+    use Doing::{Act, Hear, Remind};
+    let owes = [owed(1, 0), owed(2, 9), owed(3, 10)];
+    let mail = [letter(4, Priority::Normal)];
+    let desk = play(
+        idle(),
+        &[
+            (3_000, Remind(&owes), "remind 1,2"),
+            (3_000, Remind(&owes), ""),
+            (3_000, Act(&mail), ""),
+            (3_001, recorded(&[1, 2]), "write reminder 1,2"),
+            (3_002, Hear(Event::Wrote), ""),
+            (3_052, Hear(Event::Tick), "enter"),
+            (3_053, Hear(Event::Entered), ""),
+            // It counts as working; then it is idle again.
+            (3_054, Remind(&owes), ""),
+            (5_053, Hear(Event::Tick), ""),
+            // That was the end of a reminder: no reason for another so soon.
+            (5_053, Remind(&owes[..1]), ""),
+            (63_052, Remind(&owes[..1]), ""),
+            (63_053, Hear(Event::Tick), ""),
+            (63_053, Remind(&owes[..1]), "remind 1"),
+            // It has answered meanwhile.
+            (63_054, recorded(&[]), ""),
+            (63_055, Remind(&owes[..1]), ""),
+            (63_056, Act(&mail), "offer 4"),
+        ],
+    );
+    assert!(!desk.is_writing());
+    for desk in [
+        starting(),
+        working(),
+        blocked(),
+        paused(),
+        drafting(),
+        exited(),
+    ] {
+        play(desk, &[(3_000, Remind(&owes), "")]);
+    }
+    // What comes between the fact and the first byte goes before it.
+    for event in [
+        Event::Draft,
+        Event::Paused(PausedBy::Request),
+        dialog("Run rm?"),
+    ] {
+        let lines = [
+            (3_000, Remind(&owes), "remind 1,2"),
+            (3_000, Hear(event), ""),
+            (3_001, recorded(&[1, 2]), ""),
+            (3_002, Remind(&owes), ""),
+        ];
+        assert!(!play(idle(), &lines).is_writing());
+    }
+    let cut = [
+        (3_000, Remind(&owes), "remind 1,2"),
+        (3_001, recorded(&[1, 2]), "write reminder 1,2"),
+        (3_002, Hear(Event::WriteFailed("EIO".into())), ""),
+    ];
+    assert!(!play(idle(), &cut).is_writing());
+}
+
+#[test]
+fn reminders_in_a_row_come_further_and_further_apart() {
+    let owes = [owed(1, 0)];
+    let mail = [letter(4, Priority::Normal)];
+    // When the next comes after a turn that ended at this time.
+    let turn = |desk: &mut Desk, from: u64, effects: Vec<Effect>| {
+        assert_eq!(effects.len(), 1, "at {from}");
+        let ids = match &effects[0] {
+            Effect::Remind { ids } | Effect::Offer { ids } => ids.clone(),
+            other => panic!("{other:?}"),
+        };
+        desk.on(ms(from), Event::Recorded(ids));
+        desk.on(ms(from), Event::Wrote);
+        desk.on(ms(from + 50), Event::Tick);
+        desk.on(ms(from + 50), Event::Entered);
+        desk.on(ms(from + 2_050), Event::Tick);
+        assert!(desk.remind(ms(from + 2_050), &owes).is_empty(), "at {from}");
+    };
+    let mut desk = idle();
+    let mut now = 3_000;
+    for minutes in [1, 2, 4, 8] {
+        let effects = desk.remind(ms(now), &owes);
+        turn(&mut desk, now, effects);
+        now += 50 + minutes * 60_000;
+        assert_eq!(desk.next_wakeup(), Some(ms(now).mono), "nothing sooner");
+        assert!(desk.remind(ms(now - 1), &owes).is_empty());
+        desk.on(ms(now), Event::Tick);
+    }
+    let effects = desk.remind(ms(now), &owes);
+    turn(&mut desk, now, effects);
+    // A turn of something else is a reason.
+    now += 3_000;
+    let effects = desk.act(ms(now), &mail);
+    assert_eq!(effects.len(), 1);
+    desk.on(ms(now), Event::Recorded(vec![id(4)]));
+    desk.on(ms(now), Event::Wrote);
+    desk.on(ms(now + 50), Event::Tick);
+    desk.on(ms(now + 50), Event::Entered);
+    desk.on(ms(now + 2_050), Event::Tick);
+    assert_eq!(desk.remind(ms(now + 2_050), &owes).len(), 1);
+}

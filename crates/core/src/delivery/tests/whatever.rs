@@ -1,0 +1,212 @@
+//! Whatever happens: no offer is lost, doubled or made in a bad moment, and every wait has a reason.
+
+use super::*;
+use proptest::prelude::*;
+
+fn priorities() -> impl Strategy<Value = Vec<Priority>> {
+    let priority = proptest::sample::select(&Priority::ALL[..]);
+    proptest::collection::vec(priority, 0..40)
+}
+
+/// Sorted as the journal does.
+fn in_order(priorities: &[Priority]) -> Vec<Letter> {
+    let mut all: Vec<_> = (1..).zip(priorities).collect();
+    all.sort_by_key(|(n, priority)| match priority {
+        Priority::IdleFirst => (**priority, -*n),
+        Priority::Interrupt | Priority::Normal | Priority::Idle => (**priority, *n),
+    });
+    let letters = all
+        .iter()
+        .map(|(n, priority)| letter(*n as u128, **priority));
+    letters.collect()
+}
+
+fn happening() -> impl Strategy<Value = Option<Event>> {
+    let who = proptest::sample::select(&[PausedBy::Viewer, PausedBy::Request][..]);
+    prop_oneof![
+        6 => Just(None),
+        3 => Just(Some(Event::Tick)),
+        3 => Just(Some(Event::Output)),
+        1 => proptest::option::of(Just("Run rm?".to_owned())).prop_map(|d| Some(Event::Dialog(d))),
+        1 => who.clone().prop_map(|by| Some(Event::Paused(by))),
+        1 => who.prop_map(|by| Some(Event::Released(by))),
+        1 => Just(Some(Event::Draft)),
+        1 => Just(Some(Event::DraftGone)),
+        1 => any::<bool>().prop_map(|on| Some(Event::Paste(on))),
+        1 => Just(Some(Event::WriteFailed("EIO".into()))),
+        1 => Just(Some(Event::NotRecorded("full".into()))),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn an_idle_agent_gets_everything_in_order(priorities in priorities(), paste: bool) {
+        let mut pending = in_order(&priorities);
+        let want: Vec<_> = pending.iter().map(|l| l.message.id).collect();
+        let desk = after(idle(), &[Event::Paste(paste)]);
+        let mut got = Vec::new();
+        while let Decision::Offer { ids, interrupt } = desk.next(ms(3_000), &pending) {
+            prop_assert!(!interrupt, "an idle agent gets no key");
+            let size = |l: &Letter| turn::size(l, turn::Telling::Here, desk.input(), PATH);
+            let turn: Vec<_> = pending.iter().filter(|l| ids.contains(&l.message.id)).collect();
+            prop_assert!(turn.len() == 1 || turn.iter().map(|l| size(l)).sum::<usize>() <= turn::TURN);
+            let alone = |l: &&Letter| l.message.envelope.priority == Priority::Interrupt;
+            prop_assert!(turn.len() == 1 || !turn.iter().any(alone));
+            pending.retain(|l| !ids.contains(&l.message.id));
+            got.extend(ids);
+        }
+        prop_assert_eq!(got, want);
+    }
+
+    #[test]
+    fn whatever_happens_no_offer_is_lost_doubled_or_made_in_a_bad_moment(
+        priorities in priorities(),
+        happenings in proptest::collection::vec((happening(), 0..3_000_u64), 1..120),
+    ) {
+        let mut desk = idle();
+        let mut watch = Watch { pending: in_order(&priorities), ..Watch::default() };
+        let mut now = 2_000;
+        for (event, pass) in happenings {
+            now += pass;
+            let event = watch.comes(event);
+            let mut effects = desk.on(ms(now), event);
+            effects.extend(desk.act(ms(now), &watch.pending));
+            for effect in effects {
+                watch.judge(effect)?;
+            }
+            if let Phase::Resting { .. } = desk.phase {
+                watch.is_over();
+            }
+            every_wait_has_a_reason(&desk, now, &watch.pending)?;
+        }
+    }
+}
+
+type Judged = Result<(), TestCaseError>;
+
+/// Whoever is not due is held by a rule.
+pub(in crate::delivery) fn every_wait_has_a_reason(
+    desk: &Desk,
+    now: u64,
+    pending: &[Letter],
+) -> Judged {
+    for letter in pending {
+        let is_due = matches!(desk.next(ms(now), pending), Decision::Offer { .. });
+        let held = desk.hold(ms(now), letter, pending).is_some();
+        prop_assert!(held || is_due, "{letter:?}");
+    }
+    Ok(())
+}
+
+/// What has happened around a desk, and what is under way.
+#[derive(Default)]
+struct Watch {
+    pending: Vec<Letter>,
+    under_way: Vec<MessageId>,
+    /// What was asked for and is to be reported.
+    todo: Option<Event>,
+    is_written: bool,
+    is_urgent: bool,
+    has_draft: bool,
+    is_asked: bool,
+    paused: Vec<PausedBy>,
+}
+
+impl Watch {
+    /// Nothing happens but time: then what was asked for is done.
+    fn comes(&mut self, event: Option<Event>) -> Event {
+        let event = event.or_else(|| self.todo.take()).unwrap_or(Event::Tick);
+        match &event {
+            Event::Draft => self.has_draft = true,
+            Event::DraftGone => self.has_draft = false,
+            Event::Dialog(what) => self.is_asked = what.is_some(),
+            Event::Paused(by) => self.paused.push(*by),
+            Event::Released(by) => self.paused.retain(|p| p != by),
+            _ => {}
+        }
+        event
+    }
+
+    fn judge(&mut self, effect: Effect) -> Judged {
+        match effect {
+            Effect::Key(_) => {
+                let is_taken = self.paused.contains(&PausedBy::Viewer);
+                prop_assert!(!self.has_draft && !is_taken);
+            }
+            Effect::Offer { ids } => self.is_offered(ids)?,
+            Effect::Write { ids } => {
+                prop_assert!(!self.is_barred() && !self.is_paused());
+                prop_assert_eq!(&ids, &self.under_way);
+                self.is_written = true;
+                self.todo = Some(Event::Wrote);
+            }
+            Effect::Enter => {
+                prop_assert!(!self.is_barred());
+                self.todo = Some(Event::Entered);
+            }
+            // It had to wait for an answer.
+            Effect::Resume => self.todo = Some(Event::Resumed),
+            Effect::Offered { ids, .. } => {
+                prop_assert_eq!(&ids, &self.under_way);
+                self.is_over();
+            }
+            Effect::Withdraw { ids, .. } => {
+                prop_assert!(!self.is_written, "nothing of it was written");
+                self.breaks_off(&ids)?;
+            }
+            Effect::Uncertain { ids, .. } => {
+                prop_assert!(self.is_written, "else it is taken back");
+                self.breaks_off(&ids)?;
+            }
+            Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
+            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+                prop_assert!(false, "it has no door");
+            }
+            Effect::Look | Effect::Strokes(_) => {
+                prop_assert!(false, "nothing is known of its screen");
+            }
+            effect @ (Effect::Remind { .. }
+            | Effect::Give { .. }
+            | Effect::WriteReminder { .. }
+            | Effect::Fail { .. }) => panic!("{effect:?}"),
+        }
+        Ok(())
+    }
+
+    fn is_offered(&mut self, ids: Vec<MessageId>) -> Judged {
+        prop_assert!(self.under_way.is_empty(), "one at a time");
+        let urgent = |l: &Letter| l.message.envelope.priority == Priority::Interrupt;
+        let first = self.pending.iter().find(|l| l.message.id == ids[0]);
+        self.is_urgent = first.is_some_and(urgent);
+        prop_assert!(!self.is_barred() && !self.is_paused());
+        self.is_written = false;
+        self.todo = Some(Event::Recorded(ids.clone()));
+        self.pending.retain(|l| !ids.contains(&l.message.id));
+        self.under_way = ids;
+        Ok(())
+    }
+
+    fn breaks_off(&mut self, ids: &[MessageId]) -> Judged {
+        prop_assert!(ids.iter().all(|id| self.under_way.contains(id)));
+        self.under_way.retain(|id| !ids.contains(id));
+        if self.under_way.is_empty() {
+            self.is_over();
+        }
+        Ok(())
+    }
+
+    fn is_over(&mut self) {
+        self.under_way.clear();
+        self.todo = None;
+    }
+
+    fn is_barred(&self) -> bool {
+        self.has_draft || self.is_asked
+    }
+
+    /// What cannot wait passes a pause that was asked for.
+    fn is_paused(&self) -> bool {
+        let is_taken = self.paused.contains(&PausedBy::Viewer);
+        is_taken || (!self.paused.is_empty() && !self.is_urgent)
+    }
+}

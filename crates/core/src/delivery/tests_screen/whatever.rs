@@ -1,0 +1,179 @@
+//! Whatever a screen shows, and whenever: one turn at a time, written once and ended once.
+
+use super::super::tests::every_wait_has_a_reason;
+use super::*;
+use crate::id::MessageId;
+use proptest::prelude::*;
+
+/// What can be seen at any moment.
+fn sighting() -> impl Strategy<Value = Sighting> {
+    let field = prop_oneof![
+        3 => Just(Field::Empty),
+        1 => Just(Field::Unseen),
+        2 => Just(Field::Holds("text".to_owned())),
+        1 => Just(Field::Holds("mine".to_owned())),
+    ];
+    let says = prop_oneof![
+        Just(vec![]),
+        Just(claims(Says::Working).claims),
+        Just(claims(Says::Idle).claims),
+    ];
+    let dialog = prop_oneof![3 => Just(None), 1 => Just(Some("Run rm?".to_owned()))];
+    (field, says, dialog).prop_map(|(field, claims, dialog)| Sighting {
+        ready: false,
+        claims,
+        field: if dialog.is_some() {
+            Field::Unseen
+        } else {
+            field
+        },
+        announced: false,
+        dialog,
+        ..Sighting::default()
+    })
+}
+
+fn happening() -> impl Strategy<Value = Option<Event>> {
+    prop_oneof![
+        8 => Just(None),
+        2 => Just(Some(Event::Tick)),
+        1 => Just(Some(Event::Output)),
+        4 => sighting().prop_map(|sighting| Some(Event::Seen(sighting))),
+        1 => Just(Some(Event::Draft)),
+        1 => Just(Some(Event::DraftGone)),
+        1 => Just(Some(Event::Paste(true))),
+        1 => Just(Some(Event::WriteFailed("EIO".to_owned()))),
+    ]
+}
+
+proptest! {
+    /// Whatever a screen shows and whenever: one turn at a time, written once and ended once;
+    /// Enter only right after a look that shows no question.
+    #[test]
+    fn no_screen_misleads_a_desk(
+        lanes in proptest::collection::vec(
+            proptest::sample::select(&[Normal, Interrupt, Idle][..]), 1..6),
+        happenings in proptest::collection::vec((happening(), sighting(), 0..1_500_u64), 1..200),
+        quits: bool,
+    ) {
+        let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| letter(n, *lane)).collect();
+        pending.sort_by_key(|letter| letter.message.envelope.priority);
+        let mut desk = with(|manifest| {
+            manifest.draft.stash = Some(keys("ctrl+s"));
+            manifest.draft.restore = Some(keys("ctrl+y"));
+            manifest.draft.clear = Some(keys("ctrl+u"));
+            manifest.interrupt.quits_when_idle = quits;
+        });
+        let mut watch = Watch { pending, quits, ..Watch::default() };
+        let mut now = 3_000;
+        for (event, shown, pass) in happenings {
+            now += pass;
+            let event = watch.comes(event, shown);
+            let is_failure = matches!(event, Event::WriteFailed(_));
+            let mut effects = desk.on(ms(now), event);
+            if is_failure && !effects.is_empty() {
+                watch.todo = None;
+            }
+            effects.extend(desk.act(ms(now), &watch.pending));
+            for effect in effects {
+                watch.judge(&desk, effect)?;
+            }
+            every_wait_has_a_reason(&desk, now, &watch.pending)?;
+            // Whoever waits for somebody's answer lets him type.
+            let is_held = is_blocked(&desk) && desk.is_writing();
+            prop_assert!(watch.todo.is_some() || !is_held);
+        }
+    }
+}
+
+fn is_blocked(desk: &Desk) -> bool {
+    matches!(desk.activity().activity, Activity::Blocked(_))
+}
+
+/// What is under way at a desk, and what it was shown last.
+#[derive(Default)]
+struct Watch {
+    pending: Vec<Letter>,
+    /// Whether the interrupt key may end the program.
+    quits: bool,
+    under_way: Vec<MessageId>,
+    /// What was asked for and is to be reported.
+    todo: Option<Event>,
+    has_written: bool,
+    /// What the look showed that the desk has just been told of.
+    looked: Option<Sighting>,
+}
+
+impl Watch {
+    /// Nothing happens but time: then what was asked for is done.
+    fn comes(&mut self, event: Option<Event>, shown: Sighting) -> Event {
+        let event = match event.or_else(|| self.todo.take()) {
+            Some(Event::Looked(_)) => Event::Looked(shown),
+            Some(event) => event,
+            None => Event::Tick,
+        };
+        self.looked = match &event {
+            Event::Looked(sighting) => Some(sighting.clone()),
+            _ => None,
+        };
+        event
+    }
+
+    fn judge(&mut self, desk: &Desk, effect: Effect) -> Result<(), TestCaseError> {
+        match effect {
+            Effect::Offer { ids } => {
+                prop_assert!(self.under_way.is_empty(), "one at a time");
+                self.pending.retain(|l| !ids.contains(&l.message.id));
+                self.todo = Some(Event::Recorded(ids.clone()));
+                self.under_way = ids;
+                self.has_written = false;
+            }
+            Effect::Write { ids } => {
+                let is_again = std::mem::replace(&mut self.has_written, true);
+                prop_assert!(!is_again, "once");
+                prop_assert_eq!(&ids, &self.under_way);
+                self.todo = Some(Event::Wrote);
+            }
+            Effect::Enter => {
+                prop_assert!(self.has_written);
+                let looked = self.looked.as_ref().expect("Enter follows a look");
+                prop_assert_eq!(&looked.dialog, &None);
+                self.todo = Some(Event::Entered);
+            }
+            Effect::Look => self.todo = Some(Event::Looked(Sighting::default())),
+            Effect::Strokes(_) => self.todo = Some(Event::Stroked),
+            Effect::Resume => self.todo = Some(Event::Resumed),
+            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
+                prop_assert!(false, "it has no door");
+            }
+            Effect::Key(_) => {
+                let is_sure = self.shows_work() || is_blocked(desk);
+                prop_assert!(!self.quits || is_sure, "it might quit");
+            }
+            Effect::Withdraw { ids, .. } => {
+                prop_assert!(!self.has_written);
+                self.under_way.retain(|id| !ids.contains(id));
+            }
+            Effect::Offered { ids, .. } | Effect::Uncertain { ids, .. } => {
+                prop_assert!(self.has_written);
+                prop_assert_eq!(&ids, &self.under_way, "each once");
+                self.under_way.clear();
+            }
+            Effect::Accepted { .. } => prop_assert!(false, "nothing proves it"),
+            Effect::Remind { .. }
+            | Effect::WriteReminder { .. }
+            | Effect::Give { .. }
+            | Effect::Fail { .. } => {
+                panic!("nobody owes an answer here, and none is raw: {effect:?}")
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the look shows that there is something to interrupt.
+    fn shows_work(&self) -> bool {
+        let works = claims(Says::Working).claims;
+        let looked = self.looked.as_ref();
+        looked.is_some_and(|seen| seen.dialog.is_some() || seen.claims == works)
+    }
+}

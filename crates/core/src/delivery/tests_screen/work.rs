@@ -1,0 +1,180 @@
+//! Work that a screen shows, and the keys that interrupt it.
+
+use super::*;
+
+#[test]
+fn a_key_that_would_quit_needs_proof_of_work() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = || {
+        with(|manifest| {
+            manifest.interrupt.quits_when_idle = true;
+            manifest.interrupt.dismiss = Some(keys("esc"));
+        })
+    };
+    // Output is none.
+    let mut busy = play(
+        desk(),
+        &[
+            hear(3_000, Event::Output, ""),
+            (3_001, Doing::Act(&urgent), "look"),
+            looked(3_002, shows(Field::Empty), "offer 1"),
+            (3_003, recorded(&[1]), "write 1"),
+            hear(3_004, Event::Wrote, ""),
+            hear(3_054, Event::Tick, "look"),
+            looked(3_055, shows(Field::Empty), "enter"),
+        ],
+    );
+    let effects = busy.on(ms(3_056), Event::Entered);
+    assert!(evidence(&effects).ends_with("no interrupt key: it might have ended the program"));
+    // Its title is. Each press needs it anew.
+    let works = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(&urgent), "look"),
+        looked(3_002, claims(Says::Working), "key [3]"),
+        hear(8_002, Event::Tick, "look"),
+        looked(8_003, claims(Says::Working), "key [3]"),
+        hear(13_003, Event::Tick, "look"),
+        looked(13_004, claims(Says::Idle), "offer 1"),
+    ];
+    play(desk(), &works);
+    // A question is dismissed by its own key.
+    let asked = [
+        seen(3_000, asks("Run rm?"), ""),
+        (3_001, Doing::Act(&urgent), "key [27]"),
+    ];
+    play(desk(), &asked);
+    // An idle program gets none.
+    play(desk(), &[(3_000, Doing::Act(&urgent), "offer 1")]);
+}
+
+#[test]
+fn the_keys_are_pressed_again_when_the_harness_says() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = with(|manifest| {
+        manifest.interrupt.keys = keys("esc");
+        manifest.interrupt.wait = Wait::millis(1_500);
+    });
+    let works = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(&urgent), "key [27]"),
+        hear(4_500, Event::Tick, ""),
+        hear(4_501, Event::Tick, "key [27]"),
+        seen(4_600, claims(Says::Idle), "offer 1"),
+    ];
+    play(desk, &works);
+}
+
+#[test]
+fn what_an_interrupt_puts_back_is_cleared() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = || {
+        let desk = with(|manifest| manifest.draft.clear = Some(keys("ctrl+u")));
+        play(
+            desk,
+            &[
+                seen(3_000, claims(Says::Working), ""),
+                (3_001, Doing::Act(&urgent), "key [3]"),
+            ],
+        )
+    };
+    let put_back = Sighting {
+        field: Field::Holds("the last prompt".to_owned()),
+        ..claims(Says::Idle)
+    };
+    let cleared = [
+        seen(3_100, put_back.clone(), "offer 1"),
+        (3_101, recorded(&[1]), "strokes [21]"),
+        hear(3_102, Event::Stroked, ""),
+        seen(3_103, shows(Field::Empty), "look"),
+        looked(3_104, shows(Field::Empty), "write 1"),
+    ];
+    play(desk(), &cleared);
+    // What a person has typed is not.
+    let typed = [
+        hear(3_050, Event::Draft, ""),
+        seen(3_100, put_back, ""),
+        (9_000, Doing::Act(&urgent), ""),
+    ];
+    play(desk(), &typed);
+}
+
+#[test]
+fn what_comes_back_late_is_waited_for() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = || {
+        let desk = with(|manifest| {
+            manifest.draft.clear = Some(keys("ctrl+u"));
+            manifest.interrupt.settle = Wait::millis(500);
+        });
+        let begun = [
+            seen(3_000, claims(Says::Working), ""),
+            (3_001, Doing::Act(&urgent), "key [3]"),
+            seen(3_100, claims(Says::Idle), ""),
+        ];
+        let desk = play(desk, &begun);
+        assert_eq!(desk.next_wakeup(), Some(ms(3_600).mono));
+        desk
+    };
+    let held = Field::Holds("the last prompt".to_owned());
+    let put_back = Sighting {
+        field: held,
+        ..claims(Says::Idle)
+    };
+    let cleared = [
+        seen(3_132, put_back, ""),
+        hear(3_599, Event::Tick, ""),
+        hear(3_600, Event::Tick, "offer 1"),
+        (3_601, recorded(&[1]), "strokes [21]"),
+    ];
+    play(desk(), &cleared);
+    // Where nothing comes back, it goes in then.
+    let plain = [
+        hear(3_600, Event::Tick, "offer 1"),
+        (3_601, recorded(&[1]), "write 1"),
+    ];
+    play(desk(), &plain);
+    // It works again: the key's own time counts.
+    let busy = [
+        seen(3_200, claims(Says::Working), ""),
+        hear(3_600, Event::Tick, ""),
+        hear(8_001, Event::Tick, "key [3]"),
+    ];
+    play(desk(), &busy);
+}
+
+#[test]
+fn the_screen_decides_what_is_work() {
+    let later = [letter(1, Idle)];
+    let desk = play(with(|_| ()), &[seen(3_000, claims(Says::Working), "")]);
+    let hold = desk.hold(ms(9_000), &later[0], &later).unwrap();
+    assert_eq!(
+        (hold.rule, hold.evidence.as_str()),
+        ("working", "its title says so")
+    );
+    let rests = [
+        seen(9_001, claims(Says::Idle), ""),
+        hear(9_002, Event::Output, ""),
+        (9_003, Doing::Act(&later), "offer 1"),
+    ];
+    play(desk, &rests);
+    assert!(with(|_| ()).knows_dialogs() && !super::tests::starting().knows_dialogs());
+    assert_eq!(id(1), later[0].message.id);
+}
+
+#[test]
+fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
+    let (mail, urgent) = ([letter(1, Normal)], [letter(1, Interrupt)]);
+    let waits = || {
+        let desk = with(|manifest| manifest.submit.while_working = false);
+        play(desk, &[seen(3_000, claims(Says::Working), "")])
+    };
+    let desk = play(waits(), &[(3_001, Doing::Act(&mail), "")]);
+    let hold = desk.hold(ms(3_002), &mail[0], &mail);
+    assert_eq!(rule(hold), "working");
+    let rests = [
+        seen(9_001, claims(Says::Idle), ""),
+        (9_003, Doing::Act(&mail), "offer 1"),
+    ];
+    play(desk, &rests);
+    play(waits(), &[(3_001, Doing::Act(&urgent), "key [3]")]);
+}

@@ -1,0 +1,233 @@
+//! Orders about a message that is there: whose they are, and what becomes of them.
+
+use super::{End, ReceiptState, Standing, Step};
+use crate::fact::{Event, Progress};
+use crate::id::MessageId;
+use crate::message::Message;
+use crate::name::AgentName;
+use jiff::Timestamp;
+
+/// What somebody wants done with a message that is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    MarkRead,
+    MarkUnread,
+    Archive,
+    Delete,
+    Cancel,
+    /// Record that `check --inject` put it before its agent.
+    Show,
+    /// Record that its time ran out.
+    Expire,
+}
+
+impl Order {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::MarkRead => "mark",
+            Self::MarkUnread => "mark",
+            Self::Archive => "archive",
+            Self::Delete => "delete",
+            Self::Cancel => "cancel",
+            Self::Show => "show",
+            Self::Expire => "expire",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("{who} cannot {verb} a message that belongs to {owner}")]
+    NotYours {
+        who: AgentName,
+        owner: AgentName,
+        verb: &'static str,
+    },
+    #[error("{who} cannot call back a message that {sender} sent")]
+    NotSender { who: AgentName, sender: AgentName },
+    #[error("already archived")]
+    AlreadyArchived,
+    #[error("it has ended already: {0}")]
+    Ended(ReceiptState),
+    #[error("it cannot be called back any more: {0}")]
+    OutOfReach(ReceiptState),
+    #[error("{0} would be writing to itself")]
+    ToSelf(AgentName),
+    #[error("the same id already stands in the journal with other content")]
+    IdTaken,
+    #[error("what is typed as it is has at most 4000 bytes")]
+    RawTooLong,
+    #[error("{0} can neither answer it nor wait for its answer")]
+    NotTheirsToClose(AgentName),
+    #[error("no reply to message {} is expected", .0.id8())]
+    NothingExpected(MessageId),
+}
+
+/// Whether it is theirs to order: the person may everything, a sender may call back what it sent,
+/// and all else is the recipient's.
+fn may(who: &AgentName, order: Order, message: &Message) -> Result<(), Refusal> {
+    let (owner, sender) = (&message.to, &message.envelope.from);
+    match order {
+        _ if who.is_human() => Ok(()),
+        Order::Cancel if who == sender => Ok(()),
+        Order::Cancel => Err(Refusal::NotSender {
+            who: who.clone(),
+            sender: sender.clone(),
+        }),
+        Order::MarkRead
+        | Order::MarkUnread
+        | Order::Archive
+        | Order::Delete
+        | Order::Show
+        | Order::Expire => {
+            if who == owner {
+                return Ok(());
+            }
+            Err(Refusal::NotYours {
+                who: who.clone(),
+                owner: owner.clone(),
+                verb: order.verb(),
+            })
+        }
+    }
+}
+
+/// Decides an order about one message. An empty answer means that there is nothing to do.
+pub fn decide(
+    now: Timestamp,
+    order: Order,
+    who: &AgentName,
+    message: &Message,
+    standing: Standing,
+) -> Result<Vec<Event>, Refusal> {
+    let present = standing.at(message, now);
+    may(who, order, message)?;
+    let step = match (order, present.end) {
+        (Order::Delete, Some(End::Deleted)) => None,
+        (Order::Delete, _) => Some(Step::Deleted),
+        (Order::Archive, Some(End::Archived)) => return Err(Refusal::AlreadyArchived),
+        (Order::Cancel, Some(End::Cancelled)) => None,
+        // Expired by the clock, but not yet in the journal.
+        (Order::Expire, Some(End::Expired)) if standing.end.is_none() => Some(Step::Expired),
+        (Order::Expire | Order::Show, Some(_)) => None,
+        (_, Some(_)) => return Err(Refusal::Ended(present.receipt())),
+        (Order::Archive, None) => Some(Step::Archived),
+        (Order::MarkRead, None) => (!present.read).then_some(Step::Read),
+        (Order::MarkUnread, None) => present.read.then_some(Step::Unread),
+        (Order::Cancel, None) if present.is_reached() => {
+            return Err(Refusal::OutOfReach(present.receipt()));
+        }
+        (Order::Cancel, None) => Some(Step::Cancelled),
+        (Order::Show, None) => (!present.shown).then_some(Step::Shown),
+        (Order::Expire, None) => None,
+    };
+    Ok(step
+        .map(|step| {
+            Event::Progress(Progress {
+                by: Some(who.clone()),
+                ..Progress::of(message.id, step)
+            })
+        })
+        .into_iter()
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::{message, name};
+    use crate::receipt::tests::after;
+
+    #[test]
+    fn orders_by_whom_and_when() {
+        use Step::*;
+        let now = Timestamp::from_second(1_000).unwrap();
+        let letter = message(1, "alice", "bob");
+        let check = |order: Order, who: &str, before: &[Step], want: Result<Option<Step>, &str>| {
+            let got = decide(now, order, &name(who), &letter, after(before));
+            let got = got.map_err(|r| r.to_string()).map(|events| {
+                assert!(events.len() <= 1);
+                events.into_iter().next().map(|event| match event {
+                    Event::Progress(p) => p.step,
+                    other => panic!("an order writes steps alone: {other:?}"),
+                })
+            });
+            assert_eq!(
+                got,
+                want.map_err(str::to_owned),
+                "{order:?} by {who} after {before:?}"
+            );
+        };
+        check(Order::MarkRead, "bob", &[], Ok(Some(Read)));
+        check(Order::MarkRead, "human", &[], Ok(Some(Read)));
+        check(Order::MarkRead, "bob", &[Read], Ok(None));
+        check(
+            Order::MarkRead,
+            "alice",
+            &[],
+            Err("alice cannot mark a message that belongs to bob"),
+        );
+        check(
+            Order::MarkRead,
+            "bob",
+            &[Archived],
+            Err("it has ended already: archived"),
+        );
+        check(Order::MarkUnread, "bob", &[Read], Ok(Some(Unread)));
+        check(Order::MarkUnread, "bob", &[], Ok(None));
+        check(Order::Archive, "bob", &[], Ok(Some(Archived)));
+        check(
+            Order::Archive,
+            "bob",
+            &[Read, Archived],
+            Err("already archived"),
+        );
+        check(
+            Order::Archive,
+            "bob",
+            &[Cancelled],
+            Err("it has ended already: cancelled"),
+        );
+        check(Order::Delete, "bob", &[Archived], Ok(Some(Deleted)));
+        check(
+            Order::Delete,
+            "alice",
+            &[],
+            Err("alice cannot delete a message that belongs to bob"),
+        );
+        check(Order::Cancel, "alice", &[], Ok(Some(Cancelled)));
+        check(Order::Cancel, "human", &[], Ok(Some(Cancelled)));
+        check(
+            Order::Cancel,
+            "bob",
+            &[],
+            Err("bob cannot call back a message that alice sent"),
+        );
+        for seen in [&[Shown][..], &[Read, Unread]] {
+            let out = "it cannot be called back any more: stored";
+            check(Order::Cancel, "alice", seen, Err(out));
+        }
+        let cut = "it cannot be called back any more: uncertain";
+        check(Order::Cancel, "alice", &[Offering, Uncertain], Err(cut));
+        // What was certainly not shown can be.
+        let back = [Offering, Withdrawn];
+        check(Order::Cancel, "alice", &back, Ok(Some(Cancelled)));
+        check(Order::Cancel, "alice", &[Cancelled], Ok(None));
+        check(
+            Order::Cancel,
+            "alice",
+            &[Offering],
+            Err("it cannot be called back any more: offering"),
+        );
+        check(
+            Order::Cancel,
+            "alice",
+            &[Read],
+            Err("it cannot be called back any more: read"),
+        );
+        check(Order::Show, "bob", &[], Ok(Some(Shown)));
+        check(Order::Show, "bob", &[Shown], Ok(None));
+        check(Order::Show, "bob", &[Archived], Ok(None));
+        check(Order::Expire, "bob", &[], Ok(None));
+    }
+}

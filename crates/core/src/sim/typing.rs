@@ -1,0 +1,178 @@
+//! What a session types and looks at, and what the program makes of it: as the binary's keyboard and
+//! its looks at the screen do.
+
+use super::agent::Saw;
+use super::errands::clock;
+use super::harness::Stroked;
+use super::law::{Checked, Law};
+use super::session::{Begin, Cargo, Glance, Offering, Peek, Session, Stroke, World};
+use super::terminal::{Done, Piece};
+use crate::delivery::Event;
+use crate::harness::{Route, Sighting};
+use crate::mail::Letter;
+use crate::offer::Said;
+
+impl Session {
+    pub(super) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
+        match (self.terminal.type_next(), &self.offering) {
+            (Some(Done::Wrote(piece)), _) => {
+                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
+                    self.typed_at = world.now.mono;
+                }
+                world.oracle.types()?;
+            }
+            (Some(Done::Granted), Some(Offering::Asked(what))) => {
+                self.offering = Some(Offering::Granted(*what));
+            }
+            (Some(Done::HasDraft), _) => self.offering = Some(Offering::Said(Event::Barred)),
+            (Some(Done::Granted) | None, _) => {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn go_on_offering(&mut self, world: &mut World<'_>) -> Checked {
+        let route = Route::Terminal.as_str().to_owned();
+        let said = match self.offering.take() {
+            Some(Offering::Granted(Begin::Offer)) => Said::Offering { route },
+            Some(Offering::Granted(Begin::Reminder)) => Said::Reminded { route },
+            Some(Offering::Granted(Begin::Resume)) => {
+                self.offering = Some(Offering::Said(Event::Resumed));
+                return Ok(());
+            }
+            Some(Offering::Said(event)) => return self.hear(event, world),
+            other @ (Some(Offering::Asked(_)) | None) => {
+                self.offering = other;
+                return Ok(());
+            }
+        };
+        let recorded = world.journal.say(world.now, &self.turn.ids, &said);
+        self.offering = Some(Offering::Said(match recorded {
+            Ok(moved) => Event::Recorded(moved),
+            Err(_) => Event::NotRecorded("the disk fails".to_owned()),
+        }));
+        Ok(())
+    }
+
+    pub(super) fn go_on_typing(&mut self, world: &mut World<'_>) -> Checked {
+        match self.stroke.take() {
+            Some(Stroke::First) => self.type_text(world)?,
+            Some(Stroke::Rest) => {
+                self.terminal.write(Piece::Rest(self.turn.no));
+                self.turn.is_whole = true;
+                world.turns[self.turn.no].is_written = true;
+                self.stroke = Some(Stroke::Said(Event::Wrote));
+            }
+            Some(Stroke::Enter) => {
+                world.oracle.enters(&self.turn, self.agent.is_alive);
+                self.turn.enters += 1;
+                // Of a reminder nothing more is said.
+                self.turn.is_open &= self.turn.cargo == Cargo::Messages;
+                self.terminal.write(Piece::Enter(self.turn.no));
+                self.stroke = Some(Stroke::Said(Event::Entered));
+            }
+            Some(Stroke::Key(key)) => {
+                self.terminal.write(Piece::Stroke(key));
+                self.stroke = Some(Stroke::Said(Event::Stroked));
+            }
+            Some(Stroke::Said(event)) => return self.hear(event, world),
+            None => {}
+        }
+        Ok(())
+    }
+
+    /// The first half of a text, or all that goes in before the write breaks off.
+    fn type_text(&mut self, world: &mut World<'_>) -> Checked {
+        world.oracle.writes(&self.turn)?;
+        let is_repeat = self.turn.letters.iter().any(Letter::is_repeat);
+        if is_repeat && self.turn.cargo == Cargo::Messages {
+            world.trace.note(|| "  marked as a repeat".to_owned());
+        }
+        self.terminal.write(Piece::First(self.turn.no));
+        let is_broken = std::mem::take(&mut self.terminal.is_breaking);
+        self.stroke = Some(if is_broken {
+            world.oracle.is_cut_off();
+            Stroke::Said(Event::WriteFailed("input/output error".to_owned()))
+        } else {
+            Stroke::Rest
+        });
+        Ok(())
+    }
+
+    /// The terminal looks at the screen, once all that was written is on it.
+    pub(super) fn glance(&mut self, world: &World<'_>) {
+        let sighting = self.agent.look(world.turns);
+        self.is_news |= sighting != self.sighted.sighting;
+        let asks = self.asks();
+        self.sighted = Glance { sighting, asks };
+    }
+
+    pub(super) fn go_on_peeking(&mut self, world: &mut World<'_>) -> Checked {
+        match self.peek.take() {
+            Some(Peek::Asked) => {
+                self.glance(world);
+                self.peek = Some(Peek::Said(self.sighted.clone()));
+                Ok(())
+            }
+            Some(Peek::Said(glance)) => {
+                self.notice_exit_first(world)?;
+                self.tell_seen(glance, Event::Looked, world)?;
+                self.outdate();
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn tell_seen(
+        &mut self,
+        glance: Glance,
+        how: fn(Sighting) -> Event,
+        world: &mut World<'_>,
+    ) -> Checked {
+        let words = glance.sighting.dialog.as_deref();
+        world.oracle.aims.shows(words, glance.asks);
+        self.tell(how(glance.sighting), world)
+    }
+
+    /// The program reads a piece of its input.
+    pub(super) fn read(&mut self, world: &mut World<'_>) -> Checked {
+        let Some(piece) = self.terminal.read() else {
+            return Ok(());
+        };
+        if let Some(open) = self.asks() {
+            world.oracle.aims.meets(piece, open)?;
+        }
+        let (box_before, aside_before) = self.agent.draft();
+        let saw = self.agent.read(world.now.mono, piece);
+        world.trace.note(|| {
+            let now = clock(world.now.mono);
+            format!("  {now} the program reads {piece:?}: {saw:?}")
+        });
+        let is_persons = match piece {
+            Piece::Key | Piece::Submit | Piece::Clear => true,
+            // Judged in the end: see [`super::ending`].
+            Piece::Stroke(Stroked::Restore) => true,
+            Piece::First(_)
+            | Piece::Rest(_)
+            | Piece::Enter(_)
+            | Piece::Break
+            | Piece::Stroke(_) => false,
+        };
+        let (in_box, aside) = self.agent.draft();
+        Law::CannotAct.holds(
+            is_persons || in_box + aside >= box_before + aside_before,
+            || format!("a person's draft is lost or submitted by {piece:?}"),
+        )?;
+        let Saw::Prompt { turns, is_typed } = saw else {
+            return Ok(());
+        };
+        Law::CannotAct.holds(
+            !matches!(piece, Piece::Enter(_)) || !is_typed,
+            || "a person's draft was submitted by our Enter",
+        )?;
+        for id in Self::gets(&turns, world.turns) {
+            world.oracle.ledger.gets(id);
+        }
+        Ok(())
+    }
+}

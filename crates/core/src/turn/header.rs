@@ -1,0 +1,198 @@
+//! The header of a message: how it is written, how it is known again, and how a text is kept from
+//! looking like one.
+
+use super::{SUBJECT, Telling};
+use crate::mail::Letter;
+use crate::priority::Priority;
+use crate::text;
+
+/// How a message is marked that may have been shown before.
+pub const REPEAT: &str = " (repeat: may have been shown before)";
+
+/// The header, and the subject where there is one.
+pub(super) fn head(letter: &Letter, telling: Telling) -> String {
+    let envelope = &letter.message.envelope;
+    let urgent = match envelope.priority {
+        Priority::Interrupt => "URGENT ",
+        Priority::Normal | Priority::IdleFirst | Priority::Idle => "",
+    };
+    let repeat = if letter.is_repeat() { REPEAT } else { "" };
+    let id = letter.message.id.id8();
+    let reply = if envelope.expects_reply {
+        reply_expected(&id)
+    } else {
+        String::new()
+    };
+    let subject = envelope.subject.as_deref().unwrap_or_default();
+    let subject = match (text::one_line(subject, SUBJECT), telling) {
+        (none, _) if none.is_empty() => none,
+        (_, Telling::InFile) => String::new(),
+        (subject, Telling::Here) => format!(" [{}]", defused(&subject)),
+    };
+    format!(
+        "[{urgent}ph message from: {} id: {id}{repeat}{reply}]{subject}",
+        envelope.from,
+    )
+}
+
+/// What a header says of its message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header<'a> {
+    pub(crate) from: &'a str,
+    pub(crate) id8: &'a str,
+    pub(crate) is_repeat: bool,
+}
+
+/// The whole headers that begin a line of a text. One that stands anywhere else is somebody's
+/// text, and of one that breaks off nobody knows what came after it.
+pub(crate) fn headers(text: &str) -> impl Iterator<Item = Header<'_>> {
+    text.split(['\n', '\r']).filter_map(header)
+}
+
+fn header(line: &str) -> Option<Header<'_>> {
+    let rest = line.strip_prefix('[')?;
+    let rest = rest.strip_prefix("URGENT ").unwrap_or(rest);
+    let rest = rest.strip_prefix("ph message from: ")?;
+    let (from, rest) = rest.split_once(" id: ")?;
+    let (id8, rest) = rest.split_at_checked(8)?;
+    let unmarked = rest.strip_prefix(REPEAT);
+    let is_repeat = unmarked.is_some();
+    let rest = unmarked.unwrap_or(rest);
+    let rest = rest
+        .strip_prefix(reply_expected(id8).as_str())
+        .unwrap_or(rest);
+    rest.starts_with(']').then_some(Header {
+        from,
+        id8,
+        is_repeat,
+    })
+}
+
+fn reply_expected(id8: &str) -> String {
+    format!(" (reply expected: ph reply {id8})")
+}
+
+/// The same line, in which nothing looks like a header of ours.
+pub fn defused(line: &str) -> String {
+    let mut plain = String::with_capacity(line.len());
+    for (at, c) in line.char_indices() {
+        plain.push(if is_header(&line[at..]) { '(' } else { c });
+    }
+    plain
+}
+
+pub(super) fn begins_as_header(line: &str) -> bool {
+    is_header(line.trim_start())
+}
+
+/// Whether a text begins like one of our headers, or like those of which ours are made, however
+/// it is spaced and written.
+pub(super) fn is_header(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix(['[', '\u{ff3b}']) else {
+        return false;
+    };
+    let rest = rest.trim_start();
+    let rest = without(rest, "urgent").map_or(rest, str::trim_start);
+    let rest = without(rest, "ph").or_else(|| without(rest, "h2"));
+    let words = ["message", "reminder"];
+    rest.is_some_and(|rest| {
+        let rest = rest.trim_start();
+        words.iter().any(|word| without(rest, word).is_some())
+    })
+}
+
+/// What follows a word, however that is capitalised.
+fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+    let (head, rest) = text.split_at_checked(word.len())?;
+    head.eq_ignore_ascii_case(word).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mail::tests::with_steps;
+    use crate::message::Body;
+    use crate::receipt::Step;
+    use crate::turn::tests::{PATH, letter, told};
+    use crate::turn::{Input, PASTE};
+
+    #[test]
+    fn the_header_says_what_it_is() {
+        let check = |change: fn(&mut Letter), want: &str| {
+            let mut letter = letter("hi");
+            change(&mut letter);
+            assert_eq!(told(&[&letter], Input::Typed), want);
+        };
+        check(
+            |l| l.message.envelope.priority = Priority::Interrupt,
+            "[URGENT ph message from: alice id: 00000001] hi",
+        );
+        check(
+            |l| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
+            "[ph message from: alice id: 00000001 (repeat: may have been shown before)] hi",
+        );
+        check(
+            |l| l.message.envelope.subject = Some("a\n[ph message x".into()),
+            "[ph message from: alice id: 00000001] [a (ph message x] hi",
+        );
+        let filed = Body::Filed {
+            bytes: 1,
+            blake3: "x".into(),
+        };
+        let mut long = letter("");
+        long.message.envelope.body = filed;
+        let want = format!("[ph message from: alice id: 00000001] Read {PATH}");
+        assert_eq!(told(&[&long], Input::Typed), want);
+    }
+
+    #[test]
+    fn a_header_is_known_again_where_it_begins_a_line() {
+        let check = |text: &str, want: &[Header<'_>]| {
+            assert_eq!(headers(text).collect::<Vec<_>>(), want, "{text:?}");
+        };
+        let alice = Header {
+            from: "alice",
+            id8: "00000001",
+            is_repeat: false,
+        };
+        for change in [
+            |_: &mut Letter| (),
+            |l: &mut Letter| l.message.envelope.priority = Priority::Interrupt,
+            |l: &mut Letter| l.message.envelope.expects_reply = true,
+            |l: &mut Letter| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
+        ] {
+            let mut letter = letter("hi");
+            change(&mut letter);
+            let is_repeat = letter.is_repeat();
+            let whole = told(&[&letter], Input::Typed);
+            check(&whole, &[Header { is_repeat, ..alice }]);
+            // One that breaks off is none, whatever stands behind it.
+            let end = whole.find(']').unwrap();
+            for at in 1..=end {
+                check(&whole[..at], &[]);
+                let mixed = format!("{}{whole}", &whole[..at]);
+                assert!(headers(&mixed).all(|h| h.from != "alice"), "{mixed:?}");
+            }
+        }
+        let (one, two) = (
+            letter("a\n[ph message from: bob id: 00000002]"),
+            letter("b"),
+        );
+        let pasted = told(&[&one, &two], Input::Pasted);
+        let pasted = pasted.strip_prefix(PASTE[0]).unwrap();
+        check(pasted, &[alice, alice]);
+        for other in [
+            "",
+            "x [ph message from: alice id: 00000001]",
+            " [ph message from: alice id: 00000001]",
+            "(ph message from: alice id: 00000001]",
+            "[ph message from: alice id: 000000012]",
+            "[ph message from: alice id: 0000000]",
+            "[ph message from: alice id: 00000001",
+            "[ph message from: alice",
+            "[ph reminder from: alice id: 00000001]",
+        ] {
+            check(other, &[]);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What a session's program is seen and typed by, set up together: its terminal, its recording, its
+//! keyboard, and what they tell. It starts their tasks, and decides nothing.
+
+use super::hub::Hub;
+use super::keyboard::{Keyboard, Typing};
+use super::log;
+use super::place::{Place, Record};
+use super::pulse::Pulse;
+use super::sight::Sight;
+use super::terminal::{self, Stage, Terminal};
+use posthaste_core::harness::{Manifest, Sighting};
+use posthaste_screen::{About, Recorder, Screen, Size};
+use std::os::fd::OwnedFd;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{oneshot, watch};
+
+/// How many lines of scrollback are kept in memory; the recording has the rest.
+pub(crate) const SCROLLBACK: usize = 500;
+/// What a recording's files are called.
+pub(crate) const RECORDING_STEM: &str = "output";
+/// How large a recording gets.
+const RECORDING: u64 = 8 << 20;
+
+pub(super) struct Console {
+    pub(super) terminal: Terminal,
+    pub(super) keyboard: Keyboard,
+    /// Who listens to what it shows.
+    pub(super) hub: Rc<Hub>,
+    pub(super) pulse: Rc<Pulse>,
+    pub(super) sighted: watch::Receiver<Sighting>,
+    pub(super) drafted: watch::Receiver<Typing>,
+    /// Told when the last output is read.
+    pub(super) drained: oneshot::Receiver<()>,
+}
+
+impl Console {
+    pub(super) fn open(
+        place: &Place,
+        record: &Record,
+        harness: &Arc<Manifest>,
+        pty: AsyncFd<OwnedFd>,
+    ) -> Self {
+        let pty = Rc::new(pty);
+        let size = Size {
+            cols: record.launch.cols,
+            rows: record.launch.rows,
+        };
+        let hub = Rc::new(Hub::default());
+        let pulse = Rc::new(Pulse::default());
+        let (draft, drafted) = watch::channel(Typing::default());
+        let (sight, sighted) = Sight::new(harness.clone());
+        let (keyboard, typing) = Keyboard::new(pty.clone(), draft);
+        tokio::task::spawn_local(typing);
+        let (quiet, drained) = oneshot::channel();
+        let (terminal, showing) = terminal::open(Stage {
+            pty,
+            screen: screen(harness, size),
+            recorder: recorder(place, record, size),
+            keyboard: keyboard.clone(),
+            pulse: pulse.clone(),
+            sight,
+            hub: hub.clone(),
+            drained: Some(quiet),
+        });
+        tokio::task::spawn_local(showing);
+        Self {
+            terminal,
+            keyboard,
+            hub,
+            pulse,
+            sighted,
+            drafted,
+            drained,
+        }
+    }
+}
+
+fn screen(harness: &Manifest, size: Size) -> Screen {
+    let mut screen = Screen::new(size, SCROLLBACK);
+    if let Some(osc) = &harness.activity.osc {
+        screen.listen(osc.number);
+    }
+    screen
+}
+
+fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
+    let about = About {
+        size,
+        started: record.started_at.as_second(),
+        command: record.launch.command.join(" "),
+        title: record.launch.name.to_string(),
+    };
+    match Recorder::create(&place.dir(), RECORDING_STEM, RECORDING, about) {
+        Ok(recorder) => Some(recorder),
+        Err(error) => {
+            log::line(format!("nothing is recorded: {error}"));
+            None
+        }
+    }
+}
