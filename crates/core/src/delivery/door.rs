@@ -41,9 +41,10 @@ impl Door {
         sent.for_each(|sent| self.unproven.add(sent));
     }
 
-    /// It has taken something, from a desk whose agent does this.
-    pub(super) fn taken(&mut self, activity: &Activity) {
-        self.is_mid_turn |= *activity == Activity::Working;
+    /// It has taken something. To one at rest that is a turn of its own, in which all is heard that
+    /// came before.
+    pub(super) fn taken(&mut self, is_mid_turn: bool) {
+        self.is_mid_turn = is_mid_turn;
     }
 
     /// It did not answer, or not as it should.
@@ -99,10 +100,11 @@ impl Desk {
     }
 
     /// A turn that ends with a no leaves what came in the middle of it unheard: then the agent is
-    /// told to go on.
+    /// told to go on. Where a message is on its way, an interrupt's above all, it goes on with that.
     pub(super) fn go_on(&mut self) -> Option<Effect> {
         let is_over = self.door.is_mid_turn && self.activity().activity == Activity::Idle;
-        if !is_over || self.conversation().is_none() {
+        let is_quiet = self.is_free() && !self.hands.is_calling();
+        if !is_over || !is_quiet || self.conversation().is_none() {
             return None;
         }
         self.door.is_mid_turn = false;

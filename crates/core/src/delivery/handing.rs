@@ -40,6 +40,8 @@ struct Open {
     since: Moment,
     /// By when the hook must have said that it has passed them on, once it has them.
     until: Option<Duration>,
+    /// Whether the agent was at work when they were given.
+    is_mid_turn: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -87,6 +89,7 @@ impl Hands {
             sent: flight.sent.clone(),
             since: flight.since,
             until: None,
+            is_mid_turn: false,
         });
         self.count
     }
@@ -157,6 +160,7 @@ impl Desk {
             sent: letters.into_iter().map(Sent::of).collect(),
             since: now,
             until: None,
+            is_mid_turn: false,
         });
         Some(Handing { number, ids })
     }
@@ -184,6 +188,7 @@ impl Desk {
     /// The offer of these stands in the journal.
     pub(super) fn handed(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
         let barrier = self.hook_barrier();
+        let is_mid_turn = self.activity().activity == Activity::Working;
         let at = self
             .hands
             .open
@@ -200,6 +205,7 @@ impl Desk {
         let hand = &mut self.hands.open[at];
         hand.ids.clone_from(&ids);
         hand.until = Some(now.mono + PASSED_ON);
+        hand.is_mid_turn = is_mid_turn;
         if hand.route == Route::Http {
             let given = hand.sent.iter().filter(|sent| ids.contains(&sent.id));
             self.door.give(given);
@@ -233,7 +239,7 @@ impl Desk {
             return Vec::new();
         };
         if hand.route == Route::Http {
-            self.door.taken(&self.activity().activity);
+            self.door.taken(hand.is_mid_turn);
             self.judge.given(now, Some(hand.since.mono));
             let (ids, route) = (hand.ids, hand.route);
             let evidence = CALLED.to_owned();

@@ -208,3 +208,45 @@ fn an_interrupt_presses_no_key() {
     let ids = ids(&[1]);
     assert_eq!(called, [Effect::Call { number: 1, ids }]);
 }
+
+/// The interrupt's own message has it go on: once more would be a turn that nobody asked for.
+#[test]
+fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
+    let (one, urgent) = (
+        letter(1, Priority::Normal),
+        letter(2, Priority::Interrupt),
+    );
+    let interrupted = || {
+        let mut desk = desk();
+        hook(&mut desk, 5_000, "UserPromptSubmit", "a person's");
+        let mut desk = play(
+            desk,
+            &[
+                (5_100, Doing::Act(std::slice::from_ref(&one)), "call 1"),
+                hear(5_110, handed(1, &[1]), "give 1"),
+                hear(5_120, Event::Taken(1), "offered 1"),
+                (6_000, Doing::Act(std::slice::from_ref(&urgent)), "abort"),
+            ],
+        );
+        let ids = ids(&[2]);
+        let called = hook(&mut desk, 6_500, "Stop", "");
+        assert_eq!(called, [Effect::Call { number: 2, ids }]);
+        desk
+    };
+    let mut taken = play(
+        interrupted(),
+        &[
+            hear(6_510, handed(2, &[2]), "give 2"),
+            hear(6_520, Event::Taken(2), "offered 2"),
+        ],
+    );
+    assert_eq!(hook(&mut taken, 9_000, "Stop", ""), []);
+    // Where it did not go in, what came before it is still unheard.
+    play(
+        interrupted(),
+        &[
+            hear(6_510, not_handed(2, &[]), ""),
+            hear(36_520, Event::Tick, "go on"),
+        ],
+    );
+}
