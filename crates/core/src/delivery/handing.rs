@@ -4,7 +4,7 @@
 //! stands in the journal before the hook is given anything; it is made once the hook says that it
 //! has passed the text on, and until then it can only be uncertain.
 
-use super::hold::Rule;
+use super::hold::{LONG, Rule};
 use super::proof::{Sent, Unproven};
 use super::{Desk, Effect, Flight, Lane, Reach};
 use crate::activity::Activity;
@@ -13,6 +13,8 @@ use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::turn::{self, Input};
+use crate::why::Hold;
+use jiff::Timestamp;
 use std::time::Duration;
 
 /// For how long after a hook's last word another is expected; then the terminal will do.
@@ -21,6 +23,7 @@ const EXPECTED: Duration = Duration::from_secs(30);
 const PASSED_ON: Duration = Duration::from_secs(5);
 const HANDED: &str = "its hook has passed it on to the program";
 const CALLED: &str = "its own HTTP door has taken it";
+const NO_ANSWER: &str = "it did not answer";
 const SHOWN: &str = "its transcript shows the id in what its hook was given";
 
 /// Messages that go to one call of a hook; a call of the agent's door is numbered with them.
@@ -57,6 +60,29 @@ pub(super) struct Hands {
     asked: bool,
 }
 
+impl Open {
+    /// What is said of it, where it takes long.
+    fn told(&self, waited: Duration) -> Hold {
+        let (reason, release) = match self.route {
+            Route::Http => (
+                "it is on its way to the agent's own HTTP door, which has not answered yet",
+                "the door answers, or has not for some seconds",
+            ),
+            Route::Hook | Route::Queue | Route::Terminal => (
+                "it is on its way to the agent's hook, which has not taken it yet",
+                "the hook says that it has passed it on, or ends",
+            ),
+        };
+        Hold {
+            rule: "in-flight",
+            since: self.since.wall,
+            reason: reason.to_owned(),
+            evidence: format!("its way began {} s ago", waited.as_secs()),
+            release: release.to_owned(),
+        }
+    }
+}
+
 impl Hands {
     fn heard(&mut self, now: Moment, turn: Option<Turn>) {
         self.expected = Some(now.mono + EXPECTED);
@@ -68,10 +94,30 @@ impl Hands {
         open.chain(self.expected).min()
     }
 
-    /// Since when a message is being handed over.
-    pub(super) fn since(&self, id: MessageId) -> Option<Moment> {
-        let has = |hand: &&Open| hand.ids.contains(&id);
-        self.open.iter().find(has).map(|hand| hand.since)
+    /// Whether a message is being handed over.
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        self.open.iter().any(|hand| hand.ids.contains(&id))
+    }
+
+    /// What is said of a message that is being handed over, where that takes long.
+    pub(super) fn told(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
+        let hand = self.open.iter().find(|hand| hand.ids.contains(&id))?;
+        let waited = now.mono.saturating_sub(hand.since.mono);
+        Some((waited >= LONG).then(|| hand.told(waited)))
+    }
+
+    /// What a message waits for while a call of the agent's door is under way.
+    pub(super) fn behind_call(&self, due: Timestamp) -> Option<Hold> {
+        let is_call = |hand: &&Open| hand.route == Route::Http;
+        let call = self.open.iter().find(is_call)?;
+        let first = call.ids.first().map(|id| id.id8()).unwrap_or_default();
+        Some(Hold {
+            rule: "in-flight",
+            since: call.since.wall.max(due),
+            reason: "another message is on its way to the agent's own HTTP door".to_owned(),
+            evidence: format!("{first} is being offered"),
+            release: "the door answers, or has not for some seconds".to_owned(),
+        })
     }
 
     /// Whether a call of the agent's door is under way.
@@ -173,7 +219,7 @@ impl Desk {
             letter.is_pending(now.wall)
                 && Lane::at(letter, now.wall) == Lane::Normal
                 && !is_flying
-                && self.hands.since(id).is_none()
+                && !self.hands.has(id)
         };
         let mut bytes = 0;
         let fits = |(at, letter): &(usize, &Letter)| {
@@ -223,14 +269,18 @@ impl Desk {
         why: &str,
     ) -> Vec<Effect> {
         let hand = self.hands.take(number);
-        if hand.is_none_or(|hand| hand.route == Route::Http) {
-            self.door.failed(now);
+        let by_door = hand.is_none_or(|hand| hand.route == Route::Http);
+        if by_door {
+            self.door.failed(now, why);
             self.door.take_back(&ids);
         }
         if ids.is_empty() {
             return Vec::new();
         }
-        vec![taken_back(ids, why)]
+        vec![match by_door {
+            true => taken_back(ids, &format!("its own HTTP door: {why}")),
+            false => taken_back(ids, why),
+        }]
     }
 
     /// The hook says that it has passed them on, or the door that it has them.
@@ -262,7 +312,7 @@ impl Desk {
         };
         let why = match hand.route {
             Route::Http => {
-                self.door.failed(now);
+                self.door.failed(now, NO_ANSWER);
                 "its own HTTP door did not say whether it has it"
             }
             Route::Hook | Route::Queue | Route::Terminal => {
@@ -280,7 +330,7 @@ impl Desk {
         let late = self.hands.open.extract_if(.., is_late);
         let late: Vec<_> = late.collect();
         if late.iter().any(|hand| hand.route == Route::Http) {
-            self.door.failed(now);
+            self.door.failed(now, NO_ANSWER);
         }
         late.into_iter()
             .map(|hand| {
