@@ -302,7 +302,7 @@ impl Desk {
             l.is_pending(now.wall)
                 && self.rule(Lane::at(l, now.wall)).is_none()
                 && self.lapse(now, l).is_none()
-                && self.hands.since(l.message.id).is_none()
+                && !self.hands.has(l.message.id)
         };
         pending.iter().filter(is_open)
     }

@@ -1,8 +1,9 @@
 //! Why a message is where it is: the rule that holds it, since when, on what evidence, and what
 //! would release it. A reason is derived from what is known now, never stored.
 
+use crate::harness::Route;
 use crate::mail::Letter;
-use crate::receipt::{ReceiptState, Step};
+use crate::receipt::{Receipt, ReceiptState, Step};
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,7 +74,7 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
             Why::Arrived {
                 state,
                 since: arrived(letter),
-                reason: receipt.and_then(|receipt| receipt.evidence.clone()),
+                reason: receipt.and_then(offered_so),
             }
         }
         ReceiptState::Accepted
@@ -216,6 +217,17 @@ fn no_offer(letter: &Letter) -> &'static str {
     }
 }
 
+/// What is known of a message that was offered, and of which nobody knows more. A door answers
+/// before it has put anything before its agent.
+fn offered_so(receipt: &Receipt) -> Option<String> {
+    let evidence = receipt.evidence.clone()?;
+    let by_door = receipt.route.as_deref() == Some(Route::Http.as_str());
+    Some(match by_door {
+        true => format!("{evidence}; no hook of the agent's has shown it since"),
+        false => evidence,
+    })
+}
+
 /// Since when it stands where it does. Reminders and answers do not move it.
 fn arrived(letter: &Letter) -> Timestamp {
     let moves = |state: &str| state != Step::Reminded.as_str() && state != Step::Answered.as_str();
@@ -281,6 +293,28 @@ mod tests {
         };
         let evidence = "every offer of it was taken back before anything was written";
         assert_eq!((hold.rule, &*hold.evidence), ("no-session", evidence));
+    }
+
+    #[test]
+    fn what_a_door_took_and_nobody_has_shown_since_is_told() {
+        let now = Timestamp::from_second(1_000).unwrap();
+        let check = |steps: &[Step], route: &str, want: Option<&str>| {
+            let mut letter = with_steps(&message(1, "alice", "bob"), steps);
+            for receipt in &mut letter.receipts {
+                receipt.route = Some(route.to_owned());
+                receipt.evidence = Some("it has it".to_owned());
+            }
+            assert_eq!(reason(&letter, now).as_deref(), want, "{steps:?} {route}");
+        };
+        let offered = [Step::Offering, Step::Offered];
+        check(&offered, "terminal", Some("it has it"));
+        let unproven = "it has it; no hook of the agent's has shown it since";
+        check(&offered, "http", Some(unproven));
+        check(
+            &[Step::Offering, Step::Offered, Step::Accepted],
+            "http",
+            None,
+        );
     }
 
     #[test]

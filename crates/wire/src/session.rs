@@ -65,6 +65,9 @@ pub struct Session {
     /// What is wrong with the script that keeps its mail, where something is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail_trouble: Option<MailTrouble>,
+    /// Why its own HTTP door is left alone, where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub door: Option<String>,
     /// How its loop stands, where it is one.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub build: Option<LoopStatus>,

@@ -9,18 +9,29 @@ use super::phase::Cargo;
 use super::proof::{Sent, Unproven};
 use super::{Desk, Effect, Flight, Lane, Phase};
 use crate::activity::Activity;
-use crate::harness::{Report, Route, Turn};
+use crate::harness::{Report, Route};
 use crate::id::MessageId;
 use crate::moment::Moment;
+use crate::text;
+use crate::why::Hold;
 use std::time::Duration;
 
 /// For how long a door that did not answer is left alone.
 const LEFT_ALONE: Duration = Duration::from_secs(30);
 
+/// It did not answer, or not as it should.
+#[derive(Debug, Clone)]
+struct Shut {
+    /// Until when it is left alone.
+    until: Duration,
+    why: String,
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct Door {
-    /// Until when it is left alone.
-    shut: Option<Duration>,
+    shut: Option<Shut>,
+    /// The conversation that hooks have told of last.
+    conversation: Option<String>,
     /// What went there and is not accepted yet.
     unproven: Unproven,
     /// Whether something went there in the middle of a turn, which is not over yet.
@@ -29,11 +40,11 @@ pub(super) struct Door {
 
 impl Door {
     pub(super) fn next_wakeup(&self) -> Option<Duration> {
-        self.shut
+        self.shut.as_ref().map(|shut| shut.until)
     }
 
     pub(super) fn tick(&mut self, now: Moment) {
-        self.shut = self.shut.filter(|until| now.mono < *until);
+        self.shut.take_if(|shut| shut.until <= now.mono);
     }
 
     /// What is about to go there.
@@ -41,14 +52,28 @@ impl Door {
         sent.for_each(|sent| self.unproven.add(sent));
     }
 
-    /// It has taken something, from a desk whose agent does this.
-    pub(super) fn taken(&mut self, activity: &Activity) {
-        self.is_mid_turn |= *activity == Activity::Working;
+    /// It has taken something. To one at rest that is a turn of its own, in which all is heard that
+    /// came before.
+    pub(super) fn taken(&mut self, is_mid_turn: bool) {
+        self.is_mid_turn = is_mid_turn;
     }
 
     /// It did not answer, or not as it should.
-    pub(super) fn failed(&mut self, now: Moment) {
-        self.shut = Some(now.mono + LEFT_ALONE);
+    pub(super) fn failed(&mut self, now: Moment, why: &str) {
+        self.shut = Some(Shut {
+            until: now.mono + LEFT_ALONE,
+            why: text::one_line(why, 200),
+        });
+    }
+
+    /// Where the agent is, as far as hooks tell. Another conversation may have a door, whatever
+    /// became of that of the one before.
+    pub(super) fn enter(&mut self, conversation: Option<&str>) {
+        if conversation.is_some() && conversation != self.conversation.as_deref() {
+            self.conversation = conversation.map(str::to_owned);
+            self.shut = None;
+            self.is_mid_turn = false;
+        }
     }
 
     /// These never went there.
@@ -56,23 +81,58 @@ impl Door {
         self.unproven.forget(ids);
     }
 
-    /// Which of them a text shows that was submitted. A new turn may be of another conversation,
-    /// which has a door.
+    /// Which of them a text shows that was submitted.
     pub(super) fn hear(&mut self, report: &Report) -> Vec<MessageId> {
-        if report.turn == Some(Turn::Submitted) {
-            self.shut = None;
-        }
         let submitted = report.prompt.as_deref();
         submitted.map_or_else(Vec::new, |text| self.unproven.take_shown(text))
     }
 }
 
+/// What is said of a message that goes by the terminal, or waits for it, in place of the door.
+pub(super) fn detour(why: &str) -> String {
+    format!("; not by its own HTTP door: {why}")
+}
+
 impl Desk {
+    fn has_door(&self) -> bool {
+        self.manner.harness.routes.first() == Some(&Route::Http)
+    }
+
     /// The conversation that the door leads to, where mail may go that way.
     pub fn conversation(&self) -> Option<&str> {
-        let is_first = self.manner.harness.routes.first() == Some(&Route::Http);
-        let is_open = is_first && self.door.shut.is_none();
+        let is_open = self.has_door() && self.door.shut.is_none();
         self.heard.session().filter(|_| is_open)
+    }
+
+    /// Why the door is left alone, where it is.
+    pub(super) fn door_fails(&self) -> Option<&str> {
+        let shut = self.door.shut.as_ref().filter(|_| self.has_door());
+        shut.map(|shut| shut.why.as_str())
+    }
+
+    /// The same for a person, and for how long yet.
+    pub fn door_told(&self, now: Moment) -> Option<String> {
+        let why = self.door_fails()?;
+        let until = self.door.next_wakeup()?;
+        let rest = until.saturating_sub(now.mono).as_secs() + 1;
+        Some(format!("it is left alone for {rest} s more: {why}"))
+    }
+
+    /// Adds that to what holds a message which would go past the terminal else.
+    pub(super) fn past_door(&self, rule: Rule, mut hold: Hold) -> Hold {
+        let is_terminals = match rule {
+            Rule::Draft | Rule::Parked | Rule::NotReading | Rule::Working => true,
+            Rule::Exited
+            | Rule::Starting
+            | Rule::Paused
+            | Rule::Blocked
+            | Rule::Hook
+            | Rule::Loop => false,
+        };
+        if let (true, Some(why)) = (is_terminals, self.door_fails()) {
+            hold.evidence.push_str(&detour(why));
+        }
+        hold
     }
 
     /// Whether messages of a lane go by the door now. An answer is for the terminal, and so is the
@@ -99,10 +159,11 @@ impl Desk {
     }
 
     /// A turn that ends with a no leaves what came in the middle of it unheard: then the agent is
-    /// told to go on.
+    /// told to go on. Where a message is on its way, an interrupt's above all, it goes on with that.
     pub(super) fn go_on(&mut self) -> Option<Effect> {
         let is_over = self.door.is_mid_turn && self.activity().activity == Activity::Idle;
-        if !is_over || self.conversation().is_none() {
+        let is_quiet = self.is_free() && !self.hands.is_calling();
+        if !is_over || !is_quiet || self.conversation().is_none() {
             return None;
         }
         self.door.is_mid_turn = false;

@@ -4,7 +4,7 @@
 //! stands in the journal before the hook is given anything; it is made once the hook says that it
 //! has passed the text on, and until then it can only be uncertain.
 
-use super::hold::Rule;
+use super::hold::{LONG, Rule};
 use super::proof::{Sent, Unproven};
 use super::{Desk, Effect, Flight, Lane, Reach};
 use crate::activity::Activity;
@@ -13,6 +13,8 @@ use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::turn::{self, Input};
+use crate::why::Hold;
+use jiff::Timestamp;
 use std::time::Duration;
 
 /// For how long after a hook's last word another is expected; then the terminal will do.
@@ -21,6 +23,7 @@ const EXPECTED: Duration = Duration::from_secs(30);
 const PASSED_ON: Duration = Duration::from_secs(5);
 const HANDED: &str = "its hook has passed it on to the program";
 const CALLED: &str = "its own HTTP door has taken it";
+const NO_ANSWER: &str = "it did not answer";
 const SHOWN: &str = "its transcript shows the id in what its hook was given";
 
 /// Messages that go to one call of a hook; a call of the agent's door is numbered with them.
@@ -40,6 +43,8 @@ struct Open {
     since: Moment,
     /// By when the hook must have said that it has passed them on, once it has them.
     until: Option<Duration>,
+    /// Whether the agent was at work when they were given.
+    is_mid_turn: bool,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -55,6 +60,29 @@ pub(super) struct Hands {
     asked: bool,
 }
 
+impl Open {
+    /// What is said of it, where it takes long.
+    fn told(&self, waited: Duration) -> Hold {
+        let (reason, release) = match self.route {
+            Route::Http => (
+                "it is on its way to the agent's own HTTP door, which has not answered yet",
+                "the door answers, or has not for some seconds",
+            ),
+            Route::Hook | Route::Queue | Route::Terminal => (
+                "it is on its way to the agent's hook, which has not taken it yet",
+                "the hook says that it has passed it on, or ends",
+            ),
+        };
+        Hold {
+            rule: "in-flight",
+            since: self.since.wall,
+            reason: reason.to_owned(),
+            evidence: format!("its way began {} s ago", waited.as_secs()),
+            release: release.to_owned(),
+        }
+    }
+}
+
 impl Hands {
     fn heard(&mut self, now: Moment, turn: Option<Turn>) {
         self.expected = Some(now.mono + EXPECTED);
@@ -66,10 +94,30 @@ impl Hands {
         open.chain(self.expected).min()
     }
 
-    /// Since when a message is being handed over.
-    pub(super) fn since(&self, id: MessageId) -> Option<Moment> {
-        let has = |hand: &&Open| hand.ids.contains(&id);
-        self.open.iter().find(has).map(|hand| hand.since)
+    /// Whether a message is being handed over.
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        self.open.iter().any(|hand| hand.ids.contains(&id))
+    }
+
+    /// What is said of a message that is being handed over, where that takes long.
+    pub(super) fn told(&self, now: Moment, id: MessageId) -> Option<Option<Hold>> {
+        let hand = self.open.iter().find(|hand| hand.ids.contains(&id))?;
+        let waited = now.mono.saturating_sub(hand.since.mono);
+        Some((waited >= LONG).then(|| hand.told(waited)))
+    }
+
+    /// What a message waits for while a call of the agent's door is under way.
+    pub(super) fn behind_call(&self, due: Timestamp) -> Option<Hold> {
+        let is_call = |hand: &&Open| hand.route == Route::Http;
+        let call = self.open.iter().find(is_call)?;
+        let first = call.ids.first().map(|id| id.id8()).unwrap_or_default();
+        Some(Hold {
+            rule: "in-flight",
+            since: call.since.wall.max(due),
+            reason: "another message is on its way to the agent's own HTTP door".to_owned(),
+            evidence: format!("{first} is being offered"),
+            release: "the door answers, or has not for some seconds".to_owned(),
+        })
     }
 
     /// Whether a call of the agent's door is under way.
@@ -87,6 +135,7 @@ impl Hands {
             sent: flight.sent.clone(),
             since: flight.since,
             until: None,
+            is_mid_turn: false,
         });
         self.count
     }
@@ -157,6 +206,7 @@ impl Desk {
             sent: letters.into_iter().map(Sent::of).collect(),
             since: now,
             until: None,
+            is_mid_turn: false,
         });
         Some(Handing { number, ids })
     }
@@ -169,7 +219,7 @@ impl Desk {
             letter.is_pending(now.wall)
                 && Lane::at(letter, now.wall) == Lane::Normal
                 && !is_flying
-                && self.hands.since(id).is_none()
+                && !self.hands.has(id)
         };
         let mut bytes = 0;
         let fits = |(at, letter): &(usize, &Letter)| {
@@ -184,6 +234,7 @@ impl Desk {
     /// The offer of these stands in the journal.
     pub(super) fn handed(&mut self, now: Moment, number: u64, ids: Vec<MessageId>) -> Vec<Effect> {
         let barrier = self.hook_barrier();
+        let is_mid_turn = self.activity().activity == Activity::Working;
         let at = self
             .hands
             .open
@@ -200,6 +251,7 @@ impl Desk {
         let hand = &mut self.hands.open[at];
         hand.ids.clone_from(&ids);
         hand.until = Some(now.mono + PASSED_ON);
+        hand.is_mid_turn = is_mid_turn;
         if hand.route == Route::Http {
             let given = hand.sent.iter().filter(|sent| ids.contains(&sent.id));
             self.door.give(given);
@@ -217,14 +269,18 @@ impl Desk {
         why: &str,
     ) -> Vec<Effect> {
         let hand = self.hands.take(number);
-        if hand.is_none_or(|hand| hand.route == Route::Http) {
-            self.door.failed(now);
+        let by_door = hand.is_none_or(|hand| hand.route == Route::Http);
+        if by_door {
+            self.door.failed(now, why);
             self.door.take_back(&ids);
         }
         if ids.is_empty() {
             return Vec::new();
         }
-        vec![taken_back(ids, why)]
+        vec![match by_door {
+            true => taken_back(ids, &format!("its own HTTP door: {why}")),
+            false => taken_back(ids, why),
+        }]
     }
 
     /// The hook says that it has passed them on, or the door that it has them.
@@ -233,7 +289,7 @@ impl Desk {
             return Vec::new();
         };
         if hand.route == Route::Http {
-            self.door.taken(&self.activity().activity);
+            self.door.taken(hand.is_mid_turn);
             self.judge.given(now, Some(hand.since.mono));
             let (ids, route) = (hand.ids, hand.route);
             let evidence = CALLED.to_owned();
@@ -256,7 +312,7 @@ impl Desk {
         };
         let why = match hand.route {
             Route::Http => {
-                self.door.failed(now);
+                self.door.failed(now, NO_ANSWER);
                 "its own HTTP door did not say whether it has it"
             }
             Route::Hook | Route::Queue | Route::Terminal => {
@@ -274,7 +330,7 @@ impl Desk {
         let late = self.hands.open.extract_if(.., is_late);
         let late: Vec<_> = late.collect();
         if late.iter().any(|hand| hand.route == Route::Http) {
-            self.door.failed(now);
+            self.door.failed(now, NO_ANSWER);
         }
         late.into_iter()
             .map(|hand| {

@@ -10,7 +10,7 @@ use crate::why::{self, Hold};
 use std::time::Duration;
 
 /// A message that is on its way for so long is held up.
-const LONG: Duration = Duration::from_secs(1);
+pub(super) const LONG: Duration = Duration::from_secs(1);
 pub(super) const LEFT: &str =
     "what was written before stands in the input box, and Enter did not submit it";
 
@@ -164,10 +164,13 @@ impl Desk {
         }
         match self.rule(Lane::at(letter, now.wall)) {
             Some(rule) => {
-                let hold = self.describe(now, rule, letter);
+                let hold = self.past_door(rule, self.describe(now, rule, letter));
                 Some(promotion::told(hold, &letter.message, now.wall))
             }
-            None => self.behind(now, letter, pending),
+            None => self
+                .hands
+                .behind_call(why::due(letter))
+                .or_else(|| self.behind(now, letter, pending)),
         }
     }
 
@@ -248,18 +251,18 @@ impl Desk {
                 None => self.out_of_sight(parked),
             }));
         }
-        if let Some(since) = self.hands.since(letter.message.id) {
-            return Some(handing(now, since));
+        if let Some(told) = self.hands.told(now, letter.message.id) {
+            return Some(told);
         }
         match &self.phase {
             Phase::Breaking { flight, keys, .. } if is_in(flight) => {
-                Some(Some(interrupting(flight, *keys)))
+                Some(Some(self.interrupting(flight, *keys)))
             }
             // Nothing of it is typed yet.
             Phase::Looking {
                 flight,
                 before: Before::Key(keys),
-            } if is_in(flight) => Some(Some(interrupting(flight, keys.saturating_sub(1)))),
+            } if is_in(flight) => Some(Some(self.interrupting(flight, keys.saturating_sub(1)))),
             Phase::Written { flight, .. } if is_in(flight) => {
                 let withheld = self.withheld(flight);
                 Some(withheld.map(|rule| self.describe(now, rule, letter)))
@@ -297,6 +300,24 @@ impl Desk {
             | Phase::Fetching(_)
             | Phase::Returning(_)
             | Phase::Resting { .. } => None,
+        }
+    }
+
+    /// What is said of one that has interrupted the agent so often.
+    fn interrupting(&self, flight: &super::Flight, times: u8) -> Hold {
+        let (told, keys) = (flight.aborts, times.saturating_sub(flight.aborts));
+        let told =
+            (told > 0).then(|| format!("its own HTTP door was told {told} time(s) to stop it"));
+        let pressed = (keys > 0 || told.is_none())
+            .then(|| format!("the interrupt key was pressed {keys} time(s)"));
+        let done: Vec<_> = told.into_iter().chain(pressed).collect();
+        let wait = self.manner.harness.interrupt.wait.get().as_secs_f32();
+        Hold {
+            rule: "interrupting",
+            since: flight.since.wall,
+            reason: "it interrupts what the agent is doing, and waits for that to stop".to_owned(),
+            evidence: done.join("; "),
+            release: format!("the agent is idle, or has not stopped after three times {wait} s"),
         }
     }
 
@@ -468,28 +489,6 @@ impl Desk {
         };
         format!("the program waits for an answer ({what}){stays}")
     }
-}
-
-fn interrupting(flight: &super::Flight, keys: u8) -> Hold {
-    Hold {
-        rule: "interrupting",
-        since: flight.since.wall,
-        reason: "it interrupts what the agent is doing, and waits for that to stop".to_owned(),
-        evidence: format!("the interrupt key was pressed {keys} time(s)"),
-        release: "the agent is idle, or has not stopped after three times 5 s".to_owned(),
-    }
-}
-
-/// What is said of a message that is on its way to a hook, where that takes long.
-fn handing(now: Moment, since: Moment) -> Option<Hold> {
-    let waited = now.mono.saturating_sub(since.mono);
-    (waited >= LONG).then(|| Hold {
-        rule: "in-flight",
-        since: since.wall,
-        reason: "it is on its way to the agent's hook, which has not taken it yet".to_owned(),
-        evidence: format!("its way began {} s ago", waited.as_secs()),
-        release: "the hook says that it has passed it on, or ends".to_owned(),
-    })
 }
 
 /// What is said of a message that is on its way, where that takes longer than it should.

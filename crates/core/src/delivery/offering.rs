@@ -64,10 +64,13 @@ impl Desk {
         }
     }
 
-    pub(super) fn record(&mut self, flight: Flight) -> Vec<Effect> {
+    pub(super) fn record(&mut self, mut flight: Flight) -> Vec<Effect> {
         planted!(WrittenFirst => return self.writes_first(flight));
         if let Some(call) = self.call(&flight) {
             return vec![call];
+        }
+        if flight.lane != Lane::Raw {
+            flight.detour = self.door_fails().map(str::to_owned);
         }
         let effect = flight.offer();
         self.phase = Phase::Recording(flight);

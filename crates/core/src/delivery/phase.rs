@@ -75,6 +75,10 @@ pub(super) struct Flight {
     pub(super) proof: Option<Proof>,
     /// What the interrupt key might have done, which was not pressed for that.
     pub(super) spared: Option<&'static str>,
+    /// How often the agent's own door was told to stop it.
+    pub(super) aborts: u8,
+    /// Why it is typed, where it would have gone by the agent's own door.
+    pub(super) detour: Option<String>,
     /// The program has written something since this was typed.
     pub(super) is_stirred: bool,
     /// The program has read what was typed since a look was asked for, which may be older.
@@ -132,6 +136,8 @@ impl Flight {
             entered: None,
             proof: None,
             spared: None,
+            aborts: 0,
+            detour: None,
             is_stirred: false,
             has_read: false,
             was_parked: false,

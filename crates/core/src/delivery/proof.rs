@@ -152,6 +152,7 @@ impl Desk {
             planted!(AcceptedElsewhere => return self.prove(now, report));
             return self.proceed(now);
         };
+        self.door.enter(self.heard.session());
         if report.ready {
             self.judge.ready(now);
         }

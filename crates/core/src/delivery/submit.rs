@@ -4,7 +4,7 @@
 //! Enter is pressed only after a look that shows no question; the text is never written twice.
 
 use super::hold::Rule;
-use super::{Desk, Effect, Flight, Lane, Phase};
+use super::{Desk, Effect, Flight, Lane, Phase, door};
 use crate::activity::Activity;
 use crate::harness::{Field, Sighting};
 use crate::moment::Moment;
@@ -124,7 +124,8 @@ impl Desk {
     }
 
     /// Interrupts by the agent's own door: no key is pressed.
-    fn abort(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+    fn abort(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
+        flight.aborts = flight.aborts.saturating_add(1);
         self.judge.interrupted(now);
         let until = now.mono + self.manner.harness.interrupt.wait.get();
         self.phase = Phase::Breaking {
@@ -401,7 +402,9 @@ impl Desk {
         let spared = flight.spared.map_or(String::new(), |harm| {
             format!("; no interrupt key: it might have {harm}")
         });
-        format!("{WRITTEN}{to_what}{enters}{how}{spared}")
+        let detour = flight.detour.as_deref().map(door::detour);
+        let detour = detour.unwrap_or_default();
+        format!("{WRITTEN}{to_what}{enters}{how}{spared}{detour}")
     }
 
     /// The end of an offer that did not come to its own.

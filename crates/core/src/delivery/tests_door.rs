@@ -184,3 +184,119 @@ fn an_interrupt_presses_no_key() {
     let ids = ids(&[1]);
     assert_eq!(called, [Effect::Call { number: 1, ids }]);
 }
+
+/// The interrupt's own message has it go on: once more would be a turn that nobody asked for.
+#[test]
+fn an_interrupt_after_mail_in_mid_turn_is_all_that_it_goes_on_with() {
+    let (one, urgent) = (letter(1, Priority::Normal), letter(2, Priority::Interrupt));
+    let interrupted = || {
+        let mut desk = desk();
+        hook(&mut desk, 5_000, "UserPromptSubmit", "a person's");
+        let mut desk = play(
+            desk,
+            &[
+                (5_100, Doing::Act(std::slice::from_ref(&one)), "call 1"),
+                hear(5_110, handed(1, &[1]), "give 1"),
+                hear(5_120, Event::Taken(1), "offered 1"),
+                (6_000, Doing::Act(std::slice::from_ref(&urgent)), "abort"),
+            ],
+        );
+        let ids = ids(&[2]);
+        let called = hook(&mut desk, 6_500, "Stop", "");
+        assert_eq!(called, [Effect::Call { number: 2, ids }]);
+        desk
+    };
+    let mut taken = play(
+        interrupted(),
+        &[
+            hear(6_510, handed(2, &[2]), "give 2"),
+            hear(6_520, Event::Taken(2), "offered 2"),
+        ],
+    );
+    assert_eq!(hook(&mut taken, 9_000, "Stop", ""), []);
+    // Where it did not go in, what came before it is still unheard.
+    play(
+        interrupted(),
+        &[
+            hear(6_510, not_handed(2, &[]), ""),
+            hear(36_520, Event::Tick, "go on"),
+        ],
+    );
+}
+
+#[test]
+fn a_call_that_hangs_is_told_of_as_one() {
+    let (one, urgent) = (letter(1, Priority::Normal), letter(2, Priority::Interrupt));
+    let all = [urgent.clone(), one.clone()];
+    let desk = play(
+        desk(),
+        &[
+            (5_000, Doing::Act(std::slice::from_ref(&one)), "call 1"),
+            hear(5_010, handed(1, &[1]), "give 1"),
+        ],
+    );
+    let told = |letter: &Letter| {
+        let hold = desk.hold(ms(6_500), letter, &all).unwrap();
+        (hold.rule, hold.reason)
+    };
+    let says = "it is on its way to the agent's own HTTP door, which has not answered yet";
+    assert_eq!(told(&one), ("in-flight", says.to_owned()));
+    let says = "another message is on its way to the agent's own HTTP door";
+    assert_eq!(told(&urgent), ("in-flight", says.to_owned()));
+}
+
+#[test]
+fn an_interrupt_by_the_door_is_told_of_as_one() {
+    let urgent = letter(1, Priority::Interrupt);
+    let pending = std::slice::from_ref(&urgent);
+    let mut desk = desk();
+    hook(&mut desk, 5_000, "UserPromptSubmit", "a person's");
+    let desk = play(desk, &[(5_500, Doing::Act(pending), "abort")]);
+    let hold = desk.hold(ms(5_600), &urgent, pending).unwrap();
+    let by_door = "its own HTTP door was told 1 time(s) to stop it";
+    assert_eq!((hold.rule, &*hold.evidence), ("interrupting", by_door));
+}
+
+/// A turn of the same conversation does not mend its door.
+#[test]
+fn only_another_conversation_ends_that_rest() {
+    let one = letter(1, Priority::Normal);
+    let mut desk = play(
+        desk(),
+        &[
+            (5_000, Doing::Act(std::slice::from_ref(&one)), "call 1"),
+            hear(5_010, not_handed(1, &[]), ""),
+        ],
+    );
+    hook(&mut desk, 6_000, "UserPromptSubmit", "typed");
+    hook(&mut desk, 7_000, "Stop", "");
+    assert_eq!(desk.conversation(), None);
+    let payload = json!({"session_id": "s2", "source": "clear"});
+    let report = like_claude().read("SessionStart", &payload.to_string());
+    desk.on(ms(8_000), Event::Hook(Box::new(report)));
+    assert_eq!(desk.conversation(), Some("s2"));
+}
+
+#[test]
+fn why_the_door_is_left_alone_is_told() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut desk = play(
+        desk(),
+        &[
+            (5_000, Doing::Act(pending), "call 1"),
+            hear(5_010, not_handed(1, &[]), ""),
+            hear(5_100, Event::Draft, ""),
+        ],
+    );
+    let hold = desk.hold(ms(5_200), &one, pending).unwrap();
+    assert_eq!(hold.rule, "draft");
+    let says = "; not by its own HTTP door: nobody answers";
+    assert!(hold.evidence.ends_with(says), "{}", hold.evidence);
+    desk.on(ms(35_020), Event::Tick);
+    assert_eq!(
+        desk.hold(ms(35_030), &one, pending),
+        None,
+        "it goes by the door"
+    );
+}

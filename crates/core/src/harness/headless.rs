@@ -42,6 +42,7 @@ impl Headless {
         Start {
             args,
             env: self.env.clone(),
+            except: Vec::new(),
             hooks: true,
             files: self.files.clone(),
         }

@@ -429,7 +429,7 @@ impl Manifest {
                 Some("routes: 'http' has an effect only as the first".to_owned())
             }
             Route::Queue => Some(
-                "routes: 'queue' is not supported yet; mail goes by way of the terminal".to_owned(),
+                "routes: 'queue' is not supported; mail goes by way of the terminal".to_owned(),
             ),
             Route::Hook | Route::Http | Route::Terminal => None,
         });

@@ -32,6 +32,6 @@ pub use manifest::{
 };
 pub use pattern::Pattern;
 pub use sight::{Claim, Field, Glance, Says, Sighting};
-pub use start::{Start, StartFile, add, gives_flag, take_flag};
+pub use start::{Start, StartFile, add, gives_flag, take_flag, take_out};
 pub use template::{Document, Placeholder, Template};
 pub use wait::Wait;

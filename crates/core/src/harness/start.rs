@@ -13,10 +13,36 @@ pub struct Start {
     /// Behind the command, before what a person has said.
     pub args: Vec<Template>,
     pub env: BTreeMap<String, Template>,
+    /// Words and flags of its own with which it is something else than an agent in its terminal,
+    /// and is given nothing.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub except: Vec<String>,
     /// Whether this gives it our hooks, so that those which a person has installed keep still.
     pub hooks: bool,
     #[serde(rename = "file", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<StartFile>,
+}
+
+impl Start {
+    /// Whether a program with these arguments is an agent in its terminal, as far as can be told.
+    /// What follows a flag may be its value, and is not looked at.
+    pub fn is_for(&self, said: &[String]) -> bool {
+        let own = said.iter().take_while(|arg| *arg != "--");
+        let mut is_value = false;
+        for arg in own {
+            let is_flag = arg.starts_with('-');
+            if !is_value || is_flag {
+                if self.except.contains(arg) {
+                    return false;
+                }
+                if !is_flag {
+                    return true;
+                }
+            }
+            is_value = is_flag && !arg.contains('=');
+        }
+        true
+    }
 }
 
 /// A file in the session's own layer, which is gone when the session is.
@@ -40,6 +66,9 @@ pub struct StartFile {
     /// The variable holds the text itself, not the file's path.
     #[serde(default)]
     pub inline: bool,
+    /// What is ours alone, as JSON pointers: a person's word there does not count.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
 }
 
 impl StartFile {
@@ -50,6 +79,9 @@ impl StartFile {
             && !self.name.contains(['/', '\0']);
         if !is_plain {
             return Some("name: a file is named without a directory, and not hidden");
+        }
+        if !self.own.iter().all(|at| at.starts_with('/')) {
+            return Some("own: a JSON pointer is written like /mcp/ph");
         }
         match (&self.flag, &self.variable) {
             (Some(_), Some(_)) => Some("flag or variable, not both"),
@@ -90,6 +122,17 @@ pub fn add(theirs: Value, ours: Value) -> Value {
             Value::Array(theirs)
         }
         (theirs, _) => theirs,
+    }
+}
+
+/// Takes out of a person's settings what stands at a JSON pointer.
+pub fn take_out(settings: &mut Value, pointer: &str) {
+    let Some((above, key)) = pointer.rsplit_once('/') else {
+        return;
+    };
+    let above = settings.pointer_mut(above).and_then(Value::as_object_mut);
+    if let Some(above) = above {
+        above.remove(&key.replace("~1", "/").replace("~0", "~"));
     }
 }
 
@@ -153,6 +196,41 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ours_alone_is_taken_out_of_his() {
+        let check = |pointer: &str, want: Value| {
+            let mut settings = json!({"mcp": {"ph": {"a": [1]}, "mine": {}}, "list": [1]});
+            take_out(&mut settings, pointer);
+            assert_eq!(settings, want, "{pointer}");
+        };
+        let whole = json!({"mcp": {"ph": {"a": [1]}, "mine": {}}, "list": [1]});
+        check("/mcp/ph", json!({"mcp": {"mine": {}}, "list": [1]}));
+        check("/mcp", json!({"list": [1]}));
+        for none in ["/mcp/other", "/none/ph", "/list/0", "", "mcp"] {
+            check(none, whole.clone());
+        }
+    }
+
+    #[test]
+    fn a_word_of_the_program_s_own_is_the_first_that_is_no_flag_s() {
+        let start = Start {
+            except: ["auth", "models", "--version"].map(str::to_owned).into(),
+            ..Start::default()
+        };
+        let check = |args: &[&str], want: bool| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            assert_eq!(start.is_for(&args), want, "{args:?}");
+        };
+        check(&[], true);
+        check(&["auth", "login"], false);
+        check(&["--log=x", "models"], false);
+        check(&["--log", "x", "models"], false);
+        check(&["-c", "--version"], false);
+        check(&["--prompt", "models"], true);
+        check(&["dir", "models"], true);
+        check(&["--", "models"], true);
+    }
+
+    #[test]
     fn the_last_of_a_flag_counts() {
         let check = |args: &[&str], taken: Option<&str>, kept: &[&str]| {
             let mut rest: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
@@ -210,5 +288,7 @@ mod tests {
         check(json!({"variable": "PH_X"}), Some("PH_"));
         check(json!({"usual": "/etc/x"}), Some("variable"));
         check(json!({"flag": "--a", "inline": true}), Some("variable"));
+        check(json!({"own": ["/mcp/ph"]}), None);
+        check(json!({"own": ["mcp.ph"]}), Some("own"));
     }
 }

@@ -20,12 +20,14 @@ pub enum Placeholder {
     Layer,
     /// A free port on loopback, for the program's own door.
     Port,
-    /// What opens that door.
+    /// Who may open that door.
+    User,
+    /// What opens it.
     Secret,
 }
 
 impl Placeholder {
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Agent,
         Self::Home,
         Self::MessageDir,
@@ -34,6 +36,7 @@ impl Placeholder {
         Self::Cwd,
         Self::Layer,
         Self::Port,
+        Self::User,
         Self::Secret,
     ];
 
@@ -47,6 +50,7 @@ impl Placeholder {
             Self::Cwd => "cwd",
             Self::Layer => "layer",
             Self::Port => "port",
+            Self::User => "user",
             Self::Secret => "secret",
         }
     }

@@ -50,6 +50,9 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
         let told = format!("{} (since {since}; asked again {next})", trouble.what);
         field(context, "mail", &told)?;
     }
+    if let Some(why) = &session.door {
+        field(context, "door", why)?;
+    }
     if let Some(looped) = &session.build {
         tell_loop(context, looped)?;
     }

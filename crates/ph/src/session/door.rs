@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -33,7 +33,7 @@ use uuid::Uuid;
 const ANSWER: Duration = Duration::from_secs(4);
 /// No answer that we ask for is longer.
 const LONGEST: usize = 1 << 20;
-/// Who calls, as the program has it.
+/// Who calls, where nobody has named another.
 const USER: &str = "opencode";
 /// What the program puts before a conversation's title, and behind one that it has cut.
 const TITLED: &str = "OC | ";
@@ -43,8 +43,11 @@ const CUT: &str = "...";
 #[derive(Clone)]
 pub(crate) struct Key {
     pub(crate) port: u16,
+    pub(crate) user: String,
     pub(crate) secret: String,
     api: Api,
+    /// Keeps the port.
+    _kept: Option<Rc<TcpSocket>>,
 }
 
 impl std::fmt::Debug for Key {
@@ -54,37 +57,50 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// For a program that has one. A person who has given it a secret keeps that.
+    /// For a program that has one. A person who has given it a name or a secret keeps that.
     pub(crate) fn for_program(harness: &Manifest, launch: &Launch) -> Result<Option<Self>> {
         let (Some(api), true) = (harness.http.api, harness.routes.contains(&Route::Http)) else {
             return Ok(None);
         };
         // Where a person has it on a port of his own, it is his alone.
         let said = launch.command.get(1..).unwrap_or_default();
-        if harness.start.args.iter().any(|arg| opens(arg, said)) {
+        let start = &harness.start;
+        if !start.is_for(said) || start.args.iter().any(|arg| opens(arg, said)) {
             return Ok(None);
         }
-        let free = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
-        let port = free.and_then(|listener| listener.local_addr());
-        let port = port
-            .map_err(|error| Trouble::storage(format!("no port on loopback: {error}")))?
-            .port();
+        let (port, kept) = free_port()
+            .map_err(|error| Trouble::storage(format!("no port on loopback: {error}")))?;
         let said = |name: &String| {
             let given = launch.env.iter().rfind(|(said, _)| said == name);
             let given = given.map(|(_, value)| value.clone());
             given.or_else(|| std::env::var(name).ok())
         };
-        let mut secrets = harness.start.env.iter();
-        let theirs = secrets
-            .find(|(_, template)| template.has(Placeholder::Secret))
-            .and_then(|(name, _)| said(name));
-        let secret = theirs.filter(|secret| !secret.is_empty());
+        let theirs = |blank| {
+            let mut set = start.env.iter();
+            let set = set.find(|(_, template)| template.has(blank));
+            set.and_then(|(name, _)| said(name))
+        };
+        let secret = theirs(Placeholder::Secret).filter(|secret| !secret.is_empty());
         Ok(Some(Self {
             port,
+            user: theirs(Placeholder::User).unwrap_or_else(|| USER.to_owned()),
             secret: secret.unwrap_or_else(|| Uuid::new_v4().simple().to_string()),
             api,
+            _kept: kept,
         }))
     }
+}
+
+/// A free port, and what keeps it so: it is bound and not listened on. Linux then gives it to nobody
+/// who asks for any port, and to the program, which asks for this one. Elsewhere the program would
+/// not get it either.
+fn free_port() -> std::io::Result<(u16, Option<Rc<TcpSocket>>)> {
+    let socket = TcpSocket::new_v4()?;
+    socket.set_reuseaddr(true)?;
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into())?;
+    let port = socket.local_addr()?.port();
+    let is_kept = cfg!(target_os = "linux");
+    Ok((port, is_kept.then(|| Rc::new(socket))))
 }
 
 /// Whether an argument of ours says on which port the door is, and one of a person's does so too.
@@ -114,7 +130,10 @@ pub(crate) struct Calling {
 /// Sees whose door it is, and records the offer.
 pub(super) async fn call(shared: Rc<Shared>, call: Call) -> Report {
     let Call { number, .. } = call;
-    let not_handed = |ids, why: String| Report::Event(Event::NotHanded { number, ids, why });
+    let not_handed = |ids, why: String| {
+        unused(&why);
+        Report::Event(Event::NotHanded { number, ids, why })
+    };
     if let Err(why) = known(&shared, &call.conversation).await {
         return not_handed(Vec::new(), why);
     }
@@ -148,23 +167,29 @@ pub(super) async fn put(shared: Rc<Shared>, calling: Calling) -> Report {
     let Calling { number, ids, .. } = calling;
     let parts = json!({"parts": [{"type": "text", "text": calling.text}]});
     let path = format!("/session/{}/prompt_async", calling.conversation);
-    let event = match ask(&shared, Method::POST, &path, &parts.to_string()).await {
-        Ok((204, _)) => Event::Taken(number),
-        Ok((status @ 400..=499, _)) => Event::NotHanded {
-            number,
-            ids,
-            why: format!("its HTTP door refused it with status {status}"),
-        },
-        Err(Failed::Unsent(why)) => Event::NotHanded { number, ids, why },
+    let why = match ask(&shared, Method::POST, &path, &parts.to_string()).await {
+        Ok((204, _)) => return Report::Event(Event::Taken(number)),
+        Ok((status @ 400..=499, _)) => format!("it refused a message with status {status}"),
+        Err(Failed::Unsent(why)) => why,
         // Whether it has it, nobody can tell.
-        Ok(_) | Err(Failed::Lost) => Event::Dropped(number),
+        Ok(_) | Err(Failed::Lost) => {
+            unused("it did not say whether it has a message");
+            return Report::Event(Event::Dropped(number));
+        }
     };
-    Report::Event(event)
+    unused(&why);
+    Report::Event(Event::NotHanded { number, ids, why })
+}
+
+/// For whoever reads the log; the desk tells it in receipts.
+fn unused(why: &str) {
+    log::line(format!("its own HTTP door is not used: {why}"));
 }
 
 /// Ends what the agent is at.
 pub(super) async fn abort(shared: Rc<Shared>, conversation: String) -> Report {
-    let failed = |why| {
+    let failed = |why: String| {
+        unused(&why);
         let ids = Vec::new();
         Report::Event(Event::NotHanded {
             number: 0,
@@ -178,7 +203,7 @@ pub(super) async fn abort(shared: Rc<Shared>, conversation: String) -> Report {
     let path = format!("/session/{conversation}/abort");
     match ask(&shared, Method::POST, &path, "").await {
         Ok((200, body)) if body == "true" => Report::Recorded,
-        Ok(_) | Err(_) => failed("its HTTP door did not interrupt it".to_owned()),
+        Ok(_) | Err(_) => failed("it did not interrupt the agent".to_owned()),
     }
 }
 
@@ -218,19 +243,17 @@ async fn known(shared: &Shared, conversation: &str) -> std::result::Result<(), S
     let answer = ask(shared, Method::GET, "/session", "").await;
     let all = match answer {
         Ok((200, body)) => serde_json::from_str::<Vec<Value>>(&body).unwrap_or_default(),
-        Ok((status, _)) => return Err(format!("its HTTP door answered with status {status}")),
+        Ok((status, _)) => return Err(format!("it answered with status {status}")),
         Err(Failed::Unsent(why)) => return Err(why),
-        Err(Failed::Lost) => return Err("its HTTP door did not answer".to_owned()),
+        Err(Failed::Lost) => return Err("it did not answer".to_owned()),
     };
     let seen = shared.terminal.peek(Some(1), false).await;
     let shown = seen.and_then(|seen| seen.title).unwrap_or_default();
     let is_shown = |one: &&Value| shows(&shown, one["title"].as_str().unwrap_or_default());
     match all.iter().filter(is_shown).collect::<Vec<_>>()[..] {
         [one] if one["id"] == conversation => Ok(()),
-        [_, _, ..] => Err("several conversations are called what its terminal shows".to_owned()),
-        [] | [_] => {
-            Err("its HTTP door leads to another conversation than its terminal shows".to_owned())
-        }
+        [_, _, ..] => Err("several conversations are called what the terminal shows".to_owned()),
+        [] | [_] => Err("it leads to another conversation than the terminal shows".to_owned()),
     }
 }
 
@@ -263,9 +286,10 @@ async fn ask(
     path: &str,
     body: &str,
 ) -> std::result::Result<(u16, String), Failed> {
-    let unsent = |why: &dyn std::fmt::Display| Failed::Unsent(format!("its HTTP door: {why}"));
+    let unsent = |why: &dyn std::fmt::Display| Failed::Unsent(format!("nobody answers: {why}"));
     let Some(key) = &shared.door else {
-        return Err(unsent(&"there is none"));
+        let why = "a person has it on a port of his own".to_owned();
+        return Err(Failed::Unsent(why));
     };
     let request = request(key, method, path, body).map_err(|error| unsent(&error))?;
     let connect = TcpStream::connect((Ipv4Addr::LOCALHOST, key.port));
@@ -300,7 +324,7 @@ fn request(
     body: &str,
 ) -> hyper::http::Result<Request<Full<Bytes>>> {
     let Api::OpenCode = key.api;
-    let token = BASE64_STANDARD.encode(format!("{USER}:{}", key.secret));
+    let token = BASE64_STANDARD.encode(format!("{}:{}", key.user, key.secret));
     Request::builder()
         .method(method)
         .uri(path)

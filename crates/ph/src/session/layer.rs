@@ -5,7 +5,7 @@
 use super::door::{Key, opens};
 use super::place::{Launch, Place, private_dir, private_file};
 use crate::report::{Report, Result};
-use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag};
+use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
 use posthaste_store::Home;
 use serde_json::Value;
@@ -38,6 +38,7 @@ impl Told<'_> {
             Placeholder::Cwd => text(&self.launch.cwd),
             Placeholder::Layer => text(&self.place.layer()),
             Placeholder::Port => self.door.map_or(0, |door| door.port).to_string(),
+            Placeholder::User => self.door.map_or("", |door| &door.user).to_owned(),
             Placeholder::Secret => self.door.map_or("", |door| &door.secret).to_owned(),
         }
     }
@@ -75,12 +76,17 @@ impl Outfit {
             args: said.to_vec(),
             env: Vec::new(),
             merged: Vec::new(),
-            has_hooks: start.hooks,
+            has_hooks: start.hooks && start.is_for(said),
             layer: Layer::new(told.place.layer())?,
         };
-        // A secret that opens nothing would only take a person's away.
-        let is_void =
-            |template: &Template| template.has(Placeholder::Secret) && told.door.is_none();
+        if !start.is_for(said) {
+            return Ok(outfit);
+        }
+        // What opens nothing would only take a person's away.
+        let opens_door = |template: &Template| {
+            template.has(Placeholder::User) || template.has(Placeholder::Secret)
+        };
+        let is_void = |template: &Template| told.door.is_none() && opens_door(template);
         for (name, template) in start.env.iter().filter(|(_, template)| !is_void(template)) {
             outfit.env.push((name.clone(), template.fill(value)));
         }
@@ -103,7 +109,8 @@ impl Outfit {
         let ours = file.text.fill(|blank| told.value(blank));
         let given = Given::of(told.launch, file, &mut self.args);
         let text = match given.settings(&told.launch.cwd)? {
-            Some(theirs) => {
+            Some(mut theirs) => {
+                file.own.iter().for_each(|at| take_out(&mut theirs, at));
                 let ours = serde_json::from_str(&ours).map_err(|error| {
                     Report::usage(format!("start.file {}: it is no JSON: {error}", file.name))
                 })?;
@@ -131,6 +138,11 @@ enum Given {
         by: String,
         value: String,
     },
+    /// JSON itself, by a variable of this name that holds nothing else.
+    Content {
+        by: String,
+        value: String,
+    },
     /// By a file that is there for all, if it is.
     Usual(PathBuf),
     Nothing,
@@ -152,10 +164,13 @@ impl Given {
             (None, None) => None,
         };
         match (said, &file.usual) {
-            (Some((by, value)), _) if !value.is_empty() => Self::Said {
-                by: by.clone(),
-                value,
-            },
+            (Some((by, value)), _) if !value.is_empty() => {
+                let by = by.clone();
+                match file.inline {
+                    true => Self::Content { by, value },
+                    false => Self::Said { by, value },
+                }
+            }
             (_, Some(path)) => Self::Usual(path.into()),
             (_, None) => Self::Nothing,
         }
@@ -164,6 +179,7 @@ impl Given {
     fn settings(&self, cwd: &Path) -> Result<Option<Value>> {
         let (by, text) = match self {
             Self::Nothing => return Ok(None),
+            Self::Content { by, value } => (by.clone(), value.clone()),
             Self::Said { by, value } if value.trim_start().starts_with('{') => {
                 (by.clone(), value.clone())
             }
@@ -178,15 +194,15 @@ impl Given {
                 Err(error) => return Err(unreadable(path, &error)),
             },
         };
-        match serde_json::from_str(&text) {
-            Ok(settings @ Value::Object(_)) => Ok(Some(settings)),
-            Ok(_) | Err(_) => Err(Report::usage(format!(
-                "what {by} gives is no JSON object, and ours cannot be added to it"
-            ))
-            .hint(
-                "comments are none of JSON; or run it with --harness generic, without our hooks",
-            )),
-        }
+        let fault = match serde_json::from_str(&text) {
+            Ok(settings @ Value::Object(_)) => return Ok(Some(settings)),
+            Ok(_) => String::new(),
+            Err(error) => format!(" ({error})"),
+        };
+        Err(Report::usage(format!(
+            "what {by} gives is no JSON object{fault}, and ours cannot be added to it"
+        ))
+        .hint("comments are none of JSON; or run it with --harness generic, without our hooks"))
     }
 }
 

@@ -17,7 +17,7 @@ routes = ["http", "terminal"]
 proof = ["hook"]
 
 [start]
-args = ["-c", 'printf "\033]0;OC | Fix it\007"; echo "$PORT $SECRET" > "$NOTE.new"; mv "$NOTE.new" "$NOTE"; exec cat']
+args = ["-c", 'printf "\033]0;OC | Fix it\007"; echo "$PORT $SECRET" > "$NOTE.new"; mv "$NOTE.new" "$NOTE"; exec cat', "own", "--port={port}"]
 env = {PORT = "{port}", SECRET = "{secret}"}
 
 [http]
@@ -118,6 +118,13 @@ fn read(mut stream: &TcpStream) -> (String, String) {
 
 /// One that rests, in a conversation that its hooks have told of; its port and its secret.
 fn agent(stage: &Stage) -> (u16, String) {
+    let noted = agent_with(stage, &[], &[]);
+    let (port, secret) = noted.split_once(' ').expect("both are noted");
+    (port.parse().expect("a port"), secret.to_owned())
+}
+
+/// The same with variables and arguments of a person's own; what it notes.
+fn agent_with(stage: &Stage, flags: &[&str], args: &[&str]) -> String {
     teach(stage, "own", MANIFEST);
     let note = stage.dir().join("note");
     let env = format!("NOTE={}", note.display());
@@ -130,15 +137,16 @@ fn agent(stage: &Stage) -> (u16, String) {
         "own",
         "--env",
         &env,
-        "sh",
     ];
-    stage.call(&run).run().ok();
+    stage
+        .call(&[&run[..], flags, &["sh"], args].concat())
+        .run()
+        .ok();
     let noted = until("its port", || std::fs::read_to_string(&note).ok());
-    let (port, secret) = noted.trim().split_once(' ').expect("both are noted");
     hook(stage, "submitted", "a person's");
     hook(stage, "idle", "");
     stage.until_activity("bot", "idle");
-    (port.parse().expect("a port"), secret.to_owned())
+    noted.trim().to_owned()
 }
 
 fn hook(stage: &Stage, event: &str, prompt: &str) {
@@ -202,7 +210,9 @@ fn where_the_door_is_not_the_programs_the_terminal_is_the_way() {
         let _behind = Behind::new(port, title, answer);
         let done = stage.run("send bot hello --wait offered --timeout 20s");
         assert_eq!(done.code, 0, "{}", done.err());
-        assert_eq!(route(&stage, done.out().trim()), "terminal", "{title}");
+        let id = done.out().trim().to_owned();
+        assert_eq!(route(&stage, &id), "terminal", "{title}");
+        tells_why(&stage, &id);
     }
     // Nobody is there at all.
     let stage = Stage::new();
@@ -210,6 +220,54 @@ fn where_the_door_is_not_the_programs_the_terminal_is_the_way() {
     let done = stage.run("send bot hello --wait offered --timeout 20s");
     assert_eq!(done.code, 0, "{}", done.err());
     assert_eq!(route(&stage, done.out().trim()), "terminal");
+}
+
+/// That it fell back is seen in the receipt, in the status and in the log.
+fn tells_why(stage: &Stage, id: &str) {
+    let shown = stage.show(id);
+    let steps = shown["receipts"].as_array().expect("its receipts");
+    let says = |step: &&Value| step["state"] == "offered";
+    let evidence = steps.iter().rfind(says).expect("it was offered")["evidence"].to_string();
+    assert!(
+        evidence.contains("; not by its own HTTP door: "),
+        "{evidence}"
+    );
+    let door = stage.status("bot")["door"].to_string();
+    assert!(door.contains("is left alone for "), "{door}");
+    let log = std::fs::read_to_string(stage.home().join("sessions/bot/log")).expect("its log");
+    assert!(log.contains("its own HTTP door is not used: "), "{log}");
+}
+
+/// No program that asks for just any port gets it, from before the agent has it to the end.
+#[cfg(target_os = "linux")]
+#[test]
+fn the_port_is_kept_free_for_its_program() {
+    use rustix::net::{AddressFamily, SocketType, bind, socket};
+    let stage = Stage::new();
+    let (port, _) = agent(&stage);
+    let other = socket(AddressFamily::INET, SocketType::STREAM, None).expect("a socket");
+    let there = std::net::SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    assert_eq!(bind(&other, &there), Err(rustix::io::Errno::ADDRINUSE));
+    // The program itself, which asks for this one, does.
+    drop(TcpListener::bind(there).expect("the port is free for it"));
+}
+
+/// Whoever listens there, it is none of ours to talk to: nothing is asked, and no secret told.
+#[test]
+fn a_persons_own_port_is_his_alone() {
+    let stage = Stage::new();
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+    let port = free.local_addr().expect("a port").port();
+    drop(free);
+    let behind = Behind::new(port, "Fix it", "HTTP/1.1 204 No Content\r\n\r\n");
+    let own = port.to_string();
+    let noted = agent_with(&stage, &["--env", "SECRET=his"], &["--port", &own]);
+    assert!(noted.ends_with("his"), "{noted}");
+    let done = stage.run("send bot hello --wait offered --timeout 20s");
+    assert_eq!(done.code, 0, "{}", done.err());
+    assert_eq!(route(&stage, done.out().trim()), "terminal");
+    let asked = behind.asked.as_ref().expect("it is still here");
+    assert!(asked.try_recv().is_err(), "a strange port was called");
 }
 
 #[test]

@@ -373,7 +373,7 @@ fn what_a_manifest_says_in_vain_is_told() {
     let notes = [
         "routes: 'hook' needs an event in [hook] context, and has none",
         "routes: 'http' needs [http] api, and there is none",
-        "routes: 'queue' is not supported yet; mail goes by way of the terminal",
+        "routes: 'queue' is not supported; mail goes by way of the terminal",
     ];
     for verb in ["ls", "show vain", "test vain -- true"] {
         let done = stage.run(&format!("harness {verb}"));

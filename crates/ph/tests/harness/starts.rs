@@ -243,6 +243,72 @@ fn a_door_that_a_person_opens_is_his() {
     }
 }
 
+/// A person's own server of that name, in whatever words: there is one, and it is ours.
+#[test]
+fn a_server_of_our_name_is_ours_whole() {
+    let stage = Stage::new();
+    let opencode = Start::new(&stage, "opencode");
+    let theirs = r#"OPENCODE_CONFIG_CONTENT={"mcp": {"ph": {"type": "remote", "enabled": false,
+        "command": ["other"]}, "mine": {"command": ["m"]}}}"#;
+    opencode.run(&["--env", &theirs.replace('\n', "")], &[]);
+    let config = opencode.env("OPENCODE_CONFIG_CONTENT").expect("it is set");
+    let config: Value = serde_json::from_str(&config).expect("JSON");
+    let command = [env!("CARGO_BIN_EXE_ph"), "mcp"];
+    let ours = json!({"type": "local", "command": command, "enabled": true});
+    assert_eq!(config["mcp"]["ph"], ours);
+    assert_eq!(config["mcp"]["mine"], json!({"command": ["m"]}));
+}
+
+/// Of his shell's environment, not of this run alone.
+#[test]
+fn a_name_and_a_secret_that_a_person_has_set_open_the_door() {
+    let stage = Stage::new();
+    let opencode = Start::new(&stage, "opencode");
+    let call = opencode
+        .call(&[], &[])
+        .env("OPENCODE_SERVER_USERNAME", "me")
+        .env("OPENCODE_SERVER_PASSWORD", "mine");
+    call.run().ok();
+    until_so("its arguments", || opencode.notes().join("args").exists());
+    let given = |name: &str| opencode.env(&format!("OPENCODE_SERVER_{name}"));
+    assert_eq!(given("USERNAME").as_deref(), Some("me"));
+    assert_eq!(given("PASSWORD").as_deref(), Some("mine"));
+}
+
+#[test]
+fn content_is_never_taken_for_a_path() {
+    let stage = Stage::new();
+    let opencode = Start::new(&stage, "opencode");
+    for content in ["[]", "// mine\n{}", "settings.json", "{\"a\": 1,}"] {
+        let theirs = format!("OPENCODE_CONFIG_CONTENT={content}");
+        let done = opencode.call(&["--env", &theirs], &[]).run();
+        done.fails(2, "what OPENCODE_CONFIG_CONTENT gives is no JSON object");
+        assert!(done.err().contains("comments"), "{}", done.err());
+    }
+    stage.until_nothing_runs();
+}
+
+#[test]
+fn a_command_of_an_agent_s_own_is_left_as_it_is() {
+    let check = |name: &str, args: &[&str]| {
+        let stage = Stage::new();
+        let start = Start::new(&stage, name);
+        assert_eq!(start.run(&[], args), args, "{name} {args:?}");
+        assert_eq!(start.env("OPENCODE_SERVER_PASSWORD"), None);
+        assert_eq!(start.env("OPENCODE_CONFIG_CONTENT"), None);
+        assert_eq!(start.env("PH_HOOKS"), None, "his own hooks are heard");
+    };
+    check("opencode", &["auth", "login"]);
+    check("opencode", &["--log-level", "DEBUG", "models"]);
+    check("opencode", &["--version"]);
+    check("gemini", &["mcp", "list"]);
+    check("gemini", &["extensions", "list"]);
+    // A flag's value is none.
+    let stage = Stage::new();
+    let opencode = Start::new(&stage, "opencode");
+    assert_eq!(opencode.run(&[], &["--prompt", "models"]).len(), 3);
+}
+
 #[test]
 fn what_a_crash_has_left_is_put_away() {
     let stage = Stage::new();

@@ -87,6 +87,7 @@ fn session() -> Session {
         queued: 2,
         paused: Some("a client asked for a pause".to_owned()),
         mail_trouble: None,
+        door: None,
         build: None,
         ended_at: None,
         exit: None,

@@ -226,6 +226,7 @@ impl Clerk {
             queued: self.view.pending.queued,
             paused: self.desk.paused_because(),
             mail_trouble: self.outset.shared.mail_trouble.borrow().clone(),
+            door: self.desk.door_told(self.now()),
             build: self.looped.clone(),
             ended_at,
             exit,
