@@ -364,13 +364,13 @@ fn a_list_of_conversations_is_no_place_for_mail() {
     };
     let claude = "  Resume session\n  ╭───────╮\n  │ ⌕ x   │\n  ╰───────╯\n    work\n\n  \
         ❯ Lab title\n    3 seconds ago · HEAD\n\n    Type to search · Esc to cancel\n";
-    check("claude", claude, "Resume session");
+    check("claude", claude, "list: Resume session");
     let codex = " Resume a previous session\n\n Type to search\n\n  › 1s ago      x\n    \
         2s ago      y\n\n──────── 1 / 2 · 100% ─\n enter resume   esc exit\n ^o comfy   ↑/↓ browse\n";
-    check("codex", codex, "Resume a previous session");
+    check("codex", codex, "list: Resume a previous session");
     let gemini = " Chat Sessions (2 total)            sorted by date desc\n Navigate: ↑/↓   Resume: \
         Enter\n\n   Index │ Msgs │ Name\n ❯ #1    │ 3    │ x (current)\n ▼\n";
-    check("gemini", gemini, "Chat Sessions");
+    check("gemini", gemini, "list: Chat Sessions");
 }
 
 /// What the last lines of each look like at rest.
