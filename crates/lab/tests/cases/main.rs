@@ -167,6 +167,8 @@ impl Column<'_> {
         let begun = Instant::now();
         let times = match (case.often, self.agent) {
             (false, _) => 1,
+            // Every one of these is in between: more of them show no more.
+            (true, _) if case.under == Under::Held => self.args.repeat.min(FEW),
             (true, Agent::Claude) => self.args.repeat,
             (true, Agent::Codex | Agent::OpenCode | Agent::Gemini) => self.args.repeat.min(FEW),
         };

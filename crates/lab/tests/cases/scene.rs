@@ -74,7 +74,7 @@ fn give_tools(stage: &Stage, ph: &Path) {
 type Otherwise = (&'static str, &'static str);
 const ROUTES: Otherwise = ("routes = ", "routes = [\"terminal\"]");
 /// Longer than any question takes to be drawn.
-const DELAY: Otherwise = ("delay = ", "delay = \"3s\"");
+const DELAY: Otherwise = ("delay = ", "delay = \"5s\"");
 const WORKING: Otherwise = ("while_working = ", "while_working = true");
 
 /// A manifest in the home takes the place of ours: the same but for some lines.
