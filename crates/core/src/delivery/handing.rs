@@ -189,7 +189,7 @@ impl Desk {
             return None;
         }
         self.hands.heard(now, report.turn);
-        if !report.takes || self.hook_barrier().is_some() {
+        if !report.takes || self.heard.is_aside() || self.hook_barrier().is_some() {
             return None;
         }
         let letters = self.due_by_hook(now, pending);

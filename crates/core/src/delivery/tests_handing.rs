@@ -79,6 +79,30 @@ fn normal_mail_waits_for_the_hook_of_a_working_agent() {
 }
 
 #[test]
+fn an_agent_within_the_agent_is_given_nothing() {
+    let pending = [letter(1, Priority::Normal)];
+    let tool = |name: &str| json!({"tool_name": name});
+    // Two at a time, each with a tool of its own; then it is the agent's own again.
+    let mut desk = working();
+    for (at, event, name, is_given) in [
+        (4_000, "PreToolUse", "Within", false),
+        (4_200, "PreToolUse", "Within", false),
+        (4_400, TOOL, "Bash", false),
+        (4_600, TOOL, "Within", false),
+        (4_800, TOOL, "Read", false),
+        (5_000, TOOL, "Within", true),
+    ] {
+        let payload = json!({"tool_name": name, "at": at});
+        let handing = call_with(&mut desk, at, event, &payload, &pending);
+        assert_eq!(handing.is_some(), is_given, "{event} {name} at {at}");
+    }
+    // One that broke off, and a new prompt.
+    let mut desk = working();
+    call_with(&mut desk, 4_000, "PreToolUse", &tool("Within"), &pending);
+    assert!(call(&mut desk, 5_000, "UserPromptSubmit", &pending).is_some());
+}
+
+#[test]
 fn work_after_a_question_leaves_mail_to_the_hook() {
     let pending = [letter(1, Priority::Normal)];
     let mut desk = desk(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);

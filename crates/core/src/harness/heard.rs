@@ -4,7 +4,7 @@
 //! called in, and those of side sessions come to the same place. What contradicts what was heard
 //! just before is not believed: other evidence decides until the next one.
 
-use super::hook::{Report, Turn};
+use super::hook::{Report, Side, Turn};
 use super::sight::Says;
 use crate::moment::Moment;
 use std::time::Duration;
@@ -72,6 +72,8 @@ pub struct Heard {
     last: Option<Last>,
     is_open: bool,
     questions: Vec<Question>,
+    /// How many agents within the agent are at work.
+    sides: u32,
 }
 
 impl Heard {
@@ -90,6 +92,7 @@ impl Heard {
             }
             (News::New | News::Doubtful, _) => {}
         }
+        self.count_sides(report);
         let is_another = report.session.is_some() && report.session != self.session;
         if is_another {
             let had_one = self.session.is_some();
@@ -120,6 +123,22 @@ impl Heard {
     /// Whether an event that was heard is of the agent's own session.
     pub(crate) fn is_own(&self, report: &Report) -> bool {
         report.session.is_none() || report.session == self.session
+    }
+
+    /// Whether what its hooks print may go to an agent within it.
+    pub(crate) fn is_aside(&self) -> bool {
+        self.sides > 0
+    }
+
+    /// One that breaks off does not say so: the next prompt is the agent's own in any case.
+    fn count_sides(&mut self, report: &Report) {
+        let is_over = matches!(report.turn, Some(Turn::Submitted | Turn::Idle));
+        self.sides = match report.side {
+            _ if is_over || report.ends || report.begins => 0,
+            Some(Side::Begins) => self.sides.saturating_add(1),
+            Some(Side::Ends) => self.sides.saturating_sub(1),
+            None => self.sides,
+        };
     }
 
     /// What it does, as far as hooks tell.

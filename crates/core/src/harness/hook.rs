@@ -31,6 +31,10 @@ pub struct Hooks {
     pub begins: Vec<Sign>,
     /// The session of this id is over.
     pub ends: Vec<Sign>,
+    /// An agent within the agent begins here, whose hooks do not say that they are its; until
+    /// [`Self::side_ends`].
+    pub side_begins: Vec<Sign>,
+    pub side_ends: Vec<Sign>,
     /// What its hook prints at these goes to the model: mail can go that way.
     pub context: Vec<Sign>,
     /// How the hook must print that.
@@ -58,6 +62,8 @@ impl Default for Hooks {
             blocked: Vec::new(),
             begins: Vec::new(),
             ends: Vec::new(),
+            side_begins: Vec::new(),
+            side_ends: Vec::new(),
             context: Vec::new(),
             format: Format::default(),
             session: "session_id".to_owned(),
@@ -94,12 +100,50 @@ impl Format {
     }
 }
 
-/// An event by its name; with ` field=value` only where its payload says so.
+/// An event by its name; with more after it, only where its payload fits that.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sign {
     event: String,
-    only: Option<(String, String)>,
+    only: Option<Only>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Only {
+    /// `field=value`: the field says this.
+    Says { field: String, value: String },
+    /// `!object.field`: the object is there, and has no such field.
+    Lacks { object: String, field: String },
+}
+
+impl Only {
+    fn read(said: &str) -> Option<Self> {
+        let is_word = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace);
+        if let Some(path) = said.strip_prefix('!') {
+            let (object, field) = path.split_once('.')?;
+            let [object, field] = [object, field].map(|w| Some(w).filter(is_word));
+            return Some(Self::Lacks {
+                object: object?.to_owned(),
+                field: field?.to_owned(),
+            });
+        }
+        let (field, value) = said.split_once('=')?;
+        let field = Some(field).filter(is_word)?;
+        (!value.is_empty()).then(|| Self::Says {
+            field: field.to_owned(),
+            value: value.to_owned(),
+        })
+    }
+
+    fn fits(&self, fields: &Fields<'_>) -> bool {
+        match self {
+            Self::Says { field, value } => fields.text(field).as_deref() == Some(value.as_str()),
+            Self::Lacks { object, field } => {
+                let within = fields.within(object);
+                within.is_some_and(|inner| inner.0.get(field).is_none_or(|v| v.get() == "null"))
+            }
+        }
+    }
 }
 
 impl TryFrom<String> for Sign {
@@ -108,35 +152,30 @@ impl TryFrom<String> for Sign {
     fn try_from(said: String) -> Result<Self, String> {
         let (event, only) = match said.split_once(' ') {
             None => (said.as_str(), None),
-            Some((event, only)) => (event, Some(only)),
+            Some((event, only)) => (event, Some(Only::read(only))),
         };
-        let only = only.map(|only| {
-            let (field, value) = only.split_once('=')?;
-            Some((field.to_owned(), value.to_owned()))
-        });
-        let is_word = |word: &str| !word.is_empty() && !word.contains(char::is_whitespace);
-        match (event, only) {
-            (event, None) if is_word(event) => Ok(Self {
+        let is_word = !event.is_empty() && !event.contains(char::is_whitespace);
+        match only {
+            None | Some(Some(_)) if is_word => Ok(Self {
                 event: event.to_owned(),
-                only: None,
+                only: only.flatten(),
             }),
-            (event, Some(Some((field, value))))
-                if is_word(event) && is_word(&field) && !value.is_empty() =>
-            {
-                let only = Some((field, value));
-                let event = event.to_owned();
-                Ok(Self { event, only })
-            }
-            (_, _) => Err("an event is written like Stop or SessionStart source=clear".to_owned()),
+            _ => Err(
+                "an event is written like Stop, SessionStart source=clear or \
+                      AfterTool !tool_response.error"
+                    .to_owned(),
+            ),
         }
     }
 }
 
 impl From<Sign> for String {
     fn from(sign: Sign) -> Self {
+        let event = sign.event;
         match sign.only {
-            None => sign.event,
-            Some((field, value)) => format!("{} {field}={value}", sign.event),
+            None => event,
+            Some(Only::Says { field, value }) => format!("{event} {field}={value}"),
+            Some(Only::Lacks { object, field }) => format!("{event} !{object}.{field}"),
         }
     }
 }
@@ -151,6 +190,13 @@ pub enum Turn {
     Idle,
 }
 
+/// What an event says of an agent within the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Begins,
+    Ends,
+}
+
 /// An event of a hook's, read by a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -159,6 +205,7 @@ pub struct Report {
     pub(crate) ready: bool,
     pub(crate) begins: bool,
     pub(crate) ends: bool,
+    pub(crate) side: Option<Side>,
     pub(crate) turn: Option<Turn>,
     pub(crate) session: Option<String>,
     pub(crate) what: Option<String>,
@@ -185,7 +232,8 @@ impl Report {
 
     /// Whether its harness knows nothing of such events.
     pub(crate) fn means_nothing(&self) -> bool {
-        !self.ready && !self.begins && !self.ends && self.turn.is_none()
+        let says = self.ready || self.begins || self.ends || self.side.is_some();
+        !says && self.turn.is_none()
     }
 }
 
@@ -201,6 +249,12 @@ impl<'a> Fields<'a> {
         let value = self.0.get(field)?;
         serde_json::from_str(value.get()).ok()
     }
+
+    /// The fields of one that is itself an object.
+    fn within(&self, field: &str) -> Option<Self> {
+        let value = self.0.get(field)?;
+        serde_json::from_str(value.get()).ok().map(Self)
+    }
 }
 
 impl Hooks {
@@ -209,7 +263,7 @@ impl Hooks {
         self.lists().iter().any(|signs| !signs.is_empty())
     }
 
-    pub(crate) fn lists(&self) -> [&[Sign]; 9] {
+    pub(crate) fn lists(&self) -> [&[Sign]; 11] {
         [
             &self.ready,
             &self.submitted,
@@ -219,6 +273,8 @@ impl Hooks {
             &self.blocked,
             &self.begins,
             &self.ends,
+            &self.side_begins,
+            &self.side_ends,
             &self.context,
         ]
     }
@@ -227,12 +283,9 @@ impl Hooks {
     pub fn read(&self, event: &str, payload: &str) -> Report {
         let fields = Fields::of(payload);
         let is_in = |signs: &[Sign]| {
-            signs.iter().any(|sign| {
-                let fits = |(field, value): &(String, String)| {
-                    fields.text(field).as_deref() == Some(value.as_str())
-                };
-                sign.event == event && sign.only.as_ref().is_none_or(fits)
-            })
+            let fits = |only: &Only| only.fits(&fields);
+            let is_it = |sign: &Sign| sign.event == event && sign.only.as_ref().is_none_or(fits);
+            signs.iter().any(is_it)
         };
         let turns = [
             (Turn::Blocked, &self.blocked),
@@ -243,6 +296,11 @@ impl Hooks {
         ];
         let turn = turns.into_iter().find(|(_, signs)| is_in(signs));
         let turn = turn.map(|(turn, _)| turn);
+        let side = match (is_in(&self.side_begins), is_in(&self.side_ends)) {
+            (true, _) => Some(Side::Begins),
+            (false, true) => Some(Side::Ends),
+            (false, false) => None,
+        };
         let shown = |text: String| text::one_line(&text, SHOWN);
         let mut print = DefaultHasher::new();
         (event, payload).hash(&mut print);
@@ -251,6 +309,7 @@ impl Hooks {
             ready: is_in(&self.ready),
             begins: is_in(&self.begins),
             ends: is_in(&self.ends),
+            side,
             turn,
             session: fields
                 .text(&self.session)
@@ -273,7 +332,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Like those of Claude Code.
+    /// Like those of Claude Code, with an agent within that does not say what it is.
     pub(crate) fn like_claude() -> Hooks {
         let signs = |all: &[&str]| -> Vec<Sign> {
             let sign = |text: &&str| (*text).to_owned().try_into().unwrap();
@@ -288,6 +347,8 @@ pub(crate) mod tests {
             blocked: signs(&["PermissionRequest", "Notification kind=permission_prompt"]),
             begins: signs(&["SessionStart source=clear", "SessionStart source=compact"]),
             ends: signs(&["SessionEnd"]),
+            side_begins: signs(&["PreToolUse tool_name=Within"]),
+            side_ends: signs(&["PostToolUse tool_name=Within"]),
             context: signs(&["UserPromptSubmit", "PostToolUse"]),
             ..Hooks::default()
         }
@@ -305,7 +366,20 @@ pub(crate) mod tests {
         check("Stop", true);
         check("SessionStart source=clear", true);
         check("session.status type=a b=c", true);
-        for bad in ["", " ", "Stop ", "Stop x", "Stop =x", "Stop x=", " x=y"] {
+        check("AfterTool !tool_response.error", true);
+        for bad in [
+            "",
+            " ",
+            "Stop ",
+            "Stop x",
+            "Stop =x",
+            "Stop x=",
+            " x=y",
+            "Stop !x",
+            "Stop !x.",
+            "Stop !.x",
+            "Stop !x.y z",
+        ] {
             check(bad, false);
         }
     }
@@ -348,6 +422,25 @@ pub(crate) mod tests {
             "]".repeat(9_000)
         );
         check("Stop", &deep, "Idle of a");
+    }
+
+    #[test]
+    fn one_that_would_drop_its_mail_takes_none() {
+        let sign = |text: &str| vec![Sign::try_from(text.to_owned()).unwrap()];
+        let hooks = Hooks {
+            context: sign("AfterTool !tool_response.error"),
+            ..Hooks::default()
+        };
+        let check = |payload: &str, takes: bool| {
+            assert_eq!(hooks.read("AfterTool", payload).takes, takes, "{payload}");
+        };
+        check(r#"{"tool_response":{"llmContent":"x"}}"#, true);
+        check(r#"{"tool_response":{"error":null}}"#, true);
+        check(r#"{"tool_response":{"error":{"message":"no"}}}"#, false);
+        // It was too long to be passed on, or is of another kind.
+        check("{}", false);
+        check(r#"{"tool_response":"x"}"#, false);
+        check("null", false);
     }
 
     proptest! {

@@ -41,14 +41,14 @@ pub struct Judge {
     has_worked: bool,
     /// When it was last given something to do.
     given: Option<Duration>,
+    /// How soon after that it shows that it does it.
+    shows: Duration,
     /// By when a claim that still stands while it goes on writing is no old one.
     renewed: Option<Duration>,
 }
 
 /// What is written so soon after something was typed may be the echo of that.
 const ECHO: Duration = Duration::from_millis(500);
-/// A program that was given something to do shows by then that it does it.
-const SHOWS: Duration = Duration::from_secs(1);
 /// By then what a program has written is looked at.
 const LOOKED: Duration = Duration::from_millis(100);
 
@@ -68,6 +68,7 @@ impl Judge {
             typed: None,
             has_worked: false,
             given: None,
+            shows: manifest.activity.shows.get(),
             renewed: None,
         }
     }
@@ -180,7 +181,7 @@ impl Judge {
         let is_after = |since: Option<Duration>, by| since.is_none_or(|at| at + by <= now.mono);
         self.has_worked |= is_after(self.typed, ECHO);
         // One that never pauses has no silence in which it could be called idle.
-        let is_late = self.given.is_some() && is_after(self.given, SHOWS);
+        let is_late = self.given.is_some() && is_after(self.given, self.shows);
         if is_late && self.renewed.is_none() && self.has_old() {
             self.renewed = Some(now.mono + LOOKED);
         }

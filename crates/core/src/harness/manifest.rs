@@ -123,6 +123,9 @@ impl Source {
 pub struct Activities {
     /// Without output for so long it is idle, where nothing better says what it does.
     pub silence: Wait,
+    /// So long after it was given something to do, that it seems idle is believed again, though it
+    /// never seemed to work.
+    pub shows: Wait,
     /// Which evidence beats which, the best first.
     pub order: Vec<Source>,
     /// How many rows at the bottom `screen` looks at.
@@ -138,6 +141,7 @@ impl Default for Activities {
     fn default() -> Self {
         Self {
             silence: Wait::millis(2_000),
+            shows: Wait::millis(1_000),
             order: Source::ALL.to_vec(),
             lines: LINES,
             osc: None,

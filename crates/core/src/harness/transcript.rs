@@ -1,5 +1,6 @@
 //! What an agent's transcript shows as given to it: what its hooks added, and what was submitted.
-//! Never what the agent said itself, nor what its tools found: both can repeat anything.
+//! Never what the agent said itself, nor what its tools found: both can repeat anything. Of Gemini
+//! CLI's tools only what its own hook has put behind their results.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -20,6 +21,9 @@ struct Record {
     /// Of a user, as Gemini CLI writes it.
     #[serde(default)]
     content: Value,
+    /// Of Gemini CLI's model, with what each gave back.
+    #[serde(default, rename = "toolCalls")]
+    calls: Value,
 }
 
 /// What Codex writes of a conversation.
@@ -89,15 +93,36 @@ fn texts(record: &Record) -> String {
             joined(&message.content, |part| text_of(part, "text"))
         }
         ("user", _, None) if record.content.is_array() => joined(&record.content, added),
+        ("gemini", _, None) if record.calls.is_array() => joined_calls(&record.calls),
         (_, _, _) => String::new(),
     }
 }
 
+const OPEN: &str = "<hook_context>";
+const CLOSE: &str = "</hook_context>";
+
 /// What a hook of Gemini CLI's has added to a prompt. No message can hold these tags: a `<` in it is
 /// written otherwise.
 fn added(part: &Value) -> Option<&str> {
-    let inside = part.get("text")?.as_str()?.strip_prefix("<hook_context>")?;
-    inside.strip_suffix("</hook_context>")
+    let inside = part.get("text")?.as_str()?.strip_prefix(OPEN)?;
+    inside.strip_suffix(CLOSE)
+}
+
+/// What hooks have added to the results of calls.
+fn joined_calls(calls: &Value) -> String {
+    let calls = calls.as_array().into_iter().flatten();
+    let results = calls.filter_map(|call| call.get("result"));
+    let lists = results.filter(|result| result.is_array());
+    lists.map(|result| joined(result, behind)).collect()
+}
+
+/// What a hook of Gemini CLI's has added to a tool's result: the very last of it, in tags.
+fn behind(part: &Value) -> Option<&str> {
+    let given = part.get("functionResponse")?.get("response")?;
+    let output = given.get("output")?.as_str()?.strip_suffix(CLOSE)?;
+    let (before, inside) = output.rsplit_once(OPEN)?;
+    let is_ours = before.ends_with("\n\n") && !inside.contains(['<', '>']);
+    is_ours.then_some(inside)
 }
 
 /// The text of a part that is of this kind.
@@ -168,6 +193,27 @@ mod tests {
             r#"{"id":"1","type":"gemini","content":[{"text":"<hook_context>b</hook_context>"}]}"#,
             "",
         );
+        let result = |output: &str| {
+            let result =
+                format!(r#"{{"functionResponse":{{"response":{{"output":"{output}"}}}}}}"#);
+            format!(
+                r#"{{"id":"1","type":"gemini","content":"x","toolCalls":[{{"result":[{result}]}}]}}"#
+            )
+        };
+        let hook = r"\n\n<hook_context>b\nc</hook_context>";
+        check(&result(&format!("found{hook}")), "b\nc\n");
+        check(&result(hook), "b\nc\n");
+        check(&result(&format!("{hook} and more")), "");
+        check(&result(r"x<hook_context>b</hook_context>"), "");
+        check(&result(r"\n\n<hook_context>b<i>c</hook_context>"), "");
+        check(&result("b"), "");
+        // A tool's own words, without its hook's.
+        check(
+            &result(&format!("{hook}\\n\\n<hook_context></hook_context>")),
+            "\n",
+        );
+        let whole = r#"{"id":"1","type":"gemini","toolCalls":[{"result":"b"},{"result":null},{}]}"#;
+        check(whole, "");
         // The first line of a tail is cut off.
         check(&format!("ent\":\"x\"}}\n{added}\nnull\n7"), "a\nb\n");
     }

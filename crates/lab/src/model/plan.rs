@@ -2,8 +2,9 @@
 //!
 //! Pure: a plan says what to wait for and what to send, and does neither.
 
-use super::asked::Asked;
+use super::asked::{Asked, Voice};
 use serde_json::{Value, json};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -18,6 +19,8 @@ const RESULT: usize = 300;
 /// The tool that takes code.
 const CODE: &str = "exec";
 const TITLE: &str = "Lab title";
+/// How names of the lab's begin.
+const NAMED: &str = "lab-";
 const PLAIN: &str = "ACK from the lab's model.";
 
 #[derive(Debug, Clone, PartialEq)]
@@ -91,10 +94,10 @@ impl Plan {
 /// where a test sees it.
 pub(super) fn plan(asked: &Asked) -> Plan {
     if !asked.fields.is_empty() {
-        return Plan::saying(form(&asked.fields));
+        return Plan::saying(form(&asked.fields, &title(asked)));
     }
     if !asked.is_turn() {
-        return Plan::saying(TITLE);
+        return Plan::saying(title(asked));
     }
     let prompt = asked.prompt().unwrap_or_default();
     let mut plan = obey(&prompt, &asked.tools).unwrap_or_else(|wrong| {
@@ -241,11 +244,25 @@ fn reading(path: &str, tools: &[String]) -> Option<Call> {
     call.or_else(|| shell(&format!("cat '{path}'"), Run::Plainly, tools))
 }
 
+/// Of its own for each conversation: by the first name of the lab's in it, else by all its words.
+fn title(asked: &Asked) -> String {
+    let said = asked.pieces.iter().filter(|p| p.voice == Voice::User);
+    let said: Vec<&str> = said.map(|piece| piece.text.as_str()).collect();
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mut words = said.iter().flat_map(|text| text.split(|c| !is_part(c)));
+    if let Some(name) = words.find(|word| word.starts_with(NAMED)) {
+        return format!("{TITLE} {name}");
+    }
+    let mut words = DefaultHasher::new();
+    said.hash(&mut words);
+    format!("{TITLE} {:08x}", words.finish() >> 32)
+}
+
 /// An answer that has to be JSON with these fields: enough for an agent to go on.
-fn form(fields: &[String]) -> String {
+fn form(fields: &[String], title: &str) -> String {
     let value = |field: &str| match field {
         "next_speaker" => json!("user"),
-        "title" => json!(TITLE),
+        "title" => json!(title),
         model if model.contains("model") => json!("flash"),
         score if score.contains("score") => json!(1),
         _ => json!("x"),
@@ -392,7 +409,15 @@ mod tests {
 
     #[test]
     fn what_goes_on_beside_the_conversation_is_not_obeyed() {
-        assert_eq!(plan(&asked("hang=60", &[])), Plan::saying(TITLE));
+        let title = |prompt: &str| plan(&asked(prompt, &[])).text;
+        assert_eq!(
+            title("x \"lab-old-1\" lab-new-2 hang=60"),
+            "Lab title lab-old-1"
+        );
+        let [one, same, other] = ["hang=60", "hang=60", "hang=61"].map(title);
+        assert!(one.starts_with(TITLE) && one != TITLE, "{one}");
+        assert_eq!(one, same);
+        assert_ne!(one, other, "two conversations");
         let mut form = asked("hang=60", &["Bash"]);
         form.fields = vec!["next_speaker".to_owned(), "reasoning".to_owned()];
         assert_eq!(

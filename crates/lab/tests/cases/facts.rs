@@ -60,6 +60,11 @@ impl Facts {
 }
 
 impl Facts {
+    /// Where a message stands among them.
+    pub(crate) fn place(&self, id: &str) -> Option<usize> {
+        self.all.iter().position(|fact| fact["id"] == id)
+    }
+
     /// All that was noted of a message, in a line each.
     pub(crate) fn journey(&self, id: &str) -> String {
         let of = |fact: &&Value| fact["id"] == id || fact["data"]["message"] == id;

@@ -2,7 +2,7 @@
 
 use crate::play::{CLEAR, ENTER, ESCAPE, Play, Sent, Under};
 use posthaste_lab::agents::{Agent, Sign};
-use std::time::Duration;
+use posthaste_lab::model::Voice;
 
 /// What happened, and what the receipts say.
 pub(crate) struct Told {
@@ -31,8 +31,10 @@ impl Case {
             Agent::Claude | Agent::Codex => true,
             Agent::OpenCode | Agent::Gemini => false,
         };
-        let why = "nothing is typed into it while it works";
-        (self.under == Under::Typed && !is_typed).then_some(why)
+        match self.under {
+            Under::Typed if !is_typed => Some("nothing is typed into it while it works"),
+            Under::Session | Under::Typed | Under::Held | Under::Nobody => None,
+        }
     }
 }
 
@@ -45,7 +47,7 @@ const fn case(name: &'static str, act: fn(&mut Play) -> Told) -> Case {
     }
 }
 
-pub(crate) const CASES: [Case; 18] = [
+pub(crate) const CASES: [Case; 19] = [
     case("idle", idle),
     case("streaming", streaming),
     case("tool", tool),
@@ -59,27 +61,28 @@ pub(crate) const CASES: [Case; 18] = [
     case("odd-text", odd_text),
     case("ten-at-once", ten_at_once),
     case("denial", denial),
-    case("clear", clear),
-    case("killed", killed),
-    case("mid-offer", mid_offer),
+    case("clear", crate::talks::clear),
+    case("older", crate::talks::older),
+    case("killed", crate::crash::killed),
+    case("mid-offer", crate::crash::mid_offer),
     case("inject", inject),
     case("mcp", crate::own::mcp),
 ];
 
-/// By whatever way the agent has, and with the terminal alone.
-pub(crate) const RACES: [Case; 2] = [
+const fn race(name: &'static str, act: fn(&mut Play) -> Told, under: Under) -> Case {
     Case {
-        name: "race",
-        act: race,
+        name,
+        act,
         often: true,
-        under: Under::Session,
-    },
-    Case {
-        name: "race-typed",
-        act: race,
-        often: true,
-        under: Under::Typed,
-    },
+        under,
+    }
+}
+
+/// By whatever way the agent has, with the terminal alone, and with a gap that cannot be missed.
+pub(crate) const RACES: [Case; 3] = [
+    race("race", crate::race::swept, Under::Session),
+    race("race-typed", crate::race::aimed, Under::Typed),
+    race("race-held", crate::race::held, Under::Held),
 ];
 
 /// Another agent's conversations among those of the one that runs would be counted as its own: this
@@ -109,13 +112,43 @@ fn streaming(play: &mut Play) -> Told {
     told(what, receipt)
 }
 
+/// The way in that an agent has while a tool runs.
+fn way(agent: Agent) -> &'static str {
+    match agent {
+        Agent::Claude | Agent::Codex | Agent::Gemini => "hook",
+        Agent::OpenCode => "http",
+    }
+}
+
+/// The model gets it with the tool's result, in the very next request: not after the turn.
 fn tool(play: &mut Play) -> Told {
-    let file = play.question("; sleep 4");
+    let go = play.fresh("tool-goes-on");
+    let file = play.question(&format!("; while [ ! -e {go} ]; do sleep 0.1; done"));
     play.terminal.type_keys(ENTER);
     play.until("the tool to run", |_| file.exists());
+    let before = play.tally.turns().len();
     let sent = play.send("lab: while a tool runs");
-    let receipt = play.settle(&[sent]);
-    told("in with or after the tool's result", receipt)
+    let way = way(play.agent);
+    if way == "hook" {
+        play.held_by(&sent, way);
+    } else {
+        play.until("its door to have it", |play| play.noted(&sent, "offered"));
+    }
+    assert_eq!(play.tally.turns().len(), before, "the tool has ended");
+    std::fs::write(play.stage.work().join(go), "").expect("the stage can be written");
+    play.until("the model to be asked again", |play| {
+        let is_told = play.tally.turns().len() > before;
+        // Nobody types it: until the model has it, it is nowhere to be seen.
+        let is_seen = way == "hook" && play.shows(&sent);
+        assert!(is_told || !is_seen, "it was typed");
+        is_told
+    });
+    let next = &play.tally.turns()[before];
+    assert!(next.result().is_some(), "this is not what the tool gave");
+    assert_eq!(next.count(&sent.mark), 1, "it is not in the next request");
+    let receipt = play.settle(std::slice::from_ref(&sent));
+    assert_eq!(play.route(&sent).as_deref(), Some(way), "its route");
+    told("in with the tool's result", receipt)
 }
 
 fn interrupt_busy(play: &mut Play) -> Told {
@@ -150,55 +183,6 @@ fn dialog(play: &mut Play) -> Told {
     play.terminal.type_keys(ESCAPE);
     let receipt = play.settle(&[sent]);
     told(format!("held ({rule}) until the person said no"), receipt)
-}
-
-/// A question opens between the text and its Enter. When, is tried from before the text to after
-/// its Enter, one time after the other.
-fn race(play: &mut Play) -> Told {
-    let go = play.fresh("go");
-    let go = play.stage.dir().join(go);
-    let name = play.fresh("raced");
-    let file = play.stage.work().join(&name);
-    play.forbid(file.clone());
-    let step = Duration::from_millis(u64::from(play.count()) * 37 % 400);
-    play.prompt(&format!("until={} ask=touch {name}", go.display()));
-    play.until_sign(Sign::Working);
-    let answer = || std::fs::write(&go, "").expect("the stage can be written");
-    let sent = if step < Duration::from_millis(200) {
-        answer();
-        play.terminal.watch(step);
-        play.send("lab: into the race")
-    } else {
-        let sent = play.send("lab: into the race");
-        // By a hook nothing goes in before the tool: then there is nothing to wait for.
-        play.soon(|play| play.noted(&sent, "offering"));
-        play.terminal.watch(step - Duration::from_millis(200));
-        answer();
-        sent
-    };
-    let mut asks = false;
-    play.until("the question, or a turn that ended without it", |play| {
-        assert!(!file.exists(), "approved by us");
-        asks = play.sign() == Sign::Asking;
-        asks || (play.sign() == Sign::Free && play.tally.seen(&sent.mark) > 0)
-    });
-    // Codex takes what is submitted in time into the turn, and may drop its question.
-    if asks {
-        play.until("the session to know of the question", |play| {
-            assert!(!file.exists(), "approved by us");
-            play.status()["activity"] == "blocked"
-        });
-        if play.noted(&sent, "offering") && !play.noted(&sent, "offered") {
-            play.caught += 1;
-        }
-        play.terminal.type_keys(ESCAPE);
-    }
-    let receipt = play.settle(&[sent]);
-    let caught = play.caught;
-    told(
-        format!("nothing approved, {caught} times in between"),
-        receipt,
-    )
 }
 
 fn draft(play: &mut Play) -> Told {
@@ -278,8 +262,9 @@ fn padded(mut text: String, bytes: usize) -> String {
 fn three_hundred(play: &mut Play) -> Told {
     let body = padded(play.fresh("inline"), 300);
     let sent = play.send(&body);
-    let receipt = play.settle(&[sent]);
-    assert_eq!(play.tally.seen(&body), 1, "its text");
+    let receipt = play.settle(std::slice::from_ref(&sent));
+    let whole = format!("{}] {body}", sent.mark);
+    assert_eq!(play.tally.seen(&whole), 1, "its text, behind its header");
     told("went in whole", receipt)
 }
 
@@ -290,7 +275,14 @@ fn three_hundred_and_one(play: &mut Play) -> Told {
         assert_ne!(play.sign(), Sign::Asking, "it asks before it reads");
         play.tally.seen(&body) > 0
     });
-    let receipt = play.settle(&[sent]);
+    let receipt = play.settle(std::slice::from_ref(&sent));
+    assert_eq!(play.tally.seen(&body), 1, "its text");
+    let says = format!("{}] Read /", sent.mark);
+    assert_eq!(play.tally.seen(&says), 1, "where it is");
+    let turns = play.tally.turns().iter().flat_map(|turn| &turn.pieces);
+    let mut with = turns.filter(|piece| piece.text.contains(&body));
+    let is_found = with.all(|piece| matches!(piece.voice, Voice::Tool | Voice::Model));
+    assert!(is_found, "it was told, and not read");
     told("read from its file, no question", receipt)
 }
 
@@ -298,7 +290,8 @@ fn odd_text(play: &mut Play) -> Told {
     let shell = play.fresh("shell");
     let file = play.stage.work().join(&shell);
     play.forbid(file);
-    std::fs::write(play.stage.work().join("notes.txt"), "notes\n").expect("its own directory");
+    let inside = play.fresh("inside");
+    std::fs::write(play.stage.work().join("notes.txt"), &inside).expect("its own directory");
     let bodies = [
         "/help lab".to_owned(),
         format!("!touch {shell}"),
@@ -316,7 +309,11 @@ fn odd_text(play: &mut Play) -> Told {
     for body in &bodies {
         assert_eq!(play.tally.seen(&format!("] {body}")), 1, "{body:?}");
     }
-    told("five texts, each as it was", receipt)
+    let opened = match play.tally.seen(&inside) {
+        0 => "",
+        _ => ", and opened the file",
+    };
+    told(format!("five texts, each as it was{opened}"), receipt)
 }
 
 fn ten_at_once(play: &mut Play) -> Told {
@@ -328,7 +325,19 @@ fn ten_at_once(play: &mut Play) -> Told {
     let turns = play.tally.turns().len();
     let receipt = play.settle(&sent);
     let turns = play.tally.turns().len() - turns;
-    told(format!("all ten, in {turns} requests at most"), receipt)
+    let last = play.tally.turns().last().expect("the model was asked");
+    let all: Vec<&str> = last.pieces.iter().map(|p| p.text.as_str()).collect();
+    let all = all.join("\n");
+    let mut came: Vec<&Sent> = sent.iter().collect();
+    came.sort_by_key(|one| all.find(&one.mark));
+    let mut stored: Vec<&Sent> = sent.iter().collect();
+    stored.sort_by_key(|one| play.place(one));
+    let ids = |sent: &[&Sent]| -> Vec<String> { sent.iter().map(|one| one.id.clone()).collect() };
+    assert_eq!(ids(&came), ids(&stored), "the order in which they came");
+    told(
+        format!("all ten in order, in {turns} requests at most"),
+        receipt,
+    )
 }
 
 fn denial(play: &mut Play) -> Told {
@@ -339,60 +348,6 @@ fn denial(play: &mut Play) -> Told {
     let sent = play.send("lab: after a no");
     let receipt = play.settle(&[sent]);
     told("went in after the no", receipt)
-}
-
-fn clear(play: &mut Play) -> Told {
-    let old = play.fresh("old");
-    play.prompt(&old);
-    play.free();
-    play.slash(match play.agent {
-        Agent::Claude | Agent::Gemini => "/clear",
-        Agent::Codex | Agent::OpenCode => "/new",
-    });
-    play.until("a new conversation", |play| {
-        let screen = play.terminal.screen();
-        !screen.iter().any(|line| line.contains(&old))
-    });
-    play.free();
-    let sent = play.send("lab: after a new beginning");
-    let receipt = play.settle(std::slice::from_ref(&sent));
-    let turns = play.tally.turns().iter();
-    let with = turns.filter(|turn| turn.count(&sent.mark) > 0);
-    for turn in with {
-        assert_eq!(turn.count(&old), 0, "it is the old conversation");
-    }
-    told("went into the new one", receipt)
-}
-
-fn killed(play: &mut Play) -> Told {
-    let first = play.send("lab: before the crash");
-    play.settle(std::slice::from_ref(&first));
-    play.kill_session();
-    let second = play.send("lab: while nobody runs");
-    play.reopen();
-    let receipt = play.settle(&[second]);
-    told("the first stays one, the second came after", receipt)
-}
-
-/// The agent dies with a message half in: nobody may say that it had it, unless it had. It stands
-/// still from before that, so that it shows nothing of the text and Enter is waited with.
-fn mid_offer(play: &mut Play) -> Told {
-    let agent = play.agents_pid();
-    play.stop_agent(agent);
-    let sent = play.send("lab: into a dying agent");
-    play.until("an offer to begin", |play| play.noted(&sent, "offering"));
-    play.kill_agent(agent);
-    play.judge();
-    let shown = play.asked(&["show", &sent.id]);
-    let receipt = shown["receipt"].as_str().unwrap_or_default().to_owned();
-    let had = play.tally.seen(&sent.mark);
-    play.reopen();
-    if had == 0 && receipt == "offered" {
-        let id8 = sent.id[..8].to_owned();
-        panic!("{id8} was written whole, then the agent died: offered, and the model never saw it");
-    }
-    let after = play.settle(&[sent]);
-    told(format!("{receipt} at its death"), after)
 }
 
 /// Mail for an agent that a person has started by themselves, told by its own hook.

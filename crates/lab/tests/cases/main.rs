@@ -5,13 +5,16 @@
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 mod args;
+mod crash;
 mod facts;
 mod list;
 mod looped;
 mod own;
 mod play;
+mod race;
 mod scene;
 mod table;
+mod talks;
 
 use args::Args;
 use list::Case;
@@ -34,6 +37,7 @@ const PH: &str = "PH_LAB_PH";
 /// Rows beside the cases: how a run of an agent ended.
 const END: &str = "end";
 const END_TYPED: &str = "end-typed";
+const END_HELD: &str = "end-held";
 /// How often a race is run with an agent that is not said to lose it.
 const FEW: u32 = 3;
 /// How many cases may be late at first: these are programs of others, on a machine that may be
@@ -104,7 +108,10 @@ fn run(args: &Args) -> ExitCode {
         say(&format!("{json}\n"));
     } else {
         let names: Vec<&str> = args.cases.iter().map(|case| case.name).collect();
-        let table = table::drawn(&[&names[..], &[END, END_TYPED]].concat(), &entries);
+        let table = table::drawn(
+            &[&names[..], &[END, END_TYPED, END_HELD]].concat(),
+            &entries,
+        );
         let took = begun.elapsed().as_secs_f64();
         say(&format!("\n{table}{took:.1} s\n"));
     }
@@ -160,6 +167,8 @@ impl Column<'_> {
         let begun = Instant::now();
         let times = match (case.often, self.agent) {
             (false, _) => 1,
+            // Every one of these is in between: more of them show no more.
+            (true, _) if case.under == Under::Held => self.args.repeat.min(FEW),
             (true, Agent::Claude) => self.args.repeat,
             (true, Agent::Codex | Agent::OpenCode | Agent::Gemini) => self.args.repeat.min(FEW),
         };
@@ -231,6 +240,7 @@ impl Column<'_> {
         let name = match play.under() {
             Under::Session | Under::Nobody => END,
             Under::Typed => END_TYPED,
+            Under::Held => END_HELD,
         };
         let cell = match catch_unwind(AssertUnwindSafe(|| play.close())) {
             Ok(()) => Cell::Green {

@@ -60,15 +60,36 @@ fn sent(play: &Play, body: &str) -> bool {
 /// An agent that a person starts by themselves, with our hooks in its own settings.
 pub(crate) fn inject(play: &Play) -> Told {
     let mut own = Play::open(play.agent, play.program(), play.deadline(), Under::Nobody);
-    let body = own.fresh("injected");
-    own.leave(&body);
-    for prompt in ["first", "second"] {
+    // One before each prompt: told with that one, and with no other.
+    let mut left: Vec<(String, String)> = Vec::new();
+    for prompt in ["first", "second", "third"] {
+        if left.len() < 2 {
+            let body = own.fresh("injected");
+            let id = own.leave(&body);
+            left.push((id, body));
+        }
         let prompt = own.fresh(prompt);
         own.prompt(&prompt);
         own.free();
-        assert_eq!(own.tally.seen(&body), 1, "after the prompt {prompt}");
+        for (_, body) in &left {
+            assert_eq!(own.tally.seen(body), 1, "after the prompt {prompt}");
+        }
+        let (_, newest) = left.last().expect("one was left");
+        let mut turns = own.tally.turns().iter();
+        let asked = turns.find(|turn| turn.count(&prompt) > 0);
+        let told = asked.map(|turn| turn.count(newest));
+        assert_eq!(told, Some(1), "in the request with {prompt}");
+    }
+    // That it was shown is no receipt: nobody has said that they read it.
+    for (id, _) in &left {
+        let shown = own.asked(&["show", id]);
+        assert_eq!(shown["receipt"], "stored", "{shown}");
+        assert_eq!(shown["read"], false, "{shown}");
     }
     own.close();
-    let (what, receipt) = ("told once, with the first prompt".to_owned(), String::new());
+    let (what, receipt) = (
+        "each told once, with the next prompt".to_owned(),
+        String::new(),
+    );
     Told { what, receipt }
 }

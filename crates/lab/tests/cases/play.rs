@@ -6,7 +6,7 @@ use crate::scene::{command, shown};
 use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, Trust};
 use posthaste_lab::model::{Model, Tally};
 use posthaste_lab::pty::Terminal;
-use rustix::process::{Pid, Signal};
+use rustix::process::Signal;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -39,6 +39,8 @@ pub(crate) enum Under {
     Session,
     /// The same, with a manifest of the home's own that knows no way in but the terminal.
     Typed,
+    /// The same, and a long time between a text and its Enter.
+    Held,
     /// A person, with our hooks in the agent's own settings.
     Nobody,
 }
@@ -71,6 +73,8 @@ pub(crate) struct Play {
     forbidden: Vec<PathBuf>,
     deadline: Instant,
     made: u32,
+    /// How many races were run.
+    pub(crate) runs: u32,
     /// How often a question opened between a text and its Enter.
     pub(crate) caught: u32,
     /// Whether the harness can prove that a message was accepted.
@@ -94,7 +98,7 @@ impl Play {
         let stage =
             Stage::new(agent, &program, model.port(), Trust::Given).expect("a stage can be made");
         let facts = Facts::follow(command(&stage, ph));
-        let terminal = shown(agent, &stage, ph, under);
+        let terminal = shown(agent, &stage, ph, under, &[]);
         let mut play = Self {
             agent,
             under,
@@ -108,6 +112,7 @@ impl Play {
             forbidden: Vec::new(),
             deadline,
             made: 0,
+            runs: 0,
             caught: 0,
             proves: false,
             _dir: dir,
@@ -134,7 +139,12 @@ impl Play {
 
     /// The same agent once more, after its session has ended.
     pub(crate) fn reopen(&mut self) {
-        self.terminal = shown(self.agent, &self.stage, &self.ph, self.under);
+        self.reopen_with(&[]);
+    }
+
+    /// And with these words more.
+    pub(crate) fn reopen_with(&mut self, more: &[&str]) {
+        self.terminal = shown(self.agent, &self.stage, &self.ph, self.under, more);
         self.free();
     }
 
@@ -226,7 +236,7 @@ impl Play {
         self.agent.sign(&Shot::of(&self.terminal))
     }
 
-    fn has_empty_box(&self) -> bool {
+    pub(crate) fn has_empty_box(&self) -> bool {
         self.agent.has_empty_box(&Shot::of(&self.terminal))
     }
 
@@ -278,13 +288,28 @@ impl Play {
     /// A command of the agent's own, such as `/clear`.
     pub(crate) fn slash(&mut self, command: &str) {
         self.until("an empty box", |play| play.has_empty_box());
-        for key in command.chars() {
+        self.keys(command);
+        self.terminal.type_keys(ENTER);
+    }
+
+    /// What a person types key by key, until it stands there.
+    pub(crate) fn keys(&mut self, text: &str) {
+        for key in text.chars() {
             self.terminal.type_keys(key.to_string());
             self.terminal.watch(LOOK);
         }
-        self.terminal.wait_for_text(command);
+        self.until("what was typed", |play| play.has_on_screen(text));
         self.terminal.watch(SETTLE);
-        self.terminal.type_keys(ENTER);
+    }
+
+    pub(crate) fn has_on_screen(&self, text: &str) -> bool {
+        let screen = self.terminal.screen();
+        screen.iter().any(|line| line.contains(text))
+    }
+
+    /// Whether a message, or its name, stands somewhere on the screen.
+    pub(crate) fn shows(&self, sent: &Sent) -> bool {
+        self.has_on_screen(&sent.id[..8])
     }
 
     /// A person asks for what needs permission; the question is open when this returns, and
@@ -323,10 +348,11 @@ impl Play {
         sent
     }
 
-    /// Mail that no session delivers.
-    pub(crate) fn leave(&self, body: &str) {
+    /// Mail that no session delivers; its id.
+    pub(crate) fn leave(&self, body: &str) -> String {
         let sent = self.ph(&["send", NAME, "--from", "ann", "-m", body]);
         assert!(sent.status.success(), "ph send failed");
+        String::from_utf8_lossy(&sent.stdout).trim().to_owned()
     }
 
     #[track_caller]
@@ -344,11 +370,32 @@ impl Play {
         self.facts.has(&sent.id, kind)
     }
 
+    /// Where it stands among all facts.
+    pub(crate) fn place(&self, sent: &Sent) -> Option<usize> {
+        self.facts.place(&sent.id)
+    }
+
+    /// The way that it went, as of its last receipt.
+    pub(crate) fn route(&self, sent: &Sent) -> Option<String> {
+        let shown = self.asked(&["show", &sent.id]);
+        let steps = shown["receipts"].as_array()?.iter().rev();
+        let mut routes = steps.filter_map(|step| step["route"].as_str());
+        routes.next().map(str::to_owned)
+    }
+
     /// The rule that holds a message, if one does.
     pub(crate) fn rule(&self, sent: &Sent) -> Option<String> {
         let why = self.asked(&["why", &sent.id]);
         let rule = why["rule"].as_str().filter(|rule| !rule.is_empty());
         rule.map(str::to_owned)
+    }
+
+    /// Until this rule holds the message.
+    #[track_caller]
+    pub(crate) fn held_by(&mut self, sent: &Sent, rule: &str) {
+        self.until(&format!("the rule {rule:?}"), |play| {
+            play.rule(sent).as_deref() == Some(rule)
+        });
     }
 
     /// Until the message is held, and the rule that holds it.
@@ -415,10 +462,13 @@ impl Play {
             let shown = self.asked(&["show", &one.id]);
             let receipt = shown["receipt"].as_str().unwrap_or("unknown");
             let steps = shown["receipts"].as_array().cloned().unwrap_or_default();
-            let route = steps.iter().rev().find_map(|step| step["route"].as_str());
+            let route = self.route(one);
             let cut = steps.iter().any(|step| step["state"] == "uncertain");
             let first = if cut { "uncertain, then " } else { "" };
-            let text = format!("{first}{receipt}, {}", route.unwrap_or("no route"));
+            let text = format!(
+                "{first}{receipt}, {}",
+                route.as_deref().unwrap_or("no route")
+            );
             if !said.contains(&text) {
                 said.push(text);
             }
@@ -426,32 +476,11 @@ impl Play {
         said.join(" / ")
     }
 
-    /// Ends the session by the number of its process, as a crash would.
-    pub(crate) fn kill_session(&mut self) {
-        let pid = number(&self.status()["pid"]);
-        rustix::process::kill_process(pid, Signal::KILL).expect("the session runs");
-        self.terminal.wait_exit();
-    }
-
-    pub(crate) fn agents_pid(&self) -> Pid {
-        number(&self.status()["child_pid"])
-    }
-
-    /// It runs no further until it is killed.
-    pub(crate) fn stop_agent(&self, pid: Pid) {
-        rustix::process::kill_process_group(pid, Signal::STOP).expect("the agent runs");
-    }
-
-    pub(crate) fn kill_agent(&mut self, pid: Pid) {
-        rustix::process::kill_process_group(pid, Signal::KILL).expect("the agent runs");
-        self.terminal.wait_exit();
-    }
-
     /// Ends the session, gracefully: then each message has come once, and nobody is left.
     pub(crate) fn close(mut self) {
         self.judge();
         match self.under {
-            Under::Session | Under::Typed => drop(self.ph(&["stop", NAME])),
+            Under::Session | Under::Typed | Under::Held => drop(self.ph(&["stop", NAME])),
             // Gemini's first process heeds no signal: it goes to all.
             Under::Nobody => self.terminal.signal_group(Signal::TERM),
         }
@@ -493,11 +522,4 @@ impl Drop for Play {
         // Where a case broke off. It is no error that there is none.
         self.ph(&["stop", "--kill", NAME]);
     }
-}
-
-fn number(value: &Value) -> Pid {
-    let number = value.as_i64().and_then(|pid| i32::try_from(pid).ok());
-    number
-        .and_then(Pid::from_raw)
-        .expect("a status has the numbers of its processes")
 }

@@ -18,7 +18,13 @@ pub(crate) fn command(stage: &Stage, ph: &Path) -> Command {
 
 /// The agent in a terminal, by `ph run` or alone. Gemini takes hooks and tools from its own settings
 /// only: there a person puts them once.
-pub(crate) fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Terminal {
+pub(crate) fn shown(
+    agent: Agent,
+    stage: &Stage,
+    ph: &Path,
+    under: Under,
+    more: &[&str],
+) -> Terminal {
     if agent == Agent::Gemini && under != Under::Nobody {
         give_tools(stage, ph);
     }
@@ -29,14 +35,16 @@ pub(crate) fn shown(agent: Agent, stage: &Stage, ph: &Path, under: Under) -> Ter
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "ph hooks install: {said}");
     }
-    if under == Under::Typed {
-        only_typed(agent, stage, ph);
+    match under {
+        Under::Typed => only_typed(agent, stage, ph, &[ROUTES]),
+        Under::Held => only_typed(agent, stage, ph, &[ROUTES, DELAY, WORKING]),
+        Under::Session | Under::Nobody => {}
     }
     let started = match under {
-        Under::Session | Under::Typed => {
+        Under::Session | Under::Typed | Under::Held => {
             let mut run = command(stage, ph);
             run.args(["run", "--name", NAME, "--"]);
-            run.arg(stage.program()).args(stage.args());
+            run.arg(stage.program()).args(stage.args()).args(more);
             run
         }
         Under::Nobody => {
@@ -62,15 +70,24 @@ fn give_tools(stage: &Stage, ph: &Path) {
     std::fs::write(file, settings.to_string()).expect("they can be written");
 }
 
-/// A manifest in the home takes the place of ours: the same but for its routes.
-fn only_typed(agent: Agent, stage: &Stage, ph: &Path) {
+/// What is said otherwise in a manifest: how its line begins, and all of the new one.
+type Otherwise = (&'static str, &'static str);
+const ROUTES: Otherwise = ("routes = ", "routes = [\"terminal\"]");
+/// Longer than any question takes to be drawn.
+const DELAY: Otherwise = ("delay = ", "delay = \"5s\"");
+const WORKING: Otherwise = ("while_working = ", "while_working = true");
+
+/// A manifest in the home takes the place of ours: the same but for some lines.
+fn only_typed(agent: Agent, stage: &Stage, ph: &Path, otherwise: &[Otherwise]) {
     let mut show = command(stage, ph);
     show.args(["harness", "show", agent.name()]);
     let shown = show.output().expect("ph can be started");
     let ours = String::from_utf8_lossy(&shown.stdout).into_owned();
-    let line = |line: &str| match line.starts_with("routes = ") {
-        true => "routes = [\"terminal\"]".to_owned(),
-        false => line.to_owned(),
+    let line = |line: &str| {
+        let mut other = otherwise
+            .iter()
+            .filter(|(begin, _)| line.starts_with(begin));
+        other.next().map_or(line, |(_, other)| other).to_owned()
     };
     let typed: Vec<String> = ours.lines().map(line).collect();
     let dir = mail(stage).join("harness");

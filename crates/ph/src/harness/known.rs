@@ -343,6 +343,53 @@ fn shell_mode_is_no_place_for_mail() {
     );
 }
 
+/// An Enter into the list of its conversations would choose one.
+#[test]
+fn a_list_of_conversations_is_no_place_for_mail() {
+    let check = |agent: &str, shown: &str, want: &str| {
+        let lines: Vec<String> = shown.lines().map(str::to_owned).collect();
+        let glance = |lines: &[String]| {
+            let seen = manifest(agent).recognise(&Glance {
+                lines,
+                cursor: Some(lines.len() - 1),
+                ..Glance::default()
+            });
+            seen.dialog
+        };
+        assert_eq!(glance(&lines).as_deref(), Some(want), "{agent}");
+        // The same further up, with a box below.
+        let (_, below) = BOXES.iter().find(|(name, _)| *name == agent).expect("one");
+        let quoted: Vec<String> = lines.into_iter().chain(below.map(str::to_owned)).collect();
+        assert_eq!(glance(&quoted), None, "{agent}");
+    };
+    let claude = "  Resume session\n  ╭───────╮\n  │ ⌕ x   │\n  ╰───────╯\n    work\n\n  \
+        ❯ Lab title\n    3 seconds ago · HEAD\n\n    Type to search · Esc to cancel\n";
+    check("claude", claude, "list: Resume session");
+    let codex = " Resume a previous session\n\n Type to search\n\n  › 1s ago      x\n    \
+        2s ago      y\n\n──────── 1 / 2 · 100% ─\n enter resume   esc exit\n ^o comfy   ↑/↓ browse\n";
+    check("codex", codex, "list: Resume a previous session");
+    let gemini = " Chat Sessions (2 total)            sorted by date desc\n Navigate: ↑/↓   Resume: \
+        Enter\n\n   Index │ Msgs │ Name\n ❯ #1    │ 3    │ x (current)\n ▼\n";
+    check("gemini", gemini, "list: Chat Sessions");
+}
+
+/// What the last lines of each look like at rest.
+const BOXES: [(&str, [&str; 3]); 3] = [
+    (
+        "claude",
+        ["────────────────────────", "❯ ", "────────────────────────"],
+    ),
+    ("codex", ["", "› Ask Codex to do anything", ""]),
+    (
+        "gemini",
+        [
+            "▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄▄",
+            " >   Type your message",
+            "▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀▀",
+        ],
+    ),
+];
+
 /// The real programs' hooks, as they came, and what is made of the last.
 #[test]
 fn what_their_hooks_say() {

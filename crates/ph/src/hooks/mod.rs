@@ -19,13 +19,35 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A JSON file with `hooks`, by event.
-    Settings {
-        events: &'static [&'static str],
-        matcher: bool,
-    },
+    Settings(&'static [Event]),
     /// A file of its own.
     Plugin,
 }
+
+/// What a hook is called at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Event {
+    name: &'static str,
+    /// Where the agent wants to be told of which: all, or those of one tool.
+    matcher: Option<&'static str>,
+}
+
+const fn at(name: &'static str, matcher: Option<&'static str>) -> Event {
+    Event { name, matcher }
+}
+
+/// Claude Code and Codex are given the others by `ph run`.
+const AT_PROMPTS: &[Event] = &[at("UserPromptSubmit", None)];
+
+/// All that Gemini CLI is ever told, under `ph run` too: its prompts, a tool's end, where it begins
+/// another conversation, and where one of its tools is an agent itself.
+const OF_GEMINI: &[Event] = &[
+    at("BeforeAgent", Some("*")),
+    at("AfterTool", Some("*")),
+    at("BeforeTool", Some("invoke_agent")),
+    at("SessionStart", Some("*")),
+    at("SessionEnd", Some("*")),
+];
 
 /// An agent whose settings are known.
 #[derive(Debug)]
@@ -43,30 +65,21 @@ const KNOWN: [(&str, &str, &str, &str, Kind); 4] = [
         "CLAUDE_CONFIG_DIR",
         ".claude",
         "settings.json",
-        Kind::Settings {
-            events: &["UserPromptSubmit"],
-            matcher: false,
-        },
+        Kind::Settings(AT_PROMPTS),
     ),
     (
         "codex",
         "CODEX_HOME",
         ".codex",
         "hooks.json",
-        Kind::Settings {
-            events: &["UserPromptSubmit"],
-            matcher: false,
-        },
+        Kind::Settings(AT_PROMPTS),
     ),
     (
         "gemini",
         "",
         ".gemini",
         "settings.json",
-        Kind::Settings {
-            events: &["BeforeAgent"],
-            matcher: true,
-        },
+        Kind::Settings(OF_GEMINI),
     ),
     (
         "opencode",
@@ -124,7 +137,7 @@ impl Target {
 
     pub(crate) fn state(&self, text: Option<&str>, command: Option<&str>) -> Result<State> {
         match self.kind {
-            Kind::Settings { events, .. } => settings::state(self.harness, text, events, command)
+            Kind::Settings(events) => settings::state(self.harness, text, events, command)
                 .map_err(|why| self.refuse(&why)),
             Kind::Plugin => Ok(plugin::state(text, command)),
         }
@@ -144,7 +157,7 @@ impl Target {
     /// The command that is installed.
     fn found(&self, text: &str) -> Option<String> {
         match self.kind {
-            Kind::Settings { .. } => settings::command(self.harness, text).ok()?,
+            Kind::Settings(_) => settings::command(self.harness, text).ok()?,
             Kind::Plugin => plugin::command(text),
         }
     }
@@ -152,10 +165,7 @@ impl Target {
     /// The file with our hooks in it.
     pub(crate) fn installed(&self, text: Option<&str>, command: &str) -> Result<String> {
         match self.kind {
-            Kind::Settings { events, matcher } => {
-                let entry = settings::entry(command, matcher);
-                settings::installed(self.harness, text, events, &entry)
-            }
+            Kind::Settings(events) => settings::installed(self.harness, text, events, command),
             Kind::Plugin => plugin::installed(text, command),
         }
         .map_err(|why| self.refuse(&why))
@@ -164,12 +174,11 @@ impl Target {
     /// The file without them; nothing where it is to go. `before` is the copy that was kept.
     pub(crate) fn uninstalled(&self, text: &str, before: Option<&str>) -> Result<Option<String>> {
         match self.kind {
-            Kind::Settings { events, matcher } => {
+            Kind::Settings(events) => {
                 let ours =
                     settings::command(self.harness, text).map_err(|why| self.refuse(&why))?;
                 if let Some(ours) = ours {
-                    let entry = settings::entry(&ours, matcher);
-                    let again = settings::installed(self.harness, before, events, &entry);
+                    let again = settings::installed(self.harness, before, events, &ours);
                     if again.is_ok_and(|again| again == text) {
                         return Ok(before.map(str::to_owned));
                     }

@@ -1,18 +1,17 @@
 //! Hooks in a JSON file with `hooks`, by event: as Claude Code, Codex and Gemini CLI have them.
 
 use super::json::{self, Item, Layout};
-use super::{State, is_ours};
+use super::{Event, State, is_ours};
 use serde_json::{Value, json};
 
 const HOOKS: &str = "hooks";
 
 /// One of ours.
-pub(super) fn entry(command: &str, matcher: bool) -> Value {
+fn entry(command: &str, event: &Event) -> Value {
     let hook = json!({"type": "command", "command": command});
-    if matcher {
-        json!({"matcher": "*", HOOKS: [hook]})
-    } else {
-        json!({HOOKS: [hook]})
+    match event.matcher {
+        Some(matcher) => json!({"matcher": matcher, HOOKS: [hook]}),
+        None => json!({HOOKS: [hook]}),
     }
 }
 
@@ -89,18 +88,18 @@ fn ours(harness: &str, text: &str, read: &Read) -> Vec<Ours> {
 pub(super) fn state(
     harness: &str,
     text: Option<&str>,
-    events: &[&str],
+    events: &[Event],
     command: Option<&str>,
 ) -> Result<State, String> {
     let Some(text) = text.filter(|text| !text.trim().is_empty()) else {
         return Ok(State::Not);
     };
     let ours = ours(harness, text, &read(text)?);
-    let has = |event: &&&str| ours.iter().any(|own| own.event == **event);
+    let has = |event: &&Event| ours.iter().any(|own| own.event == event.name);
     let many = events.iter().filter(has).count();
-    let is_current = |own: &Ours| {
-        command.is_none_or(|command| command == own.command) && events.contains(&own.event.as_str())
-    };
+    let is_wanted = |own: &Ours| events.iter().any(|event| own.event == event.name);
+    let is_current =
+        |own: &Ours| command.is_none_or(|command| command == own.command) && is_wanted(own);
     Ok(match many {
         _ if ours.is_empty() => State::Not,
         many if many < events.len() => State::Partly,
@@ -118,14 +117,14 @@ pub(super) fn command(harness: &str, text: &str) -> Result<Option<String>, Strin
 pub(super) fn installed(
     harness: &str,
     text: Option<&str>,
-    events: &[&str],
-    entry: &Value,
+    events: &[Event],
+    command: &str,
 ) -> Result<String, String> {
     let text = text.filter(|text| !text.trim().is_empty());
     let Some(text) = text else {
         let mut text = "{}".to_owned();
         for event in events {
-            text = with_event(&text, event, entry, &Layout::usual())?;
+            text = with_event(&text, event, command, &Layout::usual())?;
         }
         return Ok(text + "\n");
     };
@@ -134,20 +133,21 @@ pub(super) fn installed(
     let mut text = without(harness, text, |all, n| {
         let event = &all[n].event;
         let is_twin = all[..n].iter().any(|other| other.event == *event);
-        is_twin || !events.contains(&event.as_str())
+        is_twin || !events.iter().any(|wanted| wanted.name == event)
     })?;
     for event in events {
         let known = ours(harness, &text, &read(&text)?);
-        let own = known.iter().find(|own| own.event == *event);
+        let own = known.iter().find(|own| own.event == event.name);
         text = match own {
-            Some(own) => replaced(&text, own, entry, &layout)?,
-            None => with_event(&text, event, entry, &layout)?,
+            Some(own) => replaced(&text, own, &entry(command, event), &layout)?,
+            None => with_event(&text, event, command, &layout)?,
         };
     }
     Ok(text)
 }
 
-fn with_event(text: &str, event: &str, entry: &Value, layout: &Layout) -> Result<String, String> {
+fn with_event(text: &str, event: &Event, command: &str, layout: &Layout) -> Result<String, String> {
+    let (entry, event) = (&entry(command, event), event.name);
     let Read {
         whole,
         members,
@@ -230,10 +230,19 @@ fn without(
 mod tests {
     use super::*;
 
-    const EVENTS: &[&str] = &["UserPromptSubmit", "Stop"];
+    const EVENTS: &[Event] = &[
+        Event {
+            name: "UserPromptSubmit",
+            matcher: None,
+        },
+        Event {
+            name: "Stop",
+            matcher: None,
+        },
+    ];
 
     fn put(text: Option<&str>, command: &str) -> Result<String, String> {
-        installed("claude", text, EVENTS, &entry(command, false))
+        installed("claude", text, EVENTS, command)
     }
 
     #[test]
