@@ -144,7 +144,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
     match call {
         Call::GetStatus(_) => {
             let recent = shared.terminal.recent(RECENT).await;
-            shared.wish(Wish::Status { recent, sink }).await;
+            shared.wish_to_know(Wish::Status { recent, sink }).await;
         }
         Call::Stop(_) if shared.is_loop => control::stop(shared, peer, sink).await,
         Call::Stop(_) => shared.wish(Wish::Stop(sink)).await,
@@ -182,7 +182,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::Why(why) => match find(shared, why.id).await {
             Ok(letter) => {
                 let letter = Box::new(letter);
-                shared.wish(Wish::Why { letter, sink }).await;
+                shared.wish_to_know(Wish::Why { letter, sink }).await;
             }
             Err(failure) => sink.refuse(failure),
         },
@@ -209,7 +209,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::Resume(_) => shared.wish(Wish::Pause { on: false, sink }).await,
         Call::Session(_) => {
             let tell = move |session| sink.answer::<method::Session>(&session);
-            shared.wish(Wish::Session(Box::new(tell))).await;
+            shared.wish_to_know(Wish::Session(Box::new(tell))).await;
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
         Call::HookEvent(hook) => {
@@ -398,7 +398,7 @@ pub(crate) async fn plain(
         Ok(plain::Request::Status) => {
             let (tell, told) = oneshot::channel();
             let tell = move |agent| drop(tell.send(agent));
-            shared.wish(Wish::Agent(Box::new(tell))).await;
+            shared.wish_to_know(Wish::Agent(Box::new(tell))).await;
             match told.await {
                 Ok(agent) => plain::Reply::agent(agent),
                 Err(_) => plain::Reply::refused("the session is ending"),
