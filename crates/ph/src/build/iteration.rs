@@ -1,7 +1,7 @@
 //! One iteration: the prompt composed, its start recorded, the agent run to its end, and that
 //! recorded with what it means.
 
-use super::agent::{Agent, Call, LONGEST_ARGUMENT, PROMPT};
+use super::agent::{Agent, Call, PROMPT};
 use super::plan;
 use super::prompt::{self, Prompt, Stories};
 use super::pump::{Halt, News, Pump, Said, Stopped};
@@ -326,18 +326,10 @@ impl Mail<'_> {
     }
 }
 
-/// How long a prompt may be, by the way it goes.
+/// How long a prompt may be. A harness that is not there any more is told by who starts the agent.
 fn room(home: &Home, settings: &Settings) -> usize {
-    let said = settings.command.iter().skip(1).any(|word| word == PROMPT);
-    let by_harness = || {
-        let harness = Catalogue::of(home).and_then(|known| known.take(&settings.harness));
-        let headless = harness.ok().and_then(|harness| harness.headless);
-        headless.is_some_and(|headless| headless.prompt == PromptWay::Argument)
-    };
-    match said || by_harness() {
-        true => LONGEST_ARGUMENT,
-        false => usize::MAX,
-    }
+    let harness = Catalogue::of(home).and_then(|known| known.take(&settings.harness));
+    harness.map_or(usize::MAX, |harness| plan::room(settings, &harness))
 }
 
 /// How a run of the agent went.
@@ -419,6 +411,7 @@ impl Ready {
             place: &place,
             socket: &runner.record.socket,
             launch,
+            run: runner.record.run,
             door: None,
         };
         let outfit = Outfit::prepare(&told, &headless.start(model))?;

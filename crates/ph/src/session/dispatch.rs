@@ -417,6 +417,7 @@ pub(crate) async fn plain(
                 event_name,
                 payload: payload.unwrap_or_else(Payload::null),
                 takes_context: false,
+                run: None,
             };
             shared.wish(Wish::Hook { hook, tell }).await;
             // An agent's hook must not fail because its session is ending.

@@ -148,6 +148,7 @@ async fn run(orders: Orders) -> Result<()> {
         place: &place,
         socket: &socket,
         launch,
+        run: Uuid::new_v4(),
         door: door.as_ref(),
     };
     // Kept until the end, with the files that the program was given.
@@ -157,7 +158,7 @@ async fn run(orders: Orders) -> Result<()> {
     let began = process::started(me).unwrap_or_default();
     let _parent = Birth::note(&home, &launch.name, me, began)?;
     let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
-    let record = record_of(&orders, &child, socket);
+    let record = record_of(&orders, &child, &told);
     let started_at = record.started_at;
     let started = started_of(&record);
     let running = Running {
@@ -240,15 +241,15 @@ fn more_files() -> Rlimit {
     before
 }
 
-fn record_of(orders: &Orders, child: &Child, socket: std::path::PathBuf) -> Record {
+fn record_of(orders: &Orders, child: &Child, told: &Told<'_>) -> Record {
     let child_pid = child.id().unwrap_or_default();
     Record {
-        run: Uuid::new_v4(),
+        run: told.run,
         pid: std::process::id(),
         pid_started: process::started(std::process::id()).unwrap_or_default(),
         child_pid,
         child_started: process::started(child_pid).unwrap_or_default(),
-        socket,
+        socket: told.socket.to_owned(),
         started_at: crate::times::now(),
         launch: orders.launch.clone(),
     }

@@ -160,7 +160,7 @@ fn mail_never_makes_a_prompt_too_long_for_an_argument() {
     };
     check(1, 12, 16_000, true);
     // Nearly all is taken up by something else.
-    check(120_000, 40, 300, false);
+    check(90_000, 150, 300, false);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! file and waits for a line of shell to carry out. No test waits for a time.
 
 use crate::common::session::{BOT, Session};
-use crate::common::{Ph, path_text, wait_for};
+use crate::common::{Done, Ph, path_text, wait_for};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -76,6 +76,11 @@ impl Stage {
         let flags = self.flags.iter().map(String::as_str);
         let command = self.command.iter().map(String::as_str);
         head.chain(flags).chain(["--"]).chain(command).collect()
+    }
+
+    /// For what is refused.
+    pub(crate) fn try_start(&self) -> Done {
+        self.ph.call(&self.words()).run()
     }
 
     pub(crate) fn start(self) -> Loop {
