@@ -5,6 +5,7 @@ use super::agent::{Agent, Call, PROMPT};
 use super::plan;
 use super::prompt::{self, Prompt, Stories};
 use super::pump::{Halt, News, Pump, Said, Stopped};
+use super::readable::Reader;
 use super::runner::{Runner, Step};
 use crate::harness::Catalogue;
 use crate::hook;
@@ -14,7 +15,7 @@ use crate::session::place::{Launch, Place};
 use crate::times;
 use posthaste_core::build::completion::Detector;
 use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings};
-use posthaste_core::harness::{Headless, Manifest, PromptWay};
+use posthaste_core::harness::{Headless, Manifest, Output, PromptWay};
 use posthaste_core::{AgentName, MessageId, Priority, text};
 use posthaste_store::{Cut, Home, Job, Journal};
 use posthaste_wire::time;
@@ -146,6 +147,7 @@ impl Runner {
             ears: &mut self.ears,
             face: &mut self.face,
             detector: &mut detector,
+            reader: ready.reader(),
             patience,
         };
         let stopped = pump.run(&mut agent, |news| mail.hear(news));
@@ -397,6 +399,15 @@ fn ready(runner: &Runner, state: &LoopState) -> Result<Ready> {
 }
 
 impl Ready {
+    /// What makes its output readable, where its harness says that it is not.
+    fn reader(&self) -> Option<Reader> {
+        let headless = self.harness.headless.as_ref()?;
+        match headless.output {
+            Output::Text => None,
+            Output::StreamJson => Some(Reader::default()),
+        }
+    }
+
     /// Adds what the harness says of a headless start.
     fn dress(
         &mut self,

@@ -128,7 +128,9 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
         }
         Err(NoAnswer::Refused(failure)) => (GRACE, Some(failure.message)),
         Err(NoAnswer::Silence) => {
-            note(format!("{name}: {SILENT}; it is told to end by signals"));
+            if !ending.kill {
+                note(format!("{name}: {SILENT}; it is told to end by signals"));
+            }
             ending.signal();
             (if ending.kill { SHORT_GRACE } else { GRACE }, None)
         }

@@ -2,7 +2,7 @@
 
 use crate::common::session::Wire;
 use crate::common::{PATIENCE, wait_for};
-use crate::stage::{Stage, tool};
+use crate::stage::{Stage, TAKES, tool};
 use serde_json::{Value, json};
 use std::io::BufRead;
 
@@ -418,4 +418,42 @@ fn what_an_agent_starts_is_no_part_of_its_iteration() {
         (told == "<none>\n").then_some(())
     });
     looped.prompt(2);
+}
+
+/// What an agent writes as JSON is shown as text, and judged as it was written.
+#[test]
+fn an_agent_s_json_is_shown_as_text() {
+    let stage = Stage::new().flags(&["--harness", "claude"]);
+    let command = ["/bin/sh", "-c", TAKES, "sh", "{prompt}"];
+    let looped = stage.command(&command).start();
+    looped.prompt(1);
+    let said = |block: Value| json!({"type": "assistant", "message": {"content": [block]}});
+    let token = "<promise>COMPLETE</promise>";
+    let gave = json!({"type": "tool_result", "content": format!("the spec\n{token}")});
+    let events = [
+        said(json!({"type": "tool_use", "name": "Read", "input": {"path": "spec.md"}})),
+        json!({"type": "user", "message": {"content": [gave]}}),
+        json!({"type": "result", "is_error": false, "num_turns": 2}),
+    ];
+    let write = |name: &str, events: &[Value]| {
+        let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+        looped.ph().file(name, lines);
+        looped.go(&format!("cat \"$DIR/{name}\""));
+    };
+    write("first", &events);
+    looped
+        .session
+        .wait_for_text("> Read {\"path\":\"spec.md\"}");
+    looped.session.wait_for_text(&format!("< the spec {token}"));
+    looped.session.wait_for_text("done, 2 turns");
+    // What a tool gave is not the agent's word, however it is shown.
+    looped.prompt(2);
+    let done = json!({"type": "text", "text": format!("It stands.\n{token}")});
+    write("second", &[said(done)]);
+    assert_eq!(looped.ending(), "{\"complete\":\"token\"}");
+    let shown = looped.ph().run("peek bot").ok();
+    assert!(
+        shown.contains("It stands.") && !shown.contains("\"type\""),
+        "{shown}"
+    );
 }

@@ -1,11 +1,9 @@
 //! What grows for as long as a loop runs, where a prompt is an argument and has its limit.
 
-use crate::stage::{Loop, Stage};
+use crate::stage::{Loop, Stage, TAKES};
 use posthaste_core::build::Bounds;
 use serde_json::json;
 
-/// Puts the prompt that is its argument into a file, and waits.
-const TAKES: &str = r#"printf %s "$1" > "$DIR/coming"; mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"; IFS= read -r order < "$DIR/orders"; eval "$order""#;
 /// The longest note, task and injected text.
 const LONG: usize = 16 << 10;
 

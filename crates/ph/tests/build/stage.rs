@@ -17,6 +17,14 @@ IFS= read -r order < "$DIR/orders"
 eval "$order"
 "#;
 
+/// The same for a prompt that is its argument: the first after its name.
+pub(crate) const TAKES: &str = r#"
+printf %s "$1" > "$DIR/coming"
+mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"
+IFS= read -r order < "$DIR/orders"
+eval "$order"
+"#;
+
 pub(crate) struct Loop {
     pub(crate) session: Session,
     /// What it was started with.
