@@ -42,3 +42,8 @@ ci:
 # Install ph from this checkout
 install:
     cargo install --path crates/ph --profile dist --config .cargo/dist.toml --locked
+
+# Draw the README's picture anew, from a real run
+picture:
+    cargo build -p posthaste -p posthaste-lab --bins --locked
+    sh docs/picture.sh "${CARGO_TARGET_DIR:-target}/debug/ph" | cargo run -q -p posthaste-lab --bin lab-picture > docs/picture.svg

@@ -238,8 +238,9 @@ pub(crate) fn why(context: &Context, letter: &Letter) -> wire::Why {
         id: letter.message.id.into(),
     };
     let (to, now) = (&letter.message.to, context.now);
-    let session = Client::of(&context.home, to);
-    match session.map(|mut session| session.call(&question, UNHURRIED)) {
+    let session = Client::awake(&context.home, to);
+    let answer = session.map(|mut session| session.call(&question, UNHURRIED));
+    match answer {
         Some(Ok(why)) => why,
         Some(Err(NoAnswer::Refused(_))) => wire::Why::new(letter, now),
         Some(Err(NoAnswer::Silence)) | None => {

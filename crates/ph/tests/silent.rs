@@ -58,6 +58,39 @@ fn is_socket(path: &Path) -> bool {
         .is_ok_and(|meta| meta.file_type().is_socket())
 }
 
+/// Whoever asks one that hangs is told within what `status` takes, and a little.
+#[test]
+fn one_that_hangs_is_told_soon() {
+    const SOON: Duration = Duration::from_secs(4);
+    let stage = Stage::new();
+    stage.script(
+        "bot",
+        "trap 'exit 5' TERM HUP; echo up; while :; do sleep 0.1; done",
+    );
+    stage.until_shown("bot", "up");
+    stage.run("pause bot").ok();
+    let id = stage.send("bot later");
+    kill(stage.pid("bot"), Signal::STOP);
+    let why = format!("why {}", id.trim());
+    let asked: [(&str, i32, &str); 7] = [
+        ("peek bot", 5, "bot: the session does not answer"),
+        ("nudge bot hi", 1, "not nudged: the session does not answer"),
+        ("answer bot y", 5, "the session of bot does not answer"),
+        ("pause bot", 5, "hint: 'ph stop bot' ends it"),
+        ("checkpoint bot", 5, "the session does not answer"),
+        (&why, 0, "runs and does not answer"),
+        ("stop bot", 0, "it is told to end by signals"),
+    ];
+    for (line, code, says) in asked {
+        let begun = Instant::now();
+        let done = in_time(stage.call(&stage.words(line)));
+        let told = format!("{}{}", done.out(), done.err());
+        assert_eq!(done.code, code, "{line}: {told}");
+        assert!(told.contains(says), "{line}: {told}");
+        assert!(begun.elapsed() < SOON, "{line}: {:?}", begun.elapsed());
+    }
+}
+
 #[test]
 fn one_that_is_stopped_holds_nobody_up() {
     let stage = Stage::new();
@@ -103,6 +136,9 @@ fn one_that_is_stopped_holds_nobody_up() {
         (nudged.code, nudged.out().as_str()),
         (1, "not nudged: the session does not answer\n")
     );
+    let peeked = run("peek bot");
+    peeked.fails(5, "bot: the session does not answer");
+    peeked.fails(5, "hint: 'ph replay bot'");
     run("run --name bot --detach sleep 1000").fails(4, "bot is already running");
     // What somebody has is not taken from them, whether they answer or not.
     let path = path_text(&socket(&stage, "bot"));
@@ -115,7 +151,11 @@ fn one_that_is_stopped_holds_nobody_up() {
     terminal.wait_for_text("the session of bot does not answer");
     terminal.wait_exit();
 
-    assert_eq!(run("stop bot").ok(), "bot has ended: exit 5\n");
+    let stopped = run("stop bot");
+    assert_eq!(
+        (stopped.code, stopped.out().as_str()),
+        (0, "bot has ended: exit 5\n")
+    );
     [pid, child].into_iter().for_each(until_dead);
     drop(waiting);
 }
@@ -139,7 +179,7 @@ fn one_that_hangs_is_not_waited_for() {
     assert!(shown.contains("the session does not answer"), "{shown}");
     let answered = within("answer bot y", Duration::from_secs(12));
     answered.fails(5, "the session of bot does not answer");
-    let hint = "says whether it was stored; after 3 s it is not typed any more";
+    let hint = "hint: nothing was stored; 'ph status bot' says more";
     assert!(answered.err().contains(hint), "{}", answered.err());
     kill(pid, Signal::CONT);
     stage.run("stop bot").ok();

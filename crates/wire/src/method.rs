@@ -227,6 +227,8 @@ methods! {
         payload: Payload,
         /// It can hand mail to the agent, and says so by `hook_taken`.
         takes_context: bool,
+        /// The run of the session that the agent was started in, where the hook knows it.
+        run: Option<String>,
     } -> Hooked;
 
     /// What the last answer to `hook_event` on this connection gave was passed on to the agent.

@@ -119,6 +119,9 @@ pub struct LoopStatus {
     /// Somebody wants it to pause after this iteration.
     #[serde(default)]
     pub checkpoint_requested: bool,
+    /// How many injected texts wait for a prompt, or for the end of an iteration that has them.
+    #[serde(default)]
+    pub injected: u64,
     pub spec: Option<String>,
     pub prd: Option<String>,
 }
@@ -174,6 +177,9 @@ impl LoopStatus {
         ];
         for (_, mark) in marks.into_iter().filter(|(is_so, _)| *is_so) {
             doing.push_str(&format!(", {mark}"));
+        }
+        if is_live && self.injected > 0 {
+            doing.push_str(&format!(", {} injected", self.injected));
         }
         doing
     }

@@ -11,6 +11,7 @@
 //! it begins again with `Begin`: what was cut off is recorded as a failure, and its number is run
 //! again.
 
+mod bounds;
 pub mod completion;
 mod fact;
 mod order;
@@ -22,6 +23,7 @@ pub mod prompt;
 mod state;
 pub mod template;
 
+pub use bounds::Bounds;
 pub(crate) use fact::LoopKind;
 pub use fact::{
     Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,

@@ -4,6 +4,7 @@
 //! forges a heading or an entry, or acts on a terminal. The completion token is never written out
 //! here, so that an echo of our own words is none.
 
+use super::bounds::Bounds;
 use super::fact::{Failure, Waiting};
 use super::prd::{Prd, Story};
 use super::template::{Part, Template};
@@ -41,13 +42,14 @@ pub struct Parts<'a> {
     /// Instead of the built-in instructions.
     pub prompt: Option<&'a str>,
     pub extra: Option<&'a str>,
+    /// How much of all this it has.
+    pub bounds: Bounds,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub struct Spec<'a> {
     pub path: &'a str,
-    /// Its text, where the agent should not have to read the file.
-    pub text: Option<&'a str>,
+    pub text: &'a str,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -100,11 +102,11 @@ fn value(parts: &Parts<'_>, part: Part) -> String {
         Part::Spec => parts.spec.map_or_else(String::new, |spec| line(spec.path)),
         Part::Prd => parts.prd.map_or_else(String::new, |prd| line(prd.path)),
         Part::Story => current(parts).map_or_else(String::new, story_line),
-        Part::Injected => injected(parts.injected),
+        Part::Injected => injected(parts.bounds.injected(parts.injected)),
         Part::Inbox => inbox_block(parts.inbox, parts.zone),
         Part::Context => context(parts),
-        Part::Notes => notes_block(parts.notes, parts.iteration),
-        Part::Tasks => tasks_block(parts.tasks, parts.completed),
+        Part::Notes => notes(parts),
+        Part::Tasks => tasks(parts),
         Part::Tools => tools(parts.session),
         Part::Instructions => instructions(parts),
         Part::Extra => said_under("## Additional Instructions", parts.extra),
@@ -125,6 +127,28 @@ fn injected(prompts: &[Waiting]) -> String {
     block
 }
 
+fn notes(parts: &Parts<'_>) -> String {
+    let (notes, left) = parts.bounds.notes(parts.notes, parts.iteration);
+    let mut block = notes_block(&notes, parts.iteration);
+    if left > 0 {
+        block.push_str(&format!(
+            "({left} older ones have no room here: note_list, or 'ph note ls')\n"
+        ));
+    }
+    block
+}
+
+fn tasks(parts: &Parts<'_>) -> String {
+    let (tasks, left) = parts.bounds.tasks(parts.tasks);
+    let mut block = tasks_block(&tasks, parts.completed);
+    if left > 0 {
+        block.push_str(&format!(
+            "({left} more open ones have no room here: task_list, or 'ph task ls')\n"
+        ));
+    }
+    block
+}
+
 fn context(parts: &Parts<'_>) -> String {
     let line = |said: &str| text::one_line(said, usize::MAX);
     let mut block = format!("## Context\n- Session: {}\n", parts.session);
@@ -139,7 +163,11 @@ fn context(parts: &Parts<'_>) -> String {
         ));
     }
     if let Some(spec) = parts.spec {
-        block.push_str(&format!("- Spec: {}\n", line(spec.path)));
+        let long = match spec_text(parts) {
+            Some(_) => "",
+            None => " (too long to stand here: read it)",
+        };
+        block.push_str(&format!("- Spec: {}{long}\n", line(spec.path)));
     }
     if let Some(file) = parts.prd {
         block.push_str(&format!("- PRD: {}", line(file.path)));
@@ -152,16 +180,26 @@ fn context(parts: &Parts<'_>) -> String {
         }
     }
     if let Some(path) = parts.progress {
-        block.push_str(&format!("- Progress log: {}\n", line(path)));
+        // It grows for as long as the loop runs, and stands in no prompt.
+        block.push_str(&format!(
+            "- Progress log: {} (what is newest is at its end)\n",
+            line(path)
+        ));
     }
     if let Some(story) = current(parts) {
-        block.push_str(&story_block(story));
+        block.push_str(&story_block(story, &parts.bounds));
     }
-    if let Some(said) = parts.spec.and_then(|spec| spec.text) {
+    if let Some(said) = spec_text(parts) {
         block.push_str("- The spec says:\n");
         indented(&mut block, text::lines(said));
     }
     block
+}
+
+/// The spec, where the agent need not read the file.
+fn spec_text<'a>(parts: &Parts<'a>) -> Option<&'a str> {
+    let text = parts.spec.map(|spec| spec.text)?;
+    (text.len() <= parts.bounds.spec).then_some(text)
 }
 
 fn current<'a>(parts: &Parts<'a>) -> Option<&'a Story> {
@@ -176,12 +214,16 @@ fn story_line(story: &Story) -> String {
     }
 }
 
-fn story_block(story: &Story) -> String {
+fn story_block(story: &Story, bounds: &Bounds) -> String {
     let mut block = format!("- Current story: {}\n", story_line(story));
-    for criterion in &story.criteria {
+    let said = story.criteria.iter().map(|c| c.description.as_str());
+    let (lines, left) = bounds.lines(said);
+    for (criterion, what) in story.criteria.iter().zip(lines) {
         let mark = if criterion.passes { "x" } else { " " };
-        let what = text::one_line(&criterion.description, usize::MAX);
         block.push_str(&format!("    - [{mark}] {what}\n"));
+    }
+    if left > 0 {
+        block.push_str(&format!("    ({left} more criteria are in the PRD)\n"));
     }
     block
 }

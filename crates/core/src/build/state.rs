@@ -249,6 +249,12 @@ impl LoopState {
         }
     }
 
+    /// Whether the iteration that runs is the last that it is allowed, unless that fails.
+    pub fn is_in_last(&self) -> bool {
+        let last = self.last_allowed();
+        self.open.is_some() && last > 0 && self.number >= last
+    }
+
     /// When an iteration that failed is run again, if nothing else holds it.
     pub fn again_at(&self) -> Option<Timestamp> {
         let is_due = self.open.is_none() && self.failures > 0;

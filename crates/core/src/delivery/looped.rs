@@ -15,7 +15,13 @@ pub enum LoopWait {
     /// For nothing but the iteration that runs, if one does.
     #[default]
     Turn,
+    /// For nothing that will come: somebody wants it to end.
+    Stop,
+    /// The same: the iteration that runs is the last that it is allowed.
+    Last,
     Checkpoint,
+    /// For the end of the iteration that runs, and of the pause that comes then.
+    CheckpointAsked,
     Interactive,
     /// For a time, after a failure.
     Failure {
@@ -26,6 +32,9 @@ pub enum LoopWait {
 
 impl LoopWait {
     pub fn of(state: &LoopState) -> Self {
+        if state.stop_asked && !state.has_ended() {
+            return Self::Stop;
+        }
         if let Standing::Paused { .. } = state.standing {
             return Self::Checkpoint;
         }
@@ -37,6 +46,8 @@ impl LoopWait {
                 until,
                 why: format!("iteration {} {}", last.number, last.outcome),
             },
+            (_, _) if state.is_in_last() => Self::Last,
+            (_, _) if state.checkpoint_asked => Self::CheckpointAsked,
             (_, _) => Self::Turn,
         }
     }
@@ -67,6 +78,21 @@ impl Desk {
         let name = &letter.message.to;
         let then = "then it stands in the next prompt";
         match &self.looped.1 {
+            LoopWait::Stop => (
+                "the loop was asked to stop, and no other prompt is made".to_owned(),
+                "the journal has who asked, and not its end".to_owned(),
+                format!("'ph restart {name}'; {then}"),
+            ),
+            LoopWait::Last => (
+                "the iteration that runs is the last that the loop is allowed".to_owned(),
+                "its number is that of '--iterations'".to_owned(),
+                format!("'ph restart {name}' once it is over; {then}"),
+            ),
+            LoopWait::CheckpointAsked => (
+                "the loop pauses at a checkpoint after this iteration".to_owned(),
+                "somebody has asked for it".to_owned(),
+                format!("'ph resume {name}', now or then; {then}"),
+            ),
             LoopWait::Checkpoint => (
                 "the loop is paused at a checkpoint".to_owned(),
                 "the journal has the checkpoint, and nobody has resumed it".to_owned(),

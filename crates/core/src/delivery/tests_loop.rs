@@ -83,6 +83,10 @@ fn what_its_next_prompt_waits_for_is_named() {
     );
     assert_eq!(held.since, ms(2_500).wall.max(letter.message.created_at));
     let off = format!("'ph interactive {to} off'");
+    check(LoopWait::CheckpointAsked, 3_000, "pauses at", &resume);
+    let restart = format!("'ph restart {to}'");
+    check(LoopWait::Stop, 3_000, "asked to stop", &restart);
+    check(LoopWait::Last, 3_000, "the last that", &restart);
     check(LoopWait::Interactive, 3_000, "interactive mode", &off);
     let until = ms(9_000).wall;
     let why = "iteration 3 failed: exit 1".to_owned();

@@ -18,6 +18,18 @@ pub struct Headless {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub prompt: PromptWay,
+    pub output: Output,
+}
+
+/// What it writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Output {
+    /// What people read.
+    #[default]
+    Text,
+    /// A line of JSON for each event, in Claude Code's words: people are shown it as text.
+    StreamJson,
 }
 
 /// How it gets its prompt.

@@ -21,7 +21,7 @@ pub mod transcript;
 mod wait;
 
 pub use check::Fault;
-pub use headless::{Headless, PromptWay};
+pub use headless::{Headless, Output, PromptWay};
 pub use heard::{Heard, Word};
 pub use hook::{Format, Hooks, Report, Sign, Turn};
 pub use judge::Judge;

@@ -1,5 +1,5 @@
 //! What a loop shows of itself in its session's terminal: a line or two between iterations and the
-//! title. While an agent runs, its bytes pass as they are and nothing of ours goes between them.
+//! title. While an agent runs, its bytes pass, or what is made of them, and nothing of ours goes between.
 
 use crate::report::{Report, Result};
 use posthaste_core::text;

@@ -1,10 +1,11 @@
 //! One iteration: the prompt composed, its start recorded, the agent run to its end, and that
 //! recorded with what it means.
 
-use super::agent::{Agent, Call, LONGEST_ARGUMENT, PROMPT};
+use super::agent::{Agent, Call, PROMPT};
 use super::plan;
 use super::prompt::{self, Prompt, Stories};
 use super::pump::{Halt, News, Pump, Said, Stopped};
+use super::readable::Reader;
 use super::runner::{Runner, Step};
 use crate::harness::Catalogue;
 use crate::hook;
@@ -14,7 +15,7 @@ use crate::session::place::{Launch, Place};
 use crate::times;
 use posthaste_core::build::completion::Detector;
 use posthaste_core::build::{Failure, LoopEnding, LoopOrder, LoopState, Outcome, Proof, Settings};
-use posthaste_core::harness::{Headless, Manifest, PromptWay};
+use posthaste_core::harness::{Headless, Manifest, Output, PromptWay};
 use posthaste_core::{AgentName, MessageId, Priority, offer, text};
 use posthaste_store::{Cut, Home, Job, Journal};
 use posthaste_wire::time;
@@ -146,6 +147,7 @@ impl Runner {
             ears: &mut self.ears,
             face: &mut self.face,
             detector: &mut detector,
+            reader: ready.reader(),
             patience,
         };
         let stopped = pump.run(&mut agent, |news| mail.hear(news));
@@ -330,18 +332,10 @@ impl Mail<'_> {
     }
 }
 
-/// How long a prompt may be, by the way it goes.
+/// How long a prompt may be. A harness that is not there any more is told by who starts the agent.
 fn room(home: &Home, settings: &Settings) -> usize {
-    let said = settings.command.iter().skip(1).any(|word| word == PROMPT);
-    let by_harness = || {
-        let harness = Catalogue::of(home).and_then(|known| known.take(&settings.harness));
-        let headless = harness.ok().and_then(|harness| harness.headless);
-        headless.is_some_and(|headless| headless.prompt == PromptWay::Argument)
-    };
-    match said || by_harness() {
-        true => LONGEST_ARGUMENT,
-        false => usize::MAX,
-    }
+    let harness = Catalogue::of(home).and_then(|known| known.take(&settings.harness));
+    harness.map_or(usize::MAX, |harness| plan::room(settings, &harness))
 }
 
 /// How a run of the agent went.
@@ -409,6 +403,15 @@ fn ready(runner: &Runner, state: &LoopState) -> Result<Ready> {
 }
 
 impl Ready {
+    /// What makes its output readable, where its harness says that it is not.
+    fn reader(&self) -> Option<Reader> {
+        let headless = self.harness.headless.as_ref()?;
+        match headless.output {
+            Output::Text => None,
+            Output::StreamJson => Some(Reader::default()),
+        }
+    }
+
     /// Adds what the harness says of a headless start.
     fn dress(
         &mut self,
@@ -423,6 +426,7 @@ impl Ready {
             place: &place,
             socket: &runner.record.socket,
             launch,
+            run: runner.record.run,
             door: None,
         };
         let outfit = Outfit::prepare(&told, &headless.start(model))?;

@@ -14,6 +14,7 @@ mod iteration;
 mod plan;
 mod prompt;
 mod pump;
+mod readable;
 mod runner;
 mod status;
 

@@ -1,14 +1,16 @@
 //! What `ph build` was told, made into a loop's settings: files looked at, the agent found. What
 //! is wrong is said before anything is started or changed.
 
+use super::agent::{LONGEST_ARGUMENT, PROMPT};
 use super::files::{self, Spec};
+use super::prompt;
 use crate::context::Context;
 use crate::harness::{Catalogue, install_hint};
 use crate::report::{Report, Result};
 use crate::session::start;
 use jiff::SignedDuration;
 use posthaste_core::build::{Policy, Settings};
-use posthaste_core::harness::Manifest;
+use posthaste_core::harness::{Manifest, PromptWay};
 use posthaste_core::text;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +80,19 @@ pub(crate) fn plan(context: &Context, said: Plan<'_>) -> Result<Settings> {
         },
     };
     check(&settings, &manifest, said.cwd, said.env)?;
+    prompt::check(&settings, room(&settings, &manifest))?;
     Ok(settings)
+}
+
+/// How long a prompt may be, by the way it goes.
+pub(super) fn room(settings: &Settings, harness: &Manifest) -> usize {
+    let is_told = settings.command.iter().skip(1).any(|word| word == PROMPT);
+    let headless = harness.headless.as_ref();
+    let is_usual = headless.is_some_and(|headless| headless.prompt == PromptWay::Argument);
+    match is_told || is_usual {
+        true => LONGEST_ARGUMENT,
+        false => usize::MAX,
+    }
 }
 
 /// Whether the agent can be run, as far as that can be told before it is.

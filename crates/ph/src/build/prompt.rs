@@ -2,15 +2,16 @@
 //! they look like in it is the core's.
 
 use super::files::{self, Spec};
-use crate::report::Result;
+use crate::report::{Report, Result};
 use jiff::tz::TimeZone;
 use posthaste_core::build::prd::Prd;
 use posthaste_core::build::prompt::{self, Parts, PrdFile};
-use posthaste_core::build::{Failure, LoopState, Outcome};
+use posthaste_core::build::template::Template;
+use posthaste_core::build::{Bounds, Failure, LoopState, Outcome, Settings};
 use posthaste_core::prompt::Entry;
 use posthaste_core::{
-    Body, Letter, MessageId, Note, NoteType, Priority, PromptId, Task, TaskStatus, Timestamp, text,
-    turn,
+    AgentName, Body, Letter, MessageId, Note, NoteType, Priority, PromptId, Task, TaskStatus,
+    Timestamp, text, turn,
 };
 use posthaste_store::{Error, Home, Journal, Listing, files as bodies};
 use std::path::Path;
@@ -20,8 +21,8 @@ const LONGEST_MAIL: usize = 16 << 10;
 /// The same where all of it is too much, as an argument has its limit: the first that fits.
 const SHORTER: [usize; 3] = [4 << 10, 1 << 10, SHORTEST];
 const SHORTEST: usize = 200;
-/// A longer spec the agent reads itself.
-const LONGEST_SPEC: usize = 32 << 10;
+/// What is kept for mail, notes, tasks and an injected text where a prompt has its limit.
+const RESERVE: usize = 32 << 10;
 
 /// A prompt, and what stands in it.
 #[derive(Debug)]
@@ -47,7 +48,11 @@ pub(super) enum Stories {
 
 impl Stories {
     pub(super) fn of(state: &LoopState) -> Self {
-        let Some(path) = state.settings.prd.as_deref().map(Path::new) else {
+        Self::at(state.settings.prd.as_deref())
+    }
+
+    fn at(path: Option<&str>) -> Self {
+        let Some(path) = path.map(Path::new) else {
             return Self::None;
         };
         match files::prd(path) {
@@ -97,8 +102,8 @@ impl Gathered {
         })
     }
 
-    /// The prompt with all mail, if need be with less of each message, so that mail alone never
-    /// makes it too long; and the mail that stands in it. What has no room at all stays unread,
+    /// The prompt with all mail, if need be with less of each message, so that mail never makes it
+    /// too long; and the mail that stands in it. What has no room at all stays unread,
     /// and comes when what came before it is read.
     fn fitting(
         &self,
@@ -139,7 +144,8 @@ impl Gathered {
     }
 }
 
-/// The prompt of the iteration that comes next, of so many bytes if mail can be told shorter.
+/// The prompt of the iteration that comes next, of so many bytes: what grows is told shorter where
+/// that is too much. Only what a person says himself is not.
 pub(super) fn compose(
     home: &Home,
     journal: &mut Journal,
@@ -147,12 +153,7 @@ pub(super) fn compose(
     now: Timestamp,
     room: usize,
 ) -> Result<Prompt> {
-    let settings = &state.settings;
-    let spec = settings.spec.as_deref().map(Path::new);
-    let spec = spec.map(Spec::read).transpose()?;
-    let spec_text = spec.as_ref().map(|spec| spec.0.as_str());
-    let template = settings.template.as_deref().map(Path::new);
-    let template = template.map(files::template).transpose()?;
+    let own = Own::read(&state.settings)?;
     let gathered = Gathered::of(home, journal, state, now)?;
     let past = state
         .last
@@ -160,43 +161,117 @@ pub(super) fn compose(
         .filter(|last| last.number == state.number);
     let zone = TimeZone::system();
     let parts = Parts {
-        session: &state.agent,
         iteration: state.number,
         last: state.last_allowed(),
-        spec: settings.spec.as_deref().map(|path| prompt::Spec {
-            path,
-            text: spec_text.filter(|words| words.len() <= LONGEST_SPEC),
-        }),
-        prd: settings.prd.as_deref().map(|path| PrdFile {
-            path,
-            prd: stories.prd(),
-        }),
-        progress: settings.progress.as_deref(),
         injected: &state.prompts,
-        inbox: &[],
-        zone: &zone,
         notes: &gathered.notes,
         tasks: &gathered.tasks,
         completed: gathered.completed,
         failed: past.and_then(|last| failure(&last.outcome)),
-        prompt: settings.prompt.as_deref(),
-        extra: settings.extra.as_deref(),
+        ..own.parts(&state.agent, &state.settings, stories, &zone)
     };
-    let (text, mail) = gathered.fitting(home, room, |inbox| {
-        let parts = Parts { inbox, ..parts };
-        match &template {
-            Some(template) => prompt::fill(template, &parts),
-            None => prompt::build(&parts),
-        }
-    });
+    let bounds = own.bounds(&parts, room);
+    let parts = Parts { bounds, ..parts };
+    let (text, mail) = gathered.fitting(home, room, |inbox| own.render(&Parts { inbox, ..parts }));
+    let injected = bounds.injected(&state.prompts);
     Ok(Prompt {
         text,
         mail,
         known: gathered.mail.iter().map(|(l, _)| l.message.id).collect(),
-        injected: state.prompts.iter().map(|waiting| waiting.id).collect(),
+        injected: injected.iter().map(|waiting| waiting.id).collect(),
         story: stories.prd().and_then(Prd::current).map(|s| s.id.clone()),
         task: current(&gathered.tasks).map(|task| task.text.clone()),
     })
+}
+
+/// Whether what a person says himself leaves room for all else, so that not every iteration fails.
+pub(super) fn check(settings: &Settings, room: usize) -> Result<()> {
+    let own = Own::read(settings)?;
+    let zone = TimeZone::UTC;
+    let stories = Stories::at(settings.prd.as_deref());
+    let agent = AgentName::human();
+    let parts = own.parts(&agent, settings, &stories, &zone);
+    let bounds = own.bounds(&parts, room);
+    let length = own.render(&Parts { bounds, ..parts }).len();
+    match length <= room.saturating_sub(RESERVE) {
+        true => Ok(()),
+        false => Err(Report::usage(format!(
+            "the prompt has {length} bytes before any mail and tasks; an argument can have {room}"
+        ))
+        .hint(
+            "say less by --prompt, --extra or the template, and more in the spec; a command \
+             without {prompt} gets it on its standard input",
+        )),
+    }
+}
+
+/// What a person has written for a loop.
+struct Own {
+    spec: Option<Spec>,
+    template: Option<Template>,
+}
+
+impl Own {
+    fn read(settings: &Settings) -> Result<Self> {
+        let spec = settings.spec.as_deref().map(Path::new);
+        let template = settings.template.as_deref().map(Path::new);
+        Ok(Self {
+            spec: spec.map(Spec::read).transpose()?,
+            template: template.map(files::template).transpose()?,
+        })
+    }
+
+    /// A prompt of nothing else.
+    fn parts<'a>(
+        &'a self,
+        session: &'a AgentName,
+        settings: &'a Settings,
+        stories: &'a Stories,
+        zone: &'a TimeZone,
+    ) -> Parts<'a> {
+        let spec = settings.spec.as_deref().zip(self.spec.as_ref());
+        Parts {
+            session,
+            iteration: 1,
+            last: 0,
+            spec: spec.map(|(path, Spec(text))| prompt::Spec { path, text }),
+            prd: settings.prd.as_deref().map(|path| PrdFile {
+                path,
+                prd: stories.prd(),
+            }),
+            progress: settings.progress.as_deref(),
+            injected: &[],
+            inbox: &[],
+            zone,
+            notes: &[],
+            tasks: &[],
+            completed: 0,
+            failed: None,
+            prompt: settings.prompt.as_deref(),
+            extra: settings.extra.as_deref(),
+            bounds: Bounds::STEPS[0],
+        }
+    }
+
+    fn render(&self, parts: &Parts<'_>) -> String {
+        match &self.template {
+            Some(template) => prompt::fill(template, parts),
+            None => prompt::build(parts),
+        }
+    }
+
+    /// The widest that leave half of it to mail, else the narrowest.
+    fn bounds(&self, parts: &Parts<'_>, room: usize) -> Bounds {
+        let [.., narrowest] = Bounds::STEPS;
+        let is_wide = |bounds: &Bounds| {
+            let parts = Parts {
+                bounds: *bounds,
+                ..*parts
+            };
+            self.render(&parts).len() <= room / 2
+        };
+        Bounds::STEPS.into_iter().find(is_wide).unwrap_or(narrowest)
+    }
 }
 
 fn failure(outcome: &Outcome) -> Option<&Failure> {

@@ -6,6 +6,7 @@
 use super::agent::{Agent, Output};
 use super::ears::{Ears, Keys, TICK, keys};
 use super::face::Face;
+use super::readable::Reader;
 use posthaste_core::build::completion::Detector;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::stdio::stdin;
@@ -58,6 +59,8 @@ pub(super) struct Pump<'a> {
     pub(super) ears: &'a mut Ears,
     pub(super) face: &'a mut Face,
     pub(super) detector: &'a mut Detector,
+    /// What makes its output readable, where it is not.
+    pub(super) reader: Option<Reader>,
     /// How long the agent may write nothing.
     pub(super) patience: Option<Duration>,
 }
@@ -184,7 +187,13 @@ impl Pump<'_> {
     }
 
     fn show(&mut self, bytes: &[u8]) {
-        self.face.pass(bytes);
+        match &mut self.reader {
+            Some(reader) => {
+                let width = usize::from(self.face.size().0);
+                self.face.pass(&reader.read(bytes, width));
+            }
+            None => self.face.pass(bytes),
+        }
         self.detector.feed(bytes);
     }
 
@@ -197,6 +206,10 @@ impl Pump<'_> {
             if Instant::now() > deadline {
                 break;
             }
+        }
+        if let Some(reader) = &mut self.reader {
+            let width = usize::from(self.face.size().0);
+            self.face.pass(&reader.finish(width));
         }
     }
 }

@@ -53,6 +53,7 @@ fn told(state: &LoopState, counts: TaskCounts) -> LoopStatus {
         again_at: state.again_at().filter(|_| goes_on),
         stop_requested: state.stop_asked,
         checkpoint_requested: state.checkpoint_asked,
+        injected: state.prompts.len() as u64,
         spec: state.settings.spec.clone(),
         prd: state.settings.prd.clone(),
     }

@@ -1,6 +1,7 @@
 use super::body::not_empty;
 use super::names::{NameParser, complete_agents};
 use super::send::{self, Answer, new_id};
+use super::status;
 use super::wait::WaitArgs;
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
@@ -61,11 +62,8 @@ pub(super) fn hand_over(
     send: &method::Send,
 ) -> Result<method::Sent> {
     let name = &draft.to;
-    let Some(mut client) = Client::of(&context.home, name) else {
-        return Err(Report::refused(format!(
-            "no session of {name} is running: there is nothing to answer"
-        ))
-        .hint(format!("'ph send {name}' leaves a message")));
+    let Some(mut client) = Client::awake(&context.home, name) else {
+        return Err(nobody(context, name));
     };
     // Longer than the session would begin with it.
     client.call(send, UNHURRIED).map_err(|error| match error {
@@ -79,4 +77,17 @@ pub(super) fn hand_over(
                 GOOD_FOR.as_secs()
             )),
     })
+}
+
+/// Why there is nobody to answer.
+fn nobody(context: &Context, name: &AgentName) -> Report {
+    match status::is_silent(context, name) {
+        true => Report::storage(format!("the session of {name} does not answer")).hint(format!(
+            "nothing was stored; 'ph status {name}' says more, 'ph stop {name}' ends it"
+        )),
+        false => Report::refused(format!(
+            "no session of {name} is running: there is nothing to answer"
+        ))
+        .hint(format!("'ph send {name}' leaves a message")),
+    }
 }

@@ -15,8 +15,8 @@ use serde_json::json;
     args_conflicts_with_subcommands = true,
     after_help = "\
 Examples:
-  ph mcp config claude > .mcp.json
-  ph mcp config codex >> ~/.codex/config.toml
+  ph mcp config claude
+  ph mcp config codex --agent coder-1
   ph mcp"
 )]
 pub(super) struct Args {
@@ -26,12 +26,12 @@ pub(super) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum McpVerb {
-    /// Print what to write into the settings of an agent: claude, codex, opencode or gemini
+    /// Print what to merge into the settings of an agent: claude, codex, opencode or gemini
     ///
-    /// A home that is named (--home, PH_HOME) is named there too.
+    /// Nothing is written: what stands in those settings already must stay beside it. A home that is named (--home, PH_HOME) is named there too.
     #[command(after_help = "\
 Examples:
-  ph mcp config claude > .mcp.json
+  ph mcp config claude
   ph mcp config opencode --agent coder-1")]
     Config(ConfigArgs),
 }
@@ -77,7 +77,10 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     } else {
         context.out.bytes(snippet.text.as_bytes())?;
         context.out.flush()?;
-        crate::output::note(format!("this goes into {}", snippet.file));
+        crate::output::note(format!(
+            "merge this into {}, beside what stands there; '>' would overwrite that",
+            snippet.file
+        ));
     }
     Ok(Code::Ok)
 }

@@ -105,12 +105,12 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
 
 /// Types a line into an agent's terminal; gives back why it did not, where it is lost.
 pub(super) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<Option<String>> {
+    let Some(mut client) = Client::awake(&context.home, name) else {
+        return Ok(Some(silence(context, name)));
+    };
     let nudge = method::Nudge {
         text: Keys(text.to_owned()),
         asked_at: Some(crate::times::now()),
-    };
-    let Some(mut client) = Client::of(&context.home, name) else {
-        return Ok(Some(silence(context, name)));
     };
     // Longer than the session would begin with it: what was not answered is not typed later.
     match client.call(&nudge, UNHURRIED) {

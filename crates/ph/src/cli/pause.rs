@@ -88,7 +88,8 @@ pub(super) fn ask<M: Method>(
     name: &AgentName,
     question: &M,
 ) -> Result<M::Answer> {
-    let answer = Client::of(&context.home, name).map(|mut client| client.call(question, UNHURRIED));
+    let awake = Client::awake(&context.home, name);
+    let answer = awake.map(|mut client| client.call(question, UNHURRIED));
     match answer {
         Some(Ok(answer)) => Ok(answer),
         Some(Err(NoAnswer::Refused(failure))) => Err(Report::refused(failure.message)),

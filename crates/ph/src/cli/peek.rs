@@ -5,6 +5,7 @@ use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, PATIENT};
 use crate::session::console::{RECORDING_STEM, SCROLLBACK};
 use crate::session::place::Place;
+use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_wire::method::{self, Screen};
@@ -50,18 +51,28 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 fn live(context: &Context, args: &Args) -> Result<Option<Screen>> {
-    let Some(mut client) = Client::of(&context.home, &args.name) else {
-        return Ok(None);
-    };
     let peek = method::Peek {
         lines: args.lines,
         ansi: args.ansi,
     };
-    match client.call(&peek, PATIENT) {
+    let awake = Client::awake(&context.home, &args.name);
+    let seen = match awake {
+        Some(mut client) => client.call(&peek, PATIENT),
+        None => Err(NoAnswer::Silence),
+    };
+    match seen {
         Ok(shown) => Ok(Some(shown)),
+        // What it showed last may be long gone, and must not look like what it shows.
+        Err(NoAnswer::Silence) if status::is_silent(context, &args.name) => Err(hangs(&args.name)),
         Err(NoAnswer::Silence) => Ok(None),
         Err(NoAnswer::Refused(failure)) => Err(Report::refused(failure.message)),
     }
+}
+
+fn hangs(name: &AgentName) -> Report {
+    Report::storage(format!("{name}: {SILENT}")).hint(format!(
+        "'ph replay {name}' shows what it has shown; 'ph stop {name}' ends it"
+    ))
 }
 
 fn recorded(context: &Context, args: &Args) -> Result<Screen> {

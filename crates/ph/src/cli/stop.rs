@@ -3,9 +3,10 @@ use super::status;
 use crate::context::Context;
 use crate::output::{note, progress, progress_done};
 use crate::report::{Code, Report, Result};
-use crate::session::client::{Client, NoAnswer};
+use crate::session::client::{AWAKE, Client, NoAnswer, UNHURRIED};
 use crate::session::place::{Place, Record};
 use crate::session::process;
+use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_wire::method;
 use rustix::process::Signal;
@@ -53,8 +54,6 @@ pub(super) enum Came {
     Ended,
 }
 
-/// How long a session may take to say that it has heard.
-const HEARD: Duration = Duration::from_secs(3);
 /// How long it may take to end in order, which includes what it leaves its program.
 const GRACE: Duration = Duration::from_secs(20);
 /// The same where its program was ended for it.
@@ -129,6 +128,9 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
         }
         Err(NoAnswer::Refused(failure)) => (GRACE, Some(failure.message)),
         Err(NoAnswer::Silence) => {
+            if !ending.kill {
+                note(format!("{name}: {SILENT}; it is told to end by signals"));
+            }
             ending.signal();
             (if ending.kill { SHORT_GRACE } else { GRACE }, None)
         }
@@ -167,12 +169,17 @@ impl Ending<'_> {
     /// Asks the session to end itself. One that begins or ends in this moment, or has lost its
     /// socket, may need a moment.
     fn ask(&self, context: &Context) -> Result<std::result::Result<(), NoAnswer>> {
-        let deadline = Instant::now() + HEARD;
+        let deadline = Instant::now() + AWAKE;
         while self.place.is_held()? {
             let left = deadline.saturating_duration_since(Instant::now());
-            let asked = match Client::of(&context.home, self.name) {
+            let client = match self.kill {
+                true => Client::of(&context.home, self.name),
+                false => Client::awake(&context.home, self.name),
+            };
+            let asked = match client {
                 Some(mut client) if self.kill => client.call(&method::Kill {}, left).map(drop),
-                Some(mut client) => client.call(&method::Stop {}, left).map(drop),
+                // One that is awake may have to wait for the journal.
+                Some(mut client) => client.call(&method::Stop {}, UNHURRIED).map(drop),
                 None => Err(NoAnswer::Silence),
             };
             let is_late = Instant::now() > deadline;

@@ -28,6 +28,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+use uuid::Uuid;
 
 /// How long a program that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(2);
@@ -83,6 +84,7 @@ pub(crate) fn run(
             place: &Place::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),
             launch,
+            run: Uuid::new_v4(),
             door: door.as_ref(),
         };
         let outfit = Outfit::prepare(&told, &harness.start)?;

@@ -21,6 +21,9 @@ use std::time::{Duration, Instant};
 /// person has installed do not say the same again.
 pub(crate) const MARK: &str = "PH_HOOKS";
 pub(crate) const INJECTED: &str = "injected";
+/// What tells a hook which run of its agent's it is of: one may outlive its program, and be heard
+/// by the next.
+pub(crate) const RUN: &str = "PH_RUN";
 /// How long a session may take. An agent waits for this.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// No event has a longer name.
@@ -94,6 +97,7 @@ fn hook(call: &Call) -> Result<(), String> {
                 event_name: event_name.to_owned(),
                 payload: heard.payload.unwrap_or_else(Payload::null),
                 takes_context: true,
+                run: std::env::var(RUN).ok(),
             };
             ask(&PathBuf::from(socket), &question)
         }

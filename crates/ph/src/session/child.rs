@@ -73,6 +73,7 @@ pub(crate) fn spawn(
         .env("PH_AGENT", launch.name.as_str())
         .env("PH_HOME", told.home.path())
         .env("PH_SOCKET", told.socket)
+        .env(hook::RUN, told.run.to_string())
         // By it hooks call us, whatever the path is made of.
         .env("PH_PROGRAM", layer::this_program());
     // One that we give no hooks may be run by one that we do.

@@ -4,7 +4,7 @@ use super::place::Place;
 use posthaste_core::AgentName;
 use posthaste_store::Home;
 use posthaste_wire::client::{self, Heard};
-use posthaste_wire::method::Method;
+use posthaste_wire::method::{self, Method};
 use posthaste_wire::rpc::Failure;
 use rustix::io::FdFlags;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 pub(crate) const PROMPT: Duration = Duration::from_millis(100);
 /// How long a session may take for what it does at once, unless it hangs.
 pub(crate) const UNHURRIED: Duration = Duration::from_secs(5);
+/// How long a session that lives may take to say so.
+pub(crate) const AWAKE: Duration = Duration::from_secs(2);
 /// How long a question that nothing else can answer may take.
 pub(crate) const PATIENT: Duration = Duration::from_secs(10);
 
@@ -72,6 +74,13 @@ impl Client {
     pub(crate) fn of(home: &Home, name: &AgentName) -> Option<Self> {
         let record = Place::of(home, name).record()?;
         Self::connect(&record.socket)
+    }
+
+    /// The same if it answers at all: what hangs is told soon, whatever it was to be asked.
+    pub(crate) fn awake(home: &Home, name: &AgentName) -> Option<Self> {
+        let mut client = Self::of(home, name)?;
+        let is_awake = client.call(&method::Session {}, AWAKE).is_ok();
+        is_awake.then_some(client)
     }
 
     /// Asks without waiting for the answer.

@@ -190,7 +190,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
         Call::Resume(_) => shared.wish(Wish::Pause { on: false, sink }).await,
         Call::Session(_) => {
             let tell = move |session| sink.answer::<method::Session>(&session);
-            shared.wish(Wish::Session(Box::new(tell))).await;
+            shared.wish_to_know(Wish::Session(Box::new(tell))).await;
         }
         Call::Peek(peek) => sink.outcome::<method::Peek>(look(shared, &peek).await),
         Call::HookEvent(hook) => hook_event(shared, outbox.clone(), hook, sink).await,
@@ -200,7 +200,7 @@ async fn carry_out(shared: &Rc<Shared>, outbox: &Rc<Outbox>, peer: &Peer, call: 
 
 async fn get_status(shared: &Shared, sink: Sink) {
     let recent = shared.terminal.recent(RECENT).await;
-    shared.wish(Wish::Status { recent, sink }).await;
+    shared.wish_to_know(Wish::Status { recent, sink }).await;
 }
 
 /// On a plain session the mode is its connection's, and ends with it.
@@ -213,7 +213,7 @@ async fn why(shared: &Shared, id: IdPrefix, sink: Sink) {
     match find(shared, id).await {
         Ok(letter) => {
             let letter = Box::new(letter);
-            shared.wish(Wish::Why { letter, sink }).await;
+            shared.wish_to_know(Wish::Why { letter, sink }).await;
         }
         Err(failure) => sink.refuse(failure),
     }
@@ -421,7 +421,7 @@ pub(crate) async fn plain(
         Ok(plain::Request::Status) => {
             let (tell, told) = oneshot::channel();
             let tell = move |agent| drop(tell.send(agent));
-            shared.wish(Wish::Agent(Box::new(tell))).await;
+            shared.wish_to_know(Wish::Agent(Box::new(tell))).await;
             match told.await {
                 Ok(agent) => plain::Reply::agent(agent),
                 Err(_) => plain::Reply::refused("the session is ending"),
@@ -440,6 +440,7 @@ pub(crate) async fn plain(
                 event_name,
                 payload: payload.unwrap_or_else(Payload::null),
                 takes_context: false,
+                run: None,
             };
             shared.wish(Wish::Hook { hook, tell }).await;
             // An agent's hook must not fail because its session is ending.

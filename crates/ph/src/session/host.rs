@@ -24,7 +24,7 @@ use std::cell::Cell;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitCode, ExitStatus};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -135,6 +135,7 @@ async fn run(orders: Orders) -> Result<()> {
         place: &place,
         socket: &socket,
         launch,
+        run: Uuid::new_v4(),
         door: door.as_ref(),
     };
     // Kept until the end, with the files that the program was given.
@@ -144,7 +145,7 @@ async fn run(orders: Orders) -> Result<()> {
     let began = process::started(me).unwrap_or_default();
     let _parent = Birth::note(&home, &launch.name, me, began)?;
     let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
-    let record = record_of(&orders, &child, socket);
+    let record = record_of(&orders, &child, &told);
     let started_at = record.started_at;
     let started = started_of(&record);
     let running = Running {
@@ -236,15 +237,15 @@ fn more_files() -> Rlimit {
     before
 }
 
-fn record_of(orders: &Orders, child: &Child, socket: PathBuf) -> Record {
+fn record_of(orders: &Orders, child: &Child, told: &Told<'_>) -> Record {
     let child_pid = child.id().unwrap_or_default();
     Record {
-        run: Uuid::new_v4(),
+        run: told.run,
         pid: std::process::id(),
         pid_started: process::started(std::process::id()).unwrap_or_default(),
         child_pid,
         child_started: process::started(child_pid).unwrap_or_default(),
-        socket,
+        socket: told.socket.to_owned(),
         started_at: crate::times::now(),
         launch: orders.launch.clone(),
     }

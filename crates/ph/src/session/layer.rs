@@ -11,6 +11,7 @@ use posthaste_store::Home;
 use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
+use uuid::Uuid;
 
 /// Nobody's settings are longer.
 const LONGEST: u64 = 4 << 20;
@@ -22,6 +23,8 @@ pub(crate) struct Told<'a> {
     pub(crate) place: &'a Place,
     pub(crate) socket: &'a Path,
     pub(crate) launch: &'a Launch,
+    /// The session's, which hooks are known by.
+    pub(crate) run: Uuid,
     /// What the program's own door is to be opened with, where it has one.
     pub(crate) door: Option<&'a Key>,
 }

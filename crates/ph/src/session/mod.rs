@@ -42,7 +42,7 @@ mod terminal;
 mod viewer;
 
 use books::Books;
-use clerk::Wish;
+use clerk::{LoopView, Wish};
 use hub::Hub;
 use keyboard::Keyboard;
 use lines::Room;
@@ -97,6 +97,17 @@ impl Shared {
     /// for an answer is told by what the wish carries.
     async fn wish(&self, wish: Wish) {
         let _ = self.wishes.send(wish).await;
+    }
+
+    /// The same for what asks how the session stands: a loop is looked at first, so that whoever
+    /// was told that his order is recorded finds it.
+    async fn wish_to_know(&self, wish: Wish) {
+        if self.is_loop
+            && let Some(view) = LoopView::now(self).await
+        {
+            self.wish(Wish::Loop(view)).await;
+        }
+        self.wish(wish).await;
     }
 
     fn next_viewer(&self) -> ViewerId {

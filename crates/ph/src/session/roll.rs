@@ -3,7 +3,7 @@
 //! A lock that is held is the only proof of life. What lives is asked itself; of what does not,
 //! the journal knows.
 
-use super::client::Client;
+use super::client::{AWAKE, Client};
 use super::place::{self, Place, Record};
 use crate::report::Result;
 use posthaste_core::session::Run;
@@ -13,8 +13,6 @@ use posthaste_wire::method;
 use posthaste_wire::{Activity, LoopStatus, Session};
 use std::time::{Duration, Instant};
 
-/// How long sessions may take to say how they are, one or all together.
-const PATIENCE: Duration = Duration::from_secs(2);
 /// How long a session may be about to begin or to end.
 const BETWEEN: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -42,7 +40,7 @@ pub(crate) fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<
         }
         asked.push((record, client));
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + AWAKE;
     let mut sessions = Vec::new();
     for (record, client) in asked {
         let left = deadline.saturating_duration_since(Instant::now());
@@ -87,7 +85,7 @@ fn live(
         return Ok(None);
     };
     let answer = Client::connect(&record.socket)
-        .and_then(|mut client| client.call(&method::Session {}, PATIENCE).ok());
+        .and_then(|mut client| client.call(&method::Session {}, AWAKE).ok());
     match answer {
         Some(session) => Ok(Some(session)),
         None => silent(home, patience, &record, now),

@@ -1,8 +1,8 @@
 //! Every method of the original's on a live loop, and the verbs for them.
 
 use crate::common::session::Wire;
-use crate::common::wait_for;
-use crate::stage::{Stage, tool};
+use crate::common::{PATIENCE, wait_for};
+use crate::stage::{Stage, TAKES, tool};
 use serde_json::{Value, json};
 use std::io::BufRead;
 
@@ -92,16 +92,68 @@ fn who_stops_a_loop_is_told_what_it_waits_for() {
     let looped = Stage::new().start();
     looped.prompt(1);
     let mut waits = looped.ph().call(&["stop", "bot"]).spawn();
-    let mut told = String::new();
     let stderr = waits.stderr.take().expect("its words");
-    std::io::BufReader::new(stderr)
-        .read_line(&mut told)
-        .expect("a line");
+    let told = first_line(stderr);
     let want = "asked; bot ends after iteration 1 ('--now' ends it at once)";
-    assert_eq!(told, format!("note: {want}\n"));
+    if told.as_deref() != Some(&format!("note: {want}\n")) {
+        // Else it waits for a loop that nobody ends.
+        waits.kill().expect("it can be ended");
+        waits.wait().expect("it has ended");
+        panic!("who stops a loop was told: {told:?}");
+    }
     looped.go("true");
     let done = crate::common::Done::of(waits);
     assert!(done.ok().contains("bot has ended"), "{}", done.out());
+}
+
+/// What is read first, if anything is within a time that is long for it.
+fn first_line(from: std::process::ChildStderr) -> Option<String> {
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    // Ends with the process whose words these are.
+    let reader = std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = std::io::BufReader::new(from).read_line(&mut line);
+        let _ = tell.send(read.map(|_| line));
+    });
+    let line = told.recv_timeout(PATIENCE).ok()?;
+    reader.join().expect("it reads");
+    Some(line.expect("text"))
+}
+
+/// What was acknowledged is seen by whoever asks next, not by who asks a moment later.
+#[test]
+fn who_asks_after_an_order_sees_it() {
+    let looped = Stage::new().start();
+    looped.prompt(1);
+    let mut wire = looped.session.wire();
+    // One line, so that nothing comes between order and question.
+    let mut check = |method: &str, params: Value, field: &str, want: Value| {
+        let order = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let ask = json!({"jsonrpc": "2.0", "id": 2, "method": "session"});
+        wire.say(json!([order, ask]).to_string());
+        let replies = wire.json();
+        assert!(replies[0]["error"].is_null(), "{method}: {replies}");
+        let looped = &replies[1]["result"]["loop"];
+        assert_eq!(looped[field], want, "{method}: {looped}");
+    };
+    check("checkpoint", json!({}), "checkpoint_requested", json!(true));
+    check("resume", json!({}), "checkpoint_requested", json!(false));
+    let text = json!({"prompt": "and the roof"});
+    check("inject_prompt", text, "injected", json!(1));
+    let mode = |on: bool| json!({"enabled": on});
+    for on in [true, false] {
+        check(
+            "set_interactive_mode",
+            mode(on),
+            "interactive_mode",
+            json!(on),
+        );
+    }
+    check("stop", json!({}), "stop_requested", json!(true));
+    let list = looped.ph().run("ls").ok();
+    assert!(list.contains("to stop after this"), "{list}");
+    looped.go("true");
+    assert_eq!(looped.ending(), "\"stopped\"");
 }
 
 #[test]
@@ -366,4 +418,42 @@ fn what_an_agent_starts_is_no_part_of_its_iteration() {
         (told == "<none>\n").then_some(())
     });
     looped.prompt(2);
+}
+
+/// What an agent writes as JSON is shown as text, and judged as it was written.
+#[test]
+fn an_agent_s_json_is_shown_as_text() {
+    let stage = Stage::new().flags(&["--harness", "claude"]);
+    let command = ["/bin/sh", "-c", TAKES, "sh", "{prompt}"];
+    let looped = stage.command(&command).start();
+    looped.prompt(1);
+    let said = |block: Value| json!({"type": "assistant", "message": {"content": [block]}});
+    let token = "<promise>COMPLETE</promise>";
+    let gave = json!({"type": "tool_result", "content": format!("the spec\n{token}")});
+    let events = [
+        said(json!({"type": "tool_use", "name": "Read", "input": {"path": "spec.md"}})),
+        json!({"type": "user", "message": {"content": [gave]}}),
+        json!({"type": "result", "is_error": false, "num_turns": 2}),
+    ];
+    let write = |name: &str, events: &[Value]| {
+        let lines: String = events.iter().map(|event| format!("{event}\n")).collect();
+        looped.ph().file(name, lines);
+        looped.go(&format!("cat \"$DIR/{name}\""));
+    };
+    write("first", &events);
+    looped
+        .session
+        .wait_for_text("> Read {\"path\":\"spec.md\"}");
+    looped.session.wait_for_text(&format!("< the spec {token}"));
+    looped.session.wait_for_text("done, 2 turns");
+    // What a tool gave is not the agent's word, however it is shown.
+    looped.prompt(2);
+    let done = json!({"type": "text", "text": format!("It stands.\n{token}")});
+    write("second", &[said(done)]);
+    assert_eq!(looped.ending(), "{\"complete\":\"token\"}");
+    let shown = looped.ph().run("peek bot").ok();
+    assert!(
+        shown.contains("It stands.") && !shown.contains("\"type\""),
+        "{shown}"
+    );
 }

@@ -160,7 +160,7 @@ fn mail_never_makes_a_prompt_too_long_for_an_argument() {
     };
     check(1, 12, 16_000, true);
     // Nearly all is taken up by something else.
-    check(120_000, 40, 300, false);
+    check(90_000, 150, 300, false);
 }
 
 #[test]
@@ -245,4 +245,29 @@ fn why_names_interactive_mode_and_the_wait_after_a_failure() {
     let id = looped.ph().send("bot 'and this'");
     let told = why(&id, "the loop waits until ");
     assert!(told.contains("iteration 1 failed: exit 3"), "{told}");
+}
+
+#[test]
+fn why_says_that_no_other_prompt_comes() {
+    let looped = Stage::new().flags(&["--iterations", "2"]).start();
+    looped.prompt(1);
+    let why = |id: &str, parts: [&str; 2]| {
+        let told = looped.ph().run(&format!("why {id}")).ok();
+        assert!(parts.iter().all(|part| told.contains(part)), "{told}");
+    };
+    let id = looped.ph().send("bot hello");
+    looped.ph().run("checkpoint bot").ok();
+    why(&id, ["after this iteration", "'ph resume bot'"]);
+    looped.ph().run("resume bot").ok();
+    looped.go("true");
+    looped.prompt(2);
+    let id = looped.ph().send("bot 'too late'");
+    why(
+        &id,
+        ["the last that the loop is allowed", "'ph restart bot'"],
+    );
+    looped.session.ask("stop", serde_json::json!({}));
+    why(&id, ["asked to stop", "'ph restart bot'"]);
+    looped.go("true");
+    assert_eq!(looped.ending(), "\"stopped\"");
 }

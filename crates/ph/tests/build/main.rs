@@ -7,5 +7,6 @@ mod bad_input;
 mod control;
 mod five;
 mod killed;
+mod long;
 mod mail;
 mod stage;

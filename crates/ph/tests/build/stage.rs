@@ -2,7 +2,7 @@
 //! file and waits for a line of shell to carry out. No test waits for a time.
 
 use crate::common::session::{BOT, Session};
-use crate::common::{Ph, path_text, wait_for};
+use crate::common::{Done, Ph, path_text, wait_for};
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -12,6 +12,14 @@ use std::path::PathBuf;
 const AGENT: &str = r#"
 cat > "$DIR/given"
 cp "$DIR/given" "$DIR/coming"
+mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"
+IFS= read -r order < "$DIR/orders"
+eval "$order"
+"#;
+
+/// The same for a prompt that is its argument: the first after its name.
+pub(crate) const TAKES: &str = r#"
+printf %s "$1" > "$DIR/coming"
 mv "$DIR/coming" "$DIR/prompt.$PH_ITERATION"
 IFS= read -r order < "$DIR/orders"
 eval "$order"
@@ -76,6 +84,11 @@ impl Stage {
         let flags = self.flags.iter().map(String::as_str);
         let command = self.command.iter().map(String::as_str);
         head.chain(flags).chain(["--"]).chain(command).collect()
+    }
+
+    /// For what is refused.
+    pub(crate) fn try_start(&self) -> Done {
+        self.ph.call(&self.words()).run()
     }
 
     pub(crate) fn start(self) -> Loop {

@@ -44,6 +44,37 @@ fn evidence(stage: &Stage) -> String {
     stage.status("bot")["evidence"].to_string()
 }
 
+/// One that outlives its program speaks of a run that is over.
+#[test]
+fn a_hook_of_another_run_is_not_heard() {
+    let stage = session();
+    let run = |name: &str| {
+        let said = std::fs::read_to_string(stage.dir().join(name)).expect("its run");
+        said.trim().to_owned()
+    };
+    let script = |name: &str| {
+        let file = path_text(&stage.dir().join(name));
+        format!("echo \"$PH_RUN\" > '{file}'; echo ready; exec sleep 1000")
+    };
+    for name in ["first", "second"] {
+        stage.run("stop bot").ok();
+        let args = ["run", "--detach", "--name", "bot", "--harness", "hooked"];
+        let command = ["--", "/bin/sh", "-c", &script(name)];
+        stage.call(&[&args[..], &command].concat()).run().ok();
+        stage.until_activity("bot", "idle");
+    }
+    assert_ne!(run("first"), run("second"));
+    let tool = json!({"hook_event_name": "PreToolUse", "tool_name": "Bash"}).to_string();
+    let of = |run: &str| hook(&stage, "hook hooked").env("PH_RUN", run);
+    silent(&of(&run("first")).stdin(tool.clone()).run());
+    assert!(!evidence(&stage).contains("hook"), "{}", evidence(&stage));
+    silent(&of(&run("second")).stdin(tool).run());
+    assert!(evidence(&stage).contains("hook PreToolUse"));
+    // One that does not know is believed.
+    silent(&hook(&stage, "hook hooked --event Stop").run());
+    assert!(evidence(&stage).contains("hook Stop"));
+}
+
 #[test]
 fn a_session_hears_of_it() {
     let stage = session();

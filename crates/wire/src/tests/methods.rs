@@ -257,9 +257,10 @@ fn our_methods_for_the_session() {
             event_name: "Stop".to_owned(),
             payload: Payload::new("{\n  \"a\": 1.0,\r\n  \"b\": \"x\\ny\"\n}\n").unwrap(),
             takes_context: true,
+            run: Some("7".to_owned()),
         },
         Call::HookEvent,
-        r#"{"harness":"claude","event_name":"Stop","payload":{   "a": 1.0,    "b": "x\ny" },"takes_context":true}"#,
+        r#"{"harness":"claude","event_name":"Stop","payload":{   "a": 1.0,    "b": "x\ny" },"takes_context":true,"run":"7"}"#,
         r#"{"status":"noted","output":"hi","offer":3}"#,
     );
     check(
@@ -268,6 +269,7 @@ fn our_methods_for_the_session() {
             event_name: "Stop".to_owned(),
             payload: Payload::new("null").unwrap(),
             takes_context: false,
+            run: None,
         },
         Call::HookEvent,
         r#"{"event_name":"Stop"}"#,

@@ -20,6 +20,7 @@ fn status() -> LoopStatus {
         again_at: None,
         stop_requested: false,
         checkpoint_requested: false,
+        injected: 0,
         spec: None,
         prd: None,
     }
@@ -48,6 +49,7 @@ fn a_loop_is_told_as_it_stands() {
         &|l| (l.stop_requested, l.checkpoint_requested) = (true, true),
         "iteration 3 of 9 runs, to stop after this, to pause after this",
     );
+    check(&|l| l.injected = 2, "iteration 3 of 9 runs, 2 injected");
     check(
         &|l| {
             (l.running, l.failures) = (false, 2);
@@ -72,6 +74,7 @@ fn a_loop_is_told_as_it_stands() {
             &|l| {
                 (l.running, l.status) = (false, run);
                 (l.stop_requested, l.interactive_mode) = (true, true);
+                l.injected = 1;
             },
             &format!("iteration 3 of 9 over, {word}"),
         );
@@ -88,6 +91,7 @@ fn what_an_older_session_says_is_understood() {
         "again_at",
         "stop_requested",
         "checkpoint_requested",
+        "injected",
     ] {
         fields.remove(name).expect(name);
     }

@@ -80,7 +80,7 @@ impl Stage {
             last: 50,
             spec: Some(Spec {
                 path: "specs/login.md",
-                text: Some(&self.body),
+                text: &self.body,
             }),
             prd: Some(PrdFile {
                 path: "prd.json",
@@ -96,6 +96,7 @@ impl Stage {
             failed: None,
             prompt: None,
             extra: Some("Use tabs."),
+            bounds: Bounds::STEPS[0],
         })
     }
 }
@@ -129,7 +130,7 @@ fn the_parts_come_in_order() {
          - Iteration: 2 of 50\n\
          - Spec: specs/login.md\n\
          - PRD: prd.json (1 of 2 stories pass)\n\
-         - Progress log: progress.txt\n\
+         - Progress log: progress.txt (what is newest is at its end)\n\
          - Current story: US-1: hello\n    - [x] a\n    - [ ] hello\n\
          - The spec says:\n    hello\n\n## Notes";
     assert!(prompt.contains(context), "{prompt}");
@@ -156,7 +157,7 @@ fn what_is_not_there_has_no_part() {
             last: 0,
             spec: Some(Spec {
                 path: "s.md",
-                text: None,
+                text: "",
             }),
             prd: None,
             progress: None,
@@ -173,7 +174,8 @@ fn what_is_not_there_has_no_part() {
         headings(&bare),
         ["## Context", "## Tools", "## Instructions"]
     );
-    let context = "## Context\n- Session: login\n- Iteration: 2\n- Spec: s.md\n\n## Tools";
+    let context =
+        "## Context\n- Session: login\n- Iteration: 2\n- Spec: s.md\n- The spec says:\n\n## Tools";
     assert!(bare.starts_with(context), "{bare}");
     assert!(!bare.contains("PRD"), "{bare}");
 }
@@ -263,4 +265,79 @@ fn our_own_words_hold_no_token() {
     detector.feed(prompt.as_bytes());
     assert!(!detector.finish());
     assert!(!prompt.contains(TOKEN));
+}
+
+/// Everything that grows, far beyond any bound.
+#[test]
+fn what_grows_is_bounded_and_the_rest_is_pointed_to() {
+    for long in ["x".repeat(16 << 10), "\n".repeat(16 << 10) + "x"] {
+        let mut stage = Stage::new("hello");
+        let description = format!("c {long}");
+        let json = serde_json::json!({"userStories": [{
+            "id": "US-1", "title": long, "acceptanceCriteria": vec![description; 200],
+        }]});
+        stage.prd = Prd::parse(&json.to_string()).unwrap();
+        stage.notes = vec![stage.notes[0].clone(); 300];
+        stage.tasks = vec![stage.tasks[0].clone(); 300];
+        stage.injected = vec![stage.injected[0].clone(); 50];
+        for (n, note) in stage.notes.iter_mut().enumerate() {
+            note.text = format!("note {n}. {long}");
+        }
+        for (n, task) in stage.tasks.iter_mut().enumerate() {
+            task.text = format!("task {n}. {long}");
+        }
+        stage.tasks[299].status = TaskStatus::InProgress;
+        for waiting in &mut stage.injected {
+            waiting.text.clone_from(&long);
+        }
+        let built = |bounds| {
+            stage.with(|parts| {
+                let spec = parts.spec.map(|spec| Spec {
+                    text: &long,
+                    ..spec
+                });
+                build(&Parts {
+                    bounds,
+                    spec,
+                    ..parts
+                })
+            })
+        };
+        let [_, middle, least] = Bounds::STEPS.map(built);
+        assert!(middle.len() < 120 << 10, "{}", middle.len());
+        // An injected text is whole, whatever else is not.
+        assert!(least.len() < 160 << 10, "{}", least.len());
+        for prompt in [&middle, &least] {
+            assert!(prompt.contains("older ones have no room here"), "{prompt}");
+            assert!(prompt.contains("more open ones have no room"), "{prompt}");
+        }
+        assert!(least.contains("(too long to stand here: read it)"));
+    }
+}
+
+#[test]
+fn the_newest_notes_and_what_is_in_progress_are_kept() {
+    let mut stage = Stage::new("hello");
+    stage.notes = vec![stage.notes[0].clone(); 100];
+    stage.tasks = vec![stage.tasks[0].clone(); 100];
+    for (n, note) in stage.notes.iter_mut().enumerate() {
+        note.text = format!("note {n}. {}", "x".repeat(300));
+    }
+    for (n, task) in stage.tasks.iter_mut().enumerate() {
+        task.text = format!("task {n}. {}", "x".repeat(900));
+    }
+    stage.tasks[99].status = TaskStatus::InProgress;
+    let bounds = Bounds::STEPS[2];
+    let prompt = stage.with(|parts| build(&Parts { bounds, ..parts }));
+    assert!(prompt.contains("note 99.") && !prompt.contains("note 0."));
+    assert!(
+        prompt.find("note 98.") < prompt.find("note 99."),
+        "in order"
+    );
+    assert!(prompt.contains("task 99.") && prompt.contains("task 0."));
+    assert!(!prompt.contains("task 98."));
+    assert!(
+        prompt.contains("(cut; all 908 bytes: task_list)"),
+        "{prompt}"
+    );
 }

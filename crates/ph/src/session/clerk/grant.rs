@@ -23,6 +23,7 @@ impl Clerk {
                 let status = self.add_loop(self.status(recent));
                 sink.answer::<method::GetStatus>(&status);
             }
+            Wish::Loop(view) => self.see_loop(view),
             Wish::Session(tell) => tell(self.session()),
             Wish::Agent(tell) => tell(self.agent_info()),
             Wish::Hook { hook, tell } => self.hook(hook, tell),

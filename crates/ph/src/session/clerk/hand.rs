@@ -11,11 +11,13 @@ use posthaste_wire::method::{HookEvent, Hooked};
 
 impl Clerk {
     /// What a hook says is for the harness to understand; one for another kind of agent is that
-    /// of a program which this one has started.
+    /// of a program which this one has started, and one of another run has outlived its program.
     pub(super) fn hook(&mut self, hook: HookEvent, tell: Tell<Hooked>) {
         let harness = self.outset.harness.clone();
         let is_ours = |named: &String| *named == harness.name;
-        if !hook.harness.as_ref().is_none_or(is_ours) {
+        let run = self.shared.run.to_string();
+        let is_now = |named: &String| *named == run;
+        if !hook.harness.as_ref().is_none_or(is_ours) || !hook.run.as_ref().is_none_or(is_now) {
             return tell(Hooked::noted());
         }
         let report = harness.hook.read(&hook.event_name, hook.payload.get());

@@ -1,12 +1,11 @@
 //! Looking at the journal: what waits for the agent, and what became of its messages since.
 
 use super::Clerk;
-use posthaste_core::delivery::LoopWait;
+use super::looped::LoopView;
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
 use posthaste_store::{Error, Journal, Pending};
-use posthaste_wire as wire;
 use posthaste_wire::event::{self, MessageEvent, StateChange};
 use posthaste_wire::topic::Topic;
 use std::time::Instant;
@@ -19,8 +18,7 @@ pub(super) struct View {
     pub(super) owed: Vec<Letter>,
     pub(super) unread: u64,
     /// The loop, where this session runs one, and its tasks.
-    pub(super) looped: Option<wire::LoopStatus>,
-    pub(super) wait: Option<LoopWait>,
+    pub(super) looped: Option<LoopView>,
     /// The last fact that listeners were told of; none before the first look.
     pub(super) seq: Option<u64>,
     happened: Vec<Happened>,
@@ -68,9 +66,8 @@ impl Clerk {
             let run = shared.run;
             let look = move |journal: &mut Journal| {
                 let mut view = View::of(journal, &agent, seq, is_listened)?;
-                if is_loop && let Some(state) = crate::build::of_run(journal, &agent, run)? {
-                    view.looped = Some(crate::build::status(journal, &state)?);
-                    view.wait = Some(LoopWait::of(&state));
+                if is_loop {
+                    view.looped = LoopView::of(journal, &agent, run)?;
                 }
                 Ok(view)
             };
@@ -89,7 +86,9 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.trouble = None;
-                self.see_loop();
+                if let Some(looped) = self.view.looped.take() {
+                    self.see_loop(looped);
+                }
                 self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
                 self.is_sure = look.is_some_and(|look| look.is_sure);
             }
@@ -207,7 +206,6 @@ impl View {
             owed,
             unread,
             looped: None,
-            wait: None,
             seq: Some(head),
             happened,
         })

@@ -2,21 +2,69 @@
 //! Its runner decides and records; nothing is decided here.
 
 use super::Clerk;
+use crate::session::Shared;
 use crate::session::dispatch::Sink;
+use posthaste_core::AgentName;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::Event;
+use posthaste_core::delivery::{Event, LoopWait};
+use posthaste_store::{Error, Journal};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::{self as wire, Run, method};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// How long whoever asks about a loop waits for a journal that is busy; after that the last look
+/// must do.
+const BUSY: Duration = Duration::from_secs(1);
+
+/// What the journal says of the loop, and as of which fact at least.
+#[derive(Debug)]
+pub(crate) struct LoopView {
+    seq: u64,
+    status: wire::LoopStatus,
+    wait: LoopWait,
+}
+
+impl LoopView {
+    pub(super) fn of(
+        journal: &mut Journal,
+        agent: &AgentName,
+        run: Uuid,
+    ) -> Result<Option<Self>, Error> {
+        // Before the rest: what comes in between is seen, and not claimed.
+        let seq = journal.head()?;
+        let Some(state) = crate::build::of_run(journal, agent, run)? else {
+            return Ok(None);
+        };
+        Ok(Some(Self {
+            seq,
+            status: crate::build::status(journal, &state)?,
+            wait: LoopWait::of(&state),
+        }))
+    }
+
+    /// As it stands now, for whoever asks: of what was acknowledged nothing may be missing, and the
+    /// last look may be from before.
+    pub(crate) async fn now(shared: &Shared) -> Option<Self> {
+        let (agent, run) = (shared.agent.clone(), shared.run);
+        let look = shared
+            .books
+            .ask(move |journal| Self::of(journal, &agent, run));
+        let view = tokio::time::timeout(BUSY, look).await;
+        view.ok()?.ok()?
+    }
+}
 
 impl Clerk {
-    /// Takes in how the loop stands by the last look, and tells what has changed.
-    pub(super) fn see_loop(&mut self) {
-        if let Some(wait) = self.view.wait.take() {
-            self.tell(Event::Loop(wait));
-        }
-        let Some(now) = self.view.looped.clone() else {
+    /// Takes in how the loop stands, and tells what has changed.
+    pub(super) fn see_loop(&mut self, view: LoopView) {
+        // A look that was begun earlier may end later.
+        if view.seq < self.loop_seq {
             return;
-        };
+        }
+        self.loop_seq = view.seq;
+        self.tell(Event::Loop(view.wait));
+        let now = view.status;
         let before = self.looped.replace(now.clone());
         if before.as_ref() == Some(&now) {
             return;

@@ -21,6 +21,7 @@ use super::viewer::ViewerId;
 use super::{Shared, log};
 use end::{Ending, Signals};
 use look::{Looking, View};
+pub(crate) use looped::LoopView;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Decision, Desk, Event, Manner, Reach};
 use posthaste_core::harness::{Manifest, Sighting};
@@ -56,6 +57,8 @@ pub(crate) enum Wish {
         recent: Vec<String>,
         sink: Sink,
     },
+    /// How the loop stands, before somebody asks.
+    Loop(LoopView),
     Session(Tell<wire::Session>),
     /// The same in the original's words.
     Agent(Tell<plain::AgentInfo>),
@@ -170,6 +173,8 @@ pub(crate) struct Clerk {
     run: Run,
     /// Of a loop: what listeners were told last.
     looped: Option<wire::LoopStatus>,
+    /// The fact as of which that is at least.
+    loop_seq: u64,
     is_checkpoint_asked: bool,
     ending: Option<Ending>,
     /// What listeners were told last.
@@ -222,6 +227,7 @@ impl Clerk {
             viewed,
             run: Run::Running,
             looped: None,
+            loop_seq: 0,
             is_checkpoint_asked: false,
             ending: None,
             told: (Activity::Starting, false),
