@@ -360,6 +360,7 @@ impl Desk {
             Event::NotHanded { number, ids, why } => {
                 return self.not_handed(now, number, ids, &why);
             }
+            Event::NotGoneOn { why } => self.door.not_gone_on(now, &why),
             Event::Taken(number) => return self.taken(now, number),
             Event::Dropped(number) => return self.dropped(now, number),
             Event::Transcribed(given) => return self.transcribed(&given),

@@ -66,6 +66,13 @@ impl Door {
         });
     }
 
+    /// It did not answer when the agent was to go on: it is asked once more, when it is not left
+    /// alone any more.
+    pub(super) fn not_gone_on(&mut self, now: Moment, why: &str) {
+        self.failed(now, why);
+        self.is_mid_turn = true;
+    }
+
     /// Where the agent is, as far as hooks tell. Another conversation may have a door, whatever
     /// became of that of the one before.
     pub(super) fn enter(&mut self, conversation: Option<&str>) {

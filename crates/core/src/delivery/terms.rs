@@ -100,6 +100,10 @@ pub enum Event {
         ids: Vec<MessageId>,
         why: String,
     },
+    /// Of an [`Effect::GoOn`]: the door did not answer, so nobody knows whether the agent has.
+    NotGoneOn {
+        why: String,
+    },
     /// Of an [`Effect::Give`]: the hook has passed it on.
     Taken(u64),
     /// Of an [`Effect::Give`]: the hook has gone, and did not say so.
@@ -147,7 +151,8 @@ pub enum Effect {
     /// Interrupt by the agent's own door. Where it does not answer, that is told as an
     /// [`Event::NotHanded`] of no messages.
     Abort,
-    /// Have the agent hear what its own door was given last, if it has not.
+    /// Have the agent hear what its own door was given last, if it has not. Where the door does not
+    /// answer, that is told as an [`Event::NotGoneOn`].
     GoOn,
     /// Record that these are about to be put before the agent by its own door, and tell it as
     /// [`Event::Handed`] or [`Event::NotHanded`], as of a [`super::Handing`].

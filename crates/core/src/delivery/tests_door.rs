@@ -174,6 +174,28 @@ fn a_working_agent_gets_it_and_goes_on_with_it() {
 }
 
 #[test]
+fn an_agent_that_was_not_told_to_go_on_is_told_later() {
+    let one = letter(1, Priority::Normal);
+    let pending = std::slice::from_ref(&one);
+    let mut desk = desk();
+    hook(&mut desk, 5_000, "UserPromptSubmit", "a person's");
+    let mut desk = play(
+        desk,
+        &[
+            (5_100, Doing::Act(pending), "call 1"),
+            hear(5_110, handed(1, &[1]), "give 1"),
+            hear(5_120, Event::Taken(1), "offered 1"),
+        ],
+    );
+    assert_eq!(hook(&mut desk, 9_000, "Stop", ""), [Effect::GoOn]);
+    let why = "it did not answer".to_owned();
+    assert_eq!(desk.on(ms(9_500), Event::NotGoneOn { why }), []);
+    assert_eq!(desk.on(ms(39_000), Event::Tick), [], "it is left alone");
+    assert_eq!(desk.on(ms(39_600), Event::Tick), [Effect::GoOn]);
+    assert_eq!(desk.on(ms(80_000), Event::Tick), [], "once");
+}
+
+#[test]
 fn an_interrupt_presses_no_key() {
     let urgent = letter(1, Priority::Interrupt);
     let pending = std::slice::from_ref(&urgent);

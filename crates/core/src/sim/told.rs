@@ -100,6 +100,7 @@ impl Told {
             | Event::Unpressed
             | Event::Handed { .. }
             | Event::NotHanded { .. }
+            | Event::NotGoneOn { .. }
             | Event::Taken(_)
             | Event::Dropped(_)
             | Event::Transcribed(_)

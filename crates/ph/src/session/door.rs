@@ -210,28 +210,41 @@ pub(super) async fn abort(shared: Rc<Shared>, conversation: String) -> Report {
 /// Has the agent answer what stands last in its conversation, where that is a user's: an empty
 /// prompt adds nothing to it.
 pub(super) async fn go_on(shared: Rc<Shared>, conversation: String) -> Report {
-    if known(&shared, &conversation).await.is_ok() && is_unheard(&shared, &conversation).await {
-        let path = format!("/session/{conversation}/prompt_async");
-        let empty = json!({"parts": []});
-        if ask(&shared, Method::POST, &path, &empty.to_string())
-            .await
-            .is_err()
-        {
-            log::line("its HTTP door did not answer; what it was given last waits in it");
+    match try_to_go_on(&shared, &conversation).await {
+        Ok(()) => Report::Recorded,
+        Err(why) => {
+            log::line(format!(
+                "what its own HTTP door was given last may wait there: {why}"
+            ));
+            Report::Event(Event::NotGoneOn { why })
         }
     }
-    Report::Recorded
 }
 
-async fn is_unheard(shared: &Shared, conversation: &str) -> bool {
+async fn try_to_go_on(shared: &Shared, conversation: &str) -> std::result::Result<(), String> {
+    known(shared, conversation).await?;
+    if !is_unheard(shared, conversation).await? {
+        return Ok(());
+    }
+    let path = format!("/session/{conversation}/prompt_async");
+    let empty = json!({"parts": []});
+    match ask(shared, Method::POST, &path, &empty.to_string()).await {
+        Ok((204, _)) => Ok(()),
+        Ok((status, _)) => Err(format!("it answered with status {status}")),
+        Err(Failed::Unsent(why)) => Err(why),
+        Err(Failed::Lost) => Err("it did not answer".to_owned()),
+    }
+}
+
+async fn is_unheard(shared: &Shared, conversation: &str) -> std::result::Result<bool, String> {
     let path = format!("/session/{conversation}/message?limit=2");
     let Ok((200, body)) = ask(shared, Method::GET, &path, "").await else {
-        return false;
+        return Err("it did not say what stands there".to_owned());
     };
     let said: Vec<Value> = serde_json::from_str(&body).unwrap_or_default();
     let infos = said.iter().map(|message| &message["info"]);
     let last = infos.max_by_key(|info| info["id"].as_str().unwrap_or_default().to_owned());
-    last.is_some_and(|info| info["role"] == "user")
+    Ok(last.is_some_and(|info| info["role"] == "user"))
 }
 
 /// Whether the door is this program's, and leads to what stands on its terminal. That shows a title
