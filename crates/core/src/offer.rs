@@ -47,6 +47,8 @@ pub enum Said {
     Accepted { route: String, evidence: String },
     /// The offer was cut off.
     Uncertain { reason: String },
+    /// The hook that was to show it, and said so, could not print it.
+    NotShown { reason: String },
     /// The offer was taken back before anything was written.
     Withdrawn { reason: String },
     /// The agent is about to be reminded of the answer that it owes.
@@ -95,6 +97,13 @@ pub fn decide(
         }
         Said::Uncertain { reason } => {
             is_offering(letter)?;
+            Progress {
+                reason: Some(reason.clone()),
+                ..step(Step::Uncertain)
+            }
+        }
+        Said::NotShown { reason } => {
+            is_shown(letter)?;
             Progress {
                 reason: Some(reason.clone()),
                 ..step(Step::Uncertain)
@@ -154,6 +163,18 @@ fn is_offering(letter: &Letter) -> Result<(), Kept> {
         Proven::Stored | Proven::Uncertain | Proven::Offered | Proven::Accepted => {
             Err(Kept::NotOffering(letter.standing.receipt()))
         }
+    }
+}
+
+/// Whether a hook's word is all that keeps it from being offered.
+fn is_shown(letter: &Letter) -> Result<(), Kept> {
+    match letter.standing.proven {
+        Proven::Stored | Proven::Uncertain if letter.standing.shown => Ok(()),
+        Proven::Stored
+        | Proven::Uncertain
+        | Proven::Offering
+        | Proven::Offered
+        | Proven::Accepted => Err(Kept::NotOffering(letter.standing.receipt())),
     }
 }
 
@@ -256,6 +277,19 @@ mod tests {
             check(said.clone(), &cut, idle(ReceiptState::Uncertain));
             check(said, &[Accepted], idle(ReceiptState::Accepted));
         }
+        let unprinted = || Said::NotShown {
+            reason: "nobody reads".into(),
+        };
+        check(unprinted(), &[], idle(ReceiptState::Stored));
+        check(unprinted(), &[Shown], Ok(Uncertain));
+        check(unprinted(), &[Shown, Read], Ok(Uncertain));
+        check(unprinted(), &cut_and_shown, Ok(Uncertain));
+        check(unprinted(), &[Offering], idle(ReceiptState::Offering));
+        let accepted_since = [Shown, Accepted];
+        check(unprinted(), &accepted_since, idle(ReceiptState::Accepted));
+        check(uncertain(), &[Shown], idle(ReceiptState::Stored));
+        // Then it may be offered, and shown, again.
+        check(offering(), &[Shown, Uncertain], Ok(Offering));
         check(offered(), &[Offering], Ok(Offered));
         check(uncertain(), &[Offering], Ok(Uncertain));
         check(withdrawn(), &[Offering], Ok(Withdrawn));

@@ -22,7 +22,8 @@ pub enum Step {
     Offered,
     /// The agent's own hook or transcript shows the id.
     Accepted,
-    /// An offer was cut off; nobody knows whether it was seen.
+    /// An offer was cut off, or a hook could not print what it was to show; nobody knows whether
+    /// it was seen.
     Uncertain,
     /// An offer was taken back before anything of it was shown.
     Withdrawn,
@@ -211,8 +212,14 @@ impl Standing {
             Step::Accepted => self.proven = Proven::Accepted,
             Step::Uncertain => {
                 self.cut = true;
-                if self.proven == Proven::Offering {
-                    self.proven = Proven::Uncertain;
+                match self.proven {
+                    Proven::Offering => self.proven = Proven::Uncertain,
+                    // Its hook takes back what it said.
+                    Proven::Stored | Proven::Uncertain if self.shown => {
+                        self.shown = false;
+                        self.proven = Proven::Uncertain;
+                    }
+                    Proven::Stored | Proven::Uncertain | Proven::Offered | Proven::Accepted => {}
                 }
             }
             Step::Withdrawn => {
@@ -283,6 +290,16 @@ impl Standing {
         self.seen || self.proven == Proven::Offering
     }
 
+    /// How it reached somebody, in a word: where it lies unread and unproven, what was before.
+    fn reach(self) -> &'static str {
+        match self.receipt() {
+            ReceiptState::Stored if self.shown => "a hook has shown it to its agent",
+            ReceiptState::Stored if self.cut => "an offer of it was cut off",
+            ReceiptState::Stored => "it was read before",
+            state => state.as_str(),
+        }
+    }
+
     /// The standing that holds at `now`: a message whose time ran out has expired, whether or
     /// not somebody has come by to record it.
     pub fn at(mut self, message: &Message, now: Timestamp) -> Self {
@@ -336,11 +353,13 @@ pub enum Refusal {
     #[error("it has ended already: {0}")]
     Ended(ReceiptState),
     #[error("it cannot be called back any more: {0}")]
-    OutOfReach(ReceiptState),
+    OutOfReach(&'static str),
     #[error("{0} would be writing to itself")]
     ToSelf(AgentName),
     #[error("the same id already stands in the journal with other content")]
     IdTaken,
+    #[error("the text of a message cannot be empty")]
+    Empty,
     #[error("what is typed as it is has at most 4000 bytes")]
     RawTooLong,
     #[error("{0} can neither answer it nor wait for its answer")]
@@ -401,7 +420,7 @@ pub fn decide(
         (Order::MarkRead, None) => (!present.read).then_some(Step::Read),
         (Order::MarkUnread, None) => present.read.then_some(Step::Unread),
         (Order::Cancel, None) if present.is_reached() => {
-            return Err(Refusal::OutOfReach(present.receipt()));
+            return Err(Refusal::OutOfReach(present.reach()));
         }
         (Order::Cancel, None) => Some(Step::Cancelled),
         (Order::Show, None) => (!present.shown).then_some(Step::Shown),
@@ -456,6 +475,11 @@ mod tests {
         check(&[Offering, Offered, Withdrawn], ReceiptState::Offered);
         check(&[Offering, Uncertain, Withdrawn], ReceiptState::Uncertain);
         check(&[Shown], ReceiptState::Stored);
+        // A hook that could not print it takes back what it said, and no more than that.
+        check(&[Shown, Uncertain], ReceiptState::Uncertain);
+        check(&[Uncertain], ReceiptState::Stored);
+        check(&[Shown, Accepted, Uncertain], ReceiptState::Accepted);
+        check(&[Shown, Uncertain, Shown], ReceiptState::Uncertain);
         check(&[Read], ReceiptState::Read);
         check(&[Offered, Read, Unread], ReceiptState::Offered);
         check(&[Read, Archived], ReceiptState::Archived);
@@ -538,10 +562,10 @@ mod tests {
             &[],
             Err("bob cannot call back a message that alice sent"),
         );
-        for seen in [&[Shown][..], &[Read, Unread]] {
-            let out = "it cannot be called back any more: stored";
-            check(Order::Cancel, "alice", seen, Err(out));
-        }
+        let shown = "it cannot be called back any more: a hook has shown it to its agent";
+        check(Order::Cancel, "alice", &[Shown], Err(shown));
+        let read = "it cannot be called back any more: it was read before";
+        check(Order::Cancel, "alice", &[Read, Unread], Err(read));
         let cut = "it cannot be called back any more: uncertain";
         check(Order::Cancel, "alice", &[Offering, Uncertain], Err(cut));
         // What was certainly not shown can be.

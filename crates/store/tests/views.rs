@@ -166,18 +166,20 @@ enum Saying {
     Accepted,
     Uncertain,
     AllUncertain,
+    NotShown,
     Withdraw,
     Remind,
     Fail,
     Expire,
 }
 
-const SAYINGS: [Saying; 9] = [
+const SAYINGS: [Saying; 10] = [
     Saying::Offer,
     Saying::Offered,
     Saying::Accepted,
     Saying::Uncertain,
     Saying::AllUncertain,
+    Saying::NotShown,
     Saying::Withdraw,
     Saying::Remind,
     Saying::Fail,
@@ -216,6 +218,7 @@ impl Saying {
             },
             Self::Uncertain => uncertain(agent, Cut::These(ids)),
             Self::AllUncertain => uncertain(agent, Cut::All),
+            Self::NotShown => uncertain(agent, Cut::Shown(ids)),
             Self::Withdraw => Job::Withdraw {
                 now,
                 agent,
