@@ -102,7 +102,7 @@ enum Shown {
     ToThePerson { agent: AgentName },
     /// These, unless it cannot be printed.
     ToItsAgent {
-        journal: Journal,
+        journal: Box<Journal>,
         agent: AgentName,
         ids: Vec<MessageId>,
     },
@@ -122,7 +122,7 @@ impl Reminder {
                  (PH_AGENT={agent})"
             )),
             (Shown::ToThePerson { .. }, Err(_)) => {}
-            (Shown::ToItsAgent { journal, .. }, Ok(())) => letterbox::leave(journal),
+            (Shown::ToItsAgent { journal, .. }, Ok(())) => letterbox::leave(*journal),
             (
                 Shown::ToItsAgent {
                     mut journal,
@@ -139,7 +139,7 @@ impl Reminder {
                     reason,
                 };
                 journal.commit(job)??;
-                letterbox::leave(journal);
+                letterbox::leave(*journal);
             }
         }
         Ok(())
@@ -178,28 +178,35 @@ pub(crate) fn reminder(
         return Ok(None);
     }
     if me != *name && caller == Caller::Anybody {
-        let mut letters = journal.pending(name, context.now)?.due;
-        letters.truncate(inject::MAX_MESSAGES);
-        let unread = journal.count(name, context.now)?.unread;
-        return Ok(Some(Reminder {
-            text: told(context, &letters, unread),
-            shown: Shown::ToThePerson {
-                agent: name.clone(),
-            },
-        }));
+        return look(context, journal, name).map(Some);
     }
     if output::goes_nowhere() {
-        return Err(Report::storage(
-            "standard output is closed, or goes nowhere",
-        ));
+        let nowhere = "standard output is closed, or goes nowhere";
+        return Err(Report::storage(nowhere));
     }
-    // Recorded before it is printed, so that no other route shows it too, and taken back where it
-    // cannot be.
-    let Ok(Done::Injected(Injection { letters, unread })) = journal.commit(Job::Inject {
+    claim(context, journal, name)
+}
+
+/// What an agent would be shown, for a person.
+fn look(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Reminder> {
+    let mut letters = journal.pending(name, context.now)?.due;
+    letters.truncate(inject::MAX_MESSAGES);
+    let unread = journal.count(name, context.now)?.unread;
+    let agent = name.clone();
+    Ok(Reminder {
+        text: told(context, &letters, unread),
+        shown: Shown::ToThePerson { agent },
+    })
+}
+
+/// Recorded before it is printed, so that no other route shows it too; taken back where it cannot
+/// be.
+fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Option<Reminder>> {
+    let job = Job::Inject {
         now: context.now,
         agent: name.clone(),
-    })?
-    else {
+    };
+    let Ok(Done::Injected(Injection { letters, unread })) = journal.commit(job)? else {
         return Ok(None);
     };
     if letters.is_empty() {
@@ -209,7 +216,7 @@ pub(crate) fn reminder(
     Ok(Some(Reminder {
         text: told(context, &letters, unread),
         shown: Shown::ToItsAgent {
-            journal,
+            journal: Box::new(journal),
             agent: name.clone(),
             ids: letters.iter().map(|letter| letter.message.id).collect(),
         },
