@@ -126,7 +126,10 @@ impl Generic {
         } else {
             let silence = in_words(self.silence);
             match self.heard {
-                true => format!("it is quiet for {silence}"),
+                true => format!(
+                    "it is quiet for {silence}, or has gone on for {} s without a pause",
+                    LONG_START.as_secs()
+                ),
                 false => format!(
                     "it shows something and is quiet for {silence}, or shows nothing for {}",
                     in_words(self.silence())
@@ -237,6 +240,18 @@ pub(crate) mod tests {
         Given,
         Tick,
         Exit,
+    }
+
+    #[test]
+    fn what_ends_a_start_is_told_whole() {
+        let mut judge = Generic::new(ms(0));
+        let silent = "it shows something and is quiet for 2 s, or shows nothing for 5 s";
+        assert_eq!(judge.release(), silent);
+        judge.output(ms(1_000));
+        let loud = "it is quiet for 2 s, or has gone on for 30 s without a pause";
+        assert_eq!(judge.release(), loud);
+        let sign = Generic::new(ms(0)).awaiting_a_sign();
+        assert_eq!(sign.release(), "the sign that it is ready is seen");
     }
 
     #[test]

@@ -47,6 +47,8 @@ pub enum Said {
     Accepted { route: String, evidence: String },
     /// The offer was cut off.
     Uncertain { reason: String },
+    /// The hook that was to show it, and said so, could not print it.
+    NotShown { reason: String },
     /// The offer was taken back before anything was written.
     Withdrawn { reason: String },
     /// The agent is about to be reminded of the answer that it owes.
@@ -77,6 +79,7 @@ fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept>
         Said::Offered { .. } | Said::Uncertain { .. } | Said::Withdrawn { .. } => {
             is_offering(letter)
         }
+        Said::NotShown { .. } => is_shown(letter),
         Said::Accepted { .. } => may_be_accepted(letter),
         Said::Reminded { .. } if owed::may_be_reminded(letter, now) => Ok(()),
         Said::Reminded { .. } => Err(Kept::NotOwed),
@@ -104,7 +107,7 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
             evidence: Some(evidence.clone()),
             ..step(Step::Accepted)
         },
-        Said::Uncertain { reason } => Progress {
+        Said::Uncertain { reason } | Said::NotShown { reason } => Progress {
             reason: Some(reason.clone()),
             ..step(Step::Uncertain)
         },
@@ -150,6 +153,18 @@ fn is_offering(letter: &Letter) -> Result<(), Kept> {
         Proven::Stored | Proven::Uncertain | Proven::Offered | Proven::Accepted => {
             Err(Kept::NotOffering(letter.standing.receipt()))
         }
+    }
+}
+
+/// Whether a hook's word is all that keeps it from being offered.
+fn is_shown(letter: &Letter) -> Result<(), Kept> {
+    match letter.standing.proven {
+        Proven::Stored | Proven::Uncertain if letter.standing.shown => Ok(()),
+        Proven::Stored
+        | Proven::Uncertain
+        | Proven::Offering
+        | Proven::Offered
+        | Proven::Accepted => Err(Kept::NotOffering(letter.standing.receipt())),
     }
 }
 
@@ -252,6 +267,19 @@ mod tests {
             check(said.clone(), &cut, idle(ReceiptState::Uncertain));
             check(said, &[Accepted], idle(ReceiptState::Accepted));
         }
+        let unprinted = || Said::NotShown {
+            reason: "nobody reads".into(),
+        };
+        check(unprinted(), &[], idle(ReceiptState::Stored));
+        check(unprinted(), &[Shown], Ok(Uncertain));
+        check(unprinted(), &[Shown, Read], Ok(Uncertain));
+        check(unprinted(), &cut_and_shown, Ok(Uncertain));
+        check(unprinted(), &[Offering], idle(ReceiptState::Offering));
+        let accepted_since = [Shown, Accepted];
+        check(unprinted(), &accepted_since, idle(ReceiptState::Accepted));
+        check(uncertain(), &[Shown], idle(ReceiptState::Stored));
+        // Then it may be offered, and shown, again.
+        check(offering(), &[Shown, Uncertain], Ok(Offering));
         check(offered(), &[Offering], Ok(Offered));
         check(uncertain(), &[Offering], Ok(Uncertain));
         check(withdrawn(), &[Offering], Ok(Withdrawn));

@@ -94,6 +94,9 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     if draft.from == draft.to && !draft.allow_self {
         return Err(Refusal::ToSelf(draft.from.clone()));
     }
+    if says_nothing(draft) {
+        return Err(Refusal::Empty);
+    }
     if draft.raw && draft.body.bytes() > turn::LONGEST_RAW {
         return Err(Refusal::RawTooLong);
     }
@@ -120,6 +123,21 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
             envelope: Box::new(envelope),
         }),
     }
+}
+
+/// A message without text tells nobody anything. A subject may be all the text there is, where no
+/// keys are to be typed; and what another system keeps is told as it is there.
+fn says_nothing(draft: &Draft) -> bool {
+    let has_subject = draft
+        .subject
+        .as_deref()
+        .is_some_and(|s| !s.trim().is_empty());
+    let is_blank = match &draft.body {
+        Body::Inline(text) => text.trim().is_empty(),
+        Body::Filed { .. } => false,
+    };
+    let is_taken_in = draft.from_evidence == Evidence::Provider;
+    is_blank && !is_taken_in && (draft.raw || !has_subject)
 }
 
 fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
@@ -234,6 +252,28 @@ mod tests {
             (envelope.thread_id, envelope.reply_to, envelope.hops),
             (draft.id, None, 0)
         );
+    }
+
+    #[test]
+    fn a_message_says_something() {
+        let check = |body: &str, subject: Option<&str>, raw: bool, by: Evidence, want: bool| {
+            let mut draft = draft();
+            draft.body = Body::Inline(body.to_owned());
+            draft.subject = subject.map(str::to_owned);
+            draft.raw = raw;
+            draft.from_evidence = by;
+            let got = decide(now(), &draft, &Correspondence::default());
+            let is_empty = matches!(got, Err(Refusal::Empty));
+            assert_eq!(!is_empty, want, "{body:?} {subject:?} {raw} {by:?}");
+        };
+        check("hi", None, false, Evidence::Flag, true);
+        check("", None, false, Evidence::Flag, false);
+        check(" \n\t", None, false, Evidence::Flag, false);
+        check("", Some(" "), false, Evidence::Flag, false);
+        check("", Some("tests"), false, Evidence::Flag, true);
+        check("", Some("tests"), true, Evidence::Flag, false);
+        // What another system keeps is told as it is there.
+        check("", None, false, Evidence::Provider, true);
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub enum Step {
     Offered,
     /// The agent's own hook or transcript shows the id.
     Accepted,
-    /// An offer was cut off; nobody knows whether it was seen.
+    /// An offer was cut off, or a hook could not print what it was to show; nobody knows whether
+    /// it was seen.
     Uncertain,
     /// An offer was taken back before anything of it was shown.
     Withdrawn,
@@ -213,8 +214,14 @@ impl Standing {
             Step::Accepted => self.proven = Proven::Accepted,
             Step::Uncertain => {
                 self.cut = true;
-                if self.proven == Proven::Offering {
-                    self.proven = Proven::Uncertain;
+                match self.proven {
+                    Proven::Offering => self.proven = Proven::Uncertain,
+                    // Its hook takes back what it said.
+                    Proven::Stored | Proven::Uncertain if self.shown => {
+                        self.shown = false;
+                        self.proven = Proven::Uncertain;
+                    }
+                    Proven::Stored | Proven::Uncertain | Proven::Offered | Proven::Accepted => {}
                 }
             }
             Step::Withdrawn => {
@@ -285,6 +292,16 @@ impl Standing {
         self.seen || self.proven == Proven::Offering
     }
 
+    /// How it reached somebody, in a word: where it lies unread and unproven, what was before.
+    pub(super) fn reach(self) -> &'static str {
+        match self.receipt() {
+            ReceiptState::Stored if self.shown => "a hook has shown it to its agent",
+            ReceiptState::Stored if self.cut => "an offer of it was cut off",
+            ReceiptState::Stored => "it was read before",
+            state => state.as_str(),
+        }
+    }
+
     /// The standing that holds at `now`: a message whose time ran out has expired, whether or
     /// not somebody has come by to record it.
     pub fn at(mut self, message: &Message, now: Timestamp) -> Self {
@@ -333,6 +350,11 @@ mod tests {
         check(&[Offering, Offered, Withdrawn], ReceiptState::Offered);
         check(&[Offering, Uncertain, Withdrawn], ReceiptState::Uncertain);
         check(&[Shown], ReceiptState::Stored);
+        // A hook that could not print it takes back what it said, and no more than that.
+        check(&[Shown, Uncertain], ReceiptState::Uncertain);
+        check(&[Uncertain], ReceiptState::Stored);
+        check(&[Shown, Accepted, Uncertain], ReceiptState::Accepted);
+        check(&[Shown, Uncertain, Shown], ReceiptState::Uncertain);
         check(&[Read], ReceiptState::Read);
         check(&[Offered, Read, Unread], ReceiptState::Offered);
         check(&[Read, Archived], ReceiptState::Archived);

@@ -34,11 +34,13 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
     let state = standing.receipt();
     match state {
         ReceiptState::Stored => Why::Held(hold(letter, now)),
+        // Cut off once, and shown by a hook since.
+        ReceiptState::Uncertain if standing.shown => Why::Held(hold(letter, now)),
         ReceiptState::Uncertain => Why::Held(Hold {
             rule: "uncertain",
             since: last_step(letter),
             reason: "an offer was cut off; nobody knows whether the agent saw it".to_owned(),
-            evidence: "the journal has 'offering' and no 'offered'".to_owned(),
+            evidence: cut_off_by(letter).to_owned(),
             release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
         }),
         ReceiptState::Offering => Why::Held(Hold {
@@ -95,7 +97,7 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
     let on_record = why(letter, now);
     let state = letter.standing.at(&letter.message, now).receipt();
     match (state, held) {
-        (ReceiptState::Stored, _) if letter.standing.shown => on_record,
+        (ReceiptState::Stored | ReceiptState::Uncertain, _) if letter.standing.shown => on_record,
         (ReceiptState::Stored, None) if !letter.message.is_due(now) => on_record,
         (ReceiptState::Stored | ReceiptState::Uncertain | ReceiptState::Offering, Some(hold)) => {
             Why::Held(hold)
@@ -139,6 +141,16 @@ pub fn silent(letter: &Letter, now: Timestamp) -> Hold {
             "the session goes on, or is ended ('ph stop {to}') and started again ('ph restart {to}')"
         ),
     })
+}
+
+/// What an uncertain message was last seen by.
+fn cut_off_by(letter: &Letter) -> &'static str {
+    let [shown, offering] = [Step::Shown, Step::Offering].map(Step::as_str);
+    let mut states = letter.receipts.iter().rev().map(|r| r.state.as_str());
+    match states.find(|state| [shown, offering].contains(state)) {
+        Some(state) if state == shown => "a hook was to show it, and could not print it",
+        _ => "the journal has 'offering' and no 'offered'",
+    }
 }
 
 /// Since when it could have been delivered.
@@ -274,6 +286,10 @@ mod tests {
         check("bob", Some(2_000), &[], "not-before");
         check("bob", Some(900), &[], "no-session");
         check("bob", None, &[Step::Shown], "shown");
+        let unprinted = [Step::Shown, Step::Uncertain];
+        check("bob", None, &unprinted, "uncertain");
+        let repeated = [Step::Shown, Step::Uncertain, Step::Shown];
+        check("bob", None, &repeated, "shown");
         check("bob", Some(2_000), &[Step::Shown], "shown");
         check("bob", None, &[Step::Offering], "offering");
         check("bob", None, &[Step::Offering, Step::Uncertain], "uncertain");

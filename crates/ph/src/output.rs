@@ -149,7 +149,22 @@ pub(crate) fn all_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
     stdout.flush()
 }
 
-/// The same for what is wrong with the command line: the exit code says it all the same.
+/// Whether all that is written goes nowhere: to the null device, which also stands in where a
+/// caller has closed standard output.
+pub(crate) fn goes_nowhere() -> bool {
+    let out = rustix::fs::fstat(rustix::stdio::stdout());
+    let null = rustix::fs::stat("/dev/null");
+    let is_device = |stat: &rustix::fs::Stat| {
+        rustix::fs::FileType::from_raw_mode(stat.st_mode).is_char_device()
+    };
+    match (out, null) {
+        (Ok(out), Ok(null)) => is_device(&out) && is_device(&null) && out.st_rdev == null.st_rdev,
+        (Ok(_) | Err(_), _) => false,
+    }
+}
+
+/// What is wrong with the command line; where it cannot be written, the exit code says it all the
+/// same.
 pub(crate) fn to_stderr(styled: &str) {
     let _ = anstream::stderr().lock().write_all(styled.as_bytes());
 }

@@ -192,6 +192,7 @@ impl From<Denied> for Report {
                     posthaste_core::Refusal::NotYours { .. }
                     | posthaste_core::Refusal::NotSender { .. }
                     | posthaste_core::Refusal::AlreadyArchived
+                    | posthaste_core::Refusal::Empty
                     | posthaste_core::Refusal::IdTaken => None,
                     posthaste_core::Refusal::RawTooLong => {
                         Some("send it as a message, without --raw".to_owned())

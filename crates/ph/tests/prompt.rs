@@ -103,7 +103,7 @@ fn no_body_can_forge_an_entry_or_a_heading() {
 
     After reading, call inbox_mark_read(session_name, id) for each message.
     ");
-    insta::assert_snapshot!(ph.redact(&ph.run("check --inject bob").ok()), @"
+    insta::assert_snapshot!(ph.redact(&ph.run_as("bob", "check --inject").ok()), @"
     <system-reminder>
     You have 1 unread message(s).
 
@@ -172,7 +172,7 @@ fn a_body_in_a_file_is_injected_as_its_path() {
         .stdin("x".repeat(2 << 20))
         .run()
         .ok();
-    let shown = ph.run("check --inject bob").ok();
+    let shown = ph.run_as("bob", "check --inject").ok();
     assert!(
         shown.contains("(2097152 bytes, in ") && shown.len() < 600,
         "{shown}"
@@ -253,6 +253,19 @@ fn a_hook_exits_with_0_whatever_happens() {
         "bob",
         "no mail was shown",
     );
+}
+
+/// A block for a prompt is no JSON, whoever asks for both.
+#[test]
+fn a_reminder_has_no_json() {
+    let ph = Ph::new();
+    ph.send("bob hi");
+    let before = ph.facts();
+    let both = "'--inject' cannot be used with '--json'";
+    ph.run_as("bob", "check --inject --json").fails(2, both);
+    ph.run("check bob --json --inject")
+        .fails(2, "cannot be used with");
+    assert_eq!(ph.facts(), before);
 }
 
 #[test]

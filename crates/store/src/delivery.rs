@@ -50,12 +50,12 @@ impl Log<'_> {
         reason: &str,
     ) -> Result<Done> {
         let reason = reason.to_owned();
-        let said = Said::Uncertain { reason };
         match cut {
-            Cut::These(ids) => self.say(now, agent, ids, &said),
+            Cut::These(ids) => self.say(now, agent, ids, &Said::Uncertain { reason }),
+            Cut::Shown(ids) => self.say(now, agent, ids, &Said::NotShown { reason }),
             Cut::All => {
                 let ids = self.under_way(agent)?;
-                self.say(now, agent, &ids, &said)
+                self.say(now, agent, &ids, &Said::Uncertain { reason })
             }
         }
     }

@@ -99,6 +99,8 @@ pub enum Cut {
     /// All that were under way: the session that made them is gone.
     All,
     These(Vec<MessageId>),
+    /// These, which a hook was to show and could not print.
+    Shown(Vec<MessageId>),
 }
 
 /// Whether a commit must outlive a power cut before it is answered.

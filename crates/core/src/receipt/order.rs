@@ -50,11 +50,13 @@ pub enum Refusal {
     #[error("it has ended already: {0}")]
     Ended(ReceiptState),
     #[error("it cannot be called back any more: {0}")]
-    OutOfReach(ReceiptState),
+    OutOfReach(&'static str),
     #[error("{0} would be writing to itself")]
     ToSelf(AgentName),
     #[error("the same id already stands in the journal with other content")]
     IdTaken,
+    #[error("the text of a message cannot be empty")]
+    Empty,
     #[error("what is typed as it is has at most 4000 bytes")]
     RawTooLong,
     #[error("{0} can neither answer it nor wait for its answer")]
@@ -115,7 +117,7 @@ pub fn decide(
         (Order::MarkRead, None) => (!present.read).then_some(Step::Read),
         (Order::MarkUnread, None) => present.read.then_some(Step::Unread),
         (Order::Cancel, None) if present.is_reached() => {
-            return Err(Refusal::OutOfReach(present.receipt()));
+            return Err(Refusal::OutOfReach(present.reach()));
         }
         (Order::Cancel, None) => Some(Step::Cancelled),
         (Order::Show, None) => (!present.shown).then_some(Step::Shown),
@@ -203,10 +205,10 @@ mod tests {
             &[],
             Err("bob cannot call back a message that alice sent"),
         );
-        for seen in [&[Shown][..], &[Read, Unread]] {
-            let out = "it cannot be called back any more: stored";
-            check(Order::Cancel, "alice", seen, Err(out));
-        }
+        let shown = "it cannot be called back any more: a hook has shown it to its agent";
+        check(Order::Cancel, "alice", &[Shown], Err(shown));
+        let read = "it cannot be called back any more: it was read before";
+        check(Order::Cancel, "alice", &[Read, Unread], Err(read));
         let cut = "it cannot be called back any more: uncertain";
         check(Order::Cancel, "alice", &[Offering, Uncertain], Err(cut));
         // What was certainly not shown can be.

@@ -228,6 +228,7 @@ impl Journal {
             Said::Offered { .. }
             | Said::Accepted { .. }
             | Said::Uncertain { .. }
+            | Said::NotShown { .. }
             | Said::Withdrawn { .. }
             | Said::Failed { .. } => Durability::Synced,
         };

@@ -177,6 +177,7 @@ impl Known {
             }
             Step::Uncertain => {
                 self.offering = false;
+                self.shown = false;
                 self.cut = true;
             }
             Step::Withdrawn => self.offering = false,
@@ -277,7 +278,10 @@ impl Ledger {
                 claim(self.got.contains(&id), "the agent never got it")
             }
             Step::Withdrawn => claim(!exposed.is_begun, "something of it was written"),
-            Step::Uncertain => claim(known.offering, "no offer of it was under way"),
+            Step::Uncertain => claim(
+                known.offering || known.shown,
+                "no offer of it was under way, and no hook has shown it",
+            ),
             Step::Cancelled | Step::Expired => {
                 claim(exposed.times == 0, "an agent may have seen it")
             }

@@ -3,12 +3,12 @@ use super::names::{AddressParser, complete_agents};
 use crate::book::Address;
 use crate::context::{Context, Said};
 use crate::letterbox;
-use crate::output::note;
+use crate::output::{self, note};
 use crate::report::{Code, Report, Result};
 use crate::worklist;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
-use posthaste_core::{AgentName, Body, text};
-use posthaste_store::{Done, Injection, Job, Journal, Patience, files};
+use posthaste_core::{AgentName, Body, Letter, MessageId, text};
+use posthaste_store::{Cut, Done, Injection, Job, Journal, Patience, files};
 use posthaste_wire::Count;
 
 /// Ask whether there is unread mail
@@ -18,7 +18,8 @@ use posthaste_wire::Count;
 ///
 /// With --inject it is what an agent's hook calls at a prompt: it prints new mail as a reminder
 /// for the agent, most urgent first, each message once, and exits with 0 whatever happens. It
-/// records that they were shown, and changes nothing else.
+/// records that they were shown, and changes nothing else. What could not be printed comes again,
+/// marked as a repeat. A person who asks for an agent's mail is shown it, and nothing is recorded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +30,7 @@ pub(super) struct Args {
     #[arg(value_name = "NAME", add = complete_agents(), value_parser = AddressParser)]
     name: Option<Address>,
     /// Print new mail as a reminder for the agent that calls
-    #[arg(long)]
+    #[arg(long, conflicts_with = "json")]
     pub(super) inject: bool,
 }
 
@@ -65,18 +66,94 @@ pub(super) fn inject(args: &Args, said: &Said) -> Code {
 fn try_inject(args: &Args, said: &Said) -> Result<()> {
     let mut context = Context::new(said)?;
     let name = whose(&context, args)?;
-    if let Some(reminder) = reminder(&mut context, &name, note)? {
-        context.out.bytes(reminder.as_bytes())?;
+    let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
+        return Ok(());
+    };
+    let printed = context.out.bytes(reminder.text.as_bytes());
+    let printed = printed.and_then(|()| context.out.flush());
+    reminder.settle(&context, printed.as_ref().map_err(Report::message))?;
+    match printed {
+        // A verb whose reader has gone ends quietly; mail that nobody got does not.
+        Err(report) => Err(Report::storage(report.message())),
+        Ok(()) => Ok(()),
     }
-    context.out.flush()
 }
 
-/// New mail of an agent as a reminder for it, if there is any. From then on it counts as shown.
+/// On whose behalf mail is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Caller {
+    /// An agent's own hook, which its person has set up for it by name.
+    Hook,
+    /// Whoever this process says that it is.
+    Anybody,
+}
+
+/// New mail of an agent, as it is put before it.
+#[derive(Debug)]
+pub(crate) struct Reminder {
+    pub(crate) text: String,
+    shown: Shown,
+}
+
+/// What counts as shown by it.
+#[derive(Debug)]
+enum Shown {
+    /// Nothing: a person looks at an agent's mail.
+    ToThePerson { agent: AgentName },
+    /// These, unless it cannot be printed.
+    ToItsAgent {
+        journal: Box<Journal>,
+        agent: AgentName,
+        ids: Vec<MessageId>,
+    },
+}
+
+impl Reminder {
+    /// Says what became of it. Where it could not be printed, nobody knows how much of it was
+    /// seen: it comes again, marked as a repeat.
+    pub(crate) fn settle(
+        self,
+        context: &Context,
+        printed: std::result::Result<&(), &str>,
+    ) -> Result<()> {
+        match (self.shown, printed) {
+            (Shown::ToThePerson { agent }, Ok(())) => note(format!(
+                "shown to you, not counted as shown to {agent}; its own hook says who it is \
+                 (PH_AGENT={agent})"
+            )),
+            (Shown::ToThePerson { .. }, Err(_)) => {}
+            (Shown::ToItsAgent { journal, .. }, Ok(())) => letterbox::leave(*journal),
+            (
+                Shown::ToItsAgent {
+                    mut journal,
+                    agent,
+                    ids,
+                },
+                Err(why),
+            ) => {
+                let reason = format!("a hook could not print it: {why}");
+                let job = Job::Uncertain {
+                    now: context.now,
+                    agent,
+                    cut: Cut::Shown(ids),
+                    reason,
+                };
+                journal.commit(job)??;
+                letterbox::leave(*journal);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// New mail of an agent as a reminder for it, if there is any. From then on it counts as shown,
+/// unless it is a person who looks, or [`Reminder::settle`] hears that it could not be printed.
 pub(crate) fn reminder(
     context: &mut Context,
     name: &AgentName,
+    caller: Caller,
     complain: fn(String),
-) -> Result<Option<String>> {
+) -> Result<Option<Reminder>> {
     // A loop's mail is in its prompt, all of it.
     if worklist::iteration(None)?.is_some() {
         return Ok(None);
@@ -100,14 +177,53 @@ pub(crate) fn reminder(
     if !journal.has_not_shown(name, context.now)? {
         return Ok(None);
     }
-    // Recorded before it is printed: shown twice would be worse than found in the inbox later.
-    let Ok(Done::Injected(Injection { letters, unread })) = journal.commit(Job::Inject {
+    if me != *name && caller == Caller::Anybody {
+        return look(context, journal, name).map(Some);
+    }
+    if output::goes_nowhere() {
+        let nowhere = "standard output is closed, or goes nowhere";
+        return Err(Report::storage(nowhere));
+    }
+    claim(context, journal, name)
+}
+
+/// What an agent would be shown, for a person.
+fn look(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Reminder> {
+    let mut letters = journal.pending(name, context.now)?.due;
+    letters.truncate(inject::MAX_MESSAGES);
+    let unread = journal.count(name, context.now)?.unread;
+    let agent = name.clone();
+    Ok(Reminder {
+        text: told(context, &letters, unread),
+        shown: Shown::ToThePerson { agent },
+    })
+}
+
+/// Recorded before it is printed, so that no other route shows it too; taken back where it cannot
+/// be.
+fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Option<Reminder>> {
+    let job = Job::Inject {
         now: context.now,
         agent: name.clone(),
-    })?
-    else {
+    };
+    let Ok(Done::Injected(Injection { letters, unread })) = journal.commit(job)? else {
         return Ok(None);
     };
+    if letters.is_empty() {
+        letterbox::leave(journal);
+        return Ok(None);
+    }
+    Ok(Some(Reminder {
+        text: told(context, &letters, unread),
+        shown: Shown::ToItsAgent {
+            journal: Box::new(journal),
+            agent: name.clone(),
+            ids: letters.iter().map(|letter| letter.message.id).collect(),
+        },
+    }))
+}
+
+fn told(context: &Context, letters: &[Letter], unread: u64) -> String {
     let bodies: Vec<String> = letters
         .iter()
         .map(|letter| match &letter.message.envelope.body {
@@ -123,9 +239,7 @@ pub(crate) fn reminder(
         .zip(&bodies)
         .map(|(letter, text)| Entry { letter, text })
         .collect();
-    let reminder = (!entries.is_empty()).then(|| inject::reminder(&entries, unread));
-    letterbox::leave(journal);
-    Ok(reminder)
+    inject::reminder(&entries, unread)
 }
 
 fn whose(context: &Context, args: &Args) -> Result<AgentName> {

@@ -57,7 +57,7 @@ mod thread;
 mod wait;
 mod why;
 
-pub(crate) use check::reminder;
+pub(crate) use check::{Caller, reminder};
 
 use crate::context::{Context, Said};
 use crate::output::Sink;

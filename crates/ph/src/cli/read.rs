@@ -4,7 +4,9 @@ use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
 use crate::report::{Code, Result};
-use posthaste_core::{Order, text};
+use jiff::Timestamp;
+use posthaste_core::receipt::{Receipt, Step};
+use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
 
 /// Read a message and mark it read
@@ -35,13 +37,11 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     // The text comes first: what cannot be shown is not marked as read.
     let body = files::body(&context.home, &letter.message)?;
     let is_mine = me.is_human() || me == letter.message.to;
-    if let Some(journal) = &mut journal
-        && is_mine
-        && standing.is_unread()
-    {
-        let id = letter.message.id;
-        letterbox::order(context, journal, Order::MarkRead, vec![id])?;
-        letter = journal.find(&id.into())?;
+    let marks = is_mine && standing.is_unread();
+    if marks {
+        // As it stands with this reading, which is recorded once all of it is printed.
+        letter.standing.apply(Step::Read);
+        letter.receipts.push(reading(&me, context.now));
     }
     if context.json {
         let message = posthaste_wire::Message::new(&letter, body, context.now);
@@ -62,8 +62,24 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         ));
     }
     context.out.flush()?;
-    if let Some(journal) = journal {
+    if let Some(mut journal) = journal {
+        if marks {
+            let ids = vec![letter.message.id];
+            letterbox::order(context, &mut journal, Order::MarkRead, ids)?;
+        }
         letterbox::leave(journal);
     }
     Ok(Code::Ok)
+}
+
+/// The receipt that reading it now will have.
+fn reading(by: &AgentName, at: Timestamp) -> Receipt {
+    Receipt {
+        state: Step::Read.as_str().to_owned(),
+        at,
+        by: Some(by.clone()),
+        route: None,
+        evidence: None,
+        reason: None,
+    }
 }

@@ -2,7 +2,7 @@
 //! once each, as `ph check --inject` shows it. Nothing is claimed of its terminal.
 
 use super::Call;
-use crate::cli;
+use crate::cli::{self, Caller};
 use crate::context::{Context, Said};
 use crate::harness::Catalogue;
 use crate::output;
@@ -33,11 +33,13 @@ fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Res
     if !hooks.read(event, payload).is_prompt_that_takes() {
         return Ok(());
     }
-    let Some(reminder) = cli::reminder(&mut context, agent, |why| super::tell(&why))? else {
+    // Who set it up has said whose it is.
+    let complain = |why: String| super::tell(&why);
+    let Some(reminder) = cli::reminder(&mut context, agent, Caller::Hook, complain)? else {
         return Ok(());
     };
-    let printed = hooks.format.print(event, &reminder);
-    // It counts as shown already: where nobody reads this, it is found in the inbox.
-    let _ = output::all_to_stdout(printed.as_bytes());
-    Ok(())
+    let printed = output::all_to_stdout(hooks.format.print(event, &reminder.text).as_bytes());
+    let printed = printed.map_err(|error| error.to_string());
+    reminder.settle(&context, printed.as_ref().map_err(String::as_str))?;
+    printed.map_err(|error| Report::storage(format!("nobody reads what it is given: {error}")))
 }

@@ -96,7 +96,8 @@ fn hook(call: &Call) -> Result<(), String> {
                 harness: Some(call.harness.clone()),
                 event_name: event_name.to_owned(),
                 payload: heard.payload.unwrap_or_else(Payload::null),
-                takes_context: true,
+                // Where nobody reads what is printed, nothing may be handed to it.
+                takes_context: !output::goes_nowhere(),
                 run: std::env::var(RUN).ok(),
             };
             ask(&PathBuf::from(socket), &question)

@@ -264,7 +264,7 @@ async fn write_pty(shared: &Shared, keys: String, sink: Sink) {
     } else if shared.is_loop && !control::has_keys(shared).await {
         method::Written::to_nobody()
     } else {
-        let keys = Typed::Keys(keys.into_bytes());
+        let keys = Typed::Text(keys.into_bytes());
         shared.keyboard.type_in(keys).await;
         method::Written::Forwarded
     };

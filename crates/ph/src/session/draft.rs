@@ -26,11 +26,8 @@ enum Reading {
     #[default]
     Keys,
     Escape,
-    /// `ESC [`, its parameters so far, and whether they are anything but one number.
-    Control {
-        number: u32,
-        is_odd: bool,
-    },
+    /// `ESC [`, and its parameters so far.
+    Control(Parameters),
     /// `ESC [ M`: three bytes of a mouse event follow.
     Mouse(u8),
     /// `ESC O`: one more byte.
@@ -44,6 +41,60 @@ enum Reading {
     PasteControl(u32),
 }
 
+/// The first parameters of a control sequence. In the newer way of writing keys they are the key,
+/// what is held with it, and whether it was pressed or let go: `ESC [ 13 ; 2 : 1 u`.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Parameters {
+    number: u32,
+    held: u32,
+    event: u32,
+    /// How many `;` came, and how many `:` since.
+    place: (u8, u8),
+    /// Whether there is anything but one number.
+    is_odd: bool,
+}
+
+impl Parameters {
+    fn and(mut self, key: u8) -> Self {
+        let (field, part) = self.place;
+        match (key, self.place) {
+            (b'0'..=b'9', (0, 0)) => self.number = digit(self.number, key),
+            (b'0'..=b'9', (1, 0)) => self.held = digit(self.held, key),
+            (b'0'..=b'9', (1, 1)) => self.event = digit(self.event, key),
+            (b'0'..=b'9', _) => {}
+            (b';', _) => self.place = (field.saturating_add(1), 0),
+            (b':', _) => self.place = (field, part.saturating_add(1)),
+            (_, _) => {}
+        }
+        self.is_odd |= !key.is_ascii_digit();
+        self
+    }
+
+    /// Enter, with nothing held but the locks of a keyboard.
+    fn is_enter(self) -> bool {
+        const LOCKS: u32 = 64 | 128;
+        let held = self.held.saturating_sub(1) & !LOCKS;
+        matches!(self.number, ENTER | KEYPAD_ENTER) && held == 0
+    }
+
+    fn is_let_go(self) -> bool {
+        self.event == 3
+    }
+}
+
+/// What a line feed among the keys does, which keys alone do not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LineFeed {
+    /// The terminal gives the program whole lines, and this ends one.
+    Submits,
+    /// At the end of a text it is meant to, and is a line break before that.
+    SubmitsAtTheEnd,
+    /// It may be a line break within what is typed.
+    Breaks,
+}
+
+const ENTER: u32 = 13;
+const KEYPAD_ENTER: u32 = 57_414;
 const PASTE_BEGINS: u32 = 200;
 const PASTE_ENDS: u32 = 201;
 
@@ -52,9 +103,17 @@ impl Draft {
         self.line != Line::Empty
     }
 
-    pub(crate) fn see(&mut self, keys: &[u8]) {
-        for key in keys {
-            self.see_one(*key);
+    pub(crate) fn see(&mut self, keys: &[u8], line_feed: LineFeed) {
+        for (index, key) in keys.iter().enumerate() {
+            let submits = match line_feed {
+                LineFeed::Submits => true,
+                LineFeed::SubmitsAtTheEnd => index + 1 == keys.len(),
+                LineFeed::Breaks => false,
+            };
+            match (self.state, key) {
+                (Reading::Keys, b'\n') if submits => self.line = Line::Empty,
+                (_, key) => self.see_one(*key),
+            }
         }
         // A lone Escape is a key of its own, not the beginning of something. Some programs clear
         // their line by it, some do not.
@@ -70,10 +129,7 @@ impl Draft {
                 self.key(key);
                 Reading::Keys
             }
-            (Reading::Escape, b'[') => Reading::Control {
-                number: 0,
-                is_odd: false,
-            },
+            (Reading::Escape, b'[') => Reading::Control(Parameters::default()),
             (Reading::Escape, b'O') => Reading::Single,
             (Reading::Escape, b']' | b'P' | b'_' | b'^') => Reading::Answer,
             // Alt and a key, Alt and an arrow: editing.
@@ -81,7 +137,7 @@ impl Draft {
                 self.line = Line::Unknown;
                 Reading::Keys
             }
-            (Reading::Control { number, is_odd }, key) => self.control(number, is_odd, key),
+            (Reading::Control(said), key) => self.control(said, key),
             (Reading::Mouse(1), _) => Reading::Keys,
             (Reading::Mouse(left), _) => Reading::Mouse(left - 1),
             (Reading::Answer, 0x07) | (Reading::AnswerEscape, b'\\') => Reading::Keys,
@@ -98,18 +154,17 @@ impl Draft {
         };
     }
 
-    fn control(&mut self, number: u32, is_odd: bool, key: u8) -> Reading {
+    fn control(&mut self, said: Parameters, key: u8) -> Reading {
         match key {
-            b'0'..=b'9' => Reading::Control {
-                number: digit(number, key),
-                is_odd,
-            },
-            0x20..=0x3f => Reading::Control {
-                number,
-                is_odd: true,
-            },
-            b'~' if number == PASTE_BEGINS && !is_odd => Reading::Paste,
-            b'M' if number == 0 && !is_odd => Reading::Mouse(3),
+            0x20..=0x3f => Reading::Control(said.and(key)),
+            b'~' if said.number == PASTE_BEGINS && !said.is_odd => Reading::Paste,
+            b'M' if said.number == 0 && !said.is_odd => Reading::Mouse(3),
+            // A key that is let go has done what it does.
+            b'u' if said.is_let_go() => Reading::Keys,
+            b'u' if said.is_enter() => {
+                self.line = Line::Empty;
+                Reading::Keys
+            }
             // What a terminal says by itself: the mouse, the focus, where the cursor is, what it
             // is, which modes it has.
             b'M' | b'm' | b'I' | b'R' | b'c' | b'n' | b'y' | b't' => Reading::Keys,
@@ -155,7 +210,9 @@ mod tests {
     fn what_is_typed_and_not_submitted_is_a_draft() {
         let check = |keys: &[&[u8]], want: bool| {
             let mut draft = Draft::default();
-            keys.iter().for_each(|part| draft.see(part));
+            for part in keys {
+                draft.see(part, LineFeed::Breaks);
+            }
             assert_eq!(draft.is_open(), want, "{keys:?}");
         };
         check(&[b"h"], true);
@@ -192,5 +249,42 @@ mod tests {
         check(&[b"\x1b[?62;c", b"\x1b[24;80R", b"\x1b[?2026;2$y"], false);
         check(&[b"\x1b[200~one\rtwo\x1b[201~"], true);
         check(&[b"\x1b[200~one\rtwo\x1b[201~", b"\r"], false);
+        // Enter in the newer way: not with Shift, and not when it is let go.
+        check(&[b"ab", b"\x1b[13u"], false);
+        check(&[b"ab", b"\x1b[13;1u"], false);
+        check(&[b"ab", b"\x1b[13;1:1u", b"\x1b[13;1:3u"], false);
+        check(&[b"ab", b"\x1b[13;129u"], false);
+        check(&[b"ab", b"\x1b[57414u"], false);
+        check(&[b"ab", b"\x1b[13;2u"], true);
+        check(&[b"\x1b[13;2u"], true);
+        check(&[b"\x1b[13;5u"], true);
+        check(&[b"ab", b"\x1b[13;1:3u"], true);
+        check(&[b"\x1b[131u"], true);
+    }
+
+    #[test]
+    fn a_line_feed_submits_where_it_is_known_to() {
+        let check = |keys: &[&[u8]], want: [bool; 3]| {
+            let modes = [
+                LineFeed::Submits,
+                LineFeed::SubmitsAtTheEnd,
+                LineFeed::Breaks,
+            ];
+            let got = modes.map(|line_feed| {
+                let mut draft = Draft::default();
+                keys.iter().for_each(|part| draft.see(part, line_feed));
+                draft.is_open()
+            });
+            assert_eq!(got, want, "{keys:?}");
+        };
+        check(&[b"ls -la\n"], [false, false, true]);
+        check(&[b"ls -la", b"\n"], [false, false, true]);
+        check(&[b"one\ntwo"], [true, true, true]);
+        check(&[b"one\ntwo\n"], [false, false, true]);
+        check(&[b"one\r\n"], [false, false, true]);
+        check(&[b"\x1b\n"], [true, true, true]);
+        check(&[b"\x1b[200~one\n"], [true, true, true]);
+        check(&[b"\x1b[200~one\n\x1b[201~"], [true, true, true]);
+        check(&[b"\x1b[200~one\x1b[201~\n"], [false, false, true]);
     }
 }

@@ -5,8 +5,9 @@
 //! wait; the terminal's output goes on.
 
 use super::child;
-use super::draft::Draft;
+use super::draft::{Draft, LineFeed};
 use rustix::fs::{Mode, OFlags};
+use rustix::termios::LocalModes;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ const FULL: Duration = Duration::from_millis(50);
 pub(crate) enum Typed {
     /// A person's keys.
     Keys(Vec<u8>),
+    /// A person's text, by a program that writes it for them: its last line feed is an Enter.
+    Text(Vec<u8>),
     /// The terminal's answer to a question of the program's.
     Answer(Vec<u8>),
     /// Keys that no person typed: interrupts, and what a program types through the socket.
@@ -134,7 +137,10 @@ impl Keyboard {
     /// Waits for room, and no longer than the terminal is there.
     pub(crate) async fn type_in(&self, typed: Typed) {
         let bytes = match &typed {
-            Typed::Keys(bytes) | Typed::Answer(bytes) | Typed::Bytes(bytes) => bytes.len(),
+            Typed::Keys(bytes)
+            | Typed::Text(bytes)
+            | Typed::Answer(bytes)
+            | Typed::Bytes(bytes) => bytes.len(),
             Typed::Turn(_) | Typed::Forget(_) => 0,
         };
         let bytes = u32::try_from(bytes).unwrap_or(ROOM).min(ROOM);
@@ -190,10 +196,16 @@ async fn write(
     while let Some(Waiting { typed, _room }) = waiting.recv().await {
         let written = match typed {
             Typed::Keys(keys) => {
-                draft.see(&keys);
+                draft.see(&keys, line_feed(&pty, &keys, LineFeed::Breaks));
                 times += 1;
                 tell(&draft, times);
                 write_all(&pty, &keys).await
+            }
+            Typed::Text(text) => {
+                draft.see(&text, line_feed(&pty, &text, LineFeed::SubmitsAtTheEnd));
+                times += 1;
+                tell(&draft, times);
+                write_all(&pty, &text).await
             }
             Typed::Forget(seen) => {
                 if seen == times {
@@ -209,6 +221,17 @@ async fn write(
             // The terminal is gone; whoever waits is told by the queue's end.
             break;
         }
+    }
+}
+
+/// What a line feed in `keys` does: the terminal's mode says so where it gives out whole lines.
+fn line_feed(pty: &AsyncFd<OwnedFd>, keys: &[u8], otherwise: LineFeed) -> LineFeed {
+    if !keys.contains(&b'\n') {
+        return otherwise;
+    }
+    match rustix::termios::tcgetattr(pty.get_ref()) {
+        Ok(mode) if mode.local_modes.contains(LocalModes::ICANON) => LineFeed::Submits,
+        Ok(_) | Err(_) => otherwise,
     }
 }
 

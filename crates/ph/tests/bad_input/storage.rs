@@ -42,10 +42,13 @@ fn output_that_cannot_be_written() {
     }
     let inbox = ph.call(&["inbox", "bob"]).stdout(full().unwrap()).run();
     inbox.fails(5, "cannot write the output: No space left");
-    let hook = ph
-        .call(&["check", "--inject", "bob"])
-        .stdout(full().unwrap());
-    assert_eq!(hook.run().code, 0);
+    let hook = ph.call(&["check", "--inject"]).agent("bob");
+    assert_eq!(hook.stdout(full().unwrap()).run().code, 0);
+    // Nobody has read it then.
+    let read = ph.call(&["read", &ph.send("bob again")]).agent("bob");
+    let read = read.stdout(full().unwrap()).run();
+    read.fails(5, "cannot write the output: No space left");
+    assert_eq!(ph.run("count bob").ok(), "2 in all, 2 unread\n");
 }
 
 #[test]
@@ -63,7 +66,7 @@ fn a_journal_that_somebody_holds() {
         .env("PH_JOURNAL_LOCK_TIMEOUT", "50ms");
     send.run()
         .fails(5, "the journal is busy: waited 50 ms for process");
-    let hook = ph.run("check --inject bob");
+    let hook = ph.run_as("bob", "check --inject");
     assert_eq!((hook.code, hook.out().as_str()), (0, ""));
     assert!(hook.err().contains("waited 200 ms"), "{}", hook.err());
     assert_eq!(

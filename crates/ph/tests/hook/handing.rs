@@ -85,6 +85,21 @@ fn routes(stage: &Stage, id: &str) -> Vec<(String, Value)> {
     receipts.iter().map(pair).collect()
 }
 
+/// Whether standard output is closed or thrown away, nothing of it reaches the agent.
+#[test]
+fn a_hook_whose_output_goes_nowhere_is_handed_nothing() {
+    let stage = working();
+    let id = send(&stage, "bot 'fix the login page'");
+    let payload = json!({"hook_event_name": "PostToolUse", "at": "once"}).to_string();
+    let call = stage.call(&["hook", "hooked", "--injected"]);
+    let call = call.env("PH_SOCKET", socket(&stage)).stdin(payload);
+    call.stdout(std::process::Stdio::null()).run().ok();
+    assert_eq!(routes(&stage, &id), [("stored".to_owned(), Value::Null)]);
+    let text = context(&hook(&stage, "PostToolUse", &json!({})), "PostToolUse");
+    assert!(text.contains("fix the login page"), "{text}");
+    stage.until_receipt(&id, "offered");
+}
+
 #[test]
 fn it_goes_in_at_the_next_tool_boundary() {
     let stage = working();

@@ -10,3 +10,4 @@ mod alone;
 mod handing;
 mod install;
 mod plain;
+mod shown;

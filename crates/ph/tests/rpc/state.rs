@@ -1,6 +1,6 @@
 //! What a session says of itself, and how it is told what to do: the original's eight methods.
 
-use crate::common::session::{BOT, Session, run};
+use crate::common::session::{BOT, Session, Wire, run};
 use crate::common::{Ph, wait_for};
 use serde_json::{Value, json};
 
@@ -132,6 +132,66 @@ fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_
             break;
         }
     }
+}
+
+/// A line that a program writes for a person, as the original's protocol shows it, is submitted:
+/// nothing of it is left that would hold mail back.
+#[test]
+fn a_line_that_is_written_whole_leaves_no_draft() {
+    // One takes whole lines from the terminal, one reads key by key.
+    for command in [&["/bin/cat"][..], &["/bin/bash", "--norc", "-i"]] {
+        if !std::path::Path::new(command[0]).exists() {
+            crate::common::skip(command[0]);
+            continue;
+        }
+        let session = Session::start(Ph::new(), &[], command);
+        session.wait_for_activity("idle");
+        let mut wire = session.wire();
+        wire.result("set_interactive_mode", json!({"enabled": true}));
+        let write = json!({"data": "ls -la\n"});
+        let written = wire.result("write_pty", write);
+        assert_eq!(written, json!({"status": "forwarded"}));
+        wire.result("set_interactive_mode", json!({"enabled": false}));
+        let id = session.ph.send("bot hello");
+        wait_for("a delivery", || {
+            let shown = session.ask("show", json!({"id": id}));
+            (shown["receipt"] == "offered").then_some(())
+        });
+    }
+}
+
+#[test]
+fn half_a_line_that_is_written_is_a_draft() {
+    let session = Session::sh(QUIET);
+    session.wait_for_activity("idle");
+    let mut wire = session.wire();
+    wire.result("set_interactive_mode", json!({"enabled": true}));
+    wire.result("write_pty", json!({"data": "one\nls -la"}));
+    wire.result("set_interactive_mode", json!({"enabled": false}));
+    let id = session.ph.send("bot hello");
+    wait_for("the draft's rule", || {
+        let why = wire.result("why", json!({"id": id}));
+        (why["rule"] == "draft").then_some(())
+    });
+}
+
+#[test]
+fn a_message_without_text_is_refused() {
+    let session = Session::sh(QUIET);
+    let facts = session.ph.facts();
+    let why = "the text of a message cannot be empty";
+    for body in ["", " \n"] {
+        let send = json!({"type": "send", "from": "x", "body": body});
+        let reply = Wire::plain(&session.socket, &send);
+        let reply: Value = serde_json::from_str(&reply).expect("JSON");
+        assert_eq!(
+            (&reply["ok"], &reply["error"]),
+            (&json!(false), &json!(why))
+        );
+        let (code, said) = session.wire().error("send", json!({"body": body}));
+        assert_eq!((code, said.as_str()), (-32602, why));
+    }
+    assert_eq!(session.ph.facts(), facts);
 }
 
 #[test]

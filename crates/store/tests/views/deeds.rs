@@ -100,18 +100,20 @@ pub(super) enum Saying {
     Accepted,
     Uncertain,
     AllUncertain,
+    NotShown,
     Withdraw,
     Remind,
     Fail,
     Expire,
 }
 
-pub(super) const SAYINGS: [Saying; 9] = [
+pub(super) const SAYINGS: [Saying; 10] = [
     Saying::Offer,
     Saying::Offered,
     Saying::Accepted,
     Saying::Uncertain,
     Saying::AllUncertain,
+    Saying::NotShown,
     Saying::Withdraw,
     Saying::Remind,
     Saying::Fail,

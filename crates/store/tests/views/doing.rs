@@ -253,6 +253,14 @@ impl Saying {
                     reason,
                 };
             }
+            Self::NotShown => {
+                return Job::Uncertain {
+                    now,
+                    agent,
+                    cut: Cut::Shown(ids),
+                    reason,
+                };
+            }
             Self::Uncertain => {
                 return Job::Uncertain {
                     now,

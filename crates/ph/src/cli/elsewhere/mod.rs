@@ -176,18 +176,27 @@ pub(super) fn read(
     let (id, local) = meant(context, id)?;
     let got = kept.get(&id);
     let script = &kept.script;
-    // As in the journal: who reads another's mail does not mark it.
-    let message = match got {
+    // As in the journal: who reads another's mail does not mark it, and what could not be printed
+    // was not read.
+    let (message, marks) = match got {
         Ok(message) if !me.is_human() && message.to != me.as_str() => {
             note(format!(
                 "this is {}'s mail; {me} reading it does not mark it read",
                 text::one_line(&message.to, 80)
             ));
-            message
+            (message, false)
         }
-        Ok(_) => mark(context, script, &id, local)?,
-        // One without 'get' can only be read.
-        Err(trouble) if trouble.is_unknown_op() => mark(context, script, &id, local)?,
+        Ok(message) => (
+            Message {
+                read: true,
+                ..message
+            },
+            true,
+        ),
+        // One without 'get' can only be read, which marks it.
+        Err(trouble) if trouble.is_unknown_op() => {
+            (mark(context, script, &id, local.clone())?, false)
+        }
         Err(trouble) => return Err(trouble.into()),
     };
     if context.json {
@@ -200,6 +209,10 @@ pub(super) fn read(
     } else {
         head(context, &message)?;
         letterbox::text(context, &message.body, "")?;
+    }
+    context.out.flush()?;
+    if marks {
+        mark(context, script, &id, local)?;
     }
     Ok(Code::Ok)
 }
