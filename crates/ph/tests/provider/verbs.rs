@@ -4,6 +4,21 @@ use super::common::Ph;
 use super::{Provider, keep_by, script};
 
 #[test]
+fn what_could_not_be_printed_is_not_marked_there() {
+    let ph = Ph::new();
+    let _provider = Provider::behind(&ph, "");
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        return posthaste_lab::skip_or_fail("there is no /dev/full");
+    };
+    ph.run("send bob hi").ok();
+    let read = ph.call(&["read", "m1"]).agent("bob").stdout(full).run();
+    read.fails(5, "cannot write the output: No space left");
+    assert!(ph.run("inbox bob").ok().contains("hi"), "still unread");
+    ph.run_as("bob", "read m1").ok();
+    assert_eq!(ph.run("check bob").code, 1, "read now");
+}
+
+#[test]
 fn every_verb_asks_the_script() {
     let ph = Ph::new();
     let provider = Provider::behind(&ph, "");
