@@ -303,6 +303,42 @@ fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, Option<St
     }
 }
 
+/// Variables of ours that are no settings.
+const OTHERS: [&str; 10] = [
+    "PH_AGENT",
+    "PH_HOME",
+    "PH_SOCKET",
+    "PH_ITERATION",
+    "PH_COMPLETE",
+    "PH_HOOKS",
+    "PH_LOG",
+    "PH_MAIL_ASKING",
+    "PH_PROGRAM",
+    "PH_PROVIDER_STATE",
+];
+
+/// What this environment seems to mean by a variable that we do not know, a line each. No error:
+/// others may have names that begin like ours.
+pub(crate) fn misspelt_variables() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter_map(|name| misspelt(&name)).collect()
+}
+
+fn misspelt(name: &str) -> Option<String> {
+    /// So many slips of the finger make one name of another, where it is long enough.
+    const SLIPS: usize = 2;
+    const LONG: usize = 12;
+    if !name.starts_with("PH_") {
+        return None;
+    }
+    let known = SETTINGS.iter().map(|setting| setting.env).chain(OTHERS);
+    let distance = |known: &'static str| (strsim::osa_distance(name, known), known);
+    let (slips, nearest) = known.map(distance).min()?;
+    let most = if nearest.len() < LONG { 1 } else { SLIPS };
+    let is_near = (1..=most).contains(&slips);
+    is_near.then(|| format!("the variable {name} means nothing; did you mean {nearest}?"))
+}
+
 fn unknown(key: &str, path: &Path) -> Report {
     let nearest = SETTINGS
         .iter()
@@ -367,6 +403,25 @@ mod tests {
             "[journal]\nlock_timeout = 10\n",
             "journal.lock_timeout cannot be '10'",
         );
+    }
+
+    #[test]
+    fn a_variable_that_is_nearly_one_of_ours_is_named() {
+        let check = |name: &str, want: Option<&str>| {
+            let got = misspelt(name);
+            let want =
+                want.map(|want| format!("the variable {name} means nothing; did you mean {want}?"));
+            assert_eq!(got, want, "{name}");
+        };
+        check("PH_SEND_PRIORTY", Some("PH_SEND_PRIORITY"));
+        check("PH_OUTPUT_COLOUR", Some("PH_OUTPUT_COLOR"));
+        check("PH_HOEM", Some("PH_HOME"));
+        check("PH_SEND_PRIORITY", None);
+        check("PH_MAIL_TICK", None);
+        check("PH_HOME", None);
+        check("PH_CODE", None);
+        check("PH_BALANCE_OF_THE_POOL", None);
+        check("PHP_HOME", None);
     }
 
     #[test]

@@ -280,6 +280,7 @@ fn asks(sequence: &[u8]) -> bool {
         b'[' => control_asks(rest),
         b']' => command_asks(rest),
         b'P' => request(rest),
+        b'_' => graphics_asks(rest),
         b'Z' => true,
         _ => false,
     }
@@ -337,11 +338,30 @@ fn command_asks(rest: &[u8]) -> bool {
         | b"19" | b"52" => values.any(|value| value == b"?"),
         b"21" => values.any(|value| value.ends_with(b"=?")),
         b"22" | b"50" => values.any(|value| value.starts_with(b"?")),
+        // Notices and the clipboard, as kitty has them.
+        b"99" => is_said(values.next(), b"p=?"),
+        b"5522" => is_said(values.next(), b"type=read"),
         b"1337" => values
             .next()
             .is_some_and(|value| value.starts_with(b"Report")),
         _ => false,
     }
+}
+
+/// Whether one of the words between colons is this.
+fn is_said(words: Option<&[u8]>, wanted: &[u8]) -> bool {
+    let mut words = words.unwrap_or_default().split(|&byte| byte == b':');
+    words.any(|word| word == wanted)
+}
+
+/// Whether pictures could be drawn, asked as kitty has it: APC G, then keys, then data.
+fn graphics_asks(rest: &[u8]) -> bool {
+    let Some(rest) = rest.strip_prefix(b"G") else {
+        return false;
+    };
+    let end = |byte: &u8| matches!(*byte, b';' | ESC | 0x18 | 0x1a);
+    let keys = rest.split(end).next().unwrap_or_default();
+    keys.split(|&byte| byte == b',').any(|key| key == b"a=q")
 }
 
 /// Requests for settings and for what the terminal can do: DCS $ q, DCS + q, DCS + Q.
@@ -360,7 +380,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     /// What a terminal answers.
-    pub(crate) const QUESTIONS: [&str; 44] = [
+    pub(crate) const QUESTIONS: [&str; 50] = [
         "\x05",
         "\x1bZ",
         "\x1b[c",
@@ -405,10 +425,16 @@ pub(crate) mod tests {
         "\x1bP+q544e\x1b\\",
         "\x1b]1337;ReportCellSize\x07",
         "\x1b]10;?;?\x07",
+        "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",
+        "\x1b_Ga=q\x1b\\",
+        "\x1b]99;i=1:p=?;\x1b\\",
+        "\x1b]99;p=?\x07",
+        "\x1b]5522;type=read;Lg==\x1b\\",
+        "\x1b]5522;id=1:type=read:loc=primary;Lg==\x07",
     ];
 
     /// What looks like a question and is none.
-    const STATEMENTS: [&str; 34] = [
+    const STATEMENTS: [&str; 37] = [
         "text",
         "\x1b[m",
         "\x1b[1;31m",
@@ -440,6 +466,9 @@ pub(crate) mod tests {
         "\x1b]8;;http://x.test/?\x1b\\",
         "\x1bPq#0;2;0\x1b\\",
         "\x1b_Gi=1;x\x1b\\",
+        "\x1b_Ga=T,f=24;a=q\x1b\\",
+        "\x1b]99;i=1;p=?\x1b\\",
+        "\x1b]5522;type=write;type=read\x1b\\",
         "\x1b(B",
         "\x1b#8",
         "\x1bc",
