@@ -24,7 +24,7 @@ pub(crate) struct Setting {
     pub(crate) help: &'static str,
 }
 
-pub(crate) const SETTINGS: [Setting; 10] = [
+pub(crate) const SETTINGS: [Setting; 11] = [
     Setting {
         key: "journal.lock_timeout",
         env: "PH_JOURNAL_LOCK_TIMEOUT",
@@ -85,6 +85,12 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         default: "normal",
         help: "interrupt, normal, idle-first or idle",
     },
+    Setting {
+        key: "session.without_home",
+        env: "PH_SESSION_WITHOUT_HOME",
+        default: "1m",
+        help: "how long a session goes on once its home is gone, such as 1m",
+    },
 ];
 
 /// Where a value came from.
@@ -128,6 +134,8 @@ pub(crate) struct Config {
     pub(crate) priority: Priority,
     pub(crate) patience: Patience,
     pub(crate) limits: Limits,
+    /// How long a session goes on without its home.
+    pub(crate) without_home: Duration,
     pub(crate) mail: Mail,
     pub(crate) book: Book,
 }
@@ -277,6 +285,7 @@ impl Config {
                 hops: layers.get("mail.max_hops", |text| text.parse().ok())?,
                 rate: layers.get("mail.max_rate", |text| text.parse().ok())?,
             },
+            without_home: layers.length("session.without_home")?,
             mail: Mail::of(layers)?,
             book: layers.book.clone(),
         })

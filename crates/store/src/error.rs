@@ -154,6 +154,15 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
 }
 
 impl Error {
+    /// Whether the home was removed, moved or replaced.
+    pub fn is_displaced(&self) -> bool {
+        match self {
+            Self::Displaced(_) => true,
+            Self::Shared(inner) => inner.is_displaced(),
+            _ => false,
+        }
+    }
+
     /// Whether what failed may hold all the same.
     pub(crate) fn is_uncertain(&self) -> bool {
         match self {

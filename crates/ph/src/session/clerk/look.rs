@@ -89,6 +89,7 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.trouble = None;
+                self.see_home(true);
                 self.see_loop();
                 self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
                 self.is_sure = look.is_some_and(|look| look.is_sure);
@@ -96,6 +97,9 @@ impl Clerk {
             // The next tick brings another look; until then nothing is begun.
             Err(error) => {
                 self.is_fresh = false;
+                if error.is_displaced() {
+                    self.see_home(false);
+                }
                 let trouble = error.to_string();
                 if self.trouble.as_ref() != Some(&trouble) {
                     super::log::line(format!("the mail cannot be looked at: {trouble}"));
