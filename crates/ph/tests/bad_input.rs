@@ -818,7 +818,7 @@ fn a_full_disk() {
         "$PH" send bob last >> acknowledged || exit 12
         "$PH" log --json | jq -r .id 2> /dev/null > stored || "$PH" log --json > stored
         "$PH" show "$(tail -n 2 acknowledged | head -n 1)" > shown || exit 13
-        grep '^file' shown | cut -c 12- | xargs cat > /dev/null || exit 14
+        test -s "$(sed -n 's/^file *//p' shown)" || exit 14
     "#;
     let ph = Ph::new();
     let disk = ph.dir().join("disk");
@@ -868,6 +868,7 @@ fn a_full_disk() {
     );
     let notes = read("notes");
     let unfiled = "is stored; its file is not there yet";
+    assert!(notes.contains(unfiled), "{notes}");
     assert!(notes.lines().all(|line| line.contains(unfiled)), "{notes}");
     let (acknowledged, stored) = (read("acknowledged"), read("stored"));
     assert!(

@@ -452,7 +452,8 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
+/// What could not be done to a file of the home, and what to do about it.
+pub(super) fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
     let report = Report::storage(format!("cannot {act} {}: {error}", path.display()));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
