@@ -337,15 +337,15 @@ fn misspelt(name: &str) -> Option<String> {
     /// So many slips of the finger make one name of another, where it is long enough.
     const SLIPS: usize = 2;
     const LONG: usize = 12;
-    if !name.starts_with("PH_") {
+    let known = SETTINGS.iter().map(|setting| setting.env).chain(OTHERS);
+    // Every command looks, and measures only what is strange.
+    if !name.starts_with("PH_") || known.clone().any(|known| known == name) {
         return None;
     }
-    let known = SETTINGS.iter().map(|setting| setting.env).chain(OTHERS);
     let distance = |known: &'static str| (strsim::osa_distance(name, known), known);
     let (slips, nearest) = known.map(distance).min()?;
     let most = if nearest.len() < LONG { 1 } else { SLIPS };
-    let is_near = (1..=most).contains(&slips);
-    is_near.then(|| format!("the variable {name} means nothing; did you mean {nearest}?"))
+    (slips <= most).then(|| format!("the variable {name} means nothing; did you mean {nearest}?"))
 }
 
 fn unknown(key: &str, path: &Path) -> Report {
