@@ -104,32 +104,6 @@ impl Journal {
         })
     }
 
-    /// The thread that a prefix means: that of the message, or the one of this id, though the
-    /// message that it is named after is deleted or was never here.
-    pub fn find_thread(&mut self, prefix: &IdPrefix) -> Result<MessageId> {
-        match self.find(prefix) {
-            Ok(letter) => return Ok(letter.message.envelope.thread_id),
-            Err(Error::NotFound(_)) => {}
-            Err(error) => return Err(error),
-        }
-        let path = self.home.journal();
-        let named = threads_of(&self.conn, self.views, prefix).map_err(sqlite(&path))?;
-        let mut fits = Vec::new();
-        for thread in named {
-            if !self.thread(thread)?.is_empty() {
-                fits.push(thread);
-            }
-        }
-        match fits.as_slice() {
-            [] => Err(Error::NotFound(prefix.clone())),
-            [thread] => Ok(*thread),
-            _ => Err(Error::Ambiguous {
-                prefix: prefix.clone(),
-                fits,
-            }),
-        }
-    }
-
     /// All messages of a thread, archived ones too, in the order in which they came.
     pub fn thread(&mut self, thread: MessageId) -> Result<Vec<Letter>> {
         self.catch_up()?;
@@ -272,25 +246,6 @@ pub(crate) fn letter_at(
         standing,
         receipts,
     }))
-}
-
-/// The threads with these first digits that have more than the message they are named after.
-fn threads_of(
-    conn: &Connection,
-    views: Views,
-    prefix: &IdPrefix,
-) -> rusqlite::Result<Vec<MessageId>> {
-    let mut look = views.prepare(
-        conn,
-        &format!(
-            "SELECT DISTINCT whose FROM v#_marks
-             WHERE kind = ?1 AND whose >= ?2 AND whose < ?3 ORDER BY whose LIMIT {NAMED}"
-        ),
-    )?;
-    let bounds = params![Kind::Thread as u8, prefix.as_str(), prefix.upper_bound()];
-    let ids = look.query_map(bounds, |row| row.get::<_, String>(0))?;
-    ids.filter_map(|id| id.map(|id| id.parse().ok()).transpose())
-        .collect()
 }
 
 /// The seqs of a thread's messages, in order. The one that it is named after has no mark, and may
