@@ -24,7 +24,7 @@ pub(crate) struct Setting {
     pub(crate) help: &'static str,
 }
 
-pub(crate) const SETTINGS: [Setting; 10] = [
+pub(crate) const SETTINGS: [Setting; 11] = [
     Setting {
         key: "journal.lock_timeout",
         env: "PH_JOURNAL_LOCK_TIMEOUT",
@@ -85,6 +85,12 @@ pub(crate) const SETTINGS: [Setting; 10] = [
         default: "normal",
         help: "interrupt, normal, idle-first or idle",
     },
+    Setting {
+        key: "session.without_home",
+        env: "PH_SESSION_WITHOUT_HOME",
+        default: "1m",
+        help: "how long a session goes on once its home is gone, such as 1m",
+    },
 ];
 
 /// Where a value came from.
@@ -128,6 +134,8 @@ pub(crate) struct Config {
     pub(crate) priority: Priority,
     pub(crate) patience: Patience,
     pub(crate) limits: Limits,
+    /// How long a session goes on without its home.
+    pub(crate) without_home: Duration,
     pub(crate) mail: Mail,
     pub(crate) book: Book,
 }
@@ -277,6 +285,7 @@ impl Config {
                 hops: layers.get("mail.max_hops", |text| text.parse().ok())?,
                 rate: layers.get("mail.max_rate", |text| text.parse().ok())?,
             },
+            without_home: layers.length("session.without_home")?,
             mail: Mail::of(layers)?,
             book: layers.book.clone(),
         })
@@ -301,6 +310,42 @@ fn flatten(prefix: &str, table: &toml::Table, found: &mut Vec<(String, Option<St
             }
         }
     }
+}
+
+/// Variables of ours that are no settings.
+const OTHERS: [&str; 10] = [
+    "PH_AGENT",
+    "PH_HOME",
+    "PH_SOCKET",
+    "PH_ITERATION",
+    "PH_COMPLETE",
+    "PH_HOOKS",
+    "PH_LOG",
+    "PH_MAIL_ASKING",
+    "PH_PROGRAM",
+    "PH_PROVIDER_STATE",
+];
+
+/// What this environment seems to mean by a variable that we do not know, a line each. No error:
+/// others may have names that begin like ours.
+pub(crate) fn misspelt_variables() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter_map(|name| misspelt(&name)).collect()
+}
+
+fn misspelt(name: &str) -> Option<String> {
+    /// So many slips of the finger make one name of another, where it is long enough.
+    const SLIPS: usize = 2;
+    const LONG: usize = 12;
+    let known = SETTINGS.iter().map(|setting| setting.env).chain(OTHERS);
+    // Every command looks, and measures only what is strange.
+    if !name.starts_with("PH_") || known.clone().any(|known| known == name) {
+        return None;
+    }
+    let distance = |known: &'static str| (strsim::osa_distance(name, known), known);
+    let (slips, nearest) = known.map(distance).min()?;
+    let most = if nearest.len() < LONG { 1 } else { SLIPS };
+    (slips <= most).then(|| format!("the variable {name} means nothing; did you mean {nearest}?"))
 }
 
 fn unknown(key: &str, path: &Path) -> Report {
@@ -367,6 +412,25 @@ mod tests {
             "[journal]\nlock_timeout = 10\n",
             "journal.lock_timeout cannot be '10'",
         );
+    }
+
+    #[test]
+    fn a_variable_that_is_nearly_one_of_ours_is_named() {
+        let check = |name: &str, want: Option<&str>| {
+            let got = misspelt(name);
+            let want =
+                want.map(|want| format!("the variable {name} means nothing; did you mean {want}?"));
+            assert_eq!(got, want, "{name}");
+        };
+        check("PH_SEND_PRIORTY", Some("PH_SEND_PRIORITY"));
+        check("PH_OUTPUT_COLOUR", Some("PH_OUTPUT_COLOR"));
+        check("PH_HOEM", Some("PH_HOME"));
+        check("PH_SEND_PRIORITY", None);
+        check("PH_MAIL_TICK", None);
+        check("PH_HOME", None);
+        check("PH_CODE", None);
+        check("PH_BALANCE_OF_THE_POOL", None);
+        check("PHP_HOME", None);
     }
 
     #[test]

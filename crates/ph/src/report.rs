@@ -142,7 +142,9 @@ impl Report {
 impl From<Error> for Report {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Io { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
+            Error::Io { source, .. } | Error::Output(source)
+                if source.kind() == ErrorKind::BrokenPipe =>
+            {
                 return Self::reader_gone();
             }
             Error::NotFound(_)
@@ -151,6 +153,7 @@ impl From<Error> for Report {
             | Error::AmbiguousTask { .. } => Code::NotFound,
             Error::BadImport { .. } => Code::Usage,
             Error::Io { .. }
+            | Error::Output(_)
             | Error::Full(_)
             | Error::ReadOnly(_)
             | Error::Corrupt { .. }

@@ -82,7 +82,7 @@ impl Stage {
         let (ph, listener, path) = listen();
         let program = env!("CARGO_BIN_EXE_ph");
         let script = format!(
-            "echo before; '{program}' attach bot --socket '{}' {flags}; echo \"code $?\"",
+            "printf '\\033]2;mine\\007'; echo before; '{program}' attach bot --socket '{}' {flags}; echo \"code $?\"",
             path_text(&path)
         );
         let terminal = shell(&ph, &script);
@@ -177,6 +177,7 @@ impl Stage {
     fn is_tidy(&self) {
         let usual = alacritty_terminal::term::TermMode::default();
         assert_eq!(self.terminal.mode(), usual);
+        assert_eq!(self.terminal.title(), "mine");
         assert!(self.terminal.is_sane());
     }
 }
@@ -416,7 +417,8 @@ fn killed_outright_the_guardian_gives_it_back() {
         });
     stage.kill(Signal::KILL);
     stage.terminal.wait_until("a sane terminal", |terminal| {
-        terminal.is_sane() && terminal.mode() == alacritty_terminal::term::TermMode::default()
+        let usual = alacritty_terminal::term::TermMode::default();
+        terminal.is_sane() && terminal.mode() == usual && terminal.title() == "mine"
     });
     // Where the shell was quicker it spoke on the screen that is now gone.
     stage.terminal.wait_until("the shell", |terminal| {

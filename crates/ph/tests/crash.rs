@@ -7,6 +7,7 @@ mod common;
 
 use common::stage::{Stage, is_alive, kill, number_in, sleeps, ticks, until, until_dead, until_so};
 use common::{Done, path_text, skip};
+use posthaste_lab::pty::Size;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::fs::{File, Permissions};
@@ -266,6 +267,38 @@ fn a_home_that_vanishes() {
     assert_eq!(stage.status("bot")["activity"], "starting");
     stage.run("nudge bot hi");
     assert_ne!(stage.pid("bot"), pid);
+}
+
+#[test]
+fn a_session_that_has_lost_its_home_ends_in_order() {
+    let stage = Stage::new();
+    let said = stage.dir().join("said");
+    let script = format!(
+        "trap 'echo bye > {}; exit 0' TERM; trap '' HUP; echo up; while :; do sleep 0.1; done",
+        path_text(&said)
+    );
+    let run = [
+        "run", "--name", "bot", "--detach", "--", "sh", "-c", &script,
+    ];
+    let run = stage.call(&run).env("PH_SESSION_WITHOUT_HOME", "50ms");
+    run.run().ok();
+    stage.until_shown("bot", "up");
+    let (pid, child) = (stage.pid("bot"), stage.child("bot"));
+    let mut viewer = stage.terminal("attach bot", Size::USUAL);
+    viewer.wait_for_text("up");
+    let gone = stage.dir().join("gone");
+    std::fs::rename(stage.home(), &gone).unwrap();
+    viewer.wait_until("a notice", |terminal| {
+        String::from_utf8_lossy(terminal.output()).contains("the home is gone: nothing can be")
+    });
+    viewer.wait_exit();
+    assert!(viewer.is_sane());
+    until_dead(child);
+    until_dead(pid);
+    assert_eq!(std::fs::read_to_string(&said).unwrap(), "bye\n");
+    let log = std::fs::read_to_string(gone.join("sessions").join("bot").join("log")).unwrap();
+    assert!(log.contains("the home has not come back"), "{log}");
+    assert!(!stage.home().exists());
 }
 
 #[test]

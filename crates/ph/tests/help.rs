@@ -75,6 +75,24 @@ fn bare_ph_says_what_there_is_and_touches_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// Every verb of a verb.
+const SUB_VERBS: [&str; 14] = [
+    "config show",
+    "harness ls",
+    "harness show",
+    "harness test",
+    "hooks install",
+    "hooks status",
+    "hooks uninstall",
+    "mcp config",
+    "note add",
+    "note ls",
+    "provider test",
+    "task add",
+    "task ls",
+    "task status",
+];
+
 #[test]
 fn every_verb_s_help_shows_an_example() {
     let ph = Ph::new();
@@ -92,6 +110,10 @@ fn every_verb_s_help_shows_an_example() {
         let short = ph.run(&format!("{verb} -h")).ok();
         assert!(short.contains(&format!("Usage: ph {verb}")), "{short}");
         insta::assert_snapshot!(format!("ph-{verb}"), help);
+    }
+    for verb in SUB_VERBS {
+        let help = ph.run(&format!("{verb} --help")).ok();
+        assert!(help.contains(&format!("\n  ph {verb}")), "{help}");
     }
     insta::assert_snapshot!("ph-config-show", ph.run("config show --help").ok());
     for verb in ["ls", "show", "test"] {
@@ -128,8 +150,7 @@ fn what_there_is_not() {
     insta::assert_snapshot!(ph.transcript(&["snd", "help nope", "man nope", "config", "--version"]), @r#"
     $ ph snd
     ! error: unrecognized subcommand 'snd'
-    !
-    !   tip: a similar subcommand exists: 'send'
+    ! hint: a similar subcommand exists: 'send'
     !
     ! Usage: ph [OPTIONS] [COMMAND]
     !

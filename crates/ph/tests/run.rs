@@ -46,7 +46,7 @@ fn a_start_that_cannot_be_is_refused_and_leaves_no_trace() {
     );
     check(&["DIR/no-such"], 2, &["no such command"]);
     check(&["DIR/bin/plain"], 2, &["may not be executed", "chmod"]);
-    check(&["--name", "x", "DIR"], 2, &["may not be executed"]);
+    check(&["--name", "x", "DIR"], 2, &["is a directory"]);
     check(
         &["DIR/bin/My Agent.sh"],
         2,

@@ -20,6 +20,7 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     output.color = auto  (default)
     output.time = local  (default)
     send.priority = normal  (default)
+    session.without_home = 1m  (default)
     ");
     ph.file(
         "user/.config/posthaste/config.toml",
@@ -43,6 +44,7 @@ fn every_layer_overrides_the_one_before_and_says_so() {
     output.color = never  (flag: --color)
     output.time = utc  ([dir]/user/.config/posthaste/config.toml)
     send.priority = idle-first  ([home]/config.toml)
+    session.without_home = 1m  (default)
     ");
     let json = ph
         .call(&["config", "show", "--json"])

@@ -356,6 +356,36 @@ fn the_program_is_answered_once() {
 }
 
 #[test]
+fn a_replay_draws_and_does_nothing_else() {
+    let stage = Stage::new();
+    let acts = [
+        r"\033]52;c;Zm9v\007",
+        r"\033]0;theirs\007",
+        r"\033]99;;hello\033\\",
+        r"\033]5522;type=write;x\033\\",
+        r"\033[5i\033[4i",
+        r"\033[8;5;5t",
+        r"\033[?1000h\033[?2004h",
+    ];
+    stage.script("bot", &format!(r"printf '{}\033[1mdrawn'", acts.concat()));
+    until_so("its end", || stage.status("bot")["activity"] == "exited");
+    let mut terminal = stage.terminal("replay bot --speed 1000", Size::USUAL);
+    terminal.wait_for_text("drawn");
+    assert!(terminal.wait_exit().success());
+    let output = String::from_utf8_lossy(terminal.output()).into_owned();
+    assert!(output.contains("\x1b[1mdrawn"), "{output:?}");
+    for left in [
+        "Zm9v", "theirs", "hello", "5522", "\x1b[5i", "5;5t", "1000h",
+    ] {
+        assert!(!output.contains(left), "{left:?} in {output:?}");
+    }
+    assert!(terminal.title().is_empty());
+    // For other players it is as it was.
+    let cast = stage.run("replay bot").ok();
+    assert!(cast.contains("]52;c;Zm9v"), "{cast}");
+}
+
+#[test]
 fn the_child_sees_the_size() {
     let stage = Stage::new();
     let script = "while read x; do stty size; done";

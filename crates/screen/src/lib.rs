@@ -4,6 +4,7 @@
 //! attaches, plain lines, the recording. It knows no sockets, no sessions and no clock: time comes
 //! in as an argument, and only the recording touches files.
 
+mod drawing;
 mod emulator;
 mod intake;
 mod lines;
@@ -18,6 +19,7 @@ mod sieve;
 mod streams;
 mod text;
 
+pub use drawing::Drawing;
 pub use lines::Lines;
 pub use model::Screen;
 pub use paint::{leave, redraw};

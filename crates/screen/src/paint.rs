@@ -30,7 +30,8 @@ pub(crate) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b
 const MAIN: &[u8] = b"\x1b[?1049l";
 pub(crate) const ALTERNATE: &[u8] = b"\x1b[?1049h";
 
-/// What a program may have done to the person's own terminal, undone. The title stays. The cursor
+/// What a program may have done to the person's own terminal, undone. The title is not part of
+/// it: who kept it can give it back. The cursor
 /// stays where it is, or was before the alternate screen: what moves it to the top left in most
 /// terminals stands between its saving and its restoring. That may bring back a cursor that counts
 /// from the margins, which are the screen's own by then.

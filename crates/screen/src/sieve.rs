@@ -265,7 +265,7 @@ pub(crate) mod tests {
     use proptest::prelude::*;
 
     /// What a terminal answers.
-    pub(crate) const QUESTIONS: [&str; 44] = [
+    pub(crate) const QUESTIONS: [&str; 50] = [
         "\x05",
         "\x1bZ",
         "\x1b[c",
@@ -310,10 +310,16 @@ pub(crate) mod tests {
         "\x1bP+q544e\x1b\\",
         "\x1b]1337;ReportCellSize\x07",
         "\x1b]10;?;?\x07",
+        "\x1b_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\x1b\\",
+        "\x1b_Ga=q\x1b\\",
+        "\x1b]99;i=1:p=?;\x1b\\",
+        "\x1b]99;p=?\x07",
+        "\x1b]5522;type=read;Lg==\x1b\\",
+        "\x1b]5522;id=1:type=read:loc=primary;Lg==\x07",
     ];
 
     /// What looks like a question and is none.
-    const STATEMENTS: [&str; 34] = [
+    const STATEMENTS: [&str; 37] = [
         "text",
         "\x1b[m",
         "\x1b[1;31m",
@@ -345,6 +351,9 @@ pub(crate) mod tests {
         "\x1b]8;;http://x.test/?\x1b\\",
         "\x1bPq#0;2;0\x1b\\",
         "\x1b_Gi=1;x\x1b\\",
+        "\x1b_Ga=T,f=24;a=q\x1b\\",
+        "\x1b]99;i=1;p=?\x1b\\",
+        "\x1b]5522;type=write;type=read\x1b\\",
         "\x1b(B",
         "\x1b#8",
         "\x1bc",

@@ -15,9 +15,12 @@ pub enum Error {
         path: PathBuf,
         source: io::Error,
     },
+    /// What was to be handed on could not be: nothing is wrong with the home.
+    #[error("cannot write the output: {0}")]
+    Output(io::Error),
     #[error("the disk that holds {} is full", .0.display())]
     Full(PathBuf),
-    #[error("the journal in {} cannot be written: it is read-only", .0.display())]
+    #[error("{} cannot be written: it is read-only, or on a file system that is", .0.display())]
     ReadOnly(PathBuf),
     #[error("the journal in {} is damaged: {why}", path.display())]
     Corrupt { path: PathBuf, why: String },
@@ -80,7 +83,7 @@ impl Hint for Error {
             Self::Io { source, .. } if source.kind() == io::ErrorKind::NotADirectory => {
                 "a home is a directory; choose another with --home or PH_HOME".to_owned()
             }
-            Self::Full(_) => "nothing was stored; free some space and send again".to_owned(),
+            Self::Full(_) => "nothing was stored; free some space and try again".to_owned(),
             Self::ReadOnly(_) => {
                 "check the permissions of the home and the mount it is on".to_owned()
             }
@@ -110,6 +113,7 @@ impl Hint for Error {
                 "look for it before you send it again ('ph log' has it if it was stored)".to_owned()
             }
             Self::Io { .. }
+            | Self::Output(_)
             | Self::BodyLost { .. }
             | Self::BadImport { .. }
             | Self::WriterGone
@@ -150,6 +154,15 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
 }
 
 impl Error {
+    /// Whether the home was removed, moved or replaced.
+    pub fn is_displaced(&self) -> bool {
+        match self {
+            Self::Displaced(_) => true,
+            Self::Shared(inner) => inner.is_displaced(),
+            _ => false,
+        }
+    }
+
     /// Whether what failed may hold all the same.
     pub(crate) fn is_uncertain(&self) -> bool {
         match self {

@@ -227,14 +227,17 @@ pub(crate) fn take_back_after(error: &Error, made: &Made) {
 
 /// Brings the files in line with what was committed, before the caller is answered. Nothing of it
 /// can undo the commit, so nothing of it fails: a copy that cannot be made now is made when it is
-/// asked for.
-pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &Answer) {
+/// asked for, and its sender is told.
+pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &mut Answer) {
     match (job, answer) {
         (Job::Post { .. }, Ok(Done::Posted(posted))) => {
-            for (posted, made) in posted.iter().zip(made) {
+            for (posted, made) in posted.iter_mut().zip(made) {
                 let message = &posted.letter.message;
                 match (&message.envelope.body, posted.is_new) {
-                    (Body::Inline(text), true) => drop(write_copy(&names_of(home, message), text)),
+                    (Body::Inline(text), true) => {
+                        let copy = write_copy(&names_of(home, message), text);
+                        posted.unfiled = copy.err().map(|error| error.to_string());
+                    }
                     (Body::Filed { .. }, true) => {}
                     // It stood there already; only if its own file was lost is this one needed.
                     (_, false) => {

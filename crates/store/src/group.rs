@@ -59,8 +59,8 @@ impl Unsettled {
     /// Writes the message files: some 40 µs each. Only then may its sender be answered.
     pub fn settle(self) -> Result<Answer> {
         let Self { home, made, done } = self;
-        let (job, answer) = done.inspect_err(|error| files::take_back_after(error, &made))?;
-        files::settle(&home, &job, &made, &answer);
+        let (job, mut answer) = done.inspect_err(|error| files::take_back_after(error, &made))?;
+        files::settle(&home, &job, &made, &mut answer);
         Ok(answer)
     }
 }

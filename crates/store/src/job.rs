@@ -118,6 +118,7 @@ impl Durability {
             Said::Offered { .. }
             | Said::Accepted { .. }
             | Said::Uncertain { .. }
+            | Said::NotShown { .. }
             | Said::Withdrawn { .. }
             | Said::Failed { .. } => Self::Synced,
         }
@@ -212,6 +213,8 @@ pub struct Posted {
     pub letter: Letter,
     /// False where the same message stood in the journal already.
     pub is_new: bool,
+    /// Why its file could not be written, though it is stored. It is made when it is asked for.
+    pub unfiled: Option<String>,
     /// In whose inboxes something has changed.
     pub(crate) touched: Vec<AgentName>,
 }

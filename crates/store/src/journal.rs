@@ -250,14 +250,14 @@ impl Journal {
     pub fn commit(&mut self, mut job: Job) -> Result<Answer> {
         let made = files::put_large_bodies(&self.home, &mut job)?;
         let answer = self.commit_all(std::slice::from_ref(&job));
-        let answer = match answer {
+        let mut answer = match answer {
             Ok(mut answers) => answers.pop().ok_or(Error::WriterGone)?,
             Err(error) => {
                 files::take_back_after(&error, &made);
                 return Err(error);
             }
         };
-        files::settle(&self.home, &job, &made, &answer);
+        files::settle(&self.home, &job, &made, &mut answer);
         bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
         Ok(answer)
     }

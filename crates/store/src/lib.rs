@@ -29,6 +29,7 @@ mod replies;
 mod schema;
 pub mod search;
 mod sessions;
+mod threads;
 mod views;
 mod wal;
 mod work;

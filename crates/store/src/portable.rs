@@ -77,7 +77,6 @@ pub struct Exported {
 
 /// Writes the whole journal; what is appended meanwhile is not part of it.
 pub fn export(journal: &Journal, out: &mut dyn Write) -> Result<Exported> {
-    let path = journal.home().path().to_owned();
     let head = journal.head()?;
     let mut done = Exported::default();
     let mut last = 0;
@@ -90,16 +89,16 @@ pub fn export(journal: &Journal, out: &mut dyn Write) -> Result<Exported> {
                 && matches!(message.envelope.body, Body::Filed { .. })
             {
                 match files::body(journal.home(), &message) {
-                    Ok(body) => export_body(message.id, &body, out).map_err(io("export", &path))?,
+                    Ok(body) => export_body(message.id, &body, out).map_err(Error::Output)?,
                     Err(Error::BodyLost { id, .. }) => done.lost_bodies.push(id),
                     Err(error) => return Err(error),
                 }
             }
-            writeln!(out, "{}", to_line(record)).map_err(io("export", &path))?;
+            writeln!(out, "{}", to_line(record)).map_err(Error::Output)?;
             done.facts += 1;
         }
     }
-    out.flush().map_err(io("export", &path))?;
+    out.flush().map_err(Error::Output)?;
     Ok(done)
 }
 

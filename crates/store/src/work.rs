@@ -143,6 +143,7 @@ impl Log<'_> {
                     let posted = there.map(|letter| Posted {
                         letter,
                         is_new: false,
+                        unfiled: None,
                         touched: Vec::new(),
                     });
                     return Ok(posted.ok_or(Denied::NotFound(id)));
@@ -201,6 +202,7 @@ impl Log<'_> {
         let posted = letter.map(|letter| Posted {
             letter,
             is_new: true,
+            unfiled: None,
             touched,
         });
         Ok(posted.ok_or(Denied::NotFound(draft.id)))

@@ -295,6 +295,8 @@ fn a_copy_that_cannot_be_made_does_not_unsay_what_is_stored() {
     let letter = draft("alice", "carol", "stored all the same");
     let posted = post(&mut journal, at(0), &letter);
     assert!(posted.is_new);
+    let why = posted.unfiled.as_deref().expect("its sender is told");
+    assert!(why.contains("messages/carol"), "{why}");
     assert_eq!(read(&mut journal, letter.id), "stored all the same");
     assert!(files::ensure(journal.home(), &posted.letter.message).is_err());
     std::fs::remove_file(in_the_way).unwrap();

@@ -321,6 +321,9 @@ pub struct Sent {
     pub message: Message,
     /// False if it stood in the journal already, under its id or key.
     pub is_new: bool,
+    /// Why its file could not be written, though it is stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unfiled: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

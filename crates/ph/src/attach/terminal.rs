@@ -33,6 +33,11 @@ pub(crate) fn farewell(go_on: GoOn) -> Vec<u8> {
     [b"\x1b\\", posthaste_screen::leave(), line].concat()
 }
 
+/// The window's title, put on the terminal's own stack, and taken from it again. A terminal that
+/// has no such stack ignores both.
+const KEEP_TITLE: &[u8] = b"\x1b[22;2t";
+const TITLE_BACK: &[u8] = b"\x1b[23;2t";
+
 /// How long a terminal may take to accept the [`farewell`].
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -124,6 +129,7 @@ impl Held {
         raw.make_raw();
         rustix::termios::tcsetattr(stdin(), OptionalActions::Now, &raw)?;
         self.is_ours.store(true, Ordering::SeqCst);
+        self.screen.write_within(KEEP_TITLE, PATIENCE);
         Ok(())
     }
 
@@ -142,13 +148,13 @@ impl Held {
     }
 }
 
-/// Sends the [`farewell`]. A terminal that takes nothing loses what is still on the way to it; and
+/// Sends the [`farewell`], and the title that was there before. A terminal that takes nothing loses what is still on the way to it; and
 /// what it has sent for the program (the mouse, answers) is not for the shell.
 pub(super) fn reset(screen: &Screen, go_on: GoOn) {
     if !screen.has_room(Duration::ZERO) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
     }
-    let farewell = farewell(go_on);
+    let farewell = [&farewell(go_on), TITLE_BACK].concat();
     if !screen.write_within(&farewell, PATIENCE) {
         let _ = rustix::termios::tcflush(screen, QueueSelector::OFlush);
         screen.write_within(&farewell, Duration::ZERO);

@@ -35,6 +35,10 @@ pub(super) struct Args {
 #[derive(Debug, clap::Subcommand)]
 enum ConfigVerb {
     /// Show every setting, its value, and where that came from
+    #[command(after_help = "\
+Examples:
+  ph config show
+  ph config show --json | jq -r '.settings[].key'")]
     Show,
 }
 

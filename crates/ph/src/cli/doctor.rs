@@ -61,6 +61,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         ),
     ];
     findings.extend(permissions(&context.home));
+    findings.extend(space(&context.home));
     match Journal::open_existing(context.home.clone(), context.config.patience) {
         Ok(None) => findings.push(info("journal", "nothing stored yet".to_owned())),
         Ok(Some(mut journal)) => {
@@ -167,6 +168,23 @@ fn permissions(home: &Home) -> Option<Finding> {
     } else {
         let hint = format!("chmod -R go-rwx {}", home.path().display());
         wrong("permissions", loose.join(", "), Some(hint))
+    })
+}
+
+/// Below this a disk counts as full: a few large messages, or a minute of a busy journal.
+const LITTLE: u64 = 16 << 20;
+
+/// Where next to nothing can be stored any more, how much can.
+fn space(home: &Home) -> Option<Finding> {
+    let disk = rustix::fs::statvfs(home.path()).ok()?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    (free < LITTLE).then(|| {
+        let detail = format!(
+            "the disk that holds {} is full, or nearly: {} KiB are free",
+            home.path().display(),
+            free / 1024
+        );
+        wrong("disk", detail, Some("free some space".to_owned()))
     })
 }
 

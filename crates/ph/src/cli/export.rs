@@ -1,8 +1,8 @@
 use crate::context::Context;
 use crate::output::{counted, note};
 use crate::report::{Code, Report, Result};
-use posthaste_store::Journal;
 use posthaste_store::portable::{self, Exported};
+use posthaste_store::{Error, Journal};
 use std::fs::OpenOptions;
 use std::io::{BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
@@ -72,7 +72,10 @@ fn to_file(journal: Option<&Journal>, path: &Path) -> Result<Exported> {
     let mut out = BufWriter::new(file);
     let mut write = || -> Result<Exported> {
         let exported = match journal {
-            Some(journal) => portable::export(journal, &mut out)?,
+            Some(journal) => portable::export(journal, &mut out).map_err(|error| match error {
+                Error::Output(error) => failed(error),
+                other => other.into(),
+            })?,
             None => Exported::default(),
         };
         out.flush()

@@ -1,9 +1,10 @@
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
-use crate::report::{Code, Result};
+use crate::report::{Code, Report, Result};
 use crate::times;
 use posthaste_core::work::Deed;
 use posthaste_core::{AgentName, LoopFact, Record, text};
+use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::portable::to_line;
 
@@ -33,7 +34,9 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     if args.follow {
         return follow(context, args);
     }
-    let Some(journal) = context.reader()? else {
+    let journal = context.reader()?;
+    check_after(journal.as_ref(), args.after)?;
+    let Some(journal) = journal else {
         return Ok(Code::Ok);
     };
     let mut last = args.after;
@@ -52,7 +55,28 @@ pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     }
 }
 
+/// A number that no fact has yet is a slip, or of another home: who waited for what comes after it
+/// would wait for ever.
+fn check_after(journal: Option<&Journal>, after: u64) -> Result<()> {
+    let head = match journal {
+        Some(journal) if after > 0 => journal.head()?,
+        Some(_) | None => 0,
+    };
+    if after <= head {
+        return Ok(());
+    }
+    let there = match head {
+        0 => "there are none yet".to_owned(),
+        head => format!("the last is {head}"),
+    };
+    let report = Report::usage(format!("there is no fact {after}: {there}"));
+    Err(report.hint("'ph log' shows their numbers; without --after it begins with the first"))
+}
+
 fn follow(context: &mut Context, args: Args) -> Result<Code> {
+    if args.after > 0 {
+        check_after(context.reader()?.as_ref(), args.after)?;
+    }
     // Following a home where nothing was stored yet waits for the first fact.
     let mut follower = Follower::new(context.journal()?, args.after, args.agent)?;
     while let Some(next) = follower.next(None)? {

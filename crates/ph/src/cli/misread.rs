@@ -3,6 +3,8 @@
 use crate::output;
 use crate::report::{Code, Report};
 use anstream::ColorChoice;
+use anstream::adapter::strip_str;
+use anstyle::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use posthaste_core::text;
 use std::ffi::OsString;
@@ -26,7 +28,8 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
         // An agent calls, and must neither fail nor be told.
         return Code::Ok.into();
     }
-    let code = match text_taken_apart(error, &words) {
+    let told_better = negative_length(error, &words).or_else(|| text_taken_apart(error, &words));
+    let code = match told_better {
         Some(report) => report.show(),
         None => {
             output::to_stderr(&told(error, &words));
@@ -72,9 +75,57 @@ pub(super) fn report(error: &clap::Error) -> Report {
 /// What the parser says. It repeats what was typed, and that must not act on a terminal.
 fn told(error: &clap::Error, words: &[String]) -> String {
     if words.iter().all(|word| text::visible(word) == *word) {
-        return error.render().ansi().to_string();
+        return hinted(&error.render().ansi().to_string());
     }
-    text::visible(&error.render().to_string())
+    hinted(&text::visible(&error.render().to_string()))
+}
+
+/// The parser's tips as hints, which is what all else calls them, each right below what is wrong.
+fn hinted(told: &str) -> String {
+    let cyan = AnsiColor::Cyan.on_default();
+    let mut lines: Vec<String> = Vec::new();
+    for line in told.lines() {
+        let plain = strip_str(line).to_string();
+        match plain.trim_start().strip_prefix("tip: ") {
+            Some(tip) => {
+                lines.pop_if(|before| before.is_empty());
+                lines.push(format!("{cyan}hint:{cyan:#} {tip}"));
+            }
+            None => lines.push(line.to_owned()),
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+/// The flags that take a length of time.
+const LENGTHS: [&str; 6] = [
+    "--ttl",
+    "--in",
+    "--deadline",
+    "--timeout",
+    "--max-pause",
+    "--for",
+];
+
+/// '--ttl -5s': to the parser that is a flag, and to who typed it a length of time.
+fn negative_length(error: &clap::Error, words: &[String]) -> Option<Report> {
+    let Some(ContextValue::String(said)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    let is_negative = |word: &str| {
+        let rest = word.strip_prefix('-');
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let is_meant = |pair: &[String]| {
+        let (flag, value) = (pair[0].as_str(), pair[1].as_str());
+        let is_at_fault = value.starts_with(said.as_str()) || said.starts_with(flag);
+        LENGTHS.contains(&flag) && is_negative(value) && is_at_fault
+    };
+    let pair = words.windows(2).find(|pair| is_meant(pair))?;
+    let shown = text::one_line(&pair[1], 40);
+    let report = Report::usage(format!("invalid value '{shown}' for '{}'", pair[0]));
+    Some(report.hint("a length of time is more than nothing, such as 90s, 10m, 1h30m, 2d"))
 }
 
 /// A text such as '- a list' is no flag, and one of several words needs quotes; the parser's own

@@ -60,7 +60,7 @@ mod why;
 pub(crate) use check::{Caller, reminder};
 
 use crate::context::{Context, Said};
-use crate::output::Sink;
+use crate::output::{Sink, note};
 use crate::report::{Code, Result};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
@@ -238,6 +238,9 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Doctor(_) => Context::with_any_settings(said)?,
         _ => Context::new(said)?,
     };
+    for said in crate::config::misspelt_variables() {
+        note(said);
+    }
     let code = carry_out(&mut context, verb)?;
     context.out.flush()?;
     Ok(code)

@@ -6,7 +6,7 @@ use crate::report::{Code, Report, Result};
 use crate::session::console::RECORDING_STEM;
 use crate::session::place::Place;
 use posthaste_core::AgentName;
-use posthaste_screen::{self as screen, Event, What};
+use posthaste_screen::{self as screen, Drawing, Event, What};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 /// Play what an agent's terminal showed
 ///
 /// The recording of the latest session: the last 8 MiB of its output, with its pauses. On a
-/// terminal it plays; elsewhere, or with --cast, it is printed as an asciicast for other players.
+/// terminal it plays, drawing and nothing else: no title, no clipboard, no bell. Elsewhere, or with
+/// --cast, it is printed as an asciicast for other players.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -70,7 +71,7 @@ fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
                 "width": size.cols,
                 "height": size.rows,
             });
-            context.out.bytes(format!("{head}\n").as_bytes())?;
+            context.out.json_text(&head.to_string())?;
         }
         for Event { at, what } in replay {
             let (kind, data) = match what {
@@ -78,7 +79,7 @@ fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
                 What::Resize(size) => ("r", format!("{}x{}", size.cols, size.rows)),
             };
             let event = serde_json::json!([at.as_secs_f64(), kind, data]);
-            context.out.bytes(format!("{event}\n").as_bytes())?;
+            context.out.json_text(&event.to_string())?;
         }
     }
     Ok(Code::Ok)
@@ -87,6 +88,9 @@ fn print(context: &mut Context, files: &[PathBuf]) -> Result<Code> {
 fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
     let longest = Duration::try_from(args.max_pause).unwrap_or_default();
     let mut last: Option<Duration> = None;
+    // What the program said to its own terminal beyond that is not for this one.
+    let mut drawing = Drawing::default();
+    let mut drawn = String::new();
     // The terminal must be given back, so whoever interrupts is obeyed between two events.
     let is_stopped = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
@@ -102,7 +106,9 @@ fn play(context: &mut Context, args: &Args, files: &[PathBuf]) -> Result<()> {
                 return Ok(());
             }
             if let What::Output(text) = what {
-                context.out.bytes(text.as_bytes())?;
+                drawn.clear();
+                drawing.pass(&text, &mut drawn);
+                context.out.bytes(drawn.as_bytes())?;
                 context.out.flush()?;
             }
         }

@@ -315,6 +315,8 @@ struct Done {
     repeated: Option<bool>,
     /// Why it will never be delivered, where that is so.
     failed: Option<String>,
+    /// Why its file could not be written, where that is so.
+    unfiled: Option<String>,
     /// Its whole shape, where that is asked for.
     shape: Option<wire::Message>,
 }
@@ -341,6 +343,7 @@ fn over_the_socket(context: &Context, draft: &Draft) -> Result<Option<Done>> {
             .then(|| sent.message.body == *body),
         failed: (sent.message.receipt == ReceiptState::Failed.as_str())
             .then(|| sent.message.reason.clone().unwrap_or_default()),
+        unfiled: sent.unfiled,
         shape: Some(sent.message),
     }))
 }
@@ -391,6 +394,7 @@ fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
         to: message.to.clone(),
         repeated,
         failed: failure(&posted.letter, context.now),
+        unfiled: posted.unfiled.clone(),
         shape,
     })
 }
@@ -413,6 +417,14 @@ fn tell(context: &mut Context, sent: &[Done], answer: Answer) -> Result<()> {
         note(format!(
             "a message with this key was sent to {to} already{other}; nothing new was stored"
         ));
+    }
+    for Done { id, unfiled, .. } in sent {
+        if let Some(why) = unfiled {
+            let id = id.id8();
+            note(format!(
+                "message {id} is stored; its file is not there yet ('ph show {id}' makes it): {why}"
+            ));
+        }
     }
     let ids: Vec<_> = sent.iter().map(|sent| sent.id.to_string()).collect();
     print(context, sent, answer)

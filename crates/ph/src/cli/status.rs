@@ -116,6 +116,10 @@ pub(super) fn is_silent(context: &Context, name: &AgentName) -> bool {
 }
 
 pub(super) fn never_ran(name: &AgentName) -> Report {
-    Report::not_found(format!("{name} has never run"))
-        .hint(format!("'ph run --name {name} COMMAND' starts it"))
+    let report = Report::not_found(format!("{name} has never run"));
+    if name.is_human() {
+        return report
+            .hint("'human' is the person, and has no session; 'ph ls' lists those that run");
+    }
+    report.hint(format!("'ph run --name {name} COMMAND' starts it"))
 }

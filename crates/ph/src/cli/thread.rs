@@ -6,14 +6,15 @@ use crate::report::{Code, Result};
 
 /// Show all messages of a thread, in order
 ///
-/// Any message of the thread will do. Archived ones are part of it; deleted ones are not.
+/// Any message of the thread will do, or the thread's own id. Archived messages are part of it;
+/// deleted ones are not.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph thread 3fa8c1d2
   ph thread 3fa8c1d2 --json | jq -r '.[].body'")]
 pub(super) struct Args {
-    /// The id of a message of the thread, or its beginning
+    /// The id of the thread or of a message in it, or its beginning
     #[arg(value_name = "ID", add = complete_ids())]
     id: SaidId,
 }
@@ -23,10 +24,13 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         return elsewhere::thread(context, kept, &args.id);
     }
     let mut journal = context.reader()?;
-    let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
+    let prefix = args.id.prefix()?;
     let letters = match &mut journal {
-        Some(journal) => journal.thread(letter.message.envelope.thread_id)?,
-        None => Vec::new(),
+        Some(journal) => {
+            let thread = journal.find_thread(&prefix)?;
+            journal.thread(thread)?
+        }
+        None => return Err(posthaste_store::Error::NotFound(prefix).into()),
     };
     if context.json {
         let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;

@@ -107,9 +107,14 @@ async fn show(
 ) {
     let mut taken = shared.taken.clone();
     let mut ended = shared.ended.clone();
+    let mut notice = shared.notice.clone();
     loop {
         let bytes = tokio::select! {
             biased;
+            Ok(()) = notice.changed() => {
+                let text = notice.borrow_and_update().clone();
+                control(&ToClient::Notice { text })
+            }
             Ok(()) = taken.changed() => {
                 let owner = *taken.borrow_and_update();
                 control(&ToClient::Keyboard {

@@ -160,6 +160,10 @@ fn not_started(launch: &Launch, harness: &Manifest, error: &pty_process::Error) 
             let report = Report::usage(format!("no such command: {shown}"));
             install_hint(report, harness, program)
         }
+        Some(ErrorKind::PermissionDenied) if launch.cwd.join(program).is_dir() => {
+            Report::usage(format!("{shown} is a directory, not a command"))
+                .hint("name a program in it; --cwd DIR says where to run one")
+        }
         Some(ErrorKind::PermissionDenied) => Report::usage(format!("{shown} may not be executed"))
             .hint("'chmod +x' makes a script a command"),
         _ => Report::usage(format!("cannot start {shown}: {error}")),

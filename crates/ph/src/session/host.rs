@@ -104,6 +104,7 @@ struct Running {
     run: Uuid,
     harness: Arc<Manifest>,
     limits: Limits,
+    without_home: Duration,
     books: Books,
     /// What keeps the mail, where it is not the journal.
     script: Option<ScriptSettings>,
@@ -153,6 +154,7 @@ async fn run(orders: Orders) -> Result<()> {
         run: record.run,
         harness,
         limits: orders.limits,
+        without_home: orders.without_home,
         books,
         script: orders.script.clone(),
         door,
@@ -290,6 +292,7 @@ impl Running {
         let (interactive, is_interactive) = watch::channel(false);
         let (ended, how_ended) = watch::channel(None);
         let (trouble, mail_trouble) = watch::channel(None);
+        let (notice, noticed) = watch::channel(String::new());
         let shared = Rc::new(Shared {
             agent: self.agent.clone(),
             run: record.run,
@@ -311,6 +314,7 @@ impl Running {
             taken: taken_by,
             interactive: is_interactive,
             mail_trouble,
+            notice: noticed,
             ended: how_ended,
         });
         let doors = self.open_doors(&shared);
@@ -324,6 +328,8 @@ impl Running {
             drafted: console.drafted,
             taken,
             interactive,
+            notice,
+            without_home: self.without_home,
         });
         let status = clerk.run(&mut wished, &mut child, console.drained).await;
         let how = ending(&status);

@@ -3,7 +3,7 @@
 //! kept, with ours added; nobody's own file is ever written to.
 
 use super::door::{Key, opens};
-use super::place::{Launch, Place, private_dir, private_file};
+use super::place::{Launch, Place, cannot, private_dir, private_file};
 use crate::report::{Report, Result};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
@@ -265,8 +265,4 @@ impl Drop for Layer {
     fn drop(&mut self) {
         let _ = self.clear();
     }
-}
-
-fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
-    Report::storage(format!("cannot {act} {}: {error}", path.display()))
 }

@@ -88,6 +88,8 @@ struct Shared {
     interactive: watch::Receiver<bool>,
     /// What is wrong with the script that keeps the mail, where something is.
     mail_trouble: watch::Receiver<Option<posthaste_wire::MailTrouble>>,
+    /// What viewers are told on the way; the latest replaces what was before.
+    notice: watch::Receiver<String>,
     /// How it ended, once it has.
     ended: watch::Receiver<Option<String>>,
 }

@@ -452,8 +452,20 @@ pub(crate) fn private_file() -> OpenOptions {
     options
 }
 
-fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
-    Report::storage(format!("cannot {act} {}: {error}", path.display()))
+/// What could not be done to a file of the home, and what to do about it.
+pub(super) fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
+    let report = Report::storage(format!("cannot {act} {}: {error}", path.display()));
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            report.hint("the disk is full; free some space and try again")
+        }
+        ErrorKind::ReadOnlyFilesystem => report
+            .hint("check the mount that the home is on, or choose another with --home or PH_HOME"),
+        ErrorKind::PermissionDenied => {
+            report.hint("check who owns the home, or choose another with --home or PH_HOME")
+        }
+        _ => report,
+    }
 }
 
 /// The first sixteen hexadecimal digits of a hash: enough to keep homes apart.

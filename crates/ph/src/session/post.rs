@@ -98,6 +98,7 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
     Ok(Sent {
         message: Message::new(letter, body, crate::times::now()),
         is_new: posted.is_new,
+        unfiled: posted.unfiled,
     })
 }
 

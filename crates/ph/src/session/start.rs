@@ -26,6 +26,8 @@ pub(crate) struct Orders {
     pub(crate) home: PathBuf,
     pub(crate) patience: Duration,
     pub(crate) limits: Limits,
+    /// How long it goes on once its home is gone.
+    pub(crate) without_home: Duration,
     /// The script that keeps the mail, where one does.
     #[serde(default)]
     pub(crate) script: Option<ScriptSettings>,
@@ -147,6 +149,7 @@ pub(crate) fn start(
         home: home.path().to_owned(),
         patience: config.patience.0,
         limits: config.limits,
+        without_home: config.without_home,
         script,
         launch,
         harness,

@@ -36,7 +36,7 @@ fn names() {
         (
             &["send", "bob", "hi", "--from", "A"],
             2,
-            "tip: 'a' would do",
+            "\nhint: 'a' would do",
         ),
         (&["inbox", "../x"], 2, "starts with a-z or 0-9"),
         (&["count", "X"], 2, "starts with a-z or 0-9"),

@@ -42,6 +42,10 @@ fn output_that_cannot_be_written() {
     }
     let inbox = ph.call(&["inbox", "bob"]).stdout(full().unwrap()).run();
     inbox.fails(5, "cannot write the output: No space left");
+    let export = ph.call(&["export"]).stdout(full().unwrap()).run();
+    export.fails(5, "cannot write the output: No space left");
+    // Nothing is wrong with the home.
+    assert!(!export.err().contains("hint:"), "{}", export.err());
     let hook = ph.call(&["check", "--inject"]).agent("bob");
     assert_eq!(hook.stdout(full().unwrap()).run().code, 0);
     // Nobody has read it then.
@@ -89,6 +93,7 @@ fn a_full_disk() {
         cat /dev/zero > "$DISK/filler" 2> /dev/null
         count=0
         while "$PH" send bob "message $count" >> acknowledged 2> errors; do
+            cat errors >> notes
             count=$((count + 1))
             test $count -lt 1000 || exit 11
         done
@@ -96,10 +101,15 @@ fn a_full_disk() {
         echo "code $?"
         head -c 2000000 /dev/zero | tr '\0' x | "$PH" send bob --file - 2> errors-large
         echo "code $?"
+        "$PH" run --detach --name bot -- true > /dev/null 2> errors-run
+        echo "code $?"
+        "$PH" doctor > doctor
+        echo "code $?"
         rm "$DISK/filler"
         "$PH" send bob last >> acknowledged || exit 12
         "$PH" log --json | jq -r .id 2> /dev/null > stored || "$PH" log --json > stored
-        "$PH" doctor > /dev/null || exit 13
+        "$PH" show "$(tail -n 2 acknowledged | head -n 1)" > shown || exit 13
+        test -s "$(sed -n 's/^file *//p' shown)" || exit 14
     "#;
     let ph = Ph::new();
     let disk = ph.dir().join("disk");
@@ -129,7 +139,7 @@ fn a_full_disk() {
         return common::skip("this machine lets nobody mount a small disk");
     }
     assert!(output.status.success(), "{}: {said}{errors}", output.status);
-    assert_eq!(said, "code 5\ncode 5\n", "{errors}");
+    assert_eq!(said, "code 5\ncode 5\ncode 5\ncode 1\n", "{errors}");
     let read = |name: &str| std::fs::read_to_string(ph.dir().join(name)).unwrap();
     for errors in [read("errors"), read("errors-large")] {
         assert!(
@@ -137,6 +147,17 @@ fn a_full_disk() {
             "{errors}"
         );
     }
+    let run = read("errors-run");
+    assert!(run.contains("hint: "), "{run}");
+    let doctor = read("doctor");
+    assert!(
+        doctor.contains("WRONG  disk ") && doctor.contains("KiB are free"),
+        "{doctor}"
+    );
+    let notes = read("notes");
+    let unfiled = "is stored; its file is not there yet";
+    assert!(notes.contains(unfiled), "{notes}");
+    assert!(notes.lines().all(|line| line.contains(unfiled)), "{notes}");
     let (acknowledged, stored) = (read("acknowledged"), read("stored"));
     assert!(
         acknowledged.lines().all(|id| stored.contains(id)),

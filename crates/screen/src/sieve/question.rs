@@ -27,6 +27,7 @@ pub(super) fn asks(sequence: &[u8]) -> bool {
         b'[' => control_asks(rest),
         b']' => command_asks(rest),
         b'P' => request(rest),
+        b'_' => graphics_asks(rest),
         b'Z' => true,
         _ => false,
     }
@@ -84,11 +85,30 @@ fn command_asks(rest: &[u8]) -> bool {
         | b"19" | b"52" => values.any(|value| value == b"?"),
         b"21" => values.any(|value| value.ends_with(b"=?")),
         b"22" | b"50" => values.any(|value| value.starts_with(b"?")),
+        // Notices and the clipboard, as kitty has them.
+        b"99" => is_said(values.next(), b"p=?"),
+        b"5522" => is_said(values.next(), b"type=read"),
         b"1337" => values
             .next()
             .is_some_and(|value| value.starts_with(b"Report")),
         _ => false,
     }
+}
+
+/// Whether one of the words between colons is this.
+fn is_said(words: Option<&[u8]>, wanted: &[u8]) -> bool {
+    let mut words = words.unwrap_or_default().split(|&byte| byte == b':');
+    words.any(|word| word == wanted)
+}
+
+/// Whether pictures could be drawn, asked as kitty has it: APC G, then keys, then data.
+fn graphics_asks(rest: &[u8]) -> bool {
+    let Some(rest) = rest.strip_prefix(b"G") else {
+        return false;
+    };
+    let end = |byte: &u8| matches!(*byte, b';' | ESC | 0x18 | 0x1a);
+    let keys = rest.split(end).next().unwrap_or_default();
+    keys.split(|&byte| byte == b',').any(|key| key == b"a=q")
 }
 
 /// Requests for settings and for what the terminal can do: DCS $ q, DCS + q, DCS + Q.

@@ -69,6 +69,7 @@ impl Server {
             Call::Send(_) => method::Send::answer(&Sent {
                 message,
                 is_new: true,
+                unfiled: None,
             }),
             Call::Show(_) => {
                 let file = Some("/m/bob/1.md".to_owned());

@@ -86,6 +86,7 @@ impl Clerk {
                     self.shared.hub.tell(Topic::Message, &event);
                 }
                 self.trouble = None;
+                self.see_home(true);
                 if let Some(looped) = self.view.looped.take() {
                     self.see_loop(looped);
                 }
@@ -95,6 +96,9 @@ impl Clerk {
             // The next tick brings another look; until then nothing is begun.
             Err(error) => {
                 self.is_fresh = false;
+                if error.is_displaced() {
+                    self.see_home(false);
+                }
                 let trouble = error.to_string();
                 if self.trouble.as_ref() != Some(&trouble) {
                     super::log::line(format!("the mail cannot be looked at: {trouble}"));

@@ -7,6 +7,7 @@ mod act;
 mod end;
 mod grant;
 mod hand;
+mod homeless;
 mod look;
 mod looped;
 
@@ -20,6 +21,7 @@ use super::pulse::Pulse;
 use super::viewer::ViewerId;
 use super::{Shared, log};
 use end::{Ending, Signals};
+use homeless::Homeless;
 use look::{Looking, View};
 pub(crate) use looped::LoopView;
 use posthaste_core::activity::Activity;
@@ -130,6 +132,9 @@ pub(crate) struct Outset {
     pub(crate) drafted: watch::Receiver<Typing>,
     pub(crate) taken: watch::Sender<Option<ViewerId>>,
     pub(crate) interactive: watch::Sender<bool>,
+    pub(crate) notice: watch::Sender<String>,
+    /// How long it goes on once its home is gone.
+    pub(crate) without_home: Duration,
 }
 
 pub(crate) struct Clerk {
@@ -177,6 +182,7 @@ pub(crate) struct Clerk {
     loop_seq: u64,
     is_checkpoint_asked: bool,
     ending: Option<Ending>,
+    homeless: Homeless,
     /// What listeners were told last.
     told: (Activity, bool),
     updated_at: Timestamp,
@@ -230,6 +236,7 @@ impl Clerk {
             loop_seq: 0,
             is_checkpoint_asked: false,
             ending: None,
+            homeless: Homeless::new(outset.without_home),
             told: (Activity::Starting, false),
             updated_at: now.wall,
             heard_at: None,
@@ -324,7 +331,8 @@ impl Clerk {
         let forget = self
             .forgets_at()
             .map(|at| at.max(Instant::now() + SOON / 100));
-        let all = [desk, insist, look, due, input, forget];
+        let homeless = self.homeless.ends_at().filter(|_| self.ending.is_none());
+        let all = [desk, insist, look, due, input, forget, homeless];
         all.into_iter().flatten().min()
     }
 
@@ -352,6 +360,7 @@ impl Clerk {
         {
             self.insist();
         }
+        self.end_without_home(now);
         if self
             .view
             .pending
