@@ -36,11 +36,8 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
             Code::Usage.into()
         }
     };
-    // Two flags that exclude each other are no slip of a hook's: nothing of the mail decides it,
-    // and whoever writes that line sees it at once.
-    let is_contrary = error.kind() == ErrorKind::ArgumentConflict;
     let is_hook = match verb(&words) {
-        Some("check") => !is_contrary && words.iter().any(|word| word == "--inject"),
+        Some("check") => words.iter().any(|word| word == "--inject"),
         verb => verb == Some("hook"),
     };
     if is_hook {
