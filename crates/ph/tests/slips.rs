@@ -134,7 +134,7 @@ fn a_variable_that_is_misspelt_is_noted() {
         assert_eq!(done.err(), "", "{other}");
     }
     // A hook says nothing of it.
-    let hook = ph.call(&["check", "--inject", "bob"]);
+    let hook = ph.call(&["check", "--inject"]).agent("bob");
     assert_eq!(hook.env("PH_SEND_PRIORTY", "x").run().err(), "");
 }
 
