@@ -140,7 +140,9 @@ fn processes(table: &mut Table) {
         ends.push(to_end(ph, &home, &send));
         opens.push(to_end(open, &home, &[&home_arg]));
         quiet.push(to_end(ph, &home, &["check", "--inject"]));
-        to_end(ph, &home, &["send", "bot", "--allow-self", BODY]);
+        // A person's, because an agent's to itself would soon be a storm.
+        let mut letter = command(ph, &home, &["send", "bot", BODY]);
+        letter.env_remove("PH_AGENT").status().unwrap();
         told.push(to_last_word(ph, &home, &["check", "--inject"]));
     }
     let commit = median(commits);
