@@ -153,25 +153,9 @@ fn a_read_only_mount() {
         echo "code $?"
     "#;
     let ph = Ph::new();
-    let disk = ph.dir().join("disk");
-    std::fs::create_dir(&disk).unwrap();
-    let output = std::process::Command::new("unshare")
-        .args(["--map-root-user", "--mount", "sh", "-c", SCRIPT])
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", ph.user())
-        .env("PH", env!("CARGO_BIN_EXE_ph"))
-        .env("DISK", &disk)
-        .current_dir(ph.dir())
-        .output();
-    let Ok(output) = output else {
-        return posthaste_lab::skip_or_fail("there is no 'unshare' to mount a disk with");
+    let Some(output) = common::with_own_disk(&ph, SCRIPT) else {
+        return;
     };
-    let status = output.status.code();
-    if status.is_none_or(|code| code == 1 || code == 9) {
-        // Containers often forbid it, and there is nothing to install against that.
-        return common::skip("this machine lets nobody mount a disk");
-    }
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(said, "code 5\ncode 5\n");
     let read = |name: &str| std::fs::read_to_string(ph.dir().join(name)).unwrap();

@@ -12,7 +12,7 @@ use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// How long a fact may take to arrive before a test gives up on it.
@@ -331,6 +331,32 @@ impl Done {
 /// Says what could not be tried; in CI, where everything must be, that is a failure.
 pub(crate) fn skip(reason: &str) {
     posthaste_lab::skip_or_fail(reason);
+}
+
+/// Runs a script that mounts a disk of its own at `$DISK`, and ends with 9 where it cannot; none
+/// where this machine does not let it, which is said. `$PH` is the program.
+pub(crate) fn with_own_disk(ph: &Ph, script: &str) -> Option<Output> {
+    let disk = ph.dir().join("disk");
+    std::fs::create_dir(&disk).expect("the temporary directory can be written");
+    let output = Command::new("unshare")
+        .args(["--map-root-user", "--mount", "sh", "-c", script])
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", ph.user())
+        .env("PH", env!("CARGO_BIN_EXE_ph"))
+        .env("DISK", &disk)
+        .current_dir(ph.dir())
+        .output();
+    let Ok(output) = output else {
+        skip("there is no 'unshare' to mount a disk with");
+        return None;
+    };
+    if matches!(output.status.code(), None | Some(1 | 9)) {
+        // Containers often forbid it, and there is nothing to install against that.
+        skip("this machine lets nobody mount a disk");
+        return None;
+    }
+    Some(output)
 }
 
 /// Whether time zones are known by their names.
