@@ -120,9 +120,13 @@ fn processes(table: &mut Table) {
     let home = dir.join("home");
     let mut limit = SyncedCommit::new(&dir.join("limit.db"));
     let home_arg = home.to_str().unwrap().to_owned();
-    let send = ["send", "other", BODY];
-    for _ in 0..20 {
-        to_end(ph, &home, &send);
+    // To one after the other, because so many to one in a minute would be a storm, and held.
+    let others = (0..40).map(|each| format!("other-{each}"));
+    let sends_to: Vec<_> = others.collect();
+    let mut sends_to = sends_to.iter().cycle();
+    let mut send = || ["send", sends_to.next().unwrap(), BODY];
+    for _ in 0..40 {
+        to_end(ph, &home, &send());
     }
     let [
         mut empties,
@@ -136,8 +140,8 @@ fn processes(table: &mut Table) {
     for _ in 0..400 {
         empties.push(to_end(empty, &home, &[]));
         commits.push(limit.commit(BODY));
-        sends.push(to_answer(ph, &home, &send));
-        ends.push(to_end(ph, &home, &send));
+        sends.push(to_answer(ph, &home, &send()));
+        ends.push(to_end(ph, &home, &send()));
         opens.push(to_end(open, &home, &[&home_arg]));
         quiet.push(to_end(ph, &home, &["check", "--inject"]));
         // A person's, because an agent's to itself would soon be a storm.

@@ -1,7 +1,7 @@
 //! The tables. `facts` and `home` never change shape; every set of views carries its version in
 //! its table names, so that binaries of different versions work on one journal side by side.
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 
 /// The version of the views that this binary keeps. A change to what [`crate::views`] derives,
 /// or to the shape it derives it in, is a new version: the old tables are left to old binaries.
@@ -116,21 +116,25 @@ impl Position {
 
 /// Where the journal stands; none where the facts or this version's views are not there yet.
 pub(crate) fn position(conn: &Connection, views: u32) -> rusqlite::Result<Option<Position>> {
-    let sql = "SELECT h.value, (SELECT coalesce(max(seq), 0) FROM facts), c.total
-               FROM home h, v#_counts c WHERE h.name = 'origin' AND c.name = ''";
+    // Three looks and no join: the first statement of every process, it is planned each time.
+    let sql = "SELECT (SELECT value FROM home WHERE name = 'origin'),
+               (SELECT coalesce(max(seq), 0) FROM facts),
+               (SELECT total FROM v#_counts WHERE name = '')";
     let mut look = match conn.prepare_cached(&versioned(sql, views)) {
         Ok(look) => look,
         Err(error) if is_missing_table(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    let position = look.query_row([], |row| {
-        Ok(Position {
-            origin: row.get(0)?,
-            head: row.get(1)?,
-            applied: row.get(2)?,
-        })
-    });
-    position.optional()
+    look.query_row([], |row| {
+        let (origin, applied): (Option<_>, Option<_>) = (row.get(0)?, row.get(2)?);
+        let head = row.get(1)?;
+        let found = origin.zip(applied).map(|(origin, applied)| Position {
+            origin,
+            head,
+            applied,
+        });
+        Ok(found)
+    })
 }
 
 fn is_missing_table(error: &rusqlite::Error) -> bool {

@@ -99,7 +99,7 @@ pub(crate) struct Cli {
 /// What heads the options that every verb has.
 const EVERYWHERE: &str = "Options of every verb";
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 struct Global {
     /// Where the mail is kept [default: PH_HOME, else the nearest .posthaste/, else the XDG data
     /// directory]
@@ -189,17 +189,27 @@ fn alone<A: clap::Args>(words: &[OsString], verb: fn(A) -> Verb) -> Option<Cli> 
 /// What was typed; where that cannot be read, it is told, and the process ends so.
 pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
     let words: Vec<_> = std::env::args_os().collect();
-    let often = match words.get(1).and_then(|word| word.to_str()) {
-        Some("send") => alone(&words[1..], Verb::Send),
-        Some("inbox") => alone(&words[1..], Verb::Inbox),
-        Some("check") => alone(&words[1..], Verb::Check),
-        Some("attach") => alone(&words[1..], Verb::Attach),
-        _ => None,
-    };
-    if let Some(cli) = often {
+    if let Some(cli) = parse_frequent(&words) {
         return Ok(cli);
     }
     Cli::try_parse_from(&words).map_err(|error| misread::tell(&error, &words))
+}
+
+/// The same as the whole command line reads it, or none.
+fn parse_frequent(words: &[OsString]) -> Option<Cli> {
+    match words.get(1)?.to_str()? {
+        "send" => match send::Args::plain(&words[2..]) {
+            Some(args) => Some(Cli {
+                global: Global::default(),
+                verb: Some(Verb::Send(args)),
+            }),
+            None => alone(&words[1..], Verb::Send),
+        },
+        "inbox" => alone(&words[1..], Verb::Inbox),
+        "check" => alone(&words[1..], Verb::Check),
+        "attach" => alone(&words[1..], Verb::Attach),
+        _ => None,
+    }
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
@@ -328,5 +338,56 @@ fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
         | Verb::Hook(_)
         | Verb::Provider(_)
         | Verb::Send(_) => Ok(Code::Ok),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &[&str]) -> Vec<OsString> {
+        std::iter::once(&"ph").chain(line).map(Into::into).collect()
+    }
+
+    #[test]
+    fn what_is_typed_often_means_what_the_whole_command_line_says() {
+        let lines: &[&[&str]] = &[
+            &["send", "bob", "hello"],
+            &["send", "bob,@all", "two words\nand a line"],
+            &["send", "", ""],
+            &["send", "bob", "a -b --c"],
+            &["send", "bob", "--", "-b"],
+            &["send", "--", "bob"],
+            &["send", "bob", "-m", "hello"],
+            &["send", "--all", "hello"],
+            &["send", "bob", "hello", "--json", "--home", "/h"],
+            &["send", "bob"],
+            &["inbox", "bob"],
+            &["check", "--inject"],
+            &["attach", "bob"],
+        ];
+        for line in lines {
+            let words = words(line);
+            let whole = Cli::try_parse_from(&words).unwrap();
+            let frequent = parse_frequent(&words).expect("it is one of those");
+            assert_eq!(format!("{frequent:?}"), format!("{whole:?}"), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_fit_is_left_to_the_whole_command_line() {
+        let lines: &[&[&str]] = &[
+            &[],
+            &["send"],
+            &["send", "bob", "-x"],
+            &["send", "-x", "hello"],
+            &["send", "bob", "--help"],
+            &["send", "bob", "hello", "and more"],
+            &["--json", "send", "bob", "hello"],
+            &["read", "3fa8c1d2"],
+        ];
+        for line in lines {
+            assert!(parse_frequent(&words(line)).is_none(), "{line:?}");
+        }
     }
 }
