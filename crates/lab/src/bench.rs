@@ -62,12 +62,22 @@ impl Unit {
     reason = "a benchmark that cannot run has nothing to say"
 )]
 impl Table {
-    /// Begins a table, with its head.
+    /// Begins a table, with its head. What is measured works in the system's temporary directory.
     pub fn new() -> Self {
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    /// The same in a directory under this one, where the other may be no disk, or one on which so
+    /// much was just removed that a new file takes long.
+    pub fn new_in(dir: &Path) -> Self {
+        Self::within(tempfile::tempdir_in(dir).unwrap())
+    }
+
+    fn within(dir: tempfile::TempDir) -> Self {
         let table = Self {
             rows: 0,
             missed: 0,
-            dir: tempfile::tempdir().unwrap(),
+            dir,
         };
         table.line(&format!(
             "{:<58} {:>12} {:>12} {:>7}  goal",

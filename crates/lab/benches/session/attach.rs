@@ -1,14 +1,15 @@
 //! Attaching, and keys: how long until the screen is right, and until a key shows.
 
-use super::bare::Pty;
+use super::bare::{self, Pty, Server};
 use super::peer::Tmux;
-use super::stage::{Stage, mark};
+use super::stage::{Player, Stage, mark};
 use super::window::{COLS, ROWS, Window};
 use posthaste_lab::bench::{Goal, Table, Unit};
 use posthaste_wire::frames::{self, Decoder, Frame};
 use posthaste_wire::plain::{Attach, Request};
 use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
@@ -60,18 +61,23 @@ fn keys(table: &mut Table, stage: &mut Stage) {
     let mut ph = stage.session("echo");
     ph.play("echo");
     let mut attached = Attached::to(stage, "echo");
+    let mut relayed = Relayed::start(stage);
     let mut pty = Pty::start(stage);
     pty.player.play("echo");
-    let [mut ours, mut limits] = [const { Vec::new() }; 2];
+    let [mut ours, mut relays, mut limits] = [const { Vec::new() }; 3];
     // In stretches: each is measured on a machine that it keeps awake itself.
+    let stretch = || (b'a'..=b'z').cycle().take(STRETCH);
     for _ in 0..KEYS / STRETCH {
-        for key in (b'a'..=b'z').cycle().take(STRETCH) {
+        for key in stretch() {
             ours.push(seconds(|| {
                 attached.type_key(key);
                 attached.output();
             }));
         }
-        for key in (b'a'..=b'z').cycle().take(STRETCH) {
+        for key in stretch() {
+            relays.push(seconds(|| relayed.round_trip(key)));
+        }
+        for key in stretch() {
             limits.push(seconds(|| {
                 pty.window.type_key(key);
                 pty.window.read();
@@ -85,6 +91,50 @@ fn keys(table: &mut Table, stage: &mut Stage) {
         &limits,
         &Goal::AtMost(2.0),
     );
+    table.turns(
+        "  the same, against a bare relay on a socket",
+        Unit::Seconds,
+        &ours,
+        &relays,
+        &Goal::None,
+    );
+    table.turns(
+        "  that relay, against a PTY",
+        Unit::Seconds,
+        &relays,
+        &limits,
+        &Goal::None,
+    );
+}
+
+/// A program behind the barest relay.
+struct Relayed {
+    stream: UnixStream,
+    _player: Player,
+    _server: Server,
+}
+
+impl Relayed {
+    fn start(stage: &mut Stage) -> Self {
+        let (script, cue) = stage.script();
+        let script: Vec<_> = script.iter().map(Path::new).collect();
+        let server = Server::start(stage, bare::RELAY, &script);
+        let stream = server.connect();
+        let mut player = cue.player();
+        player.play("echo");
+        Self {
+            stream,
+            _player: player,
+            _server: server,
+        }
+    }
+
+    fn round_trip(&mut self, key: u8) {
+        let mut echo = [0];
+        self.stream.write_all(&[key]).unwrap();
+        self.stream.read_exact(&mut echo).unwrap();
+        assert_eq!(echo, [key]);
+    }
 }
 
 /// A client that speaks frames.

@@ -10,6 +10,7 @@ use alacritty_terminal::vte::ansi::Processor;
 use posthaste_lab::pty::Size;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{ErrorKind, Read, Write};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -22,6 +23,7 @@ const PIECE: usize = 64 << 10;
 
 pub(crate) const ECHO: &str = "__echo";
 pub(crate) const FAN: &str = "__fan";
+pub(crate) const RELAY: &str = "__relay";
 
 /// A process that gives back what it is sent: one thread, tokio.
 pub(crate) fn echo(socket: &str) {
@@ -83,6 +85,33 @@ pub(crate) fn fan(socket: &str, file: &str) {
             let unfinished = rests.iter().filter(|rest| !rest.is_empty()).count();
             if waits.len() == unfinished && unfinished > 0 {
                 poll(&mut waits, None).unwrap();
+            }
+        }
+    }
+}
+
+/// A process between a socket and a program's terminal that only passes on what comes: no screen,
+/// no recording, no mail, one client.
+pub(crate) fn relay(socket: &str, program: &[&str]) {
+    let listener = UnixListener::bind(socket).unwrap();
+    let mut command = Command::new(program[0]);
+    command.args(&program[1..]);
+    let window = Window::open(command);
+    std::io::stdout().write_all(b"\n").unwrap();
+    let (stream, _) = listener.accept().unwrap();
+    let ends = [stream.as_fd(), window.pty().as_fd()];
+    let mut buffer = vec![0; 16 << 10];
+    loop {
+        let mut fds = ends.map(|end| PollFd::from_borrowed_fd(end, PollFlags::IN));
+        poll(&mut fds, None).unwrap();
+        let ready = fds.map(|fd| !fd.revents().is_empty());
+        for (from, to) in [(0, 1), (1, 0)] {
+            if ready[from] {
+                let Ok(count @ 1..) = rustix::io::read(ends[from], &mut buffer) else {
+                    return;
+                };
+                let written = rustix::io::write(ends[to], &buffer[..count]);
+                assert_eq!(written, Ok(count), "keys and their echoes fit");
             }
         }
     }

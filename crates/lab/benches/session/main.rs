@@ -34,6 +34,7 @@ fn main() {
     match words.as_slice() {
         [bare::ECHO, socket] => return bare::echo(socket),
         [bare::FAN, socket, file] => return bare::fan(socket, file),
+        [bare::RELAY, socket, program @ ..] => return bare::relay(socket, program),
         _ => {}
     }
     // One part of it can be asked for by name; cargo adds a flag of its own.

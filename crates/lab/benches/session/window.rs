@@ -39,7 +39,7 @@ impl Window {
         }
     }
 
-    fn pty(&self) -> &OwnedFd {
+    pub(crate) fn pty(&self) -> &OwnedFd {
         self.pty.as_ref().expect("it is open until it is dropped")
     }
 

@@ -6,7 +6,8 @@
 use super::child::unread_by_peer;
 use super::clerk::Wish;
 use super::keyboard::Typed;
-use super::lines::Rest;
+use super::lines::{Rest, Taken};
+use super::socket::Socket;
 use super::terminal::Ask;
 use super::viewer::{FRAMES, Framed, Viewer, ViewerId};
 use super::{Shared, log};
@@ -16,8 +17,8 @@ use posthaste_wire::plain::{Attach, Reply};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest, Ready};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 
 /// Our own client, which reads the reply and nothing past it.
@@ -46,6 +47,11 @@ pub(crate) async fn serve(
             _ = ended.wait_for(Option::is_some) => return,
         }
     }
+    let Rest { bytes, read, room } = rest;
+    let socket = match Socket::of(read, write) {
+        Ok(socket) => socket,
+        Err(error) => return log::line(format!("a viewer is let go: {error}")),
+    };
     let id = shared.next_viewer();
     let (frames, waiting) = mpsc::channel(FRAMES);
     let behind = Rc::new(Cell::new(false));
@@ -65,15 +71,17 @@ pub(crate) async fn serve(
         shared,
         id,
         is_read_only: request.read_only,
+        socket: &socket,
         decoder: Decoder::default(),
+        room,
     };
     tokio::select! {
-        () = keys.read(rest) => {}
-        () = show(shared, id, waiting, &behind, &mut write) => {}
+        () = keys.read(bytes) => {}
+        () = show(shared, id, waiting, &behind, &socket) => {}
     }
     shared.terminal.ask(Ask::Detach(id)).await;
     shared.wish(Wish::Release(id)).await;
-    let _ = write.shutdown().await;
+    socket.shutdown();
 }
 
 /// Some clients read their reply through a buffer and throw away what else is in it. So nothing
@@ -103,7 +111,7 @@ async fn show(
     id: ViewerId,
     mut waiting: mpsc::Receiver<Framed>,
     behind: &Cell<bool>,
-    write: &mut OwnedWriteHalf,
+    socket: &Socket,
 ) {
     let mut taken = shared.taken.clone();
     let mut ended = shared.ended.clone();
@@ -128,14 +136,14 @@ async fn show(
             },
             how = ended.wait_for(Option::is_some) => {
                 let how = how.ok().and_then(|how| how.clone()).unwrap_or_default();
-                if show_last(shared, id, &mut waiting, behind, write).await.is_err() {
+                if show_last(shared, id, &mut waiting, behind, socket).await.is_err() {
                     return;
                 }
-                let _ = write.write_all(&control(&ToClient::Ended { how })).await;
+                let _ = socket.write_all(&control(&ToClient::Ended { how })).await;
                 return;
             }
         };
-        if write.write_all(&bytes).await.is_err() {
+        if socket.write_all(&bytes).await.is_err() {
             return;
         }
         if behind.get() && waiting.is_empty() {
@@ -151,13 +159,13 @@ async fn show_last(
     id: ViewerId,
     waiting: &mut mpsc::Receiver<Framed>,
     behind: &Cell<bool>,
-    write: &mut OwnedWriteHalf,
+    socket: &Socket,
 ) -> std::io::Result<()> {
     loop {
         // Once this is answered, what was asked before it has been done.
         shared.terminal.is_unwatched().await;
         while let Ok(frame) = waiting.try_recv() {
-            write.write_all(&frame).await?;
+            socket.write_all(&frame).await?;
         }
         if !behind.get() || !shared.terminal.ask(Ask::Redraw(id)).await {
             return Ok(());
@@ -172,11 +180,10 @@ fn control(said: &ToClient) -> Framed {
 
 /// Waits until the other side is gone. What it has sent before is still to be read, so this can
 /// only look now and then.
-async fn hung_up(read: &OwnedReadHalf) {
+async fn hung_up(socket: &Socket) {
     loop {
         tokio::time::sleep(HANG_UP).await;
-        let ready = tokio::time::timeout(HANG_UP, read.ready(Interest::READABLE)).await;
-        if ready.is_ok_and(|ready| ready.map_or(true, Ready::is_read_closed)) {
+        if let Ok(true) = tokio::time::timeout(HANG_UP, socket.is_hung_up()).await {
             return;
         }
     }
@@ -187,16 +194,14 @@ struct Keys<'a> {
     shared: &'a Shared,
     id: ViewerId,
     is_read_only: bool,
+    socket: &'a Socket,
     decoder: Decoder,
+    /// What it has sent and is not whole yet takes up some.
+    room: Taken,
 }
 
 impl Keys<'_> {
-    async fn read(mut self, rest: Rest) {
-        let Rest {
-            bytes,
-            mut read,
-            mut room,
-        } = rest;
+    async fn read(mut self, bytes: Vec<u8>) {
         self.decoder.feed(&bytes);
         drop(bytes);
         let mut buffer = vec![0; 16 * 1024];
@@ -207,9 +212,9 @@ impl Keys<'_> {
                         biased;
                         () = self.take(frame) => {}
                         // A program that does not read must not keep somebody who has left.
-                        () = hung_up(&read) => return,
+                        () = hung_up(self.socket) => return,
                     },
-                    Ok(None) if room.take(self.decoder.kept()) => break,
+                    Ok(None) if self.room.take(self.decoder.kept()) => break,
                     Ok(None) => {
                         log::line("a viewer is let go: too much is being sent at once");
                         return;
@@ -220,7 +225,7 @@ impl Keys<'_> {
                     }
                 }
             }
-            match read.read(&mut buffer).await {
+            match self.socket.read(&mut buffer).await {
                 Ok(0) | Err(_) => return,
                 Ok(count) => self.decoder.feed(&buffer[..count]),
             }

@@ -37,6 +37,7 @@ mod pulse;
 mod reading;
 pub(crate) mod roll;
 pub(crate) mod sight;
+mod socket;
 pub(crate) mod start;
 mod terminal;
 mod viewer;
