@@ -63,7 +63,7 @@ pub(crate) fn main() -> ExitCode {
         .enable_all()
         .build();
     let ran = match runtime {
-        Ok(runtime) => LocalSet::new().block_on(&runtime, alongside(run(orders))),
+        Ok(runtime) => LocalSet::new().block_on(&runtime, run(orders)),
         Err(error) => Err(Report::storage(format!("cannot start a session: {error}"))),
     };
     match ran {
@@ -74,13 +74,6 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// Runs it as one task among the others. What the runtime itself waits for is woken apart from
-/// them, with a look for what else has come each time.
-async fn alongside(run: impl Future<Output = Result<()>> + 'static) -> Result<()> {
-    let ran = tokio::task::spawn_local(run).await;
-    ran.unwrap_or_else(|error| Err(Report::storage(format!("the session has failed: {error}"))))
 }
 
 /// A session with a dead task would be a session that lies. It ends instead, and the next one
