@@ -81,9 +81,7 @@ fn command(program: &Path, home: &Path, args: &[&str]) -> Command {
 /// From a process's start to its end.
 fn to_end(program: &Path, home: &Path, args: &[&str]) -> Duration {
     let mut command = command(program, home, args);
-    time(|| {
-        command.status().unwrap();
-    })
+    time(|| assert!(command.status().unwrap().success()))
 }
 
 /// The same for one that somebody listens to, to the end.
@@ -111,7 +109,8 @@ fn to_answer(program: &Path, home: &Path, args: &[&str]) -> Duration {
             .read_exact(&mut answer)
             .unwrap();
     });
-    child.unwrap().wait().unwrap();
+    let ended = child.unwrap().wait().unwrap();
+    assert!(ended.success(), "a message that is held costs more");
     took
 }
 

@@ -67,8 +67,8 @@ impl Table {
         Self::within(tempfile::tempdir().unwrap())
     }
 
-    /// The same in a directory under this one, where the other may be no disk, or one on which so
-    /// much was just removed that a new file takes long.
+    /// The same under another directory. The system's own is often no disk, and then nothing is
+    /// synced.
     pub fn new_in(dir: &Path) -> Self {
         Self::within(tempfile::tempdir_in(dir).unwrap())
     }

@@ -7,13 +7,17 @@ mod common;
 
 use common::session::{BOT, Ends, Session, Viewer, Wire, run};
 use common::{Ph, path_text, skip, wait_for};
+use posthaste_wire::frames;
 use rustix::process::{Resource, Rlimit, Uid};
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const ECHO: &str = "echo ready; exec cat";
 const SHELL: [&str; 3] = ["/bin/sh", "-c", ECHO];
@@ -178,6 +182,38 @@ fn who_stops_reading_a_flood_holds_nobody_up_and_is_drawn_anew() {
         viewer.wait_for("over second");
         assert!(viewer.output.len() < 4 << 20, "{}", viewer.output.len());
     }
+}
+
+#[test]
+fn who_sends_frames_without_end_holds_nobody_up() {
+    let session = Session::sh(ECHO);
+    session.wait_for_text("ready");
+    let viewer = Viewer::attach(&session.socket, 80, 24);
+    // They ask for nothing, so there is nothing that would have to be waited for.
+    let frames = frames::encode(frames::CONTROL, b"{}").repeat(20_000);
+    let mut stream = viewer.stream.try_clone().expect("a socket");
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counted = taken.clone();
+    let flood = std::thread::spawn(move || {
+        while stream.write_all(&frames).is_ok() {
+            counted.fetch_add(frames.len(), Ordering::Relaxed);
+        }
+    });
+    wait_for("a flood", || {
+        (taken.load(Ordering::Relaxed) > 0).then_some(())
+    });
+    let before = taken.load(Ordering::Relaxed);
+    for _ in 0..3 {
+        assert_well(&session);
+    }
+    // How much of it was heard before the others, not how long that took.
+    let taken = taken.load(Ordering::Relaxed) - before;
+    assert!(
+        taken < 16 << 20,
+        "{taken} bytes were heard before the others"
+    );
+    viewer.stream.shutdown(Shutdown::Both).expect("a socket");
+    flood.join().expect("it ends with its connection");
 }
 
 #[test]

@@ -87,14 +87,15 @@ struct Agent {
 
 impl Agent {
     fn start(stage: &mut Stage) -> Self {
-        let mut player = stage.session_as("bot", "bench");
+        // Of its own name: the mail of others would come first.
+        let mut player = stage.session_as("served", "bench");
         player.play("hear");
-        let mut listener = stage.connect("bot");
+        let mut listener = stage.connect("served");
         listener.call(&Subscribe {
             events: Events(vec![Interest::Message, Interest::StateChange]),
         });
         let mut agent = Self {
-            connection: stage.connect("bot"),
+            connection: stage.connect("served"),
             player,
             listener,
         };

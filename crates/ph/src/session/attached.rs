@@ -227,7 +227,13 @@ impl Keys<'_> {
             }
             match self.socket.read(&mut buffer).await {
                 Ok(0) | Err(_) => return,
-                Ok(count) => self.decoder.feed(&buffer[..count]),
+                Ok(count) => {
+                    self.decoder.feed(&buffer[..count]);
+                    if count == buffer.len() {
+                        // Who sends without end is not read without end.
+                        tokio::task::yield_now().await;
+                    }
+                }
             }
         }
     }

@@ -1,13 +1,13 @@
 //! A viewer's socket, heard for what comes from it.
 //!
-//! A stream of the runtime's own is also told whenever there is room to write. Each time that a
-//! viewer reads what it was sent, that is, so its own read would wake us for nothing before it
-//! returns: a quarter of the time from a key to its echo. Here that is asked for only where there
-//! is no room.
+//! A stream of the runtime's own is also told of room to write, and there is more of that whenever
+//! a viewer reads: each read of what it was sent would wake us for nothing, before it returns.
+//! Here room is asked for only where there is none.
 
 use super::child::watched;
+use super::log;
 use rustix::io::Errno;
-use rustix::net::{SendFlags, Shutdown};
+use rustix::net::Shutdown;
 use std::io::Result;
 use std::os::fd::OwnedFd;
 use tokio::io::Interest;
@@ -28,26 +28,13 @@ impl Socket {
 
     /// What has come; nothing at its end.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
-        loop {
-            let mut ready = self.fd.readable().await?;
-            match rustix::io::read(self.fd.get_ref(), &mut *buffer) {
-                Ok(count) => {
-                    // That was all: the next look would find nothing.
-                    if (1..buffer.len()).contains(&count) {
-                        ready.clear_ready();
-                    }
-                    return Ok(count);
-                }
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
+        let read = |fd: &OwnedFd| rustix::io::read(fd, &mut *buffer).map_err(Into::into);
+        self.fd.async_io(Interest::READABLE, read).await
     }
 
     pub(crate) async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            match rustix::net::send(self.fd.get_ref(), bytes, SendFlags::NOSIGNAL) {
+            match rustix::io::write(self.fd.get_ref(), bytes) {
                 Ok(count) => bytes = &bytes[count..],
                 Err(Errno::AGAIN) => self.room().await?,
                 Err(Errno::INTR) => {}
@@ -57,11 +44,18 @@ impl Socket {
         Ok(())
     }
 
-    /// Waits until something can be written. Through a descriptor of its own, because one cannot
-    /// be waited for in two ways.
+    /// Waits until something can be written. Through another descriptor, because one can be
+    /// registered only once.
     async fn room(&self) -> Result<()> {
-        let again = watched(self.fd.get_ref().try_clone()?, Interest::WRITABLE)?;
-        again.writable().await.map(drop)
+        let again = self.fd.get_ref().try_clone();
+        let again = again.and_then(|again| watched(again, Interest::WRITABLE));
+        match again {
+            Ok(again) => again.writable().await.map(drop),
+            Err(error) => {
+                log::line(format!("a viewer is let go: {error}"));
+                Err(error)
+            }
+        }
     }
 
     /// Waits until something comes, and says whether it was the end. What was sent before it is
