@@ -344,6 +344,7 @@ fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::ffi::OsStringExt;
 
     fn words(line: &[&str]) -> Vec<OsString> {
         std::iter::once(&"ph").chain(line).map(Into::into).collect()
@@ -356,6 +357,7 @@ mod tests {
             &["send", "bob,@all", "two words\nand a line"],
             &["send", "", ""],
             &["send", "bob", "a -b --c"],
+            &["send", "bob", "-"],
             &["send", "bob", "--", "-b"],
             &["send", "--", "bob"],
             &["send", "bob", "-m", "hello"],
@@ -389,5 +391,8 @@ mod tests {
         for line in lines {
             assert!(parse_frequent(&words(line)).is_none(), "{line:?}");
         }
+        let mut no_text = words(&["send", "bob"]);
+        no_text.push(OsString::from_vec(vec![0xff]));
+        assert!(parse_frequent(&no_text).is_none());
     }
 }
