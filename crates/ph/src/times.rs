@@ -10,6 +10,19 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }
 
+/// This machine's time zone, from its own file where nothing else is asked for. To have it by its
+/// name, jiff would first look through all the zones that there are.
+pub(crate) fn zone() -> TimeZone {
+    let own = || {
+        let zone = std::fs::read("/etc/localtime").ok()?;
+        TimeZone::tzif("local", &zone).ok()
+    };
+    match std::env::var_os("TZ") {
+        Some(_) => TimeZone::system(),
+        None => own().unwrap_or_else(TimeZone::system),
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TimeStyle {
     Local,
@@ -21,7 +34,7 @@ impl TimeStyle {
     pub(crate) fn show(self, time: Timestamp, now: Timestamp) -> String {
         match self {
             Self::Local => time
-                .to_zoned(TimeZone::system())
+                .to_zoned(zone())
                 .strftime("%Y-%m-%d %H:%M:%S")
                 .to_string(),
             Self::Utc => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -72,7 +85,7 @@ pub(crate) fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
             Err(error) => Err(Report::usage(format!("'{text}' is not a time: {error}"))),
         };
     }
-    let zone = TimeZone::system();
+    let zone = zone();
     let unclear = |_| Report::usage(format!("the time {text} cannot be had in this time zone"));
     if let Ok(clock) = text.parse::<civil::Time>()
         && !text.contains('-')
@@ -102,6 +115,15 @@ pub(crate) fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn this_machine_has_a_zone() {
+        let (here, named) = (zone(), TimeZone::system());
+        for time in ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"] {
+            let time: Timestamp = time.parse().unwrap();
+            assert_eq!(here.to_offset(time), named.to_offset(time));
+        }
+    }
 
     #[test]
     fn lengths_of_time() {

@@ -191,12 +191,25 @@ fn who_sends_frames_without_end_holds_nobody_up() {
     let viewer = Viewer::attach(&session.socket, 80, 24);
     // They ask for nothing, so there is nothing that would have to be waited for.
     let frames = frames::encode(frames::CONTROL, b"{}").repeat(20_000);
-    let mut stream = viewer.stream.try_clone().expect("a socket");
+    hears_others_beside(&session, &viewer.stream, frames);
+}
+
+#[test]
+fn who_sends_empty_lines_without_end_holds_nobody_up() {
+    let session = Session::sh(ECHO);
+    session.wait_for_text("ready");
+    let wire = session.wire();
+    hears_others_beside(&session, &wire.stream, vec![b'\n'; 200_000]);
+}
+
+/// That others are answered while this is sent again and again.
+fn hears_others_beside(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
+    let mut flooded = stream.try_clone().expect("a socket");
     let taken = Arc::new(AtomicUsize::new(0));
     let counted = taken.clone();
     let flood = std::thread::spawn(move || {
-        while stream.write_all(&frames).is_ok() {
-            counted.fetch_add(frames.len(), Ordering::Relaxed);
+        while flooded.write_all(&flood).is_ok() {
+            counted.fetch_add(flood.len(), Ordering::Relaxed);
         }
     });
     wait_for("a flood", || {
@@ -204,7 +217,7 @@ fn who_sends_frames_without_end_holds_nobody_up() {
     });
     let before = taken.load(Ordering::Relaxed);
     for _ in 0..3 {
-        assert_well(&session);
+        assert_well(session);
     }
     // How much of it was heard before the others, not how long that took.
     let taken = taken.load(Ordering::Relaxed) - before;
@@ -212,7 +225,7 @@ fn who_sends_frames_without_end_holds_nobody_up() {
         taken < 16 << 20,
         "{taken} bytes were heard before the others"
     );
-    viewer.stream.shutdown(Shutdown::Both).expect("a socket");
+    stream.shutdown(Shutdown::Both).expect("a socket");
     flood.join().expect("it ends with its connection");
 }
 

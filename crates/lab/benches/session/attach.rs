@@ -1,6 +1,7 @@
 //! Attaching, and keys: how long until the screen is right, and until a key shows.
 
 use super::bare::{self, Pty, Server};
+use super::cores::Placement;
 use super::peer::Tmux;
 use super::stage::{Player, Stage, mark};
 use super::window::{COLS, ROWS, Window};
@@ -19,7 +20,9 @@ const KEYS: usize = 2_000;
 
 pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     screens(table, stage);
-    keys(table, stage);
+    for placement in [Placement::Together, Placement::Apart, Placement::Free] {
+        keys(table, stage, placement);
+    }
 }
 
 fn screens(table: &mut Table, stage: &mut Stage) {
@@ -57,54 +60,78 @@ fn seconds(work: impl FnOnce()) -> f64 {
     begun.elapsed().as_secs_f64()
 }
 
-fn keys(table: &mut Table, stage: &mut Stage) {
-    let mut ph = stage.session("echo");
-    ph.play("echo");
-    let mut attached = Attached::to(stage, "echo");
-    let mut relayed = Relayed::start(stage);
-    let mut pty = Pty::start(stage);
-    pty.player.play("echo");
+/// The same program behind a session, behind a relay, and alone on a terminal.
+struct Typing {
+    attached: Attached,
+    relayed: Relayed,
+    pty: Pty,
+    _player: Player,
+}
+
+impl Typing {
+    fn start(stage: &mut Stage, name: &str) -> Self {
+        let mut player = stage.session(name);
+        player.play("echo");
+        let attached = Attached::to(stage, name);
+        let relayed = Relayed::start(stage);
+        let mut pty = Pty::start(stage);
+        pty.player.play("echo");
+        Self {
+            attached,
+            relayed,
+            pty,
+            _player: player,
+        }
+    }
+}
+
+fn keys(table: &mut Table, stage: &mut Stage, placement: Placement) {
+    let name = format!("echo-{}", placement.name().replace(' ', "-"));
+    let goal = match placement {
+        Placement::Together | Placement::Apart => Goal::AtMost(2.0),
+        Placement::Free => Goal::None,
+    };
+    placement.run(
+        || Typing::start(stage, &name),
+        |typing| type_keys(table, typing, placement.name(), &goal),
+    );
+}
+
+fn type_keys(table: &mut Table, mut typing: Typing, placement: &str, goal: &Goal) {
     let [mut ours, mut relays, mut limits] = [const { Vec::new() }; 3];
     // In stretches: each is measured on a machine that it keeps awake itself.
     let stretch = || (b'a'..=b'z').cycle().take(STRETCH);
     for _ in 0..KEYS / STRETCH {
         for key in stretch() {
             ours.push(seconds(|| {
-                attached.type_key(key);
-                attached.output();
+                typing.attached.type_key(key);
+                typing.attached.output();
             }));
         }
         for key in stretch() {
-            relays.push(seconds(|| relayed.round_trip(key)));
+            relays.push(seconds(|| typing.relayed.round_trip(key)));
         }
         for key in stretch() {
             limits.push(seconds(|| {
-                pty.window.type_key(key);
-                pty.window.read();
+                typing.pty.window.type_key(key);
+                typing.pty.window.read();
             }));
         }
     }
-    table.turns(
-        "a key to its echo on an attached socket, against a PTY",
-        Unit::Seconds,
-        &ours,
-        &limits,
-        &Goal::AtMost(2.0),
-    );
-    table.turns(
-        "  the same, against a bare relay on a socket",
-        Unit::Seconds,
-        &ours,
-        &relays,
-        &Goal::None,
-    );
-    table.turns(
-        "  that relay, against a PTY",
-        Unit::Seconds,
-        &relays,
-        &limits,
-        &Goal::None,
-    );
+    let rows: [(&str, _, _, _); 3] = [
+        ("a key to its echo, against a PTY", &ours, &limits, goal),
+        (
+            "  against a bare relay on a socket",
+            &ours,
+            &relays,
+            &Goal::None,
+        ),
+        ("  that relay, against a PTY", &relays, &limits, &Goal::None),
+    ];
+    for (what, measured, limit, goal) in rows {
+        let what = format!("{what}, {placement}");
+        table.turns(&what, Unit::Seconds, measured, limit, goal);
+    }
 }
 
 /// A program behind the barest relay.

@@ -12,6 +12,7 @@
 
 mod attach;
 mod bare;
+mod cores;
 mod delivery;
 mod fanout;
 mod hook;

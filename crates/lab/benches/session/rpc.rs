@@ -1,7 +1,8 @@
 //! One question and its answer on an open connection.
 
 use super::bare::{self, Server};
-use super::stage::{Connection, Stage, mark};
+use super::cores::Placement;
+use super::stage::{Connection, Player, Stage, mark};
 use posthaste_lab::bench::{Goal, Table, Unit, time};
 use posthaste_wire::client;
 use posthaste_wire::method::{GetStatus, Method, Session, Unsubscribe};
@@ -10,49 +11,79 @@ use posthaste_wire::param::Dropped;
 const ROUNDS: usize = 5_000;
 
 pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
-    let mut player = stage.session("bot");
-    player.play(&format!("screen {}", mark(1)));
-    let server = Server::start(stage, bare::ECHO, &[]);
-    let mut echo = server.connection();
-    let mut ours = stage.connect("bot");
-    let mut ask = Ask {
-        table,
-        ours: &mut ours,
-        echo: &mut echo,
+    for placement in [Placement::Together, Placement::Apart, Placement::Free] {
+        let start = || Answering::start(stage, placement);
+        placement.run(start, |answering| ask(table, answering, placement));
+    }
+}
+
+/// A session, and a process that only gives back what it is sent: one thread, tokio.
+struct Answering {
+    ours: Connection,
+    echo: Connection,
+    _player: Player,
+    _server: Server,
+}
+
+impl Answering {
+    fn start(stage: &mut Stage, placement: Placement) -> Self {
+        let name = format!("bot-{}", placement.name().replace(' ', "-"));
+        let mut player = stage.session(&name);
+        player.play(&format!("screen {}", mark(1)));
+        let server = Server::start(stage, bare::ECHO, &[]);
+        Self {
+            ours: stage.connect(&name),
+            echo: server.connection(),
+            _player: player,
+            _server: server,
+        }
+    }
+}
+
+fn ask(table: &mut Table, answering: Answering, placement: Placement) {
+    let goal = match placement {
+        Placement::Together | Placement::Apart => Goal::AtMost(2.0),
+        Placement::Free => Goal::None,
     };
     let nothing = Unsubscribe {
         events: Dropped(Vec::new()),
     };
-    let goal = Goal::AtMost(2.0);
+    let mut ask = Ask {
+        table,
+        answering,
+        placement,
+    };
     ask.compare("unsubscribe from nothing", &nothing, &goal);
     ask.compare("session", &Session {}, &Goal::None);
-    ask.compare("get_status, with a full screen", &GetStatus {}, &Goal::None);
+    ask.compare("get_status, full screen", &GetStatus {}, &Goal::None);
 }
 
 struct Ask<'a> {
     table: &'a mut Table,
-    ours: &'a mut Connection,
-    echo: &'a mut Connection,
+    answering: Answering,
+    placement: Placement,
 }
 
 impl Ask<'_> {
-    /// Against the same line there and back, through a process with one thread and tokio.
+    /// Against the same line there and back.
     fn compare<M: Method>(&mut self, what: &str, question: &M, goal: &Goal) {
         let line = client::request(1, question);
-        let answer = self.ours.round_trip(&line);
+        let Answering { ours, echo, .. } = &mut self.answering;
+        let answer = ours.round_trip(&line);
         assert!(memchr::memmem::find(answer, b"\"result\":").is_some());
-        let [mut ours, mut limits] = [const { Vec::new() }; 2];
+        let [mut asked, mut echoed] = [const { Vec::new() }; 2];
         for _ in 0..ROUNDS {
-            let asked = time(|| {
-                self.ours.round_trip(&line);
+            let took = time(|| {
+                ours.round_trip(&line);
             });
-            let echoed = time(|| {
-                self.echo.round_trip(&line);
+            asked.push(took.as_secs_f64());
+            let took = time(|| {
+                echo.round_trip(&line);
             });
-            ours.push(asked.as_secs_f64());
-            limits.push(echoed.as_secs_f64());
+            echoed.push(took.as_secs_f64());
         }
-        let what = format!("{what}, against a bare echo");
-        self.table.turns(&what, Unit::Seconds, &ours, &limits, goal);
+        let what = format!("{what}, against an echo, {}", self.placement.name());
+        self.table
+            .turns(&what, Unit::Seconds, &asked, &echoed, goal);
     }
 }

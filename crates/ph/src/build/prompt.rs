@@ -159,7 +159,7 @@ pub(super) fn compose(
         .last
         .as_ref()
         .filter(|last| last.number == state.number);
-    let zone = TimeZone::system();
+    let zone = crate::times::zone();
     let parts = Parts {
         iteration: state.number,
         last: state.last_allowed(),

@@ -11,7 +11,6 @@ use crate::report::{Report, Result};
 use crate::session::client::{Client, PATIENT};
 use crate::session::place::{Place, Record};
 use crate::times;
-use jiff::tz::TimeZone;
 use posthaste_core::AgentName;
 use posthaste_core::build::{
     Failure, LoopEnding, LoopOrder, LoopState, Next, Outcome, Past, policy, progress,
@@ -230,7 +229,7 @@ impl Runner {
         let open = state.open.as_ref().map(|open| open.started.number);
         let place = progress::Place {
             at: times::now(),
-            zone: &TimeZone::system(),
+            zone: &times::zone(),
             iteration: open.or(last).unwrap_or(state.number),
             last: state.last_allowed(),
             agent: &state.settings.harness,

@@ -4,7 +4,6 @@ use crate::book::Address;
 use crate::context::Context;
 use crate::letterbox;
 use crate::report::{Code, Result};
-use jiff::tz::TimeZone;
 use posthaste_core::{Letter, prompt};
 use posthaste_store::Listing;
 
@@ -90,6 +89,6 @@ fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
             text,
         })
         .collect();
-    let block = prompt::inbox_block(&entries, &TimeZone::system());
+    let block = prompt::inbox_block(&entries, &crate::times::zone());
     context.out.bytes(block.as_bytes())
 }

@@ -17,8 +17,6 @@ use posthaste_wire::plain::{Attach, Reply};
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
-use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::mpsc;
 
 /// Our own client, which reads the reply and nothing past it.
@@ -31,27 +29,17 @@ const HANG_UP: Duration = Duration::from_millis(100);
 /// The size of a client that does not say any.
 const USUAL: Size = Size { cols: 80, rows: 24 };
 
-pub(crate) async fn serve(
-    shared: &Rc<Shared>,
-    request: &Attach,
-    rest: Rest,
-    mut write: OwnedWriteHalf,
-) {
-    if write.write_all(&Reply::ok().line()).await.is_err() {
+pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, socket: &Socket) {
+    if socket.write_all(&Reply::ok().line()).await.is_err() {
         return;
     }
     if request.client != OURS {
         let mut ended = shared.ended.clone();
         tokio::select! {
-            () = wait_until_read(&write) => {}
+            () = wait_until_read(socket) => {}
             _ = ended.wait_for(Option::is_some) => return,
         }
     }
-    let Rest { bytes, read, room } = rest;
-    let socket = match Socket::of(read, write) {
-        Ok(socket) => socket,
-        Err(error) => return log::line(format!("a viewer is let go: {error}")),
-    };
     let id = shared.next_viewer();
     let (frames, waiting) = mpsc::channel(FRAMES);
     let behind = Rc::new(Cell::new(false));
@@ -71,13 +59,13 @@ pub(crate) async fn serve(
         shared,
         id,
         is_read_only: request.read_only,
-        socket: &socket,
+        socket,
         decoder: Decoder::default(),
-        room,
+        room: rest.room,
     };
     tokio::select! {
-        () = keys.read(bytes) => {}
-        () = show(shared, id, waiting, &behind, &socket) => {}
+        () = keys.read(rest.bytes) => {}
+        () = show(shared, id, waiting, &behind, socket) => {}
     }
     shared.terminal.ask(Ask::Detach(id)).await;
     shared.wish(Wish::Release(id)).await;
@@ -86,10 +74,10 @@ pub(crate) async fn serve(
 
 /// Some clients read their reply through a buffer and throw away what else is in it. So nothing
 /// follows before the reply is gone, be it read or because the client is gone itself.
-async fn wait_until_read(write: &OwnedWriteHalf) {
+async fn wait_until_read(socket: &Socket) {
     let mut pause = LOOK;
     loop {
-        match unread_by_peer(write.as_ref()) {
+        match unread_by_peer(socket) {
             Ok(0) => return,
             Ok(_) => tokio::time::sleep(pause).await,
             Err(_) => return tokio::time::sleep(LATER).await,

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(crate) const TOO_LATE: &str = "it was asked for too long ago, and whoever did has given up";
 
 /// Read once: a session does not move between zones.
-static ZONE: LazyLock<TimeZone> = LazyLock::new(TimeZone::system);
+static ZONE: LazyLock<TimeZone> = LazyLock::new(crate::times::zone);
 
 pub(crate) fn zone() -> &'static TimeZone {
     &ZONE

@@ -8,6 +8,7 @@ use super::dispatch::{self, Next};
 use super::hub::Outbox;
 use super::lines::{Line, Lines};
 use super::peer::Peer;
+use super::socket::Socket;
 use super::{Shared, attached, log};
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Said};
@@ -49,8 +50,11 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
     let Ok(peer) = Peer::of(&stream) else {
         return;
     };
+    let socket = match Socket::of(stream) {
+        Ok(socket) => socket,
+        Err(error) => return log::line(format!("a connection is let go: {error}")),
+    };
     let outbox = shared.hub.outbox();
-    let (read, mut write) = stream.into_split();
     let refusal = if !peer.is_this_user() {
         Some("this session belongs to another user")
     } else if shared.hub.count() > CONNECTIONS {
@@ -61,11 +65,11 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
     if let Some(refusal) = refusal {
         outbox.push(&rpc::refusal(&Id::null(), &Failure::internal(refusal)));
         outbox.close();
-        return outbox.write_to(&mut write).await;
+        return outbox.write_to(&socket).await;
     }
-    let mut lines = Lines::new(read, shared.room.clone());
+    let mut lines = Lines::new(&socket, shared.room.clone());
     let ended = {
-        let mut writing = std::pin::pin!(outbox.write_to(&mut write));
+        let mut writing = std::pin::pin!(outbox.write_to(&socket));
         let ended = tokio::select! {
             ended = converse(&shared, &outbox, &peer, &mut lines) => ended,
             () = &mut writing => Ended::Written,
@@ -79,7 +83,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
     match ended {
         Ended::Closed | Ended::Written => {}
         Ended::Attach(request) => {
-            attached::serve(&shared, &request, lines.into_rest(), write).await;
+            attached::serve(&shared, &request, lines.into_rest(), &socket).await;
         }
     }
     dispatch::leave(&shared, &outbox).await;
@@ -91,7 +95,7 @@ async fn converse(
     shared: &Rc<Shared>,
     outbox: &Rc<Outbox>,
     peer: &Peer,
-    lines: &mut Lines,
+    lines: &mut Lines<'_>,
 ) -> Ended {
     let mut is_first = true;
     loop {

@@ -1,16 +1,18 @@
 //! Who listens, and what each is still owed.
 //!
-//! Every connection has an outbox of bounded size. An event is written once and copied into the
-//! outbox of everybody who wants it; one whose outbox is full misses it, is told how many it
+//! Every connection has an outbox of bounded size. An event is written once, for everybody who wants
+//! it; one whose outbox is full misses it, is told how many it
 //! missed once there is room, and holds nobody up. Only where no person watches, the output waits a
 //! little for listeners that do read, within a credit that all of them share.
 
+use super::pieces::Pieces;
+use super::socket::Socket;
 use posthaste_wire::event::{self, Event};
 use posthaste_wire::topic::{Topic, Topics};
 use std::cell::{Cell, RefCell};
+use std::io::ErrorKind;
 use std::rc::{Rc, Weak};
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 /// How many bytes may wait for one connection.
@@ -33,11 +35,9 @@ pub(crate) struct Outbox {
 
 #[derive(Debug)]
 struct Out {
-    bytes: Vec<u8>,
+    waiting: Pieces,
     /// While a batch is carried out: the events that its answer must come before.
-    held: Option<Vec<u8>>,
-    /// Taken out and not yet written.
-    in_hand: usize,
+    held: Option<Pieces>,
     topics: Topics,
     missed: u64,
     /// Grows with every byte that was written: the sign of a reader.
@@ -55,7 +55,7 @@ struct Out {
 impl Outbox {
     /// Adds an answer. Whoever asks waits for room before it asks again.
     pub(crate) fn push(&self, bytes: &[u8]) {
-        self.out.borrow_mut().bytes.extend_from_slice(bytes);
+        self.out.borrow_mut().waiting.push(bytes);
         self.filled.notify_one();
     }
 
@@ -67,9 +67,9 @@ impl Outbox {
     /// Adds an answer, and the events that waited for it.
     pub(crate) fn release(&self, answer: &[u8]) {
         let mut out = self.out.borrow_mut();
-        out.bytes.extend_from_slice(answer);
+        out.waiting.push(answer);
         let held = out.held.take().unwrap_or_default();
-        out.bytes.extend_from_slice(&held);
+        out.waiting.append(held);
         drop(out);
         self.filled.notify_one();
     }
@@ -126,69 +126,52 @@ impl Outbox {
     }
 
     /// Writes what comes in, until it is closed or nobody can be written to.
-    pub(crate) async fn write_to(&self, socket: &mut (impl AsyncWrite + Unpin)) {
-        let mut hand = Vec::new();
-        loop {
-            let filled = self.filled.notified();
-            let is_closing = {
-                let mut out = self.out.borrow_mut();
-                hand.clear();
-                std::mem::swap(&mut hand, &mut out.bytes);
-                out.in_hand = hand.len();
-                out.is_closing
-            };
-            if hand.is_empty() {
-                if is_closing {
-                    break;
-                }
-                filled.await;
-                continue;
-            }
-            if self.write_hand(socket, &hand).await.is_err() {
-                break;
-            }
-            // A listener that came back hears how much it missed, even if nothing else follows.
-            self.out.borrow_mut().tell_missed();
-            if hand.capacity() > OUTBOX / 4 {
-                hand = Vec::new();
-            }
-        }
+    pub(crate) async fn write_to(&self, socket: &Socket) {
+        while self.write_next(socket).await.is_ok_and(|goes_on| goes_on) {}
         self.out.borrow_mut().is_dead = true;
         self.drained.notify_waiters();
-        let _ = socket.shutdown().await;
+        socket.shutdown();
     }
 
-    async fn write_hand(
-        &self,
-        socket: &mut (impl AsyncWrite + Unpin),
-        hand: &[u8],
-    ) -> std::io::Result<()> {
-        let mut rest = hand;
-        while !rest.is_empty() {
-            let count = socket.write(rest).await?;
-            if count == 0 {
-                return Err(std::io::ErrorKind::WriteZero.into());
+    /// Writes some of what waits, or waits for something; false where nothing more will come.
+    async fn write_next(&self, socket: &Socket) -> std::io::Result<bool> {
+        let filled = self.filled.notified();
+        let written = {
+            let out = self.out.borrow();
+            if out.waiting.is_empty() {
+                None
+            } else {
+                Some(socket.write_now(&out.waiting.next()))
             }
-            rest = &rest[count..];
-            let mut out = self.out.borrow_mut();
-            out.in_hand = rest.len();
-            out.written += count as u64;
-            drop(out);
-            self.drained.notify_waiters();
+        };
+        match written {
+            None if self.out.borrow().is_closing => return Ok(false),
+            None => filled.await,
+            Some(Ok(0)) => return Err(ErrorKind::WriteZero.into()),
+            Some(Ok(count)) => {
+                let mut out = self.out.borrow_mut();
+                out.waiting.written(count);
+                out.written += count as u64;
+                // A listener that came back hears how much it missed, even if nothing else follows.
+                out.tell_missed();
+                drop(out);
+                self.drained.notify_waiters();
+            }
+            Some(Err(error)) if error.kind() == ErrorKind::WouldBlock => socket.room().await?,
+            Some(Err(error)) => return Err(error),
         }
-        Ok(())
+        Ok(true)
     }
 }
 
 impl Out {
     fn owed(&self) -> usize {
-        let held = self.held.as_ref().map_or(0, Vec::len);
-        self.bytes.len() + held + self.in_hand
+        self.waiting.len() + self.held.as_ref().map_or(0, Pieces::len)
     }
 
     /// Where events go.
-    fn events(&mut self) -> &mut Vec<u8> {
-        self.held.as_mut().unwrap_or(&mut self.bytes)
+    fn events(&mut self) -> &mut Pieces {
+        self.held.as_mut().unwrap_or(&mut self.waiting)
     }
 
     fn tell_missed(&mut self) {
@@ -196,7 +179,9 @@ impl Out {
             let lagged = Event::Lagged {
                 missed: self.missed,
             };
-            event::append(self.events(), &super::clock::local_now(), &lagged);
+            let mut line = Vec::new();
+            event::append(&mut line, &super::clock::local_now(), &lagged);
+            self.events().push(&line);
             self.missed = 0;
             self.gave_up = false;
         }
@@ -267,9 +252,8 @@ impl Hub {
     pub(crate) fn outbox(&self) -> Rc<Outbox> {
         let outbox = Rc::new(Outbox {
             out: RefCell::new(Out {
-                bytes: Vec::new(),
+                waiting: Pieces::default(),
                 held: None,
-                in_hand: 0,
                 topics: Topics::default(),
                 missed: 0,
                 written: 0,
@@ -330,6 +314,7 @@ impl Hub {
 
     /// Hands `count` finished event lines to everybody who wants them.
     pub(crate) fn publish(&self, topic: Topic, lines: &[u8], count: u64) {
+        let lines: Rc<[u8]> = lines.into();
         self.each(|outbox| {
             let mut out = outbox.out.borrow_mut();
             if out.is_dead || out.is_closing || !out.topics.wants(topic) {
@@ -340,7 +325,7 @@ impl Hub {
                 out.missed += count;
                 return;
             }
-            out.events().extend_from_slice(lines);
+            out.events().push_shared(&lines);
             drop(out);
             outbox.filled.notify_one();
         });

@@ -1,10 +1,9 @@
 //! Lines from a connection: of bounded length each, and of bounded size all together.
 
+use super::socket::Socket;
 use posthaste_wire::rpc::MAX_LINE;
 use std::cell::Cell;
 use std::rc::Rc;
-use tokio::io::AsyncReadExt;
-use tokio::net::unix::OwnedReadHalf;
 
 /// How much is read at once.
 const PIECE: usize = 16 * 1024;
@@ -26,8 +25,8 @@ pub(crate) enum Line {
 }
 
 #[derive(Debug)]
-pub(crate) struct Lines {
-    read: OwnedReadHalf,
+pub(crate) struct Lines<'a> {
+    socket: &'a Socket,
     buffer: Vec<u8>,
     /// How much of the buffer has been given out.
     given: usize,
@@ -38,10 +37,10 @@ pub(crate) struct Lines {
     room: Taken,
 }
 
-impl Lines {
-    pub(crate) fn new(read: OwnedReadHalf, room: Room) -> Self {
+impl<'a> Lines<'a> {
+    pub(crate) fn new(socket: &'a Socket, room: Room) -> Self {
         Self {
-            read,
+            socket,
             buffer: Vec::new(),
             given: 0,
             scanned: 0,
@@ -83,8 +82,12 @@ impl Lines {
                 };
             }
             self.buffer.reserve(PIECE);
-            match self.read.read_buf(&mut self.buffer).await {
+            match self.socket.read_onto(&mut self.buffer).await {
                 Ok(0) | Err(_) => self.is_at_end = true,
+                // Who sends without end is not read without end.
+                Ok(_) if self.buffer.len() == self.buffer.capacity() => {
+                    tokio::task::yield_now().await;
+                }
                 Ok(_) => {}
             }
         }
@@ -104,7 +107,6 @@ impl Lines {
         self.forget_given();
         Rest {
             bytes: self.buffer,
-            read: self.read,
             room: self.room,
         }
     }
@@ -115,11 +117,10 @@ impl Lines {
     }
 }
 
-/// What was read past the last line, where more comes from, and the room that it takes.
+/// What was read past the last line, and the room that it takes.
 #[derive(Debug)]
 pub(crate) struct Rest {
     pub(crate) bytes: Vec<u8>,
-    pub(crate) read: OwnedReadHalf,
     pub(crate) room: Taken,
 }
 

@@ -30,6 +30,7 @@ mod lines;
 pub(crate) mod listen;
 mod log;
 mod peer;
+mod pieces;
 pub(crate) mod place;
 mod post;
 pub(crate) mod process;

@@ -1,18 +1,19 @@
-//! A viewer's socket, heard for what comes from it.
+//! A connection's socket, heard for what comes from it.
 //!
 //! A stream of the runtime's own is also told of room to write, and there is more of that whenever
-//! a viewer reads: each read of what it was sent would wake us for nothing, before it returns.
-//! Here room is asked for only where there is none.
+//! the other side reads: each read of what it was sent would wake us for nothing, before it
+//! returns. Here room is asked for only where there is none.
 
 use super::child::watched;
 use super::log;
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::Shutdown;
-use std::io::Result;
-use std::os::fd::OwnedFd;
+use std::io::{ErrorKind, IoSlice, Result};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::UnixStream;
 
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -20,8 +21,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    pub(crate) fn of(read: OwnedReadHalf, write: OwnedWriteHalf) -> Result<Self> {
-        let stream = read.reunite(write).map_err(std::io::Error::other)?;
+    pub(crate) fn of(stream: UnixStream) -> Result<Self> {
         let fd = watched(stream.into_std()?.into(), Interest::READABLE)?;
         Ok(Self { fd })
     }
@@ -32,27 +32,42 @@ impl Socket {
         self.fd.async_io(Interest::READABLE, read).await
     }
 
+    /// The same, added to what is there, as far as that has room.
+    pub(crate) async fn read_onto(&self, buffer: &mut Vec<u8>) -> Result<usize> {
+        let read = |fd: &OwnedFd| rustix::io::read(fd, spare_capacity(buffer)).map_err(Into::into);
+        self.fd.async_io(Interest::READABLE, read).await
+    }
+
     pub(crate) async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {
         while !bytes.is_empty() {
-            match rustix::io::write(self.fd.get_ref(), bytes) {
+            match self.write_now(&[IoSlice::new(bytes)]) {
                 Ok(count) => bytes = &bytes[count..],
-                Err(Errno::AGAIN) => self.room().await?,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => self.room().await?,
+                Err(error) => return Err(error),
             }
         }
         Ok(())
     }
 
+    /// Writes as much as there is room for.
+    pub(crate) fn write_now(&self, bytes: &[IoSlice<'_>]) -> Result<usize> {
+        loop {
+            match rustix::io::writev(self.fd.get_ref(), bytes) {
+                Err(Errno::INTR) => {}
+                written => return written.map_err(Into::into),
+            }
+        }
+    }
+
     /// Waits until something can be written. Through another descriptor, because one can be
     /// registered only once.
-    async fn room(&self) -> Result<()> {
+    pub(crate) async fn room(&self) -> Result<()> {
         let again = self.fd.get_ref().try_clone();
         let again = again.and_then(|again| watched(again, Interest::WRITABLE));
         match again {
             Ok(again) => again.writable().await.map(drop),
             Err(error) => {
-                log::line(format!("a viewer is let go: {error}"));
+                log::line(format!("a connection is let go: {error}"));
                 Err(error)
             }
         }
@@ -68,5 +83,11 @@ impl Socket {
     pub(crate) fn shutdown(&self) {
         // Where it is gone already, that is as good.
         let _ = rustix::net::shutdown(self.fd.get_ref(), Shutdown::Write);
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.get_ref().as_fd()
     }
 }

@@ -83,6 +83,17 @@ pub(crate) struct Emulator {
     pub(crate) extra: Extra,
     /// While the alternate screen shows: what draws the main one.
     pub(crate) behind: Option<Vec<u8>>,
+    scrollback: usize,
+    has_spare_rows: bool,
+}
+
+/// Takes the rows for the scrollback, and no more. Left to itself the library would take a thousand
+/// when the first line scrolls away.
+fn reserve_history(term: &mut Term<Asked>) {
+    let grid = term.grid_mut();
+    grid.initialize_all();
+    grid.truncate();
+    grid.clear_history();
 }
 
 impl Emulator {
@@ -95,8 +106,10 @@ impl Emulator {
             osc52: Osc52::Disabled,
             ..Config::default()
         };
+        let mut term = Term::new(config, &size, asks.clone());
+        reserve_history(&mut term);
         Self {
-            term: Term::new(config, &size, asks.clone()),
+            term,
             asked,
             asks,
             region: 0..usize::from(size.rows),
@@ -110,6 +123,16 @@ impl Emulator {
             styled: false,
             extra: Extra::default(),
             behind: None,
+            scrollback,
+            has_spare_rows: false,
+        }
+    }
+
+    /// After a resize the library has again taken more than will ever be needed.
+    pub(crate) fn free_spare_rows(&mut self) {
+        if self.has_spare_rows && self.term.history_size() == self.scrollback {
+            self.term.grid_mut().truncate();
+            self.has_spare_rows = false;
         }
     }
 
@@ -130,6 +153,7 @@ impl Emulator {
 
     pub(crate) fn resize(&mut self, size: Size) {
         self.term.resize(size);
+        self.has_spare_rows = true;
         self.region = 0..usize::from(size.rows);
         if let Some(tabs) = &mut self.tabs {
             let had = tabs.len();

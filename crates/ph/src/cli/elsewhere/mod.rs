@@ -25,7 +25,6 @@ use crate::provider::script::Script;
 use crate::provider::{asking, intake};
 use crate::report::{Code, Report, Result};
 use copies::{Copies, copy, follow, keep, listed, meant};
-use jiff::tz::TimeZone;
 use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
 use posthaste_store::Listing;
 use posthaste_wire::provider::{Message, Op};
@@ -162,7 +161,7 @@ fn print_prompt(
         text,
     });
     let entries: Vec<_> = there.chain(here).collect();
-    let block = prompt::inbox_block(&entries, &TimeZone::system());
+    let block = prompt::inbox_block(&entries, &crate::times::zone());
     context.out.bytes(block.as_bytes())
 }
 
