@@ -3,6 +3,8 @@
 use crate::report::{Report, Result};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, Zoned, civil};
+use std::path::Path;
+use std::sync::LazyLock;
 
 /// The present moment, to the microsecond: finer than any clock here is true.
 pub(crate) fn now() -> Timestamp {
@@ -10,17 +12,20 @@ pub(crate) fn now() -> Timestamp {
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }
 
-/// This machine's time zone, from its own file where nothing else is asked for. To have it by its
-/// name, jiff would first look through all the zones that there are.
-pub(crate) fn zone() -> TimeZone {
-    let own = || {
-        let zone = std::fs::read("/etc/localtime").ok()?;
-        TimeZone::tzif("local", &zone).ok()
-    };
-    match std::env::var_os("TZ") {
+/// This machine's time zone; read once, because no process here moves between zones.
+pub(crate) fn zone() -> &'static TimeZone {
+    static ZONE: LazyLock<TimeZone> = LazyLock::new(|| match std::env::var_os("TZ") {
         Some(_) => TimeZone::system(),
-        None => own().unwrap_or_else(TimeZone::system),
-    }
+        None => zone_of(Path::new("/etc/localtime")).unwrap_or_else(TimeZone::system),
+    });
+    &ZONE
+}
+
+/// A zone from its own file. To have it by its name, jiff would first look through all the zones
+/// that there are.
+fn zone_of(file: &Path) -> Option<TimeZone> {
+    let zone = std::fs::read(file).ok()?;
+    TimeZone::tzif("local", &zone).ok()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +39,7 @@ impl TimeStyle {
     pub(crate) fn show(self, time: Timestamp, now: Timestamp) -> String {
         match self {
             Self::Local => time
-                .to_zoned(zone())
+                .to_zoned(zone().clone())
                 .strftime("%Y-%m-%d %H:%M:%S")
                 .to_string(),
             Self::Utc => time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
@@ -106,7 +111,7 @@ pub(crate) fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
         return Ok(next.timestamp());
     }
     if let Ok(time) = text.replacen(' ', "T", 1).parse::<civil::DateTime>() {
-        return Ok(time.to_zoned(zone).map_err(unclear)?.timestamp());
+        return Ok(time.to_zoned(zone.clone()).map_err(unclear)?.timestamp());
     }
     Err(Report::usage(format!("'{text}' is not a time"))
         .hint("write 2026-11-15T14:30, 2026-11-15T14:30:00Z or 14:30"))
@@ -116,13 +121,32 @@ pub(crate) fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
 mod tests {
     use super::*;
 
+    /// A zone's file without any past: one hour east, two in summer.
+    fn central_europe() -> Vec<u8> {
+        let counts = [0_u32, 0, 0, 0, 1, 4].map(u32::to_be_bytes).concat();
+        let kind = [&3_600_i32.to_be_bytes()[..], &[0, 0], b"CET\0"].concat();
+        let part = [&b"TZif2"[..], &[0; 15], &counts, &kind].concat();
+        [&part[..], &part, b"\nCET-1CEST,M3.5.0,M10.5.0/3\n"].concat()
+    }
+
     #[test]
-    fn this_machine_has_a_zone() {
-        let (here, named) = (zone(), TimeZone::system());
-        for time in ["2026-01-15T12:00:00Z", "2026-07-15T12:00:00Z"] {
-            let time: Timestamp = time.parse().unwrap();
-            assert_eq!(here.to_offset(time), named.to_offset(time));
+    fn a_zone_is_read_from_its_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("localtime");
+        assert!(zone_of(&file).is_none());
+        for rubbish in [&b""[..], b"TZif", &[0xff; 100]] {
+            std::fs::write(&file, rubbish).unwrap();
+            assert!(zone_of(&file).is_none(), "{rubbish:?}");
         }
+        assert!(zone_of(dir.path()).is_none());
+        std::fs::write(&file, central_europe()).unwrap();
+        let zone = zone_of(&file).unwrap();
+        let check = |time: &str, want: &str| {
+            let time: Timestamp = time.parse().unwrap();
+            assert_eq!(zone.to_datetime(time).to_string(), want);
+        };
+        check("2026-01-15T12:00:00Z", "2026-01-15T13:00:00");
+        check("2026-07-15T12:00:00Z", "2026-07-15T14:00:00");
     }
 
     #[test]

@@ -8,7 +8,7 @@ mod common;
 use common::session::{BOT, Ends, Session, Viewer, Wire, run};
 use common::{Ph, path_text, skip, wait_for};
 use posthaste_wire::frames;
-use rustix::process::{Resource, Rlimit, Uid};
+use rustix::process::{Pid, Resource, Rlimit, Uid};
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
@@ -227,6 +227,37 @@ fn hears_others_beside(session: &Session, stream: &UnixStream, flood: Vec<u8>) {
     );
     stream.shutdown(Shutdown::Both).expect("a socket");
     flood.join().expect("it ends with its connection");
+}
+
+#[test]
+fn who_lags_while_there_are_no_descriptors_hears_how_much_it_missed() {
+    let session = Session::sh("echo ready; read go; seq 100000; echo over; exec cat");
+    session.wait_for_text("ready");
+    let mut viewer = Viewer::attach(&session.socket, 80, 24);
+    let mut listeners: Vec<Wire> = (0..3).map(|_| session.wire()).collect();
+    for wire in &mut listeners {
+        wire.subscribe(&["output"]);
+    }
+    // It has as many as it may have.
+    let open = std::fs::read_dir(format!("/proc/{}/fd", session.pid)).expect("a process");
+    let most = Some(open.count() as u64);
+    let none_left = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    let pid = i32::try_from(session.pid).ok().and_then(Pid::from_raw);
+    rustix::process::prlimit(pid, Resource::Nofile, none_left).expect("a limit");
+    // A person who watches does not wait for them, so they are left behind.
+    viewer.keys(b"go\n");
+    viewer.wait_for("over");
+    for wire in &mut listeners {
+        let missed = wire.wait_for_event("lagged", "missed");
+        assert!(missed["missed"].as_u64() > Some(0), "{missed}");
+    }
+    viewer.keys(b"still here\n");
+    for wire in &mut listeners {
+        wire.lines_until("still here");
+    }
 }
 
 #[test]

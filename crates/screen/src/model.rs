@@ -44,7 +44,7 @@ impl Screen {
         let (parser, emulator) = (&mut self.parser, &mut self.emulator);
         self.intake
             .admit(bytes, |piece| parser.advance(emulator, piece));
-        self.emulator.free_spare_rows();
+        self.emulator.bound_rows();
     }
 
     /// What a terminal would by now have answered to the program, to be written to it.

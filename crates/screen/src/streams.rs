@@ -176,7 +176,7 @@ pub(crate) enum Likeness {
     Looks,
 }
 
-fn cell_state(out: &mut String, cell: &Cell) {
+pub(crate) fn cell_state(out: &mut String, cell: &Cell) {
     if untouched(cell) {
         out.push('.');
         return;

@@ -81,7 +81,7 @@ pub struct WriterThread {
 impl WriterThread {
     /// Waits until everything that was accepted is committed and answered.
     pub fn join(self) {
-        // A panic there has already answered every sender with an error.
+        // A panic there has answered every sender with an error, or ended the process.
         let _ = self.thread.join();
     }
 }

@@ -20,7 +20,7 @@ const KEYS: usize = 2_000;
 
 pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     screens(table, stage);
-    for placement in [Placement::Together, Placement::Apart, Placement::Free] {
+    for placement in Placement::all() {
         keys(table, stage, placement);
     }
 }
@@ -86,18 +86,14 @@ impl Typing {
 }
 
 fn keys(table: &mut Table, stage: &mut Stage, placement: Placement) {
-    let name = format!("echo-{}", placement.name().replace(' ', "-"));
-    let goal = match placement {
-        Placement::Together | Placement::Apart => Goal::AtMost(2.0),
-        Placement::Free => Goal::None,
-    };
+    let name = format!("echo-{}", placement.label());
     placement.run(
         || Typing::start(stage, &name),
-        |typing| type_keys(table, typing, placement.name(), &goal),
+        |typing| type_keys(table, typing, placement.name()),
     );
 }
 
-fn type_keys(table: &mut Table, mut typing: Typing, placement: &str, goal: &Goal) {
+fn type_keys(table: &mut Table, mut typing: Typing, placement: &str) {
     let [mut ours, mut relays, mut limits] = [const { Vec::new() }; 3];
     // In stretches: each is measured on a machine that it keeps awake itself.
     let stretch = || (b'a'..=b'z').cycle().take(STRETCH);
@@ -119,7 +115,12 @@ fn type_keys(table: &mut Table, mut typing: Typing, placement: &str, goal: &Goal
         }
     }
     let rows: [(&str, _, _, _); 3] = [
-        ("a key to its echo, against a PTY", &ours, &limits, goal),
+        (
+            "a key to its echo, against a PTY",
+            &ours,
+            &limits,
+            &Goal::AtMost(2.0),
+        ),
         (
             "  against a bare relay on a socket",
             &ours,
@@ -165,7 +166,7 @@ impl Relayed {
 }
 
 /// A client that speaks frames.
-struct Attached {
+pub(crate) struct Attached {
     stream: UnixStream,
     decoder: Decoder,
     buffer: Vec<u8>,
@@ -173,9 +174,14 @@ struct Attached {
 
 impl Attached {
     fn to(stage: &Stage, name: &str) -> Self {
+        Self::to_size(stage, name, (COLS, ROWS))
+    }
+
+    /// The same with another size.
+    pub(crate) fn to_size(stage: &Stage, name: &str, (cols, rows): (u16, u16)) -> Self {
         let request = Request::Attach(Attach {
-            cols: COLS,
-            rows: ROWS,
+            cols,
+            rows,
             client: "ph".to_owned(),
             ..Attach::default()
         });

@@ -1,5 +1,6 @@
 //! What a session that does nothing keeps in memory.
 
+use super::attach::Attached;
 use super::stage::{Stage, mark};
 use posthaste_lab::bench::{Goal, Table, Unit};
 use std::process::Stdio;
@@ -10,34 +11,38 @@ const IDLE: Duration = Duration::from_secs(5);
 const MOST: f64 = (8 << 20) as f64;
 /// Enough lines to fill the scrollback.
 const HISTORY: usize = 64 << 10;
+/// Columns and rows of a large window.
+const WIDE: (u16, u16) = (200, 50);
 
 pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     let mut player = stage.session("bot");
-    let status = stage
-        .ph(&["status", "bot", "--json"])
-        .stdout(Stdio::piped())
-        .output()
-        .unwrap();
-    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-    let pid = status["pid"].as_u64().unwrap();
+    let pid = pid_of(stage, "bot");
+    let row = |table: &mut Table, what: &str, goal: &Goal| {
+        std::thread::sleep(IDLE);
+        let resident = resident(pid);
+        table.fixed(what, Unit::Bytes, resident.all, MOST, goal);
+        let own = "  of it its own, not the program's code";
+        table.fixed(own, Unit::Bytes, resident.own, MOST, &Goal::None);
+    };
     player.play(&format!("screen {}", mark(1)));
-    std::thread::sleep(IDLE);
-    let full = resident(pid);
-    table.fixed(
-        "resident memory of an idle session, against 8 MiB",
-        Unit::Bytes,
-        full.all,
-        MOST,
-        &Goal::AtMost(1.0),
-    );
-    let own = "  of it its own, not the program's code";
-    table.fixed(own, Unit::Bytes, full.own, MOST, &Goal::None);
+    let what = "resident memory of an idle session, against 8 MiB";
+    row(table, what, &Goal::AtMost(1.0));
     player.play(&format!("lines {HISTORY} {}", mark(2)));
-    std::thread::sleep(IDLE);
-    let scrolled = resident(pid);
     let what = "  with 500 lines of scrollback";
-    table.fixed(what, Unit::Bytes, scrolled.all, MOST, &Goal::None);
-    table.fixed(own, Unit::Bytes, scrolled.own, MOST, &Goal::None);
+    row(table, what, &Goal::AtMost(1.0));
+    // What a large window needs stays, because it keeps its size.
+    let attached = Attached::to_size(stage, "bot", WIDE);
+    player.play(&format!("lines {HISTORY} {}", mark(3)));
+    drop(attached);
+    let what = format!("  after a window of {} by {}", WIDE.0, WIDE.1);
+    row(table, &what, &Goal::None);
+}
+
+fn pid_of(stage: &Stage, name: &str) -> u64 {
+    let mut status = stage.ph(&["status", name, "--json"]);
+    let status = status.stdout(Stdio::piped()).output().unwrap();
+    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    status["pid"].as_u64().unwrap()
 }
 
 /// In bytes.

@@ -159,7 +159,6 @@ pub(super) fn compose(
         .last
         .as_ref()
         .filter(|last| last.number == state.number);
-    let zone = crate::times::zone();
     let parts = Parts {
         iteration: state.number,
         last: state.last_allowed(),
@@ -168,7 +167,7 @@ pub(super) fn compose(
         tasks: &gathered.tasks,
         completed: gathered.completed,
         failed: past.and_then(|last| failure(&last.outcome)),
-        ..own.parts(&state.agent, &state.settings, stories, &zone)
+        ..own.parts(&state.agent, &state.settings, stories, crate::times::zone())
     };
     let bounds = own.bounds(&parts, room);
     let parts = Parts { bounds, ..parts };

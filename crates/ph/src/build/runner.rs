@@ -229,7 +229,7 @@ impl Runner {
         let open = state.open.as_ref().map(|open| open.started.number);
         let place = progress::Place {
             at: times::now(),
-            zone: &times::zone(),
+            zone: times::zone(),
             iteration: open.or(last).unwrap_or(state.number),
             last: state.last_allowed(),
             agent: &state.settings.harness,

@@ -89,6 +89,6 @@ fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
             text,
         })
         .collect();
-    let block = prompt::inbox_block(&entries, &crate::times::zone());
+    let block = prompt::inbox_block(&entries, crate::times::zone());
     context.out.bytes(block.as_bytes())
 }

@@ -1,5 +1,5 @@
 //! The program on its own terminal. The one file with unsafe code: what a child must do between
-//! fork and exec, and the few calls to the kernel that have no safe form.
+//! fork and exec, and the few calls to the kernel and the C library that have no safe form.
 #![allow(unsafe_code)]
 
 use super::layer::{self, Outfit, Told};
@@ -203,6 +203,18 @@ pub(crate) fn close_inherited() {
         }
     }
 }
+
+/// Gives memory that was used and is free again back to the system; the C library keeps what does
+/// not lie at the end.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub(crate) fn give_back_memory() {
+    // SAFETY: it touches nothing but free memory, under the allocator's own locks.
+    let _ = unsafe { libc::malloc_trim(0) };
+}
+
+/// Elsewhere that is the allocator's own affair.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+pub(crate) fn give_back_memory() {}
 
 /// How much of what was written to a socket its other side has not read yet.
 #[cfg(target_os = "linux")]

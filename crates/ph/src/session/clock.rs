@@ -1,24 +1,15 @@
 //! The session's clocks. The wall may step; silences and waits are measured by one that does not.
 
 use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 use posthaste_core::Timestamp;
 use posthaste_wire::method::GOOD_FOR;
-use std::sync::LazyLock;
 use std::time::Duration;
 
 /// What is said of something that was asked for too long ago.
 pub(crate) const TOO_LATE: &str = "it was asked for too long ago, and whoever did has given up";
 
-/// Read once: a session does not move between zones.
-static ZONE: LazyLock<TimeZone> = LazyLock::new(crate::times::zone);
-
-pub(crate) fn zone() -> &'static TimeZone {
-    &ZONE
-}
-
 pub(crate) fn local(time: Timestamp) -> DateTime {
-    ZONE.to_datetime(time)
+    crate::times::zone().to_datetime(time)
 }
 
 /// Local time as the socket's events have it: without a zone, to the microsecond.

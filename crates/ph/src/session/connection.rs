@@ -8,18 +8,15 @@ use super::dispatch::{self, Next};
 use super::hub::Outbox;
 use super::lines::{Line, Lines};
 use super::peer::Peer;
-use super::socket::Socket;
+use super::socket::{NO_DESCRIPTORS, Socket};
 use super::{Shared, attached, log};
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Said};
 use std::rc::Rc;
-use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 
 /// How many connections a session has at once; one more is told so and closed.
 const CONNECTIONS: usize = 4_096;
-/// How long accepting pauses where the system has no more descriptors to give.
-const NO_DESCRIPTORS: Duration = Duration::from_millis(100);
 
 /// Accepts connections for as long as the session lives.
 pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {

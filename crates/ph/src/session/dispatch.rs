@@ -8,7 +8,7 @@ use super::hub::Outbox;
 use super::keyboard::Typed;
 use super::peer::{Look, Peer};
 use super::post;
-use super::{Shared, clock, control};
+use super::{Shared, control};
 use posthaste_core::{IdPrefix, Letter, Order};
 use posthaste_store::{Denied, Done, Error, Job, Listing, files};
 use posthaste_wire::event::{Event, StateChange};
@@ -473,7 +473,7 @@ async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
                 &letter,
                 file_of(shared, &letter).unwrap_or_default(),
                 now,
-                clock::zone(),
+                crate::times::zone(),
             ))
         }
         Err(Error::NotFound(_)) => not_found(),

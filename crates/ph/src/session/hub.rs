@@ -1,9 +1,9 @@
 //! Who listens, and what each is still owed.
 //!
-//! Every connection has an outbox of bounded size. An event is written once, for everybody who wants
-//! it; one whose outbox is full misses it, is told how many it
-//! missed once there is room, and holds nobody up. Only where no person watches, the output waits a
-//! little for listeners that do read, within a credit that all of them share.
+//! Every connection has an outbox of bounded size. An event is written down once for everybody who
+//! wants it; one whose outbox is full misses it, is told how many it missed once there is room, and
+//! holds nobody up. Only where no person watches, the output waits a little for listeners that do
+//! read, within a credit that all of them share.
 
 use super::pieces::Pieces;
 use super::socket::Socket;
@@ -314,18 +314,19 @@ impl Hub {
 
     /// Hands `count` finished event lines to everybody who wants them.
     pub(crate) fn publish(&self, topic: Topic, lines: &[u8], count: u64) {
-        let lines: Rc<[u8]> = lines.into();
+        let mut shared: Option<Rc<[u8]>> = None;
         self.each(|outbox| {
             let mut out = outbox.out.borrow_mut();
             if out.is_dead || out.is_closing || !out.topics.wants(topic) {
                 return;
             }
             out.tell_missed();
-            if out.missed > 0 || out.owed() + lines.len() > OUTBOX {
+            if out.missed > 0 || out.owed() + lines.len() >= OUTBOX {
                 out.missed += count;
                 return;
             }
-            out.events().push_shared(&lines);
+            let shared = shared.get_or_insert_with(|| lines.into());
+            out.events().push_shared(shared);
             drop(out);
             outbox.filled.notify_one();
         });

@@ -7,13 +7,22 @@
 use super::child::watched;
 use super::log;
 use rustix::buffer::spare_capacity;
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use rustix::net::Shutdown;
 use std::io::{ErrorKind, IoSlice, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
+
+/// How long is waited where the system has no more descriptors to give.
+pub(super) const NO_DESCRIPTORS: Duration = Duration::from_millis(100);
+
+fn is_no_descriptor(error: &std::io::Error) -> bool {
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| matches!(errno, Errno::MFILE | Errno::NFILE))
+}
 
 #[derive(Debug)]
 pub(crate) struct Socket {
@@ -28,13 +37,16 @@ impl Socket {
 
     /// What has come; nothing at its end.
     pub(crate) async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
-        let read = |fd: &OwnedFd| rustix::io::read(fd, &mut *buffer).map_err(Into::into);
+        let read =
+            |fd: &OwnedFd| retry_on_intr(|| rustix::io::read(fd, &mut *buffer)).map_err(Into::into);
         self.fd.async_io(Interest::READABLE, read).await
     }
 
     /// The same, added to what is there, as far as that has room.
     pub(crate) async fn read_onto(&self, buffer: &mut Vec<u8>) -> Result<usize> {
-        let read = |fd: &OwnedFd| rustix::io::read(fd, spare_capacity(buffer)).map_err(Into::into);
+        let read = |fd: &OwnedFd| {
+            retry_on_intr(|| rustix::io::read(fd, spare_capacity(buffer))).map_err(Into::into)
+        };
         self.fd.async_io(Interest::READABLE, read).await
     }
 
@@ -51,21 +63,20 @@ impl Socket {
 
     /// Writes as much as there is room for.
     pub(crate) fn write_now(&self, bytes: &[IoSlice<'_>]) -> Result<usize> {
-        loop {
-            match rustix::io::writev(self.fd.get_ref(), bytes) {
-                Err(Errno::INTR) => {}
-                written => return written.map_err(Into::into),
-            }
-        }
+        retry_on_intr(|| rustix::io::writev(self.fd.get_ref(), bytes)).map_err(Into::into)
     }
 
     /// Waits until something can be written. Through another descriptor, because one can be
-    /// registered only once.
+    /// registered only once; where there is none to be had, until a little later.
     pub(crate) async fn room(&self) -> Result<()> {
         let again = self.fd.get_ref().try_clone();
         let again = again.and_then(|again| watched(again, Interest::WRITABLE));
         match again {
             Ok(again) => again.writable().await.map(drop),
+            Err(error) if is_no_descriptor(&error) => {
+                tokio::time::sleep(NO_DESCRIPTORS).await;
+                Ok(())
+            }
             Err(error) => {
                 log::line(format!("a connection is let go: {error}"));
                 Err(error)

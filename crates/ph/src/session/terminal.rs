@@ -5,6 +5,7 @@
 //! A viewer that cannot keep up is drawn anew from the screen when it is ready again, so nobody
 //! waits for it and nothing piles up.
 
+use super::child::give_back_memory;
 use super::hub::Hub;
 use super::keyboard::{Keyboard, Typed};
 use super::pulse::Pulse;
@@ -27,6 +28,8 @@ const UNFINISHED: usize = 64 * 1024;
 /// How often the recording is written, and viewers of another size are drawn.
 const FRAME: Duration = Duration::from_millis(25);
 const RECORD: Duration = Duration::from_millis(250);
+/// How long the program has written nothing when memory is given back.
+const QUIET: Duration = Duration::from_secs(2);
 /// How long output may still come once the program has ended.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 /// How many requests may wait; who comes when it is full waits for room.
@@ -131,6 +134,7 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
         drawn_at: Instant::now(),
         recorded_at: Instant::now(),
         is_unrecorded: false,
+        tidies_at: None,
         passed: Vec::new(),
         told: Vec::new(),
     };
@@ -150,6 +154,8 @@ struct Task {
     drawn_at: Instant,
     recorded_at: Instant,
     is_unrecorded: bool,
+    /// When it will have been quiet long enough to give memory back.
+    tidies_at: Option<Instant>,
     /// Space to work in, kept from batch to batch.
     passed: Vec<u8>,
     told: Vec<u8>,
@@ -213,7 +219,7 @@ impl Task {
         let draw = is_due.then(|| self.drawn_at + FRAME);
         let sync = self.stage.screen.sync_deadline();
         let look = self.stage.sight.due(&self.stage.screen);
-        let all = [record, draw, sync, look, ends_at];
+        let all = [record, draw, sync, look, ends_at, self.tidies_at];
         all.into_iter().flatten().min()
     }
 
@@ -237,6 +243,7 @@ impl Task {
         let wants_paste = self.stage.screen.bracketed_paste();
         self.stage.pulse.beat(now, wants_paste);
         self.stage.sight.changed(now);
+        self.tidies_at = Some(now + QUIET);
     }
 
     fn tell_lines(&mut self, bytes: &[u8]) {
@@ -297,6 +304,10 @@ impl Task {
         }
         if self.is_unrecorded && self.recorded_at + RECORD <= now {
             self.record(now);
+        }
+        if self.tidies_at.is_some_and(|at| at <= now) {
+            self.tidies_at = None;
+            give_back_memory();
         }
     }
 

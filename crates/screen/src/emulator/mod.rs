@@ -84,16 +84,8 @@ pub(crate) struct Emulator {
     /// While the alternate screen shows: what draws the main one.
     pub(crate) behind: Option<Vec<u8>>,
     scrollback: usize,
-    has_spare_rows: bool,
-}
-
-/// Takes the rows for the scrollback, and no more. Left to itself the library would take a thousand
-/// when the first line scrolls away.
-fn reserve_history(term: &mut Term<Asked>) {
-    let grid = term.grid_mut();
-    grid.initialize_all();
-    grid.truncate();
-    grid.clear_history();
+    /// Whether the library has rows for all of the scrollback.
+    has_all_rows: bool,
 }
 
 impl Emulator {
@@ -106,10 +98,8 @@ impl Emulator {
             osc52: Osc52::Disabled,
             ..Config::default()
         };
-        let mut term = Term::new(config, &size, asks.clone());
-        reserve_history(&mut term);
         Self {
-            term,
+            term: Term::new(config, &size, asks.clone()),
             asked,
             asks,
             region: 0..usize::from(size.rows),
@@ -124,16 +114,26 @@ impl Emulator {
             extra: Extra::default(),
             behind: None,
             scrollback,
-            has_spare_rows: false,
+            has_all_rows: false,
         }
     }
 
-    /// After a resize the library has again taken more than will ever be needed.
-    pub(crate) fn free_spare_rows(&mut self) {
-        if self.has_spare_rows && self.term.history_size() == self.scrollback {
-            self.term.grid_mut().truncate();
-            self.has_spare_rows = false;
+    /// When the first line scrolls away, the library takes a thousand rows; and again after a
+    /// resize. This leaves it those for the scrollback, so that it never needs more.
+    pub(crate) fn bound_rows(&mut self) {
+        let history = self.term.history_size();
+        if self.has_all_rows || history == 0 {
+            return;
         }
+        self.own_up_to_rows();
+        let grid = self.term.grid_mut();
+        // The rest of the scrollback, empty and older than all that is there.
+        grid.initialize_all();
+        grid.truncate();
+        // Those rows are kept and hold nothing.
+        grid.update_history(history);
+        grid.update_history(self.scrollback);
+        self.has_all_rows = true;
     }
 
     pub(crate) fn mode(&self) -> TermMode {
@@ -153,7 +153,8 @@ impl Emulator {
 
     pub(crate) fn resize(&mut self, size: Size) {
         self.term.resize(size);
-        self.has_spare_rows = true;
+        self.has_all_rows = false;
+        self.own_up_to_rows();
         self.region = 0..usize::from(size.rows);
         if let Some(tabs) = &mut self.tabs {
             let had = tabs.len();
@@ -165,6 +166,18 @@ impl Emulator {
         self.mend_edge();
         if self.behind.is_some() {
             self.redraw_behind();
+        }
+    }
+
+    /// The library clears of a row only as much as it believes to have been written, and after a
+    /// resize it forgets blanks that have a colour: they would come back with the next line.
+    fn own_up_to_rows(&mut self) {
+        let (first, last) = (self.term.topmost_line(), self.term.bottommost_line());
+        let edge = self.term.last_column();
+        let grid = self.term.grid_mut();
+        for line in (first.0..=last.0).map(Line) {
+            // That it could be written is enough.
+            let _ = &mut grid[line][edge];
         }
     }
 
@@ -324,4 +337,75 @@ impl Emulator {
 
 fn every_eighth(column: usize) -> bool {
     column.is_multiple_of(8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::streams::{cell_state, stream};
+    use alacritty_terminal::term::cell::Cell;
+    use alacritty_terminal::vte::ansi::Processor;
+    use proptest::prelude::*;
+
+    const SCROLLBACK: usize = 12;
+
+    /// All rows of the screen and the scrollback, and where the cursor is.
+    fn seen(emulator: &Emulator) -> String {
+        let grid = emulator.term.grid();
+        let rows = (grid.topmost_line().0..=grid.bottommost_line().0).map(Line);
+        let mut out = format!("{:?}\n", grid.cursor.point);
+        for line in rows {
+            grid[line][..]
+                .iter()
+                .for_each(|cell| cell_state(&mut out, cell));
+            out.push('\n');
+        }
+        out
+    }
+
+    #[test]
+    fn blanks_with_a_colour_do_not_come_back() {
+        let mut parser: Processor = Processor::new();
+        let mut emulator = Emulator::new(Size { cols: 10, rows: 4 }, SCROLLBACK);
+        // Blue from edge to edge, and all of the scrollback full of it.
+        parser.advance(&mut emulator, b"\x1b[44m");
+        parser.advance(&mut emulator, "line\r\n".repeat(20).as_bytes());
+        emulator.bound_rows();
+        emulator.resize(Size { cols: 15, rows: 4 });
+        parser.advance(&mut emulator, b"\x1b[m\r\n\r\n\r\n\r\n");
+        emulator.bound_rows();
+        let grid = emulator.term.grid();
+        for line in (0..4).map(Line) {
+            for cell in &grid[line][..] {
+                assert_eq!(*cell, Cell::default(), "{line:?}");
+            }
+        }
+    }
+
+    fn step() -> impl Strategy<Value = (String, Option<Size>)> {
+        let lines = (0..30_usize).prop_map(|count| "line\r\n".repeat(count));
+        let size = (1..20_u16, 1..9_u16).prop_map(|(cols, rows)| Size { cols, rows });
+        let text = prop_oneof![stream(10), lines];
+        (text, prop::option::of(size))
+    }
+
+    proptest! {
+        #[test]
+        fn bounded_rows_hold_the_same(steps in prop::collection::vec(step(), 1..8)) {
+            let size = Size { cols: 10, rows: 4 };
+            let mut parsers: [Processor; 2] = [Processor::new(), Processor::new()];
+            let [mut ours, mut plain] = [(); 2].map(|()| Emulator::new(size, SCROLLBACK));
+            for (text, size) in steps {
+                parsers[0].advance(&mut ours, text.as_bytes());
+                parsers[1].advance(&mut plain, text.as_bytes());
+                ours.bound_rows();
+                prop_assert_eq!(seen(&ours), seen(&plain));
+                if let Some(size) = size {
+                    ours.resize(size.sane());
+                    plain.resize(size.sane());
+                    prop_assert_eq!(seen(&ours), seen(&plain));
+                }
+            }
+        }
+    }
 }

@@ -161,7 +161,7 @@ fn print_prompt(
         text,
     });
     let entries: Vec<_> = there.chain(here).collect();
-    let block = prompt::inbox_block(&entries, &crate::times::zone());
+    let block = prompt::inbox_block(&entries, crate::times::zone());
     context.out.bytes(block.as_bytes())
 }
 
