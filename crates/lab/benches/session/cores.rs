@@ -30,7 +30,7 @@ impl Placement {
         match self {
             Self::Together => "on one core",
             Self::Apart => "on two cores",
-            Self::Free => "anywhere",
+            Self::Free => "as it comes",
         }
     }
 

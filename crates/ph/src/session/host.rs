@@ -10,6 +10,7 @@ use super::layer::{Outfit, Told};
 use super::listen::{self, Listening};
 use super::place::{Birth, Claim, Launch, Place, Record};
 use super::start::{Answer, Audience, Orders};
+use super::woken::Woken;
 use super::{Shared, child, left, log, process};
 use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
@@ -331,7 +332,8 @@ impl Running {
             notice,
             without_home: self.without_home,
         });
-        let status = clerk.run(&mut wished, &mut child, console.drained).await;
+        let running = clerk.run(&mut wished, &mut child, console.drained);
+        let status = Woken::new(running).await;
         let how = ending(&status);
         self.conclude(&shared, carrier, &how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.

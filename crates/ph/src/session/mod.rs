@@ -42,6 +42,7 @@ mod socket;
 pub(crate) mod start;
 mod terminal;
 mod viewer;
+mod woken;
 
 use books::Books;
 use clerk::{LoopView, Wish};
