@@ -192,7 +192,7 @@ impl Keys<'_> {
     async fn read(mut self, bytes: Vec<u8>) {
         self.decoder.feed(&bytes);
         drop(bytes);
-        let mut buffer = vec![0; 16 * 1024];
+        let mut buffer = Vec::with_capacity(16 * 1024);
         loop {
             loop {
                 match self.decoder.next_frame() {
@@ -213,15 +213,10 @@ impl Keys<'_> {
                     }
                 }
             }
-            match self.socket.read(&mut buffer).await {
+            buffer.clear();
+            match self.socket.read_onto(&mut buffer).await {
                 Ok(0) | Err(_) => return,
-                Ok(count) => {
-                    self.decoder.feed(&buffer[..count]);
-                    if count == buffer.len() {
-                        // Who sends without end is not read without end.
-                        tokio::task::yield_now().await;
-                    }
-                }
+                Ok(_) => self.decoder.feed(&buffer),
             }
         }
     }

@@ -84,10 +84,6 @@ impl<'a> Lines<'a> {
             self.buffer.reserve(PIECE);
             match self.socket.read_onto(&mut self.buffer).await {
                 Ok(0) | Err(_) => self.is_at_end = true,
-                // Who sends without end is not read without end.
-                Ok(_) if self.buffer.len() == self.buffer.capacity() => {
-                    tokio::task::yield_now().await;
-                }
                 Ok(_) => {}
             }
         }

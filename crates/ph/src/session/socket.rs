@@ -9,6 +9,7 @@ use super::log;
 use rustix::buffer::spare_capacity;
 use rustix::io::{Errno, retry_on_intr};
 use rustix::net::Shutdown;
+use std::cell::Cell;
 use std::io::{ErrorKind, IoSlice, Result};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -27,27 +28,29 @@ fn is_no_descriptor(error: &std::io::Error) -> bool {
 #[derive(Debug)]
 pub(crate) struct Socket {
     fd: AsyncFd<OwnedFd>,
+    /// Whether the last read left no room.
+    was_full: Cell<bool>,
 }
 
 impl Socket {
     pub(crate) fn of(stream: UnixStream) -> Result<Self> {
         let fd = watched(stream.into_std()?.into(), Interest::READABLE)?;
-        Ok(Self { fd })
+        let was_full = Cell::new(false);
+        Ok(Self { fd, was_full })
     }
 
-    /// What has come; nothing at its end.
-    pub(crate) async fn read(&self, buffer: &mut [u8]) -> Result<usize> {
-        let read =
-            |fd: &OwnedFd| retry_on_intr(|| rustix::io::read(fd, &mut *buffer)).map_err(Into::into);
-        self.fd.async_io(Interest::READABLE, read).await
-    }
-
-    /// The same, added to what is there, as far as that has room.
+    /// Adds what has come to what is there, as far as that has room; nothing at its end.
     pub(crate) async fn read_onto(&self, buffer: &mut Vec<u8>) -> Result<usize> {
+        // Who sends without end is not read without end.
+        if self.was_full.take() {
+            tokio::task::yield_now().await;
+        }
         let read = |fd: &OwnedFd| {
             retry_on_intr(|| rustix::io::read(fd, spare_capacity(buffer))).map_err(Into::into)
         };
-        self.fd.async_io(Interest::READABLE, read).await
+        let count = self.fd.async_io(Interest::READABLE, read).await?;
+        self.was_full.set(buffer.len() == buffer.capacity());
+        Ok(count)
     }
 
     pub(crate) async fn write_all(&self, mut bytes: &[u8]) -> Result<()> {

@@ -125,6 +125,7 @@ impl Emulator {
         if self.has_all_rows || history == 0 {
             return;
         }
+        // They may have been resized behind the alternate screen.
         self.own_up_to_rows();
         let grid = self.term.grid_mut();
         // The rest of the scrollback, empty and older than all that is there.
