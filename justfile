@@ -39,9 +39,16 @@ deny:
 ci:
     bash .ci/run
 
-# Install ph from this checkout
+# Install ph from this checkout, as it is released; needs musl-gcc (in Debian's musl-tools)
+[linux]
 install:
-    cargo install --path crates/ph --profile dist --config .cargo/dist.toml --locked
+    rustup target add {{arch()}}-unknown-linux-musl
+    cargo install --path crates/ph --profile dist --config .cargo/dist.toml --target {{arch()}}-unknown-linux-musl --locked
+
+# Install ph from this checkout
+[macos]
+install:
+    cargo install --path crates/ph --profile dist --locked
 
 # Draw the README's picture anew, from a real run
 picture:

@@ -21,6 +21,8 @@ pub struct Table {
     missed: u32,
     /// Where everything is measured.
     pub dir: tempfile::TempDir,
+    /// What that lies in; dropped after it.
+    _apart: tempfile::TempDir,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,11 +75,13 @@ impl Table {
         Self::within(tempfile::tempdir_in(dir).unwrap())
     }
 
-    fn within(dir: tempfile::TempDir) -> Self {
+    fn within(apart: tempfile::TempDir) -> Self {
+        let _ = keep_apart(apart.path());
         let table = Self {
             rows: 0,
             missed: 0,
-            dir,
+            dir: tempfile::tempdir_in(apart.path()).unwrap(),
+            _apart: apart,
         };
         table.line(&format!(
             "{:<58} {:>12} {:>12} {:>7}  goal",
@@ -156,6 +160,21 @@ impl Table {
     }
 }
 
+/// Has directories that are made in this one lie in a part of the disk of their own, by their names.
+/// Beside thousands of files that the last run removed, ext4 without a journal looks long for an
+/// inode. Where it cannot be done, figures are worse and nothing else.
+#[cfg(target_os = "linux")]
+fn keep_apart(dir: &Path) -> rustix::io::Result<()> {
+    use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, open};
+    let dir = open(dir, OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    ioctl_setflags(&dir, ioctl_getflags(&dir)? | IFlags::TOPDIR)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn keep_apart(_: &Path) -> rustix::io::Result<()> {
+    Ok(())
+}
+
 pub fn median(mut times: Vec<Duration>) -> Duration {
     times.sort_unstable();
     times[times.len() / 2]
@@ -172,12 +191,16 @@ pub fn time(run: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// The programs that are measured, built as they are released. To compare two builds,
-/// `PH_BENCH_PROGRAMS` names a directory with others.
+/// The programs that are measured, as they are released, and those that they are measured against,
+/// linked statically with the system's own C library. To compare two builds, `PH_BENCH_PROGRAMS`
+/// names a directory with others; what is linked as `ph` is lies in its `released`.
 #[derive(Debug)]
 pub enum Programs {
     /// What cargo said of them, a JSON object a line.
-    Built(String),
+    Built {
+        released: String,
+        system: String,
+    },
     Given(PathBuf),
 }
 
@@ -190,45 +213,92 @@ impl Programs {
         if let Some(dir) = std::env::var_os("PH_BENCH_PROGRAMS") {
             return Self::Given(dir.into());
         }
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .ancestors()
-            .nth(2)
-            .unwrap();
-        let built = Command::new(cargo)
-            .current_dir(root)
-            .args([
-                "build",
-                "--profile",
-                "dist",
-                "--config",
-                ".cargo/dist.toml",
-                "--bins",
-                "--message-format",
-                "json",
-            ])
-            .args(["-p", "posthaste", "-p", "posthaste-lab"])
-            .stderr(Stdio::inherit())
-            .output()
-            .unwrap();
-        assert!(built.status.success(), "the programs do not build");
-        Self::Built(String::from_utf8(built.stdout).unwrap())
+        let lab = ["-p", "posthaste-lab", "--bins"];
+        let system = build(&lab);
+        let target = released_target();
+        let target: Vec<_> = target.iter().flat_map(|name| ["--target", name]).collect();
+        let ph = ["-p", "posthaste", "-p", "posthaste-lab", "--bin"];
+        let bins = ["ph", "--bin", "lab-empty", "--bin", "lab-open"];
+        let released = build(&[&target[..], &ph, &bins].concat());
+        Self::Built { released, system }
     }
 
+    /// A program by its name: `ph` as it is released, any other as the system links it.
     pub fn path(&self, name: &str) -> PathBuf {
-        let built = match self {
-            Self::Built(built) => built,
-            Self::Given(dir) => return dir.join(name),
-        };
-        let end = format!("/{name}\"");
-        let line = built.lines().find_map(|line| {
-            let path = line.split_once("\"executable\":\"")?.1;
-            path.starts_with('/')
-                .then_some(path)
-                .filter(|path| path.contains(&end))
-        });
-        PathBuf::from(line.unwrap().split('"').next().unwrap())
+        match self {
+            Self::Given(dir) => dir.join(name),
+            Self::Built { released, .. } if name == "ph" => executable(released, name),
+            Self::Built { system, .. } => executable(system, name),
+        }
     }
+
+    /// One of those that `ph` is measured against, linked as `ph` is: `lab-empty` or `lab-open`.
+    pub fn path_as_released(&self, name: &str) -> PathBuf {
+        match self {
+            Self::Given(dir) => dir.join("released").join(name),
+            Self::Built { released, .. } => executable(released, name),
+        }
+    }
+}
+
+/// What is released for Linux is linked with musl. Where that cannot be done, `ph` is measured as
+/// the system links it, which is said.
+#[allow(clippy::print_stderr, reason = "beside the table, and not part of it")]
+fn released_target() -> Option<String> {
+    if !cfg!(target_os = "linux") {
+        return None;
+    }
+    let target = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let said = |program: &str, args: &[&str]| Command::new(program).args(args).output().ok();
+    let library = said("rustc", &["--print", "target-libdir", "--target", &target]);
+    let library = library.and_then(|out| String::from_utf8(out.stdout).ok());
+    let has_library = library.is_some_and(|dir| Path::new(dir.trim()).is_dir());
+    let compiler = said("musl-gcc", &["--version"]);
+    if has_library && compiler.is_some_and(|out| out.status.success()) {
+        return Some(target);
+    }
+    eprintln!(
+        "ph is measured with the system's C library, which starts more slowly than musl. As it is \
+         released: rustup target add {target}, and musl-gcc (in Debian's musl-tools)."
+    );
+    None
+}
+
+/// Builds something as it is released; what cargo says of it.
+#[allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+fn build(what: &[&str]) -> String {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    let built = Command::new(cargo)
+        .current_dir(root.unwrap())
+        .args(["build", "--profile", "dist"])
+        .args(["--config", ".cargo/dist.toml"])
+        .args(["--message-format", "json"])
+        .args(what)
+        .stderr(Stdio::inherit())
+        .output()
+        .unwrap();
+    assert!(built.status.success(), "the programs do not build");
+    String::from_utf8(built.stdout).unwrap()
+}
+
+/// Where cargo has put a program.
+#[allow(
+    clippy::unwrap_used,
+    reason = "a benchmark that cannot run has nothing to say"
+)]
+fn executable(built: &str, name: &str) -> PathBuf {
+    let end = format!("/{name}\"");
+    let line = built.lines().find_map(|line| {
+        let path = line.split_once("\"executable\":\"")?.1;
+        path.starts_with('/')
+            .then_some(path)
+            .filter(|path| path.contains(&end))
+    });
+    PathBuf::from(line.unwrap().split('"').next().unwrap())
 }
 
 /// The limit of every durable write: one row, one transaction, one fdatasync.

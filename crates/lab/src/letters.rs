@@ -2,7 +2,10 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{AgentName, Draft, MessageId, Order, Started};
-use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};
+use posthaste_store::{
+    Answer, Denied, Done, Error, Job, Journal, Outcome, Posted, Unsettled, Writer,
+};
+use std::sync::mpsc;
 use uuid::Uuid;
 
 pub fn name(text: &str) -> AgentName {
@@ -49,6 +52,14 @@ pub fn post(journal: &mut Journal, now: Timestamp, draft: &Draft) -> Posted {
         Ok(Ok(Done::Posted(mut posted))) if posted.len() == 1 => posted.remove(0),
         other => panic!("one message should have been posted: {other:?}"),
     }
+}
+
+/// Has a writer do one piece of work, and waits until it is committed, synced and filed.
+pub fn stored(writer: &Writer, job: Job) -> Result<Answer, Error> {
+    let (tell, told) = mpsc::sync_channel(1);
+    writer.submit(job, move |done| drop(tell.send(done)))?;
+    told.recv()
+        .map_or(Err(Error::WriterGone), Unsettled::settle)
 }
 
 /// Carries out an order that must not be refused.

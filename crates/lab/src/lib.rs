@@ -17,7 +17,7 @@ pub mod tty;
 
 pub use agree::{assert_intact, assert_views_agree, moments, records};
 pub use home::TempHome;
-pub use letters::{at, denied, draft, id, name, order, post, started, text_of};
+pub use letters::{at, denied, draft, id, name, order, post, started, stored, text_of};
 pub use program::{ph, program};
 pub use provider::{Ended, MemoryProvider};
 pub use skip::skip_or_fail;

@@ -8,7 +8,7 @@
 use posthaste_core::{Draft, MessageId};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, name, post, records, skip_or_fail,
-    text_of,
+    stored, text_of,
 };
 use posthaste_store::{Error, Hint, Home, Job, Journal, Listing, Patience, files};
 use std::io::Write;
@@ -182,15 +182,13 @@ fn a_session_outlives_a_full_disk() {
         |dir| {
             let disk = SmallDisk::at(dir);
             let patience = Patience::DEFAULT;
-            let (writer, thread) =
-                posthaste_store::Writer::start(disk.home.clone(), patience).unwrap();
+            let (writer, thread) = posthaste_store::Writer::start(&disk.home, patience).unwrap();
             let mut acknowledged = Vec::new();
             let send = |acknowledged: &mut Vec<MessageId>| {
                 let letter = letter();
                 let id = letter.id;
                 let (now, drafts) = (at(0), vec![letter]);
-                let answer = writer.commit(Job::Post { now, drafts });
-                answer.map(|done| {
+                stored(&writer, Job::Post { now, drafts }).map(|done| {
                     done.unwrap();
                     acknowledged.push(id);
                 })

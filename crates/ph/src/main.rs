@@ -10,6 +10,8 @@ mod cli;
 mod config;
 mod context;
 mod harness;
+#[cfg(target_env = "musl")]
+mod heap;
 mod hook;
 mod hooks;
 mod letterbox;

@@ -1,8 +1,8 @@
 //! Group commit: many senders in one process, one transaction for all that came together.
 //!
-//! One thread owns the connection. Senders write their own message files, or whoever answers for
-//! them does, so that the thread does nothing but commit; between two commits it answers
-//! questions.
+//! One thread owns the connection. Whoever answers the senders writes their message files, so that
+//! the thread commits and, but for bodies that are kept in files, does nothing else; between two
+//! commits it answers questions.
 
 use crate::error::{Error, Result};
 use crate::files::Made;
@@ -16,8 +16,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How many pieces of work and questions may wait. Who comes when it is full waits for room, or
-/// hears that it is full where waiting is not wanted.
+/// How many pieces of work and questions may wait. Who comes when it is full hears so.
 const QUEUE: usize = 1_024;
 /// How many are committed at once.
 const GROUP: usize = 256;
@@ -31,14 +30,10 @@ enum Request {
 
 struct Work {
     job: Job,
-    reply: Reply,
+    then: Then,
 }
 
-enum Reply {
-    /// To a sender that waits. It has seen to its large bodies.
-    Waiting(SyncSender<Result<(Job, Answer)>>),
-    Then(Box<dyn FnOnce(Unsettled) + Send>),
-}
+type Then = Box<dyn FnOnce(Unsettled) + Send>;
 
 /// What became of a submitted piece of work. It is committed; its message files are still to be
 /// written.
@@ -68,7 +63,6 @@ impl Unsettled {
 /// The way in for the senders of one process; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Writer {
-    home: Home,
     requests: SyncSender<Request>,
 }
 
@@ -87,7 +81,7 @@ impl WriterThread {
 }
 
 impl Writer {
-    pub fn start(home: Home, patience: Patience) -> Result<(Self, WriterThread)> {
+    pub fn start(home: &Home, patience: Patience) -> Result<(Self, WriterThread)> {
         let journal = Journal::open(home.clone(), patience)?;
         journal.keep_small()?;
         let (requests, queue) = mpsc::sync_channel(QUEUE);
@@ -95,31 +89,15 @@ impl Writer {
             .name("journal-writer".to_owned())
             .spawn(move || serve(journal, &queue))
             .map_err(crate::error::io("start a writer for", home.path()))?;
-        Ok((Self { home, requests }, WriterThread { thread }))
-    }
-
-    /// Does one piece of work and waits until it is committed, synced and filed.
-    pub fn commit(&self, mut job: Job) -> Result<Answer> {
-        let made = files::put_large_bodies(&self.home, &mut job)?;
-        let (reply, answered) = mpsc::sync_channel(1);
-        let reply = Reply::Waiting(reply);
-        let work = Request::Work(Work { job, reply });
-        if self.requests.send(work).is_err() {
-            files::take_back(made.iter().flatten());
-            return Err(Error::WriterGone);
-        }
-        // Without an answer nobody knows whether it was stored: its files stay.
-        let done = answered.recv().map_err(|_| Error::WriterGone)?;
-        let home = self.home.clone();
-        Unsettled { home, made, done }.settle()
+        Ok((Self { requests }, WriterThread { thread }))
     }
 
     /// Hands one piece of work in without waiting. `then` is called from the writer's thread when
     /// it is committed, and should do no more than pass on what it is given; it is dropped without
     /// a call only if the writer ends by a fault of its own.
     pub fn submit(&self, job: Job, then: impl FnOnce(Unsettled) + Send + 'static) -> Result<()> {
-        let reply = Reply::Then(Box::new(then));
-        self.hand_in(Request::Work(Work { job, reply }))
+        let then = Box::new(then);
+        self.hand_in(Request::Work(Work { job, then }))
     }
 
     /// Has `question` called with the journal, between two commits: after everything that was
@@ -182,46 +160,35 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
 fn commit(journal: &mut Journal, group: Vec<Work>) {
     let home = journal.home().clone();
     let mut jobs = Vec::with_capacity(group.len());
-    let mut replies = Vec::with_capacity(group.len());
-    for Work { mut job, reply } in group {
-        let made = match &reply {
-            Reply::Waiting(_) => Ok(Made::new()),
-            Reply::Then(_) => files::put_large_bodies(&home, &mut job),
-        };
-        match made {
+    let mut thens = Vec::with_capacity(group.len());
+    for Work { mut job, then } in group {
+        match files::put_large_bodies(&home, &mut job) {
             Ok(made) => {
                 jobs.push(job);
-                replies.push((reply, made));
+                thens.push((then, made));
             }
-            Err(error) => answer(&home, reply, Made::new(), Err(error)),
+            Err(error) => answer(&home, then, Made::new(), Err(error)),
         }
     }
     match journal.commit_all(&jobs) {
         Ok(answers) => {
             let agents = touched(&answers);
-            for ((done, (reply, made)), job) in answers.into_iter().zip(replies).zip(jobs) {
-                answer(&home, reply, made, Ok((job, done)));
+            for ((done, (then, made)), job) in answers.into_iter().zip(thens).zip(jobs) {
+                answer(&home, then, made, Ok((job, done)));
             }
             // Once for all of them.
             bell::ring(&home, &agents);
         }
         Err(error) => {
             let error = Arc::new(error);
-            for (reply, made) in replies {
-                answer(&home, reply, made, Err(Error::Shared(error.clone())));
+            for (then, made) in thens {
+                answer(&home, then, made, Err(Error::Shared(error.clone())));
             }
         }
     }
 }
 
-fn answer(home: &Home, reply: Reply, made: Made, done: Result<(Job, Answer)>) {
-    match reply {
-        // A sender that no longer waits has its message stored all the same.
-        Reply::Waiting(sender) => drop(sender.send(done)),
-        Reply::Then(then) => then(Unsettled {
-            home: home.clone(),
-            made,
-            done,
-        }),
-    }
+fn answer(home: &Home, then: Then, made: Made, done: Result<(Job, Answer)>) {
+    let home = home.clone();
+    then(Unsettled { home, made, done });
 }

@@ -4,7 +4,7 @@
 
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{Body, Draft, Letter, MessageId, Order};
-use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post};
+use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, stored};
 use posthaste_store::{Done, Error, Job, Journal, Patience, Writer, files};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -328,14 +328,14 @@ fn what_is_deleted_loses_its_copy() {
 #[test]
 fn a_group_of_large_bodies_is_filed_like_any_other() {
     let home = TempHome::new();
-    let (writer, thread) = Writer::start(home.home(), Patience::DEFAULT).unwrap();
+    let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     let letters: Vec<Letter> = std::thread::scope(|scope| {
         let senders: Vec<_> = (0..4)
             .map(|n| {
                 let writer = &writer;
                 scope.spawn(move || {
                     let drafts = vec![draft("alice", "bob", large(&n.to_string()))];
-                    match writer.commit(Job::Post { now: at(0), drafts }) {
+                    match stored(writer, Job::Post { now: at(0), drafts }) {
                         Ok(Ok(Done::Posted(mut posted))) => posted.remove(0).letter,
                         other => panic!("{other:?}"),
                     }
@@ -348,10 +348,8 @@ fn a_group_of_large_bodies_is_filed_like_any_other() {
         let body = files::body(&home.home(), &letter.message).unwrap();
         assert!(body == large(&n.to_string()));
     }
-    let denied = writer.commit(Job::Post {
-        now: at(0),
-        drafts: vec![draft("bob", "bob", large("x"))],
-    });
+    let (now, drafts) = (at(0), vec![draft("bob", "bob", large("x"))]);
+    let denied = stored(&writer, Job::Post { now, drafts });
     assert!(matches!(denied, Ok(Err(_))), "{denied:?}");
     drop(writer);
     thread.join();

@@ -4,7 +4,7 @@
 
 use posthaste_core::{Draft, MessageId, Order};
 use posthaste_lab::{
-    TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, text_of,
+    TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, stored, text_of,
 };
 use posthaste_store::{
     Answer, Denied, Done, Error, Hint, Job, Journal, Outcome, Patience, Unsettled, Writer, files,
@@ -21,7 +21,7 @@ fn posting(draft: Draft) -> Job {
 }
 
 fn start(home: &TempHome) -> (Writer, posthaste_store::group::WriterThread) {
-    Writer::start(home.home(), Patience::DEFAULT).unwrap()
+    Writer::start(&home.home(), Patience::DEFAULT).unwrap()
 }
 
 /// Runs `sender` in so many threads that all begin together.
@@ -41,6 +41,14 @@ fn together<T: Send>(threads: usize, sender: impl Fn(usize) -> T + Sync) -> Vec<
     })
 }
 
+/// Submits, and gives back what comes of it later.
+fn submit(writer: &Writer, job: Job) -> mpsc::Receiver<Unsettled> {
+    let (sender, answer) = mpsc::channel();
+    let then = move |done| drop(sender.send(done));
+    writer.submit(job, then).unwrap();
+    answer
+}
+
 fn numbered(n: u32, to: &str) -> Draft {
     Draft {
         id: id(n),
@@ -56,7 +64,7 @@ fn everything_that_many_threads_send_is_there_once_and_filed() {
         let sent = (0..50).map(|n| {
             let letter = numbered((sender * 50 + n) as u32, &format!("agent-{}", sender % 5));
             let id = letter.id;
-            match writer.commit(posting(letter)) {
+            match stored(&writer, posting(letter)) {
                 Ok(Ok(Done::Posted(posted))) if posted[0].is_new => id,
                 other => panic!("{other:?}"),
             }
@@ -93,7 +101,7 @@ fn who_is_refused_disturbs_nobody_else() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let standing = numbered(9_999, "bob");
-    writer.commit(posting(standing.clone())).unwrap().unwrap();
+    stored(&writer, posting(standing.clone())).unwrap().unwrap();
     together(32, |sender| {
         for n in 0..10 {
             let n = (sender * 10 + n) as u32;
@@ -120,7 +128,7 @@ fn who_is_refused_disturbs_nobody_else() {
                 },
                 _ => posting(good),
             };
-            let answer = writer.commit(job).unwrap();
+            let answer = stored(&writer, job).unwrap();
             assert_eq!(answer.is_ok(), n % 6 == 5, "{n}: {answer:?}");
             if n % 6 == 1 {
                 assert!(matches!(answer, Err(Denied::NotFound(_))));
@@ -139,7 +147,7 @@ fn who_is_refused_disturbs_nobody_else() {
 fn one_message_sent_by_many_at_once_is_stored_once() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
-    let news = together(16, |_| match writer.commit(posting(numbered(1, "bob"))) {
+    let news = together(16, |_| match stored(&writer, posting(numbered(1, "bob"))) {
         Ok(Ok(Done::Posted(posted))) => posted[0].is_new,
         other => panic!("{other:?}"),
     });
@@ -151,7 +159,7 @@ fn one_message_sent_by_many_at_once_is_stored_once() {
             order: Order::MarkRead,
             ids: vec![id(1)],
         };
-        match writer.commit(job) {
+        match stored(&writer, job) {
             Ok(Ok(Done::Ordered(ordered))) => ordered[0].outcome,
             other => panic!("{other:?}"),
         }
@@ -167,11 +175,11 @@ fn one_message_sent_by_many_at_once_is_stored_once() {
 fn an_error_reaches_every_sender_and_the_next_commit_is_fine() {
     let home = TempHome::new();
     let patience = Patience(Duration::from_millis(50));
-    let (writer, thread) = Writer::start(home.home(), patience).unwrap();
+    let (writer, thread) = Writer::start(&home.home(), patience).unwrap();
     let holder = home.journal();
     let held = holder.hold().unwrap();
     let large = |n: usize| draft("lab", "bob", n.to_string().repeat(2 << 20));
-    for error in together(4, |n| writer.commit(posting(large(n))).unwrap_err()) {
+    for error in together(4, |n| stored(&writer, posting(large(n))).unwrap_err()) {
         let Error::Shared(inner) = &error else {
             panic!("{error:?}");
         };
@@ -182,7 +190,9 @@ fn an_error_reaches_every_sender_and_the_next_commit_is_fine() {
     // What could not be stored left no file behind.
     let dir = home.home().messages(&name("bob"));
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
-    writer.commit(posting(numbered(1, "bob"))).unwrap().unwrap();
+    stored(&writer, posting(numbered(1, "bob")))
+        .unwrap()
+        .unwrap();
     drop(writer);
     thread.join();
     assert_eq!(home.journal().head().unwrap(), 1);
@@ -194,7 +204,7 @@ fn the_thread_ends_when_the_last_writer_is_gone() {
     let (writer, thread) = start(&home);
     let clone = writer.clone();
     drop(writer);
-    let posted = match clone.commit(posting(numbered(1, "bob"))) {
+    let posted = match stored(&clone, posting(numbered(1, "bob"))) {
         Ok(Ok(Done::Posted(mut posted))) => posted.remove(0),
         other => panic!("{other:?}"),
     };
@@ -211,14 +221,6 @@ fn the_thread_ends_when_the_last_writer_is_gone() {
         files::body(journal.home(), &message).unwrap(),
         text_of(id(1))
     );
-}
-
-/// Submits, and gives back what comes of it later.
-fn submit(writer: &Writer, job: Job) -> mpsc::Receiver<Unsettled> {
-    let (sender, answer) = mpsc::channel();
-    let then = move |done| drop(sender.send(done));
-    writer.submit(job, then).unwrap();
-    answer
 }
 
 #[test]
@@ -289,8 +291,14 @@ fn who_does_not_want_to_wait_hears_that_it_is_full() {
     let refused = writer.submit(posting(numbered(1, "bob")), |_| panic!("it was refused"));
     assert!(matches!(refused, Err(Error::Overloaded)));
     open.send(()).unwrap();
-    // Who waits gets in.
-    writer.commit(posting(numbered(2, "bob"))).unwrap().unwrap();
+    // There is room again when what waited is done.
+    let there = loop {
+        match stored(&writer, posting(numbered(2, "bob"))) {
+            Err(Error::Overloaded) => std::thread::yield_now(),
+            other => break other.unwrap(),
+        }
+    };
+    assert!(there.is_ok(), "{there:?}");
     drop(writer);
     thread.join();
     assert_eq!(home.journal().head().unwrap(), 1);
@@ -300,7 +308,7 @@ fn who_does_not_want_to_wait_hears_that_it_is_full() {
 fn a_failed_commit_reaches_who_submitted() {
     let home = TempHome::new();
     let patience = Patience(Duration::from_millis(50));
-    let (writer, thread) = Writer::start(home.home(), patience).unwrap();
+    let (writer, thread) = Writer::start(&home.home(), patience).unwrap();
     let holder = home.journal();
     let held = holder.hold().unwrap();
     let large = draft("lab", "bob", "x".repeat(2 << 20));

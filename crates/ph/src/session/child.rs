@@ -1,5 +1,5 @@
-//! The program on its own terminal. The one file with unsafe code: what a child must do between
-//! fork and exec, and the few calls to the kernel and the C library that have no safe form.
+//! The program on its own terminal. Has unsafe code: what a child must do between fork and exec, and
+//! the few calls to the kernel and the C library that have no safe form.
 #![allow(unsafe_code)]
 
 use super::layer::{self, Outfit, Told};
@@ -212,8 +212,11 @@ pub(crate) fn give_back_memory() {
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
+#[cfg(target_env = "musl")]
+pub(crate) use crate::heap::give_back as give_back_memory;
+
 /// Elsewhere that is the allocator's own affair.
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+#[cfg(not(any(all(target_os = "linux", target_env = "gnu"), target_env = "musl")))]
 pub(crate) fn give_back_memory() {}
 
 /// How much of what was written to a socket its other side has not read yet.

@@ -125,7 +125,7 @@ async fn run(orders: Orders) -> Result<()> {
     // A start that failed just now may have taken the log with it.
     let _ = rustix::stdio::dup2_stderr(place.log()?);
     // The thread ends with the process: whatever was answered is on disk by then.
-    let (writer, _) = Writer::start(home.clone(), Patience(orders.patience))?;
+    let (writer, _) = Writer::start(&home, Patience(orders.patience))?;
     let books = Books::new(writer);
     let note = left::take_over(&books, &home, &launch.name).await?;
     let socket = place.socket()?;
