@@ -17,6 +17,8 @@ const SAID: [&str; 5] = ["text", "content", "result", "response", "message"];
 /// What a program may say after the agent's last word: Codex's account, of which the number is on
 /// the next line.
 const ACCOUNT: &str = "tokens used";
+/// The line after which Codex shows what it was given.
+const GIVEN: &str = "user";
 
 /// Keeps the end of one iteration's output, and looks for the token in it.
 #[derive(Debug)]
@@ -58,9 +60,10 @@ impl Detector {
         let Some(before) = before_last_word(&lines) else {
             return false;
         };
+        let begins = before.last().is_none_or(|line| line == GIVEN);
         let before: String = before.iter().map(|line| letters(line)).collect();
         let is_echo = |mark: &String| match mark.is_empty() {
-            true => before.is_empty(),
+            true => begins || before.is_empty(),
             false => before.ends_with(mark.as_str()),
         };
         !self.marks.iter().any(is_echo)

@@ -161,6 +161,14 @@ fn in_a_stream_of_json_the_last_answer_counts() {
 #[test]
 fn a_prompt_that_is_the_token_alone_tells_nothing() {
     check(TOKEN, TOKEN, false);
+    // As Codex shows it.
+    let shown = format!("user\n {TOKEN} \n--------\n");
+    check(&format!(" {TOKEN} "), &shown, false);
+    check(
+        TOKEN,
+        &format!("{shown}codex\n{TOKEN}\ntokens used\n12\n"),
+        true,
+    );
 }
 
 #[test]
