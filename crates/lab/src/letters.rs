@@ -2,9 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{AgentName, Draft, MessageId, Order, Started};
-use posthaste_store::{
-    Answer, Denied, Done, Error, Job, Journal, Outcome, Posted, Unsettled, Writer,
-};
+use posthaste_store::{Answer, Denied, Done, Error, Job, Journal, Outcome, Posted, Writer};
 use std::sync::mpsc;
 use uuid::Uuid;
 
@@ -57,9 +55,10 @@ pub fn post(journal: &mut Journal, now: Timestamp, draft: &Draft) -> Posted {
 /// Has a writer do one piece of work, and waits until it is committed, synced and filed.
 pub fn stored(writer: &Writer, job: Job) -> Result<Answer, Error> {
     let (tell, told) = mpsc::sync_channel(1);
-    writer.submit(job, move |done| drop(tell.send(done)))?;
+    let mut ahead = writer.submit(job, move |done| drop(tell.send(done)))?;
+    ahead.begin();
     told.recv()
-        .map_or(Err(Error::WriterGone), Unsettled::settle)
+        .map_or(Err(Error::WriterGone), |done| done.settle(&ahead))
 }
 
 /// Carries out an order that must not be refused.

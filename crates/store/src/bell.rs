@@ -1,19 +1,17 @@
 //! The bell: what a writer rings after its commit so that others look.
 //!
-//! A byte is appended to a file that followers watch. Watching the database itself would wake
-//! them before the commit can be seen. A lost ring costs a follower a tick, never a fact.
+//! A file that followers watch is touched. Watching the database itself would wake them before the
+//! commit can be seen. A lost ring costs a follower a tick, never a fact.
 
 use crate::error::{Error, Result, io};
-use crate::home::{Home, private, private_file};
+use crate::home::{Home, private_file};
 use notify::{RecursiveMode, Watcher};
 use posthaste_core::AgentName;
-use std::io::Write;
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW};
+use rustix::io::Errno;
 use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
-
-/// A bell's file is emptied at this length.
-const LONG: u64 = 64 * 1024;
 
 /// Covers a writer that was killed between its commit and its ring.
 pub const TICK: Duration = Duration::from_secs(2);
@@ -29,13 +27,20 @@ pub fn ring(home: &Home, agents: &[AgentName]) {
     }
 }
 
+/// One call, and one event for who watches: opening, writing and closing it would be three, each of
+/// which wakes them.
 fn strike(path: &Path) {
-    let bell = private().append(true).create(true).open(path);
-    if let Ok(mut bell) = bell {
-        let _ = bell.write_all(b"\n");
-        if bell.metadata().is_ok_and(|meta| meta.len() > LONG) {
-            let _ = bell.set_len(0);
-        }
+    let now = Timespec {
+        tv_sec: 0,
+        tv_nsec: UTIME_NOW,
+    };
+    let times = Timestamps {
+        last_access: now,
+        last_modification: now,
+    };
+    let touch = || rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
+    if touch() == Err(Errno::NOENT) && private_file(path).is_ok() {
+        let _ = touch();
     }
 }
 

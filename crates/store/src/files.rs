@@ -5,6 +5,7 @@
 //! first, and the fact holds its length and hash. File names are derived from the fact, never
 //! taken from it.
 
+use crate::ahead::Ahead;
 use crate::error::{Error, Result, io};
 use crate::home::{Home, is_own_dir, private, private_dir, sync_dir};
 use crate::inode::FileId;
@@ -228,15 +229,18 @@ pub(crate) fn take_back_after(error: &Error, made: &Made) {
 /// Brings the files in line with what was committed, before the caller is answered. Nothing of it
 /// can undo the commit, so nothing of it fails: a copy that cannot be made now is made when it is
 /// asked for, and its sender is told.
-pub(crate) fn settle(home: &Home, job: &Job, made: &Made, answer: &mut Answer) {
+pub(crate) fn settle(home: &Home, job: &Job, made: &Made, ahead: &Ahead, answer: &mut Answer) {
     match (job, answer) {
         (Job::Post { .. }, Ok(Done::Posted(posted))) => {
-            for (posted, made) in posted.iter_mut().zip(made) {
+            for (draft, (posted, made)) in posted.iter_mut().zip(made).enumerate() {
                 let message = &posted.letter.message;
                 match (&message.envelope.body, posted.is_new) {
                     (Body::Inline(text), true) => {
-                        let copy = write_copy(&names_of(home, message), text);
-                        posted.unfiled = copy.err().map(|error| error.to_string());
+                        let names = names_of(home, message);
+                        if ahead.name(draft, text, &names).is_none() {
+                            let copy = write_copy(&names, text);
+                            posted.unfiled = copy.err().map(|error| error.to_string());
+                        }
                     }
                     (Body::Filed { .. }, true) => {}
                     // It stood there already; only if its own file was lost is this one needed.

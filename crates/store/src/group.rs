@@ -1,9 +1,10 @@
 //! Group commit: many senders in one process, one transaction for all that came together.
 //!
-//! One thread owns the connection. Whoever answers the senders writes their message files, so that
-//! the thread commits and, but for bodies that are kept in files, does nothing else; between two
-//! commits it answers questions.
+//! One thread owns the connection. Whoever answers the senders writes their message files, most of
+//! it while the disk is waited for, so that the thread commits and, but for bodies that are kept in
+//! files, does nothing else; between two commits it answers questions.
 
+use crate::ahead::Ahead;
 use crate::error::{Error, Result};
 use crate::files::Made;
 use crate::home::Home;
@@ -12,6 +13,7 @@ use crate::journal::{Journal, Patience, touched};
 use crate::{bell, files};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -31,6 +33,24 @@ enum Request {
 struct Work {
     job: Job,
     then: Then,
+    in_hand: Counted,
+}
+
+/// One piece of work in hand, for as long as it is kept.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    /// And how many there were before it.
+    fn among(count: &Arc<AtomicUsize>) -> (Self, usize) {
+        let before = count.fetch_add(1, Ordering::Relaxed);
+        (Self(count.clone()), before)
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 type Then = Box<dyn FnOnce(Unsettled) + Send>;
@@ -51,11 +71,12 @@ impl fmt::Debug for Unsettled {
 }
 
 impl Unsettled {
-    /// Writes the message files: some 40 µs each. Only then may its sender be answered.
-    pub fn settle(self) -> Result<Answer> {
+    /// Writes the message files, as far as they were not begun: some 40 µs each, and half of that
+    /// where they were. Only then may its sender be answered.
+    pub fn settle(self, ahead: &Ahead) -> Result<Answer> {
         let Self { home, made, done } = self;
         let (job, mut answer) = done.inspect_err(|error| files::take_back_after(error, &made))?;
-        files::settle(&home, &job, &made, &mut answer);
+        files::settle(&home, &job, &made, ahead, &mut answer);
         Ok(answer)
     }
 }
@@ -63,7 +84,10 @@ impl Unsettled {
 /// The way in for the senders of one process; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Writer {
+    home: Home,
     requests: SyncSender<Request>,
+    /// How many pieces of work are handed in and not committed yet.
+    in_hand: Arc<AtomicUsize>,
 }
 
 /// The thread behind a [`Writer`]. It ends when the last writer is dropped.
@@ -89,15 +113,29 @@ impl Writer {
             .name("journal-writer".to_owned())
             .spawn(move || serve(journal, &queue))
             .map_err(crate::error::io("start a writer for", home.path()))?;
-        Ok((Self { requests }, WriterThread { thread }))
+        let home = home.clone();
+        let writer = Self {
+            home,
+            requests,
+            in_hand: Arc::default(),
+        };
+        Ok((writer, WriterThread { thread }))
     }
 
     /// Hands one piece of work in without waiting. `then` is called from the writer's thread when
     /// it is committed, and should do no more than pass on what it is given; it is dropped without
-    /// a call only if the writer ends by a fault of its own.
-    pub fn submit(&self, job: Job, then: impl FnOnce(Unsettled) + Send + 'static) -> Result<()> {
+    /// a call only if the writer ends by a fault of its own. What can be done meanwhile is given
+    /// back: nothing where others are in hand, because then there is enough to do, and who comes
+    /// late to a commit has one more waited for.
+    pub fn submit(&self, job: Job, then: impl FnOnce(Unsettled) + Send + 'static) -> Result<Ahead> {
+        let (in_hand, others) = Counted::among(&self.in_hand);
+        let ahead = match others {
+            0 => Ahead::of(&self.home, &job),
+            _ => Ahead::default(),
+        };
         let then = Box::new(then);
-        self.hand_in(Request::Work(Work { job, then }))
+        self.hand_in(Request::Work(Work { job, then, in_hand }))?;
+        Ok(ahead)
     }
 
     /// Has `question` called with the journal, between two commits: after everything that was
@@ -161,7 +199,14 @@ fn commit(journal: &mut Journal, group: Vec<Work>) {
     let home = journal.home().clone();
     let mut jobs = Vec::with_capacity(group.len());
     let mut thens = Vec::with_capacity(group.len());
-    for Work { mut job, then } in group {
+    let mut counted = Vec::with_capacity(group.len());
+    for Work {
+        mut job,
+        then,
+        in_hand,
+    } in group
+    {
+        counted.push(in_hand);
         match files::put_large_bodies(&home, &mut job) {
             Ok(made) => {
                 jobs.push(job);
@@ -170,7 +215,9 @@ fn commit(journal: &mut Journal, group: Vec<Work>) {
             Err(error) => answer(&home, then, Made::new(), Err(error)),
         }
     }
-    match journal.commit_all(&jobs) {
+    let committed = journal.commit_all(&jobs);
+    drop(counted);
+    match committed {
         Ok(answers) => {
             let agents = touched(&answers);
             for ((done, (then, made)), job) in answers.into_iter().zip(thens).zip(jobs) {

@@ -1,6 +1,7 @@
 //! A journal, open: one connection, the writers' lock, and the transaction that every write goes
 //! through.
 
+use crate::ahead::Ahead;
 use crate::error::{Error, Result, is_failed_sync, sqlite};
 use crate::home::{Home, private_file};
 use crate::host::HostHold;
@@ -257,7 +258,7 @@ impl Journal {
                 return Err(error);
             }
         };
-        files::settle(&self.home, &job, &made, &mut answer);
+        files::settle(&self.home, &job, &made, &Ahead::default(), &mut answer);
         bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
         Ok(answer)
     }

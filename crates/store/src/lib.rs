@@ -7,6 +7,7 @@
 //! Only [`Journal::commit`] and [`portable::import`] write facts, both under the writers' lock,
 //! and views change in the same transaction.
 
+mod ahead;
 pub mod bell;
 mod delivery;
 pub mod error;
@@ -35,6 +36,7 @@ mod wal;
 mod work;
 mod worklist;
 
+pub use ahead::Ahead;
 pub use error::{Error, Hint};
 pub use group::{Unsettled, Writer, WriterThread};
 pub use home::Home;

@@ -5,7 +5,7 @@
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{Body, Draft, Letter, MessageId, Order};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, stored};
-use posthaste_store::{Done, Error, Job, Journal, Patience, Writer, files};
+use posthaste_store::{Ahead, Done, Error, Job, Journal, Patience, Unsettled, Writer, files};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -354,4 +354,91 @@ fn a_group_of_large_bodies_is_filed_like_any_other() {
     drop(writer);
     thread.join();
     assert_eq!(files_of(&home.journal(), "bob").len(), 4);
+}
+
+#[test]
+fn a_file_that_is_begun_before_the_commit_is_there_only_after_it() {
+    let home = TempHome::new();
+    let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
+    let journal = home.journal();
+    // The first makes the directory.
+    stored(&writer, posting(numbered(1, "first")))
+        .unwrap()
+        .unwrap();
+    let submit = |draft| begun(&writer, draft);
+    let count = || files_of(&journal, "bob").len();
+
+    let (done, ahead) = submit(numbered(2, "second"));
+    assert_eq!(count(), 1, "it has a name before its turn");
+    done.settle(&ahead).unwrap().unwrap();
+    let files = files_of(&journal, "bob");
+    assert_eq!(files.len(), 2);
+    for file in &files {
+        assert_eq!(mode(file), 0o600);
+    }
+    assert_eq!(std::fs::read_to_string(&files[1]).unwrap(), "second");
+
+    // Its name is somebody else's, which is left alone.
+    let taken = files[1].with_file_name(format!("20260101-000000-{}.md", id(3).id8()));
+    std::fs::write(&taken, "mine").unwrap();
+    let (done, ahead) = submit(numbered(3, "third"));
+    done.settle(&ahead).unwrap().unwrap();
+    let whole = taken.with_file_name(format!("20260101-000000-{}.md", id(3)));
+    assert_eq!(std::fs::read_to_string(taken).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(whole).unwrap(), "third");
+
+    // Known already, refused, or given up: nothing is left.
+    let before = count();
+    let (done, ahead) = submit(numbered(3, "third"));
+    let again = done.settle(&ahead).unwrap().unwrap();
+    assert!(matches!(again, Done::Posted(posted) if !posted[0].is_new));
+    let (done, ahead) = submit(draft("bob", "bob", "to itself"));
+    done.settle(&ahead).unwrap().unwrap_err();
+    drop(submit(numbered(4, "never settled")));
+    assert_eq!(count(), before);
+    drop(writer);
+    thread.join();
+}
+
+#[test]
+fn a_file_that_is_begun_for_one_text_is_not_given_to_another() {
+    let home = TempHome::new();
+    let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
+    stored(&writer, posting(numbered(1, "first")))
+        .unwrap()
+        .unwrap();
+    let (second, of_the_second) = begun(&writer, numbered(2, "second"));
+    let (third, of_the_third) = begun(&writer, numbered(3, "third"));
+    second.settle(&of_the_third).unwrap().unwrap();
+    third.settle(&of_the_second).unwrap().unwrap();
+    drop(writer);
+    thread.join();
+    let texts: Vec<_> = files_of(&home.journal(), "bob")
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    assert_eq!(texts, ["first", "second", "third"]);
+}
+
+/// Submits, begins its file, and waits until it is committed.
+fn begun(writer: &Writer, draft: Draft) -> (Unsettled, Ahead) {
+    let (tell, told) = std::sync::mpsc::channel();
+    let then = move |done| drop(tell.send(done));
+    let mut ahead = writer.submit(posting(draft), then).unwrap();
+    ahead.begin();
+    (told.recv().unwrap(), ahead)
+}
+
+fn numbered(n: u32, body: &str) -> Draft {
+    Draft {
+        id: id(n),
+        ..draft("lab", "bob", body)
+    }
+}
+
+fn posting(draft: Draft) -> Job {
+    Job::Post {
+        now: at(0),
+        drafts: vec![draft],
+    }
 }

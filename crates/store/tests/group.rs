@@ -7,7 +7,8 @@ use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, stored, text_of,
 };
 use posthaste_store::{
-    Answer, Denied, Done, Error, Hint, Job, Journal, Outcome, Patience, Unsettled, Writer, files,
+    Ahead, Answer, Denied, Done, Error, Hint, Job, Journal, Outcome, Patience, Unsettled, Writer,
+    files,
 };
 use std::collections::BTreeMap;
 use std::sync::{Barrier, mpsc};
@@ -241,12 +242,24 @@ fn what_is_submitted_is_committed_then_settled_then_answered() {
         let done = answer.recv().unwrap();
         let file = dir.join(format!("20260101-000000-{}.md", id(n).id8()));
         assert!(!file.exists(), "settled before anybody asked");
-        let done: Answer = done.settle().unwrap();
+        let done: Answer = done.settle(&Ahead::default()).unwrap();
         assert!(matches!(done, Ok(Done::Posted(posted)) if posted[0].is_new));
         assert_eq!(std::fs::read_to_string(file).unwrap(), text_of(id(n)));
     }
-    assert!(refused.recv().unwrap().settle().unwrap().is_err());
-    filed.recv().unwrap().settle().unwrap().unwrap();
+    assert!(
+        refused
+            .recv()
+            .unwrap()
+            .settle(&Ahead::default())
+            .unwrap()
+            .is_err()
+    );
+    filed
+        .recv()
+        .unwrap()
+        .settle(&Ahead::default())
+        .unwrap()
+        .unwrap();
     drop(writer);
     thread.join();
     let mut journal = home.journal();
@@ -312,7 +325,10 @@ fn a_failed_commit_reaches_who_submitted() {
     let holder = home.journal();
     let held = holder.hold().unwrap();
     let large = draft("lab", "bob", "x".repeat(2 << 20));
-    let answer = submit(&writer, posting(large)).recv().unwrap().settle();
+    let answer = submit(&writer, posting(large))
+        .recv()
+        .unwrap()
+        .settle(&Ahead::default());
     assert!(matches!(answer, Err(Error::Shared(_))), "{answer:?}");
     let dir = home.home().messages(&name("bob"));
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);

@@ -18,11 +18,12 @@ impl Books {
     /// Does one piece of work; it is on disk, and filed, when this answers.
     pub(crate) async fn commit(&self, job: Job) -> Result<Result<Done, Denied>, Error> {
         let (tell, told) = oneshot::channel::<Unsettled>();
-        self.writer.submit(job, move |done| {
+        let mut ahead = self.writer.submit(job, move |done| {
             let _ = tell.send(done);
         })?;
+        ahead.begin();
         match told.await {
-            Ok(done) => done.settle(),
+            Ok(done) => done.settle(&ahead),
             Err(_) => Err(Error::WriterGone),
         }
     }
