@@ -8,6 +8,7 @@ use super::window::{COLS, ROWS, Window};
 use posthaste_lab::bench::{Goal, Table, Unit};
 use posthaste_wire::frames::{self, Decoder, Frame};
 use posthaste_wire::plain::{Attach, Request};
+use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{BufRead, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -135,6 +136,12 @@ fn type_keys(table: &mut Table, mut typing: Typing, placement: &str) {
     }
 }
 
+/// Waits as `ph attach` does, who has others to hear too, and as it is waited for a PTY here. Who
+/// waits in `read` is woken, for nothing, as soon as the other side reads what it was sent.
+fn wait(stream: &UnixStream) {
+    poll(&mut [PollFd::new(stream, PollFlags::IN)], None).unwrap();
+}
+
 /// A program behind the barest relay.
 struct Relayed {
     stream: UnixStream,
@@ -160,6 +167,7 @@ impl Relayed {
     fn round_trip(&mut self, key: u8) {
         let mut echo = [0];
         self.stream.write_all(&[key]).unwrap();
+        wait(&self.stream);
         self.stream.read_exact(&mut echo).unwrap();
         assert_eq!(echo, [key]);
     }
@@ -212,6 +220,7 @@ impl Attached {
                 Some(Frame::Data(_)) => return,
                 Some(Frame::Control(_) | Frame::Unknown(_)) => {}
                 None => {
+                    wait(&self.stream);
                     let count = self.stream.read(&mut self.buffer).unwrap();
                     assert_ne!(count, 0, "the session is gone");
                     self.decoder.feed(&self.buffer[..count]);

@@ -29,7 +29,7 @@ pub(crate) const RELAY: &str = "__relay";
 pub(crate) fn echo(socket: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build()
+        .build_local(tokio::runtime::LocalOptions::default())
         .unwrap();
     let serve = async {
         let listener = tokio::net::UnixListener::bind(socket).unwrap();
@@ -47,7 +47,7 @@ pub(crate) fn echo(socket: &str) {
             });
         }
     };
-    tokio::task::LocalSet::new().block_on(&runtime, serve);
+    runtime.block_on(serve);
 }
 
 /// A process that writes a file to everybody who has connected, in large pieces, each time that it

@@ -10,7 +10,6 @@ use super::layer::{Outfit, Told};
 use super::listen::{self, Listening};
 use super::place::{Birth, Claim, Launch, Place, Record};
 use super::start::{Answer, Audience, Orders};
-use super::woken::Woken;
 use super::{Shared, child, left, log, process};
 use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
@@ -32,8 +31,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
+use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::{JoinHandle, LocalSet};
+use tokio::task::JoinHandle;
 use uuid::Uuid;
 
 /// How many wishes may wait for the owner of the state; who comes when it is full waits.
@@ -62,9 +62,9 @@ pub(crate) fn main() -> ExitCode {
     crash_on_panic();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        .build();
+        .build_local(LocalOptions::default());
     let ran = match runtime {
-        Ok(runtime) => LocalSet::new().block_on(&runtime, run(orders)),
+        Ok(runtime) => runtime.block_on(run(orders)),
         Err(error) => Err(Report::storage(format!("cannot start a session: {error}"))),
     };
     match ran {
@@ -332,8 +332,7 @@ impl Running {
             notice,
             without_home: self.without_home,
         });
-        let running = clerk.run(&mut wished, &mut child, console.drained);
-        let status = Woken::new(running).await;
+        let status = clerk.run(&mut wished, &mut child, console.drained).await;
         let how = ending(&status);
         self.conclude(&shared, carrier, &how).await;
         // Who asks from here on is told that it ends, and finds how in the journal.

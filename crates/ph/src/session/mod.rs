@@ -42,7 +42,6 @@ mod socket;
 pub(crate) mod start;
 mod terminal;
 mod viewer;
-mod woken;
 
 use books::Books;
 use clerk::{LoopView, Wish};
