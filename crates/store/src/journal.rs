@@ -138,7 +138,7 @@ impl Journal {
             .map_err(sqlite(&path))?;
         // A journal that has lost its WAL should at least be known for one.
         if self.checkpoint("TRUNCATE")? {
-            self.lay_out_wal();
+            self.lay_out_short_wal();
         }
         self.origin = self.position()?.map_or(fresh, |position| position.origin);
         Ok(())

@@ -7,7 +7,7 @@ use crate::error::{Error, Result, sqlite};
 use crate::home::{private, sync_dir};
 use crate::journal::Journal;
 use rusqlite::ErrorCode;
-use std::io::Write;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -21,6 +21,12 @@ const WAL_BYTES: u64 = 1 << 20;
 
 /// While a process writes on, nobody has to read the WAL anew, so more may gather in it.
 const WAL_FRAMES_ON_THE_WAY: u32 = 2_000;
+/// How much of it is laid out before it is needed, and how much at once: two groups of commits of
+/// usual size, or a score of messages.
+const READY_FRAMES: u32 = 64;
+const STEP_FRAMES: u32 = 256;
+/// A page and its header.
+const FRAME_BYTES: u64 = 4_120;
 
 impl Journal {
     /// Turns the WAL on. SQLite wants a new database alone for that and does not wait, while
@@ -86,7 +92,7 @@ impl Journal {
             .is_ok_and(|meta| meta.len() > WAL_BYTES)
         {
             self.checkpoint("TRUNCATE")?;
-            self.lay_out_wal();
+            self.lay_out_short_wal();
             return Ok(());
         }
         if self.checkpoint("PASSIVE")? {
@@ -96,12 +102,22 @@ impl Journal {
     }
 
     /// The same in a process that goes on: the WAL is written over from its beginning, once
-    /// everything in it is moved, and nobody is shut out.
+    /// everything in it is moved, and nobody is shut out. Until it has grown that long, more of it
+    /// is laid out in good time.
     pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
-        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
-            return Ok(());
+        let frames = self.wal_frames.load(Ordering::Relaxed);
+        if frames >= WAL_FRAMES_ON_THE_WAY {
+            return self.checkpoint("PASSIVE").map(drop);
         }
-        self.checkpoint("PASSIVE").map(drop)
+        let needed = u64::from(frames + READY_FRAMES) * FRAME_BYTES;
+        let wal = wal_of(&self.home.journal());
+        if wal.metadata().is_ok_and(|meta| meta.len() < needed)
+            && let Some(_held) = self.lock.try_acquire()?
+        {
+            self.expect_in_place()?;
+            self.lay_out_wal(frames + STEP_FRAMES);
+        }
+        Ok(())
     }
 
     /// Writes a first page over the beginning of a WAL of which everything is in the database.
@@ -114,16 +130,21 @@ impl Journal {
         )
     }
 
-    /// Gives an emptied WAL its usual length again, in zeros, which mean nothing to SQLite. A
-    /// commit that writes over them is synced in half the time of one that makes the file grow;
-    /// where it cannot be done, commits are slower and nothing else.
-    pub(crate) fn lay_out_wal(&self) {
-        const LENGTH: u64 = (WAL_FRAMES as u64 + 32) * 4120;
+    /// Gives an emptied WAL its usual length again.
+    pub(crate) fn lay_out_short_wal(&self) {
+        self.lay_out_wal(WAL_FRAMES + 32);
+    }
+
+    /// Makes a WAL so long, in zeros, which mean nothing to SQLite. A commit that writes over them is
+    /// synced in half the time of one that makes the file grow; where it cannot be done, commits
+    /// are slower and nothing else.
+    fn lay_out_wal(&self, frames: u32) {
         let lay_out = || {
             // At the end, wherever that is by now: nothing that is there is written over.
             let mut wal = private().append(true).open(wal_of(&self.home.journal()))?;
-            let missing = LENGTH.saturating_sub(wal.metadata()?.len());
-            wal.write_all(&vec![0; missing as usize])?;
+            let length = u64::from(frames) * FRAME_BYTES;
+            let missing = length.saturating_sub(wal.metadata()?.len());
+            std::io::copy(&mut std::io::repeat(0).take(missing), &mut wal)?;
             wal.sync_all()
         };
         let _ = lay_out();

@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
-use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, draft, post};
+use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, draft, post, stored};
+use posthaste_store::{Job, Patience, Writer};
 
 fn wal_bytes(home: &TempHome) -> u64 {
     let wal = home.path().join("journal.db-wal");
@@ -70,4 +71,34 @@ fn a_wal_that_a_slow_reader_let_grow_is_cut_off_when_it_is_gone() {
     assert!(wal_bytes(&home) < 1 << 20, "{}", wal_bytes(&home));
     assert_eq!(count(), 20);
     assert_intact(&mut journal);
+}
+
+#[test]
+fn who_writes_on_finds_the_wal_laid_out() {
+    let home = TempHome::new();
+    let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
+    let mut lengths = vec![wal_bytes(&home)];
+    for n in 0..300 {
+        let drafts = vec![draft("alice", "bob", "on and on")];
+        let job = Job::Post { now: at(n), drafts };
+        stored(&writer, job).unwrap().unwrap();
+        lengths.push(wal_bytes(&home));
+    }
+    lengths.dedup();
+    // Not with every commit: each that makes it grow is synced in twice the time.
+    assert!(lengths.len() < 20, "{lengths:?}");
+    let written = u64::try_from(wal_frames(&home)).unwrap() * 4_096;
+    assert!(written > lengths[0] && written < wal_bytes(&home));
+    // What another finds who opens it after this one was cut off.
+    let after = TempHome::new();
+    std::fs::create_dir_all(after.path()).unwrap();
+    for name in ["journal.db", "journal.db-wal"] {
+        std::fs::copy(home.path().join(name), after.path().join(name)).unwrap();
+    }
+    let mut journal = after.journal();
+    assert_eq!(journal.head().unwrap(), 300);
+    assert_intact(&mut journal);
+    drop(writer);
+    thread.join();
+    assert!(wal_bytes(&home) < 1 << 20, "{}", wal_bytes(&home));
 }
