@@ -181,15 +181,19 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
                 Request::Question(question) => questions.push(question),
             }
         }
-        if !group.is_empty() {
+        let is_commit = !group.is_empty();
+        if is_commit {
             indexed = false;
             commit(&mut journal, group);
         }
         for question in questions {
             question(&mut journal);
         }
-        // A full WAL costs time, not facts; the next commit reports a disk that is really broken.
-        let _ = journal.tidy_on_the_way();
+        if is_commit {
+            // A full WAL costs time, not facts; the next commit reports a disk that is really
+            // broken.
+            let _ = journal.tidy_on_the_way();
+        }
     }
     let _ = journal.tidy();
 }
@@ -238,4 +242,38 @@ fn commit(journal: &mut Journal, group: Vec<Work>) {
 fn answer(home: &Home, then: Then, made: Made, done: Result<(Job, Answer)>) {
     let home = home.clone();
     then(Unsettled { home, made, done });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posthaste_core::{AgentName, Draft, MessageId};
+    use uuid::Uuid;
+
+    #[test]
+    fn only_a_message_that_comes_alone_has_its_file_begun() {
+        let dir = tempfile::tempdir().unwrap();
+        let (writer, thread) = Writer::start(&Home::at(dir.path()), Patience::DEFAULT).unwrap();
+        let (open, gate) = mpsc::channel::<()>();
+        let (tell, told) = mpsc::channel();
+        let submit = || {
+            let bob = AgentName::parse("bob").unwrap();
+            let id = MessageId(Uuid::new_v4());
+            let draft = Draft::new(id, AgentName::human(), bob, "text".to_owned());
+            let now = jiff::Timestamp::UNIX_EPOCH;
+            let drafts = vec![draft];
+            let tell = tell.clone();
+            let then = move |done: Unsettled| tell.send(done.done.is_ok()).unwrap();
+            writer.submit(Job::Post { now, drafts }, then).unwrap()
+        };
+        // The writer is kept busy until the gate opens.
+        writer.ask(move |_| gate.recv().unwrap()).unwrap();
+        assert!(!submit().is_empty());
+        assert!(submit().is_empty());
+        open.send(()).unwrap();
+        assert!(told.recv().unwrap() && told.recv().unwrap());
+        assert!(!submit().is_empty(), "the others are done");
+        drop(writer);
+        thread.join();
+    }
 }

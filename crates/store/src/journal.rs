@@ -51,6 +51,10 @@ pub struct Journal {
     durability: Option<Durability>,
     /// How many pages the WAL held after this process's last commit.
     pub(crate) wal_frames: Arc<AtomicU32>,
+    /// The same when it was last seen to; and how many it has room for, as far as this process has
+    /// looked.
+    pub(crate) wal_seen: u32,
+    pub(crate) wal_ready: u32,
     _host: HostHold,
 }
 
@@ -95,6 +99,8 @@ impl Journal {
             origin: String::new(),
             durability: Some(Durability::Synced),
             wal_frames,
+            wal_seen: 0,
+            wal_ready: 0,
             _host: host,
         };
         let position = journal.position()?;

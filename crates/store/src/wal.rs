@@ -21,10 +21,11 @@ const WAL_BYTES: u64 = 1 << 20;
 
 /// While a process writes on, nobody has to read the WAL anew, so more may gather in it.
 const WAL_FRAMES_ON_THE_WAY: u32 = 2_000;
-/// How much of it is laid out before it is needed, and how much at once: two groups of commits of
-/// usual size, or a score of messages.
-const READY_FRAMES: u32 = 64;
-const STEP_FRAMES: u32 = 256;
+/// How much of it is laid out before it is needed, and how much at once: a few messages, and a
+/// dozen. Less than what a short WAL has beyond its usual end, so that one that others keep short
+/// is left as it is.
+const READY_FRAMES: u32 = 16;
+const STEP_FRAMES: u32 = 64;
 /// A page and its header.
 const FRAME_BYTES: u64 = 4_120;
 
@@ -101,21 +102,30 @@ impl Journal {
         Ok(())
     }
 
-    /// The same in a process that goes on: the WAL is written over from its beginning, once
-    /// everything in it is moved, and nobody is shut out. Until it has grown that long, more of it
-    /// is laid out in good time.
-    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
+    /// The same after a commit of a process that goes on: the WAL is written over from its
+    /// beginning, once everything in it is moved, and nobody is shut out. Until it has grown that
+    /// long, more of it is laid out in good time.
+    pub(crate) fn tidy_on_the_way(&mut self) -> Result<()> {
         let frames = self.wal_frames.load(Ordering::Relaxed);
         if frames >= WAL_FRAMES_ON_THE_WAY {
             return self.checkpoint("PASSIVE").map(drop);
         }
-        let needed = u64::from(frames + READY_FRAMES) * FRAME_BYTES;
-        let wal = wal_of(&self.home.journal());
-        if wal.metadata().is_ok_and(|meta| meta.len() < needed)
-            && let Some(_held) = self.lock.try_acquire()?
-        {
+        let is_anew = frames < std::mem::replace(&mut self.wal_seen, frames);
+        if is_anew {
+            self.wal_ready = 0;
+        }
+        let needed = frames + READY_FRAMES;
+        if self.wal_ready < needed {
             self.expect_in_place()?;
-            self.lay_out_wal(frames + STEP_FRAMES);
+            let wal = wal_of(&self.home.journal());
+            let length = wal.metadata().map_or(0, |meta| meta.len() / FRAME_BYTES);
+            self.wal_ready = u32::try_from(length).unwrap_or(u32::MAX);
+            if self.wal_ready < needed {
+                // Needs no lock: what is added at the end is in nobody's way. And once, whatever
+                // comes of it: a full disk is not tried again with every commit.
+                self.wal_ready = frames + STEP_FRAMES;
+                self.lay_out_wal(self.wal_ready);
+            }
         }
         Ok(())
     }
