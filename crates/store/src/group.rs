@@ -181,19 +181,21 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
                 Request::Question(question) => questions.push(question),
             }
         }
-        let is_commit = !group.is_empty();
-        if is_commit {
+        let committed = group.len();
+        if committed > 0 {
             indexed = false;
             commit(&mut journal, group);
         }
         for question in questions {
             question(&mut journal);
         }
-        if is_commit {
-            // A full WAL costs time, not facts; the next commit reports a disk that is really
-            // broken.
-            let _ = journal.tidy_on_the_way();
-        }
+        // A full WAL costs time, not facts; the next commit reports a disk that is really broken.
+        let _ = match committed {
+            0 => Ok(()),
+            // A sync for each message is worth being made short; one for many is not.
+            1 => journal.tidy_on_the_way().and_then(|()| journal.make_room()),
+            _ => journal.tidy_on_the_way(),
+        };
     }
     let _ = journal.tidy();
 }

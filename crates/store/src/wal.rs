@@ -102,13 +102,21 @@ impl Journal {
         Ok(())
     }
 
-    /// The same after a commit of a process that goes on: the WAL is written over from its
-    /// beginning, once everything in it is moved, and nobody is shut out. Until it has grown that
-    /// long, more of it is laid out in good time.
-    pub(crate) fn tidy_on_the_way(&mut self) -> Result<()> {
+    /// The same in a process that goes on: the WAL is written over from its beginning, once
+    /// everything in it is moved, and nobody is shut out.
+    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
+        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
+            return Ok(());
+        }
+        self.checkpoint("PASSIVE").map(drop)
+    }
+
+    /// Lays more of the WAL out in good time, until it has grown so long. For after a commit: what
+    /// it holds is known only then.
+    pub(crate) fn make_room(&mut self) -> Result<()> {
         let frames = self.wal_frames.load(Ordering::Relaxed);
         if frames >= WAL_FRAMES_ON_THE_WAY {
-            return self.checkpoint("PASSIVE").map(drop);
+            return Ok(());
         }
         let is_anew = frames < std::mem::replace(&mut self.wal_seen, frames);
         if is_anew {
