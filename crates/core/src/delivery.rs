@@ -190,6 +190,11 @@ impl Desk {
         }
     }
 
+    /// Whether nothing is under way that keys or output could change the course of.
+    pub fn is_at_rest(&self) -> bool {
+        matches!(self.phase, Phase::Free) && self.parked.is_none()
+    }
+
     /// Whether somebody holds deliveries back.
     pub fn is_paused(&self) -> bool {
         !self.pauses.is_empty()

@@ -113,7 +113,7 @@ pub enum Event {
     /// Somebody has taken the keyboard, or wants nothing delivered.
     Paused(PausedBy),
     Released(PausedBy),
-    /// A person has typed and not submitted; told with every key.
+    /// A person has typed and not submitted. Of several keys, the last may be all that is told.
     Draft,
     /// What was typed is submitted or cleared.
     DraftGone,

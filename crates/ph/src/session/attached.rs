@@ -9,15 +9,15 @@ use super::keyboard::Typed;
 use super::lines::{Rest, Taken};
 use super::socket::Socket;
 use super::terminal::Ask;
-use super::viewer::{FRAMES, Framed, Viewer, ViewerId};
+use super::viewer::{Framed, Outlet, Viewer, ViewerId};
 use super::{Shared, log};
 use posthaste_screen::Size;
 use posthaste_wire::frames::{self, Decoder, Frame, FromClient, ToClient};
 use posthaste_wire::plain::{Attach, Reply};
-use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::mpsc;
+use tokio::task::JoinSet;
 
 /// Our own client, which reads the reply and nothing past it.
 const OURS: &str = "ph";
@@ -29,7 +29,7 @@ const HANG_UP: Duration = Duration::from_millis(100);
 /// The size of a client that does not say any.
 const USUAL: Size = Size { cols: 80, rows: 24 };
 
-pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, socket: &Socket) {
+pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, socket: &Rc<Socket>) {
     if socket.write_all(&Reply::ok().line()).await.is_err() {
         return;
     }
@@ -41,14 +41,9 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
         }
     }
     let id = shared.next_viewer();
-    let (frames, waiting) = mpsc::channel(FRAMES);
-    let behind = Rc::new(Cell::new(false));
-    let viewer = Viewer::new(
-        id,
-        size_of(request.cols, request.rows),
-        frames,
-        behind.clone(),
-    );
+    let outlet = Outlet::new(socket.clone());
+    let size = size_of(request.cols, request.rows);
+    let (viewer, waiting) = Viewer::new(id, size, outlet.clone());
     if !shared.terminal.ask(Ask::Attach(viewer)).await {
         return;
     }
@@ -63,10 +58,14 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
         decoder: Decoder::default(),
         room: rest.room,
     };
+    // A task of its own: a key does not make it look whether there is something to show.
+    let mut showing = JoinSet::new();
+    showing.spawn_local(show(shared.clone(), id, waiting, outlet));
     tokio::select! {
         () = keys.read(rest.bytes) => {}
-        () = show(shared, id, waiting, &behind, socket) => {}
+        _ = showing.join_next() => {}
     }
+    showing.shutdown().await;
     shared.terminal.ask(Ask::Detach(id)).await;
     shared.wish(Wish::Release(id)).await;
     socket.shutdown();
@@ -95,11 +94,10 @@ fn size_of(cols: u16, rows: u16) -> Size {
 
 /// Writes the output, and what else a viewer should know, until one of the two is gone.
 async fn show(
-    shared: &Shared,
+    shared: Rc<Shared>,
     id: ViewerId,
     mut waiting: mpsc::Receiver<Framed>,
-    behind: &Cell<bool>,
-    socket: &Socket,
+    outlet: Rc<Outlet>,
 ) {
     let mut taken = shared.taken.clone();
     let mut ended = shared.ended.clone();
@@ -124,17 +122,17 @@ async fn show(
             },
             how = ended.wait_for(Option::is_some) => {
                 let how = how.ok().and_then(|how| how.clone()).unwrap_or_default();
-                if show_last(shared, id, &mut waiting, behind, socket).await.is_err() {
+                if show_last(&shared, id, &mut waiting, &outlet).await.is_err() {
                     return;
                 }
-                let _ = socket.write_all(&control(&ToClient::Ended { how })).await;
+                let _ = outlet.write_all(&control(&ToClient::Ended { how })).await;
                 return;
             }
         };
-        if socket.write_all(&bytes).await.is_err() {
+        if outlet.write_all(&bytes).await.is_err() {
             return;
         }
-        if behind.get() && waiting.is_empty() {
+        if outlet.is_behind() && waiting.is_empty() {
             shared.terminal.ask(Ask::Redraw(id)).await;
         }
     }
@@ -146,16 +144,15 @@ async fn show_last(
     shared: &Shared,
     id: ViewerId,
     waiting: &mut mpsc::Receiver<Framed>,
-    behind: &Cell<bool>,
-    socket: &Socket,
+    outlet: &Outlet,
 ) -> std::io::Result<()> {
     loop {
         // Once this is answered, what was asked before it has been done.
         shared.terminal.is_unwatched().await;
         while let Ok(frame) = waiting.try_recv() {
-            socket.write_all(&frame).await?;
+            outlet.write_all(&frame).await?;
         }
-        if !behind.get() || !shared.terminal.ask(Ask::Redraw(id)).await {
+        if !outlet.is_behind() || !shared.terminal.ask(Ask::Redraw(id)).await {
             return Ok(());
         }
     }
@@ -163,7 +160,7 @@ async fn show_last(
 
 fn control(said: &ToClient) -> Framed {
     let payload = serde_json::to_vec(said).unwrap_or_default();
-    Rc::new(frames::encode(frames::CONTROL, &payload))
+    frames::encode(frames::CONTROL, &payload)
 }
 
 /// Waits until the other side is gone. What it has sent before is still to be read, so this can

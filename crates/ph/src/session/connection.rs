@@ -48,7 +48,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
         return;
     };
     let socket = match Socket::of(stream) {
-        Ok(socket) => socket,
+        Ok(socket) => Rc::new(socket),
         Err(error) => return log::line(format!("a connection is let go: {error}")),
     };
     let outbox = shared.hub.outbox();

@@ -51,7 +51,7 @@ impl Console {
         let pulse = Rc::new(Pulse::default());
         let (draft, drafted) = watch::channel(Typing::default());
         let (sight, sighted) = Sight::new(harness.clone());
-        let (keyboard, typing) = Keyboard::new(pty.clone(), draft);
+        let (keyboard, typing) = Keyboard::new(pty.clone(), draft, pulse.clone());
         tokio::task::spawn_local(typing);
         let (quiet, drained) = oneshot::channel();
         let (terminal, showing) = terminal::open(Stage {

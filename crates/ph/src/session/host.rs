@@ -64,7 +64,7 @@ pub(crate) fn main() -> ExitCode {
         .enable_all()
         .build_local(LocalOptions::default());
     let ran = match runtime {
-        Ok(runtime) => runtime.block_on(run(orders)),
+        Ok(runtime) => runtime.block_on(as_task(run(orders))),
         Err(error) => Err(Report::storage(format!("cannot start a session: {error}"))),
     };
     match ran {
@@ -75,6 +75,14 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Runs it as a task among the others. Whenever what the runtime itself waits for is woken, it asks
+/// the system for news before it goes on, which tasks do not cost.
+async fn as_task(session: impl Future<Output = Result<()>> + 'static) -> Result<()> {
+    tokio::task::spawn_local(session)
+        .await
+        .unwrap_or_else(|error| Err(Report::storage(format!("the session broke off: {error}"))))
 }
 
 /// A session with a dead task would be a session that lies. It ends instead, and the next one

@@ -6,6 +6,7 @@
 
 use super::child;
 use super::draft::{Draft, LineFeed};
+use super::pulse::Pulse;
 use rustix::fs::{Mode, OFlags};
 use rustix::termios::LocalModes;
 use std::os::fd::OwnedFd;
@@ -47,6 +48,8 @@ pub(crate) enum Typed {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Typing {
     pub(crate) is_open: bool,
+    /// How many times there were keys of a draft, or of its end.
+    pub(crate) strokes: u64,
     /// How many times there were keys.
     pub(crate) times: u64,
     pub(crate) last: Option<Instant>,
@@ -112,14 +115,16 @@ struct Waiting {
 }
 
 impl Keyboard {
-    /// The keyboard, and the task that writes; what is being drafted shows in `draft`.
+    /// The keyboard, and the task that writes; what is being drafted shows in `draft`. Whoever
+    /// waits for that is woken when a draft begins and ends, and by other keys if it is urgent.
     pub(crate) fn new(
         pty: Rc<AsyncFd<OwnedFd>>,
         draft: watch::Sender<Typing>,
+        pulse: Rc<Pulse>,
     ) -> (Self, impl Future<Output = ()>) {
         let (queue, waiting) = mpsc::channel(QUEUE);
         let room = Arc::new(Semaphore::new(ROOM as usize));
-        let typing = write(pty.clone(), waiting, draft);
+        let typing = write(pty.clone(), waiting, draft, pulse);
         (Self { pty, queue, room }, typing)
     }
 
@@ -177,6 +182,7 @@ async fn write(
     pty: Rc<AsyncFd<OwnedFd>>,
     mut waiting: mpsc::Receiver<Waiting>,
     drafted: watch::Sender<Typing>,
+    pulse: Rc<Pulse>,
 ) {
     let mut draft = Draft::default();
     let mut times = 0;
@@ -184,13 +190,14 @@ async fn write(
         let is_open = draft.is_open();
         drafted.send_if_modified(|was| {
             let is_news = is_open || was.is_open;
-            let last = Some(Instant::now());
+            let wakes = is_open != was.is_open || (is_news && pulse.is_urgent());
             *was = Typing {
                 is_open,
+                strokes: was.strokes + u64::from(is_news),
                 times,
-                last,
+                last: Some(Instant::now()),
             };
-            is_news
+            wakes
         });
     };
     while let Some(Waiting { typed, _room }) = waiting.recv().await {

@@ -1,17 +1,24 @@
 //! The signs of the program's life, for who judges it: when it last wrote something, and how it
 //! wants to be written to.
+//!
+//! They are there to be looked at any time. Who judges is woken for them at once only while it has
+//! something under way, and else a moment later: not between a key and its echo.
 
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::sync::Notify;
+
+/// How long output may go unheard where nothing waits for it. Several echoes are heard as one.
+const MOMENT: Duration = Duration::from_millis(1);
 
 #[derive(Debug, Default)]
 pub(crate) struct Pulse {
     last: Cell<Option<Instant>>,
-    /// Whether somebody wants to be woken by the next output.
-    is_awaited: Cell<bool>,
-    beats: Notify,
     wants_paste: Cell<bool>,
+    /// The first output for which nobody has been woken.
+    unheard: Cell<Option<Instant>>,
+    is_urgent: Cell<bool>,
+    wakes: Notify,
 }
 
 impl Pulse {
@@ -20,22 +27,46 @@ impl Pulse {
         self.wants_paste.get()
     }
 
-    /// There was output. Costs nothing while nobody waits for it.
+    /// There was output.
     pub(crate) fn beat(&self, now: Instant, wants_paste: bool) {
         self.wants_paste.set(wants_paste);
         self.last.set(Some(now));
-        if self.is_awaited.replace(false) {
-            self.beats.notify_one();
+        if self.is_urgent() {
+            self.wakes.notify_one();
+        } else {
+            self.unheard.set(self.unheard.get().or(Some(now)));
         }
     }
 
+    /// When somebody is to be woken for the output that was.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.unheard.get().map(|first| first + MOMENT)
+    }
+
+    pub(crate) fn tick(&self, now: Instant) {
+        if self.due().is_some_and(|due| due <= now) {
+            self.unheard.set(None);
+            self.wakes.notify_one();
+        }
+    }
+
+    /// When there was output last. Who asks need not be woken for it.
     pub(crate) fn last(&self) -> Option<Instant> {
+        self.unheard.set(None);
         self.last.get()
     }
 
-    /// Waits for the next output.
+    /// Whether who judges waits for what happens.
+    pub(crate) fn is_urgent(&self) -> bool {
+        self.is_urgent.get()
+    }
+
+    pub(crate) fn set_urgent(&self, is_urgent: bool) {
+        self.is_urgent.set(is_urgent);
+    }
+
+    /// Waits until there was output.
     pub(crate) async fn next(&self) {
-        self.is_awaited.set(true);
-        self.beats.notified().await;
+        self.wakes.notified().await;
     }
 }

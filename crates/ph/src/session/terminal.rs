@@ -219,7 +219,8 @@ impl Task {
         let draw = is_due.then(|| self.drawn_at + FRAME);
         let sync = self.stage.screen.sync_deadline();
         let look = self.stage.sight.due(&self.stage.screen);
-        let all = [record, draw, sync, look, ends_at, self.tidies_at];
+        let heard = self.stage.pulse.due();
+        let all = [record, draw, sync, look, heard, ends_at, self.tidies_at];
         all.into_iter().flatten().min()
     }
 
@@ -296,6 +297,7 @@ impl Task {
             self.stage.sight.changed(now);
         }
         self.stage.sight.tick(now, &self.stage.screen);
+        self.stage.pulse.tick(now);
         if self.drawn_at + FRAME <= now {
             self.drawn_at = now;
             for viewer in &mut self.viewers {

@@ -3,47 +3,87 @@
 //! While its terminal has the program's own size it gets the program's bytes as they are; else it
 //! is painted from the screen. One that reads too slowly loses what is waiting and is drawn anew.
 
+use super::socket::Socket;
 use posthaste_screen::{Painter, Screen, Size};
 use posthaste_wire::frames;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
+use std::io::IoSlice;
 use std::rc::Rc;
 use tokio::sync::mpsc;
 
 /// How many frames may wait for one viewer; each has at most a batch of output.
-pub(crate) const FRAMES: usize = 16;
+const FRAMES: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ViewerId(pub(crate) u64);
 
 /// Bytes to be written to a viewer's socket.
-pub(crate) type Framed = Rc<Vec<u8>>;
+pub(crate) type Framed = Vec<u8>;
+
+/// The way to a viewer: output is written there at once where nothing is before it, and waits for
+/// its turn where something is.
+#[derive(Debug)]
+pub(crate) struct Outlet {
+    socket: Rc<Socket>,
+    /// Whether somebody is in the middle of writing.
+    is_taken: Cell<bool>,
+    /// The rest of a frame for which there was no room. Nothing may come before it.
+    cut: RefCell<Vec<u8>>,
+    /// Set where the viewer has missed something and must be drawn anew once it is ready.
+    is_behind: Cell<bool>,
+}
+
+impl Outlet {
+    pub(crate) fn new(socket: Rc<Socket>) -> Rc<Self> {
+        Rc::new(Self {
+            socket,
+            is_taken: Cell::new(false),
+            cut: RefCell::default(),
+            is_behind: Cell::new(false),
+        })
+    }
+
+    pub(crate) fn is_behind(&self) -> bool {
+        self.is_behind.get()
+    }
+
+    /// Writes whole frames, and before them what is left of one.
+    pub(crate) async fn write_all(&self, frames: &[u8]) -> std::io::Result<()> {
+        self.is_taken.set(true);
+        self.socket.write_all(&self.cut.take()).await?;
+        self.socket.write_all(frames).await?;
+        self.is_taken.set(false);
+        Ok(())
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Viewer {
     id: ViewerId,
     size: Size,
+    outlet: Rc<Outlet>,
     frames: mpsc::Sender<Framed>,
-    /// Set where it has missed something and must be drawn anew once it is ready.
-    behind: Rc<Cell<bool>>,
     painter: Option<Painter>,
     is_unpainted: bool,
 }
 
 impl Viewer {
+    /// Somebody who watches, and what waits to be written there.
     pub(crate) fn new(
         id: ViewerId,
         size: Size,
-        frames: mpsc::Sender<Framed>,
-        behind: Rc<Cell<bool>>,
-    ) -> Self {
-        Self {
+        outlet: Rc<Outlet>,
+    ) -> (Self, mpsc::Receiver<Framed>) {
+        let (frames, waiting) = mpsc::channel(FRAMES);
+        let viewer = Self {
             id,
             size,
+            outlet,
             frames,
-            behind,
             painter: None,
             is_unpainted: false,
-        }
+        };
+        (viewer, waiting)
     }
 
     pub(crate) fn id(&self) -> ViewerId {
@@ -59,14 +99,14 @@ impl Viewer {
     }
 
     pub(crate) fn is_unpainted(&self) -> bool {
-        self.is_unpainted && !self.behind.get()
+        self.is_unpainted && !self.outlet.is_behind()
     }
 
     /// The program wrote this.
     pub(crate) fn output(&mut self, bytes: &[u8]) {
         if self.painter.is_some() {
             self.is_unpainted = true;
-        } else if !self.behind.get() && !bytes.is_empty() {
+        } else if !self.outlet.is_behind() && !bytes.is_empty() {
             self.send(bytes);
         }
     }
@@ -85,7 +125,7 @@ impl Viewer {
 
     /// Draws everything.
     pub(crate) fn redraw(&mut self, screen: &Screen, same_size: impl FnOnce() -> Vec<u8>) {
-        self.behind.set(false);
+        self.outlet.is_behind.set(false);
         self.is_unpainted = false;
         let bytes = if self.size == screen.size() {
             self.painter = None;
@@ -100,9 +140,33 @@ impl Viewer {
     }
 
     fn send(&mut self, bytes: &[u8]) {
-        let framed = Rc::new(frames::encode(frames::DATA, bytes));
-        if self.frames.try_send(framed).is_err() {
-            self.behind.set(true);
+        let header = frames::header(frames::DATA, bytes.len());
+        let whole = || [&header, bytes].concat();
+        match self.write_now(&header, bytes) {
+            0 => self.queue(whole()),
+            written if written == header.len() + bytes.len() => {}
+            written => {
+                self.outlet.cut.replace(whole().split_off(written));
+                // Has it written.
+                self.queue(Vec::new());
+            }
+        }
+    }
+
+    /// Writes as much as there is room for, and nothing where something is before it. Where that
+    /// fails, whoever writes what waits finds it out.
+    fn write_now(&self, header: &[u8], bytes: &[u8]) -> usize {
+        let has_waiting = self.frames.capacity() < FRAMES;
+        if has_waiting || self.outlet.is_taken.get() {
+            return 0;
+        }
+        let frame = [IoSlice::new(header), IoSlice::new(bytes)];
+        self.outlet.socket.write_now(&frame).unwrap_or(0)
+    }
+
+    fn queue(&self, frame: Vec<u8>) {
+        if self.frames.try_send(frame).is_err() {
+            self.outlet.is_behind.set(true);
         }
     }
 }

@@ -113,6 +113,7 @@ impl Clerk {
 
     pub(super) fn hear(&mut self, report: Report) {
         self.errands -= 1;
+        self.catch_up();
         match report {
             Report::Event(event) => self.tell(event),
             Report::Offering { lease, ids } => {

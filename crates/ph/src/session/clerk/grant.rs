@@ -18,6 +18,7 @@ use std::path::Path;
 
 impl Clerk {
     pub(super) fn grant(&mut self, wish: Wish) {
+        self.catch_up();
         match wish {
             Wish::Status { recent, sink } => {
                 let status = self.add_loop(self.status(recent));

@@ -186,7 +186,9 @@ pub(crate) struct Clerk {
     /// What listeners were told last.
     told: (Activity, bool),
     updated_at: Timestamp,
+    /// The last output and the last keys that the desk has been told of.
     heard_at: Option<Instant>,
+    strokes: u64,
 }
 
 impl Clerk {
@@ -240,14 +242,21 @@ impl Clerk {
             told: (Activity::Starting, false),
             updated_at: now.wall,
             heard_at: None,
+            strokes: 0,
             outset,
         }
     }
 
     fn now(&self) -> Moment {
+        self.moment(Instant::now())
+    }
+
+    /// A time that is not long ago.
+    fn moment(&self, at: Instant) -> Moment {
+        let wall = crate::times::now();
         Moment {
-            wall: crate::times::now(),
-            mono: self.begun.elapsed(),
+            wall: wall.checked_sub(at.elapsed()).unwrap_or(wall),
+            mono: at.saturating_duration_since(self.begun),
         }
     }
 
@@ -283,20 +292,13 @@ impl Clerk {
                 Some(view) = self.viewed.recv() => self.see(view),
                 () = mail.notified() => (self.is_stale, self.has_mail) = (true, true),
                 () = bell.notified() => self.is_stale = true,
-                // Before what the screen shows of them.
-                Ok(()) = drafted.changed() => {
-                    let event = if drafted.borrow_and_update().is_open {
-                        Event::Draft
-                    } else {
-                        Event::DraftGone
-                    };
-                    self.tell(event);
-                }
+                // What they are about is looked up before anything else is told.
+                Ok(()) = drafted.changed() => {}
+                () = pulse.next() => {}
                 Ok(()) = sighted.changed() => {
                     let sighting = sighted.borrow_and_update().clone();
                     self.tell(Event::Seen(sighting));
                 }
-                () = pulse.next() => self.output(),
                 () = asked_to_end.next() => self.end(),
                 _ = tick.tick() => self.is_stale = true,
                 // After all else, none of which can come without end: many who ask hold up nothing.
@@ -339,11 +341,7 @@ impl Clerk {
     /// Whatever the time has come for.
     fn proceed(&mut self) {
         let now = Instant::now();
-        if let Some(last) = self.outset.pulse.last()
-            && self.heard_at < Some(last)
-        {
-            self.output();
-        }
+        self.catch_up();
         let paste = self.desk.paste().applies(self.outset.pulse.wants_paste());
         if paste != (self.desk.input() == Input::Pasted) {
             self.tell(Event::Paste(paste));
@@ -379,6 +377,7 @@ impl Clerk {
         self.forget_keys();
         self.act();
         self.tell_changes();
+        self.outset.pulse.set_urgent(!self.desk.is_at_rest());
     }
 
     /// Begins with what is due. Where mail has come since it was looked up, it is looked up once
@@ -447,13 +446,35 @@ impl Clerk {
         !self.view.pending.due.is_empty() || !self.view.owed.is_empty()
     }
 
-    fn output(&mut self) {
-        self.heard_at = self.outset.pulse.last();
-        self.tell(Event::Output);
+    /// Tells the desk what was typed and shown since it was last told something, as of when that
+    /// was. The keys first: what is shown may be their echo.
+    fn catch_up(&mut self) {
+        let typing = *self.outset.drafted.borrow();
+        let keys = typing.last.filter(|_| self.strokes < typing.strokes);
+        if let Some(at) = keys {
+            self.strokes = typing.strokes;
+            let event = if typing.is_open {
+                Event::Draft
+            } else {
+                Event::DraftGone
+            };
+            self.tell_as_of(at, event);
+        }
+        if let Some(at) = self.outset.pulse.last()
+            && self.heard_at < Some(at)
+        {
+            self.heard_at = Some(at);
+            self.tell_as_of(keys.map_or(at, |keys| keys.max(at)), Event::Output);
+        }
     }
 
     fn tell(&mut self, event: Event) {
-        let effects = self.desk.on(self.now(), event);
+        self.catch_up();
+        self.tell_as_of(Instant::now(), event);
+    }
+
+    fn tell_as_of(&mut self, at: Instant, event: Event) {
+        let effects = self.desk.on(self.moment(at), event);
         self.perform(effects);
         // Also where a turn has to wait: whoever is to answer a question needs the keyboard.
         if !self.desk.is_writing() {
