@@ -70,3 +70,43 @@ impl Pulse {
         self.wakes.notified().await;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::Future;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    /// Whether somebody who waits would be woken.
+    fn wakes(pulse: &Pulse) -> bool {
+        let mut context = Context::from_waker(Waker::noop());
+        pin!(pulse.next()).poll(&mut context).is_ready()
+    }
+
+    #[test]
+    fn output_is_heard_at_once_where_that_is_urgent_and_else_a_moment_later() {
+        let pulse = Pulse::default();
+        let now = Instant::now();
+        pulse.beat(now, false);
+        pulse.tick(now);
+        assert!(!wakes(&pulse));
+        // The first of several counts.
+        let later = now + MOMENT / 2;
+        pulse.beat(later, false);
+        assert_eq!(pulse.due(), Some(now + MOMENT));
+        pulse.tick(now + MOMENT);
+        assert!(wakes(&pulse));
+        assert_eq!((pulse.due(), pulse.last()), (None, Some(later)));
+
+        // Who has looked by itself is not woken for it.
+        pulse.beat(later, true);
+        assert_eq!(pulse.last(), Some(later));
+        pulse.tick(later + MOMENT);
+        assert!(!wakes(&pulse) && pulse.wants_paste());
+
+        pulse.set_urgent(true);
+        pulse.beat(later, true);
+        assert!(wakes(&pulse));
+    }
+}

@@ -170,3 +170,95 @@ impl Viewer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posthaste_wire::frames::{Decoder, Frame};
+    use tokio::io::AsyncReadExt;
+    use tokio::net::UnixStream;
+
+    async fn read(theirs: &mut UnixStream, decoder: &mut Decoder, count: usize) -> Vec<Frame> {
+        let mut buffer = vec![0; 64 << 10];
+        let mut read = Vec::new();
+        while read.len() < count {
+            match decoder.next_frame().unwrap() {
+                Some(frame) => read.push(frame),
+                None => {
+                    let length = theirs.read(&mut buffer).await.unwrap();
+                    assert_ne!(length, 0);
+                    decoder.feed(&buffer[..length]);
+                }
+            }
+        }
+        read
+    }
+
+    #[tokio::test]
+    async fn nothing_comes_between_the_parts_of_a_frame() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
+        let size = Size { cols: 80, rows: 24 };
+        let (mut viewer, mut waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        let mut decoder = Decoder::default();
+        let data = |bytes: &[u8]| Frame::Data(bytes.to_vec());
+
+        viewer.output(b"at once");
+        assert!(waiting.is_empty());
+        assert_eq!(read(&mut theirs, &mut decoder, 1).await, [data(b"at once")]);
+
+        // No socket has so much room.
+        let large = vec![b'x'; 2 << 20];
+        viewer.output(&large);
+        assert!(!outlet.cut.borrow().is_empty());
+        viewer.output(b"after it");
+        let writing = async {
+            // As where there is something to be told when the rest is about to be written.
+            let told = frames::encode(frames::CONTROL, b"{}");
+            outlet.write_all(&told).await.unwrap();
+            viewer.output(b"not yet");
+            while let Ok(frame) = waiting.try_recv() {
+                outlet.write_all(&frame).await.unwrap();
+            }
+            viewer.output(b"at once again");
+            assert!(waiting.is_empty());
+        };
+        let (read, ()) = tokio::join!(read(&mut theirs, &mut decoder, 5), writing);
+        let told = Frame::Control(b"{}".to_vec());
+        let [not_yet, again] = [data(b"not yet"), data(b"at once again")];
+        let expected = [data(&large), told, data(b"after it"), not_yet, again];
+        assert!(read == expected);
+    }
+
+    #[tokio::test]
+    async fn a_viewer_that_does_not_read_falls_behind_and_holds_nobody_up() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
+        let size = Size { cols: 80, rows: 24 };
+        let (mut viewer, mut waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        let batch = vec![b'x'; 64 << 10];
+        let mut kept = 0;
+        while !outlet.is_behind() {
+            viewer.output(&batch);
+            kept += 1;
+        }
+        // What it misses is not kept, and what it was given is whole.
+        viewer.output(b"missed");
+        let writing = async {
+            while let Ok(frame) = waiting.try_recv() {
+                outlet.write_all(&frame).await.unwrap();
+            }
+            viewer.redraw(&Screen::new(size, 0), || b"all of it".to_vec());
+        };
+        let mut decoder = Decoder::default();
+        let (read, ()) = tokio::join!(read(&mut theirs, &mut decoder, kept), writing);
+        let (last, whole) = read.split_last().unwrap();
+        assert!(
+            whole
+                .iter()
+                .all(|frame| *frame == Frame::Data(batch.clone()))
+        );
+        assert_eq!(*last, Frame::Data(b"all of it".to_vec()));
+        assert!(!outlet.is_behind());
+    }
+}

@@ -78,6 +78,22 @@ fn the_status_has_the_last_two_hundred_lines() {
 }
 
 #[test]
+fn who_has_heard_of_output_is_told_that_the_agent_works() {
+    let session = Session::sh("stty -echo; echo ready; while read line; do echo got $line; done");
+    session.wait_for_text("ready");
+    let mut wire = session.wire();
+    for line in ["one", "two"] {
+        session.wait_for_activity("idle");
+        wire.subscribe(&["output"]);
+        session.type_keys(&format!("{line}\r"));
+        assert_eq!(wire.event()["data"]["line"], format!("got {line}"));
+        let known = wire.result("session", json!({}));
+        assert_eq!(known["activity"], "working", "{known}");
+        wire.result("unsubscribe", json!({"events": ["output"]}));
+    }
+}
+
+#[test]
 fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_told() {
     let session = Session::sh(QUIET);
     session.wait_for_activity("idle");
