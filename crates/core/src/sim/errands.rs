@@ -28,21 +28,14 @@ impl Session {
         let now = world.now.mono;
         world.trace.note(|| format!("  {} {going:?}", clock(now)));
         match going {
-            Going::Keyboard => self.type_next(world)?,
+            // Who judges is not woken for each key.
+            Going::Keyboard => return self.type_next(world),
             Going::Offer => self.go_on_offering(world)?,
             Going::Stroke => self.go_on_typing(world)?,
             Going::Receipt(n) => self.record(n, world),
             Going::Hook(n) => self.go_on_with_hook(n, world)?,
             Going::Look => self.go_on_looking(world),
-            Going::Draft => {
-                self.terminal.is_draft_news = false;
-                let event = if self.terminal.has_draft {
-                    Event::Draft
-                } else {
-                    Event::DraftGone
-                };
-                self.tell(event, world)?;
-            }
+            Going::Draft => self.catch_up(world)?,
             Going::Pulse => {
                 self.agent.has_written = false;
                 self.tell(Event::Output, world)?;
@@ -81,6 +74,7 @@ impl Session {
         if self.ended.is_some() {
             return Ok(());
         }
+        self.catch_up(world)?;
         let now = world.now;
         if self.agent.takes_pastes != (self.desk.input() == Input::Pasted) {
             self.tell(Event::Paste(self.agent.takes_pastes), world)?;
@@ -133,7 +127,25 @@ impl Session {
         self.perform(effects, world)
     }
 
+    /// What was typed is told before anything else. What was written may not have been read yet.
+    fn catch_up(&mut self, world: &mut World<'_>) -> Checked {
+        if !std::mem::take(&mut self.terminal.is_draft_news) {
+            return Ok(());
+        }
+        let event = if self.terminal.has_draft {
+            Event::Draft
+        } else {
+            Event::DraftGone
+        };
+        self.tell_next(event, world)
+    }
+
     pub(super) fn tell(&mut self, event: Event, world: &mut World<'_>) -> Checked {
+        self.catch_up(world)?;
+        self.tell_next(event, world)
+    }
+
+    fn tell_next(&mut self, event: Event, world: &mut World<'_>) -> Checked {
         world
             .trace
             .note(|| format!("  {} the desk hears {event:?}", clock(world.now.mono)));

@@ -365,7 +365,7 @@ impl Session {
         let can_write = self.terminal.has_room() || is_said;
         add(self.stroke.is_some() && can_write, Going::Stroke);
         add(self.look.is_some(), Going::Look);
-        // Reports come before what is seen, and that before keys.
+        // Reports come before what is seen.
         let is_told = matches!(self.peek, Some(Peek::Said(_)));
         add(self.peek.is_some(), Going::Peek);
         if self.desk.looks() {
@@ -375,7 +375,7 @@ impl Session {
             let is_new = self.agent.question != self.told_question;
             add(is_new, Going::Question);
         }
-        add(draft && !self.is_news, Going::Draft);
+        add(draft, Going::Draft);
         add(self.agent.has_written, Going::Pulse);
         let is_quiet = !self.terminal.is_unread() && !self.agent.has_drawn && !self.is_news;
         let is_void = self.forgets_at().is_some_and(|at| at <= now.mono);

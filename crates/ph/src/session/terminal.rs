@@ -18,6 +18,7 @@ use posthaste_screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
 use std::os::fd::OwnedFd;
+use std::pin::pin;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
@@ -165,8 +166,13 @@ impl Task {
     async fn run(mut self, mut asks: mpsc::Receiver<Ask>) {
         let mut buffer = vec![0; BATCH];
         let mut ends_at: Option<Instant> = None;
+        // Set anew only where it changes, which it does not with every output.
+        let mut alarm = pin!(tokio::time::sleep_until(Instant::now().into()));
         loop {
-            let wakeup = self.wakeup(ends_at);
+            let wakeup = self.wakeup(ends_at).map(Into::into);
+            if let Some(at) = wakeup.filter(|at| *at != alarm.deadline()) {
+                alarm.as_mut().reset(at);
+            }
             tokio::select! {
                 biased;
                 ask = asks.recv() => match ask {
@@ -182,7 +188,7 @@ impl Task {
                     Some(ask) => self.answer(ask),
                     None => break,
                 },
-                () = sleep_until(wakeup), if wakeup.is_some() => {
+                () = &mut alarm, if wakeup.is_some() => {
                     let now = Instant::now();
                     if ends_at.is_some_and(|end| end <= now) {
                         break;
@@ -444,12 +450,5 @@ impl Task {
             self.answer(ask);
             self.stage.sight.finish(&self.stage.screen);
         }
-    }
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at.into()).await,
-        None => std::future::pending().await,
     }
 }
