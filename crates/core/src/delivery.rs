@@ -391,6 +391,7 @@ impl Desk {
             Event::Unread(false) => {
                 if self.unread.take().is_some() {
                     self.phase.reads();
+                    self.drafting.is_read();
                 }
             }
             Event::Loop(wait) => self.loop_waits(now, wait),

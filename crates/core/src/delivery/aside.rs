@@ -132,21 +132,25 @@ impl Desk {
     /// Whether it matters that the program has read all that was typed: if not, keys that seem to
     /// have no effect may have it yet.
     pub fn awaits_reading(&self) -> bool {
-        match self.phase {
+        match &self.phase {
             Phase::Preparing { .. }
             | Phase::Confirming { .. }
             | Phase::Looking {
                 before: Before::Text | Before::Retry,
                 ..
             } => true,
+            Phase::Written { flight, .. }
+            | Phase::Looking {
+                flight,
+                before: Before::Enter,
+            } => flight.answers.is_some(),
             // What was put aside comes back once it has.
             Phase::Free => self.unread.is_some() && self.restores().is_some(),
             Phase::Breaking { .. }
             | Phase::Recording(_)
             | Phase::Writing(_)
-            | Phase::Written { .. }
             | Phase::Looking {
-                before: Before::Key(_) | Before::Enter,
+                before: Before::Key(_),
                 ..
             }
             | Phase::Resuming(_)

@@ -37,6 +37,8 @@ pub(super) struct Drafting {
     was_empty: bool,
     /// An interrupt key was pressed on an empty box: what fills it is put back by the program.
     put_back: bool,
+    /// A draft that was put aside is on its way back, and has not been seen.
+    returning: bool,
     /// What we wrote and no Enter has submitted.
     pub(super) left: Option<String>,
 }
@@ -63,6 +65,7 @@ impl Drafting {
         if field == self.field {
             return;
         }
+        self.returning = false;
         if field == Field::Empty && matches!(self.field, Field::Holds(_)) {
             self.put_back = false;
         }
@@ -72,7 +75,8 @@ impl Drafting {
         }
         self.has_held |= matches!(field, Field::Holds(_));
         self.was_empty = match field {
-            Field::Empty => true,
+            // Else it may have been seen before the program has read the keys.
+            Field::Empty => self.keys.is_none(),
             Field::Holds(_) => false,
             Field::Unseen => self.was_empty,
         };
@@ -120,6 +124,17 @@ impl Drafting {
     pub(super) fn returns(&mut self) {
         self.was_empty = false;
         self.put_back = false;
+        self.returning = true;
+    }
+
+    /// Whether what was put aside may still come into the box, once the program reads.
+    pub(super) fn is_returning(&self) -> bool {
+        self.returning
+    }
+
+    /// The program has read all that was typed.
+    pub(super) fn is_read(&mut self) {
+        self.returning = false;
     }
 
     pub(super) fn stays(&mut self) {

@@ -69,8 +69,10 @@ impl Desk {
             return Some(rule);
         }
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
-        // room; an interrupt presses that key first.
-        let is_unread = lane != Lane::Interrupt && self.unread.is_some();
+        // room; an interrupt presses that key first. But what it types must not meet a draft that
+        // comes back only when the program reads.
+        let goes_anyway = lane == Lane::Interrupt && !self.drafting.is_returning();
+        let is_unread = !goes_anyway && self.unread.is_some();
         // Only what ends the question that holds that one up may go before it: an answer, or a key
         // that dismisses it.
         let dismisses = self.dialog.as_ref().is_some_and(|dialog| !dialog.stays);

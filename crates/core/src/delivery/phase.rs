@@ -347,7 +347,7 @@ impl Phase {
     pub(super) fn reads(&mut self) {
         if let Self::Looking {
             flight,
-            before: Before::Text | Before::Retry,
+            before: Before::Text | Before::Enter | Before::Retry,
         } = self
         {
             flight.has_read = true;

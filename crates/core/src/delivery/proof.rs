@@ -17,6 +17,7 @@ use crate::turn;
 /// How many messages are remembered as written and not yet accepted.
 const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
+const CUT_OFF: &str = "a part of what was typed was submitted, without all of this";
 
 /// A message and who sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,11 +114,26 @@ impl Proof {
 }
 
 impl Flight {
-    /// That it was written whole, and what is proven of it by then.
+    /// That it was written whole, and what is proven of it by then. Where somebody else has
+    /// pressed Enter, that is all that is known to have been submitted.
     pub(super) fn arrived(&self, evidence: String) -> Vec<Effect> {
-        let proof = self.proof.as_ref().map(Proof::effect);
         planted!(AcceptedByEnter => return self.accepted_by_enter(evidence));
-        self.offered(evidence).into_iter().chain(proof).collect()
+        let Some(proof) = &self.proof else {
+            return self.offered(evidence);
+        };
+        let is_submitted = |id: &MessageId| self.entered.is_some() || proof.ids.contains(id);
+        let (submitted, cut_off): (Vec<_>, Vec<_>) =
+            self.ids.iter().copied().partition(is_submitted);
+        let part = |ids| Self {
+            ids,
+            ..self.clone()
+        };
+        let mut effects = part(submitted).offered(evidence);
+        effects.push(proof.effect());
+        if !cut_off.is_empty() {
+            effects.extend(part(cut_off).uncertain(CUT_OFF));
+        }
+        effects
     }
 
     fn has(&self, ids: &[MessageId]) -> bool {

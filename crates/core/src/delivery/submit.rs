@@ -8,8 +8,12 @@ use super::{Desk, Effect, Flight, Lane, Phase, door};
 use crate::activity::Activity;
 use crate::harness::{Field, Sighting};
 use crate::moment::Moment;
+use std::time::Duration;
 
 const WRITTEN: &str = "written whole to the terminal of the running program";
+
+/// How long the Enter of an answer waits for the program to read its text.
+const READ_WITHIN: Duration = Duration::from_secs(2);
 
 const LET_GO: &str = "; the input box let go of it";
 /// What an interrupt key may do.
@@ -201,6 +205,21 @@ impl Desk {
             "; another text stands in the input box, and Enter was not pressed"
         } else if flight.is_taken(at_cursor) {
             "; the program went on before Enter, which was not pressed"
+        } else if answers.is_none() {
+            return self.press_enter(now, flight);
+        // What the text does to the question is seen once it is read.
+        } else if flight.has_read {
+            return self.look(flight, Before::Enter);
+        } else if self
+            .unread_for(now)
+            .is_some_and(|unread| unread < READ_WITHIN)
+        {
+            let enter_at = now.mono + self.enter_after();
+            self.phase = Phase::Written { flight, enter_at };
+            return Vec::new();
+        } else if self.unread.is_some() {
+            self.phase = Phase::Writing(flight);
+            return self.lose("the program has not read it, and Enter was not pressed");
         } else {
             return self.press_enter(now, flight);
         };
