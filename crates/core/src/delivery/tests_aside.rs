@@ -155,6 +155,59 @@ fn a_draft_behind_a_question_is_not_what_an_interrupt_puts_back() {
     assert!(!desk.puts_aside());
 }
 
+/// The box is seen before the program has read the keys, and a question hides it before it shows
+/// them.
+#[test]
+fn a_box_that_is_empty_until_keys_are_read_was_not_empty() {
+    let urgent = [letter(1, Interrupt)];
+    let desk = with(|manifest| manifest.draft.clear = Some(keys("ctrl+u")));
+    let typed = [
+        seen(2_900, shows(Field::Unseen), ""),
+        hear(3_000, Event::Draft, ""),
+        seen(3_001, shows(Field::Empty), ""),
+        seen(3_100, asks("Run rm?"), ""),
+        hear(3_200, Event::DraftGone, ""),
+        (3_201, Doing::Act(&urgent), "key [3]"),
+        seen(3_300, holds("mine"), ""),
+    ];
+    let desk = play(desk, &typed);
+    assert!(!desk.puts_aside());
+}
+
+#[test]
+fn nothing_is_typed_before_a_draft_that_comes_back_once_the_program_reads() {
+    let pending = [letter(1, Normal)];
+    let urgent = [letter(2, Interrupt)];
+    let back = [
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, shows(Field::Empty), "strokes [25]"),
+        hear(5_059, Event::Stroked, "offered 1"),
+        hear(5_060, unread(true), ""),
+        (5_061, Doing::Act(&urgent), ""),
+    ];
+    let desk = play(aside(&pending), &back);
+    assert_eq!(
+        rule(desk.hold(ms(5_062), &urgent[0], &urgent)),
+        "not-reading"
+    );
+    // It is there, and holds what comes by itself.
+    let read = [
+        hear(5_070, unread(false), ""),
+        seen(5_071, holds("mine"), ""),
+        (5_072, Doing::Act(&urgent), ""),
+    ];
+    let desk = play(desk.clone(), &read);
+    assert_eq!(rule(desk.hold(ms(5_073), &urgent[0], &urgent)), "draft");
+    // Later, a program that does not read is interrupted as ever.
+    let later = [
+        seen(6_000, shows(Field::Empty), ""),
+        seen(6_001, claims(Says::Working), ""),
+        hear(6_002, unread(true), ""),
+        (6_003, Doing::Act(&urgent), "key [3]"),
+    ];
+    play(desk, &later);
+}
+
 #[test]
 fn a_draft_that_comes_back_is_not_what_an_interrupt_puts_back() {
     let pending = [letter(1, Normal)];

@@ -259,6 +259,22 @@ fn a_text_that_somebody_else_submits_is_accepted() {
     assert!(!desk.is_writing());
 }
 
+/// Where a question has swallowed the end of it, say.
+#[test]
+fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
+    let pending = [letter(1, "alice"), letter(2, "carol")];
+    let written = [
+        (3_000, Doing::Act(&pending), "offer 1,2"),
+        (3_001, recorded(&[1, 2]), "write 1,2"),
+        hear(3_002, Event::Wrote, ""),
+        hooked(3_020, "PermissionRequest", ""),
+    ];
+    let desk = play(with(|_| ()), &written);
+    let half = heads(&[("alice", 1)]);
+    let told = "offered 1; accepted 1; uncertain 2";
+    play(desk, &[submits(5_000, &half, told)]);
+}
+
 #[test]
 fn hooks_say_what_it_does() {
     let desk = with(|_| ());

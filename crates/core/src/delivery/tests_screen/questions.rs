@@ -198,6 +198,42 @@ fn an_answer_that_is_taken_gets_no_enter() {
     check(true, "", went_on);
 }
 
+/// Its first character may be all that the question takes, and Enter would go elsewhere.
+#[test]
+fn the_enter_of_an_answer_waits_until_its_text_is_read() {
+    let pending = [raw(1)];
+    let asked = play(with(|_| ()), &[seen(2_900, asks("Run rm?"), "")]);
+    let typed = [
+        (3_000, Doing::Act(&pending), "offer 1"),
+        (3_001, recorded(&[1]), "write 1"),
+        hear(3_002, Event::Wrote, ""),
+    ];
+    let desk = play(asked, &typed);
+    assert!(desk.awaits_reading());
+    let unread = [
+        hear(3_010, Event::Unread(true), ""),
+        hear(3_052, Event::Tick, "look"),
+        looked(3_053, asks("Run rm?"), ""),
+        hear(3_103, Event::Tick, "look"),
+    ];
+    let desk = play(desk, &unread);
+    // A look that may be older than that says nothing of it.
+    let read = [
+        hear(3_104, Event::Unread(false), ""),
+        looked(3_105, asks("Run rm?"), "look"),
+    ];
+    let read = play(desk.clone(), &read);
+    play(read.clone(), &[looked(3_106, asks("Run rm?"), "enter")]);
+    play(read, &[looked(3_106, holds("mine"), "offered 1")]);
+    // Who never reads it is not waited for without end, and nobody says yes twice.
+    let never = [
+        looked(4_000, asks("Run rm?"), ""),
+        hear(4_050, Event::Tick, "look"),
+        looked(5_010, asks("Run rm?"), "uncertain 1"),
+    ];
+    play(desk, &never);
+}
+
 #[test]
 fn a_question_is_told_by_all_its_words() {
     let long = |end: &str| Sighting {
