@@ -161,6 +161,18 @@ impl Generic {
         }
     }
 
+    /// From when on output would change what is judged; before that it only puts off a silence.
+    pub fn heeds_output_from(&self) -> Option<Duration> {
+        match self.judgement.activity {
+            Activity::Working => None,
+            Activity::Starting if self.heard && self.awaits_sign => None,
+            Activity::Starting if self.heard => Some(self.begun + LONG_START),
+            Activity::Starting | Activity::Idle | Activity::Blocked(_) | Activity::Exited => {
+                Some(Duration::ZERO)
+            }
+        }
+    }
+
     /// It was given something to do: it counts as working until it is shown otherwise.
     pub fn given(&mut self, now: Moment, evidence: &str) {
         self.quiet_since = now.mono;

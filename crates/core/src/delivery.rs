@@ -195,6 +195,15 @@ impl Desk {
         matches!(self.phase, Phase::Free) && self.parked.is_none()
     }
 
+    /// From when on output must be told as it comes, on the monotonic clock. What comes before that
+    /// need be told only before the next event or decision, and of several the last.
+    pub fn heeds_output_from(&self) -> Option<Duration> {
+        match self.is_at_rest() {
+            true => self.judge.heeds_output_from(),
+            false => Some(Duration::ZERO),
+        }
+    }
+
     /// Whether somebody holds deliveries back.
     pub fn is_paused(&self) -> bool {
         !self.pauses.is_empty()

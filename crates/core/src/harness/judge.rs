@@ -187,6 +187,15 @@ impl Judge {
         }
     }
 
+    /// From when on output would tell more than that it goes on as it is; none where it would not.
+    pub fn heeds_output_from(&self) -> Option<Duration> {
+        let echoes_until = self.typed.map_or(Duration::ZERO, |typed| typed + ECHO);
+        let works = (!self.has_worked).then_some(echoes_until);
+        let renews = self.has_old().then_some(Duration::ZERO);
+        let all = [self.pace.heeds_output_from(), works, renews];
+        all.into_iter().flatten().min()
+    }
+
     fn has_old(&self) -> bool {
         self.standing.iter().any(|standing| standing.is_old)
     }
@@ -294,6 +303,37 @@ mod tests {
             format!("{} since {since}: {}", judged.activity, judged.evidence),
             want
         );
+    }
+
+    #[test]
+    fn output_that_is_not_heeded_tells_only_that_it_goes_on() {
+        let mut judge = Judge::new(&Manifest::generic(), ms(0));
+        let heeded = |judge: &Judge| judge.heeds_output_from().map(|from| from.as_millis());
+        assert_eq!(heeded(&judge), Some(0));
+        // It starts, and that ends by a silence, or after long.
+        judge.typed(ms(50));
+        judge.output(ms(100));
+        assert_eq!(heeded(&judge), Some(550));
+        judge.output(ms(550));
+        assert_eq!(heeded(&judge), Some(30_000));
+        judge.tick(ms(2_550));
+        assert_eq!((judge.may_work(), heeded(&judge)), (false, Some(0)));
+        // An echo.
+        judge.typed(ms(3_000));
+        judge.output(ms(3_001));
+        assert_eq!((judge.may_work(), heeded(&judge)), (false, Some(3_500)));
+        let before = judge.judgement();
+        judge.output(ms(3_499));
+        assert_eq!((judge.judgement(), judge.may_work()), (before, false));
+        // No echo, and then more of it.
+        judge.output(ms(3_500));
+        assert_eq!((judge.may_work(), heeded(&judge)), (true, None));
+        judge.tick(ms(5_500));
+        assert_eq!((judge.may_work(), heeded(&judge)), (false, Some(0)));
+        // An old claim is waited out while it writes.
+        judge.claim(ms(5_600), claim(Title, Idle));
+        judge.given(ms(5_700), None);
+        assert_eq!(heeded(&judge), Some(0));
     }
 
     #[test]

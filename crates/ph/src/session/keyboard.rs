@@ -116,7 +116,7 @@ struct Waiting {
 
 impl Keyboard {
     /// The keyboard, and the task that writes; what is being drafted shows in `draft`. Whoever
-    /// waits for that is woken when a draft begins and ends, and by other keys if it is urgent.
+    /// waits for that is woken when a draft begins and ends, and by other keys where they are heeded.
     pub(crate) fn new(
         pty: Rc<AsyncFd<OwnedFd>>,
         draft: watch::Sender<Typing>,
@@ -190,7 +190,7 @@ async fn write(
         let is_open = draft.is_open();
         drafted.send_if_modified(|was| {
             let is_news = is_open || was.is_open;
-            let wakes = is_open != was.is_open || (is_news && pulse.is_urgent());
+            let wakes = is_open != was.is_open || (is_news && pulse.heeds_keys());
             *was = Typing {
                 is_open,
                 strokes: was.strokes + u64::from(is_news),

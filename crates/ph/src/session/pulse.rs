@@ -1,24 +1,34 @@
 //! The signs of the program's life, for who judges it: when it last wrote something, and how it
 //! wants to be written to.
 //!
-//! They are there to be looked at any time. Who judges is woken for them at once only while it has
-//! something under way, and else a moment later: not between a key and its echo.
+//! They are there to be looked at any time. Who judges says from when on it is to be woken for
+//! them; what tells it nothing wakes it not, and so stands between no key and its echo.
 
 use std::cell::Cell;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::sync::Notify;
 
-/// How long output may go unheard where nothing waits for it. Several echoes are heard as one.
-const MOMENT: Duration = Duration::from_millis(1);
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pulse {
     last: Cell<Option<Instant>>,
     wants_paste: Cell<bool>,
-    /// The first output for which nobody has been woken.
-    unheard: Cell<Option<Instant>>,
-    is_urgent: Cell<bool>,
+    /// From when on output wakes somebody.
+    heeded_from: Cell<Option<Instant>>,
+    /// Whether every key does.
+    heeds_keys: Cell<bool>,
     wakes: Notify,
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self {
+            last: Cell::default(),
+            wants_paste: Cell::default(),
+            heeded_from: Cell::new(Some(Instant::now())),
+            heeds_keys: Cell::new(true),
+            wakes: Notify::default(),
+        }
+    }
 }
 
 impl Pulse {
@@ -31,41 +41,27 @@ impl Pulse {
     pub(crate) fn beat(&self, now: Instant, wants_paste: bool) {
         self.wants_paste.set(wants_paste);
         self.last.set(Some(now));
-        if self.is_urgent() {
-            self.wakes.notify_one();
-        } else {
-            self.unheard.set(self.unheard.get().or(Some(now)));
-        }
-    }
-
-    /// When somebody is to be woken for the output that was.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.unheard.get().map(|first| first + MOMENT)
-    }
-
-    pub(crate) fn tick(&self, now: Instant) {
-        if self.due().is_some_and(|due| due <= now) {
-            self.unheard.set(None);
+        if self.heeded_from.get().is_some_and(|from| from <= now) {
             self.wakes.notify_one();
         }
     }
 
-    /// When there was output last. Who asks need not be woken for it.
+    /// When there was output last.
     pub(crate) fn last(&self) -> Option<Instant> {
-        self.unheard.set(None);
         self.last.get()
     }
 
-    /// Whether who judges waits for what happens.
-    pub(crate) fn is_urgent(&self) -> bool {
-        self.is_urgent.get()
+    pub(crate) fn heeds_keys(&self) -> bool {
+        self.heeds_keys.get()
     }
 
-    pub(crate) fn set_urgent(&self, is_urgent: bool) {
-        self.is_urgent.set(is_urgent);
+    /// Somebody is to be woken by output from then on, and by every key or not.
+    pub(crate) fn heed(&self, output_from: Option<Instant>, keys: bool) {
+        self.heeded_from.set(output_from);
+        self.heeds_keys.set(keys);
     }
 
-    /// Waits until there was output.
+    /// Waits until there was output that is heeded.
     pub(crate) async fn next(&self) {
         self.wakes.notified().await;
     }
@@ -77,6 +73,7 @@ mod tests {
     use std::future::Future;
     use std::pin::pin;
     use std::task::{Context, Waker};
+    use std::time::Duration;
 
     /// Whether somebody who waits would be woken.
     fn wakes(pulse: &Pulse) -> bool {
@@ -85,28 +82,20 @@ mod tests {
     }
 
     #[test]
-    fn output_is_heard_at_once_where_that_is_urgent_and_else_a_moment_later() {
+    fn only_output_that_is_heeded_wakes_somebody() {
         let pulse = Pulse::default();
         let now = Instant::now();
+        let later = now + Duration::from_secs(1);
         pulse.beat(now, false);
-        pulse.tick(now);
+        assert!(wakes(&pulse));
+        pulse.heed(Some(later), false);
+        pulse.beat(now, true);
         assert!(!wakes(&pulse));
-        // The first of several counts.
-        let later = now + MOMENT / 2;
-        pulse.beat(later, false);
-        assert_eq!(pulse.due(), Some(now + MOMENT));
-        pulse.tick(now + MOMENT);
-        assert!(wakes(&pulse));
-        assert_eq!((pulse.due(), pulse.last()), (None, Some(later)));
-
-        // Who has looked by itself is not woken for it.
-        pulse.beat(later, true);
-        assert_eq!(pulse.last(), Some(later));
-        pulse.tick(later + MOMENT);
-        assert!(!wakes(&pulse) && pulse.wants_paste());
-
-        pulse.set_urgent(true);
+        assert!(pulse.wants_paste() && pulse.last() == Some(now));
         pulse.beat(later, true);
         assert!(wakes(&pulse));
+        pulse.heed(None, false);
+        pulse.beat(later, true);
+        assert!(!wakes(&pulse));
     }
 }

@@ -45,20 +45,10 @@ impl Socket {
         if self.was_full.take() {
             tokio::task::yield_now().await;
         }
-        let count = loop {
-            let mut ready = self.fd.readable().await?;
-            let read = || rustix::io::read(self.fd.get_ref(), spare_capacity(&mut *buffer));
-            match retry_on_intr(read) {
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                // Less than there was room for is all that was there. Its end is still told.
-                Ok(count) if buffer.len() < buffer.capacity() => {
-                    ready.clear_ready();
-                    break count;
-                }
-                Ok(count) => break count,
-                Err(error) => return Err(error.into()),
-            }
+        let read = |fd: &OwnedFd| {
+            retry_on_intr(|| rustix::io::read(fd, spare_capacity(buffer))).map_err(Into::into)
         };
+        let count = self.fd.async_io(Interest::READABLE, read).await?;
         self.was_full.set(buffer.len() == buffer.capacity());
         Ok(count)
     }

@@ -225,8 +225,7 @@ impl Task {
         let draw = is_due.then(|| self.drawn_at + FRAME);
         let sync = self.stage.screen.sync_deadline();
         let look = self.stage.sight.due(&self.stage.screen);
-        let heard = self.stage.pulse.due();
-        let all = [record, draw, sync, look, heard, ends_at, self.tidies_at];
+        let all = [record, draw, sync, look, ends_at, self.tidies_at];
         all.into_iter().flatten().min()
     }
 
@@ -303,7 +302,6 @@ impl Task {
             self.stage.sight.changed(now);
         }
         self.stage.sight.tick(now, &self.stage.screen);
-        self.stage.pulse.tick(now);
         if self.drawn_at + FRAME <= now {
             self.drawn_at = now;
             for viewer in &mut self.viewers {

@@ -21,7 +21,8 @@ pub(crate) struct ViewerId(pub(crate) u64);
 pub(crate) type Framed = Vec<u8>;
 
 /// The way to a viewer: output is written there at once where nothing is before it, and waits for
-/// its turn where something is.
+/// its turn where something is. Two write there, on one thread: whoever takes something that waits
+/// says that it writes before anybody else has a turn, and until all of it is written.
 #[derive(Debug)]
 pub(crate) struct Outlet {
     socket: Rc<Socket>,
@@ -45,6 +46,10 @@ impl Outlet {
 
     pub(crate) fn is_behind(&self) -> bool {
         self.is_behind.get()
+    }
+
+    fn is_cut(&self) -> bool {
+        !self.cut.borrow().is_empty()
     }
 
     /// Writes whole frames, and before them what is left of one.
@@ -153,11 +158,11 @@ impl Viewer {
         }
     }
 
-    /// Writes as much as there is room for, and nothing where something is before it. Where that
-    /// fails, whoever writes what waits finds it out.
+    /// Writes as much as there is room for, and nothing where something is before it or nobody is
+    /// there any more to write the rest. Where that fails, whoever writes what waits finds it out.
     fn write_now(&self, header: &[u8], bytes: &[u8]) -> usize {
-        let has_waiting = self.frames.capacity() < FRAMES;
-        if has_waiting || self.outlet.is_taken.get() {
+        let has_waiting = self.frames.capacity() < FRAMES || self.outlet.is_cut();
+        if has_waiting || self.outlet.is_taken.get() || self.frames.is_closed() {
             return 0;
         }
         let frame = [IoSlice::new(header), IoSlice::new(bytes)];
@@ -210,7 +215,7 @@ mod tests {
         // No socket has so much room.
         let large = vec![b'x'; 2 << 20];
         viewer.output(&large);
-        assert!(!outlet.cut.borrow().is_empty());
+        assert!(outlet.is_cut());
         viewer.output(b"after it");
         let writing = async {
             // As where there is something to be told when the rest is about to be written.
@@ -228,6 +233,51 @@ mod tests {
         let [not_yet, again] = [data(b"not yet"), data(b"at once again")];
         let expected = [data(&large), told, data(b"after it"), not_yet, again];
         assert!(read == expected);
+    }
+
+    #[tokio::test]
+    async fn nobody_writes_into_what_another_writes() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
+        let size = Size { cols: 80, rows: 24 };
+        let (mut viewer, mut waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        let told = vec![b'x'; 2 << 20];
+        let told = frames::encode(frames::CONTROL, &told);
+        let mut writing = Box::pin(outlet.write_all(&told));
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        assert!(writing.as_mut().poll(&mut context).is_pending());
+        // There is room again, in the middle of it.
+        let mut some = vec![0; 200_000];
+        theirs.read_exact(&mut some).await.unwrap();
+        viewer.output(b"after it");
+        assert!(!waiting.is_empty());
+        let mut decoder = Decoder::default();
+        decoder.feed(&some);
+        let rest = async {
+            writing.await.unwrap();
+            let frame = waiting.recv().await.unwrap();
+            outlet.write_all(&frame).await.unwrap();
+        };
+        let (read, ()) = tokio::join!(read(&mut theirs, &mut decoder, 2), rest);
+        let said = Frame::Control(told[5..].to_vec());
+        assert!(read == [said, Frame::Data(b"after it".to_vec())]);
+    }
+
+    #[tokio::test]
+    async fn what_is_cut_when_nobody_writes_any_more_stays_the_last() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
+        let size = Size { cols: 80, rows: 24 };
+        let (mut viewer, waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        viewer.output(&vec![b'x'; 2 << 20]);
+        drop(waiting);
+        let mut some = vec![0; 200_000];
+        theirs.read_exact(&mut some).await.unwrap();
+        viewer.redraw(&Screen::new(size, 0), || b"all of it".to_vec());
+        drop((viewer, outlet));
+        let mut rest = Vec::new();
+        theirs.read_to_end(&mut rest).await.unwrap();
+        assert!(rest.iter().all(|byte| *byte == b'x'));
     }
 
     #[tokio::test]

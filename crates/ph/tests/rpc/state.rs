@@ -93,6 +93,48 @@ fn who_has_heard_of_output_is_told_that_the_agent_works() {
     }
 }
 
+/// Longer than it would have to be silent to be idle.
+#[test]
+fn an_agent_that_goes_on_writing_goes_on_working() {
+    let session = Session::sh(
+        "stty -echo; echo ready; read go; \
+         i=1; while [ $i -le 10 ]; do echo tick $i; sleep 0.3; i=$((i+1)); done; exec cat",
+    );
+    session.wait_for_text("ready");
+    session.wait_for_activity("idle");
+    let mut wire = session.wire();
+    wire.subscribe(&["output", "state_change"]);
+    session.type_keys("go\r");
+    let mut told = Vec::new();
+    loop {
+        let event = wire.event();
+        let data = &event["data"];
+        told.extend(data["activity"].as_str().map(str::to_owned));
+        if data["line"] == "tick 10" {
+            break;
+        }
+    }
+    assert_eq!(told, ["working"]);
+    assert_eq!(wire.result("session", json!({}))["activity"], "working");
+    let then = wire.wait_for_event("state_change", "activity");
+    assert_eq!(then["activity"], "idle");
+}
+
+/// Also where it closes its terminal then, and lives on.
+#[test]
+fn the_last_output_is_told_as_soon_as_any() {
+    let session = Session::sh(
+        "stty -echo; echo ready; read go; printf over; exec >/dev/null 2>&1 </dev/null; sleep 60",
+    );
+    session.wait_for_text("ready");
+    session.wait_for_activity("idle");
+    let mut wire = session.wire();
+    wire.subscribe(&["state_change"]);
+    session.type_keys("go\r");
+    let told = wire.wait_for_event("state_change", "activity");
+    assert_eq!(told["activity"], "working");
+}
+
 #[test]
 fn an_answer_comes_before_the_event_that_it_causes_and_what_is_unchanged_is_not_told() {
     let session = Session::sh(QUIET);

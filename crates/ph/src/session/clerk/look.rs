@@ -77,6 +77,7 @@ impl Clerk {
 
     /// What a look has found.
     pub(super) fn see(&mut self, view: Result<View, Error>) {
+        self.catch_up();
         let look = self.looking.take();
         match view {
             Ok(view) => {

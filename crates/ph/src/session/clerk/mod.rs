@@ -251,7 +251,7 @@ impl Clerk {
         self.moment(Instant::now())
     }
 
-    /// A time that is not long ago.
+    /// A time of this session's.
     fn moment(&self, at: Instant) -> Moment {
         let wall = crate::times::now();
         Moment {
@@ -342,10 +342,6 @@ impl Clerk {
     fn proceed(&mut self) {
         let now = Instant::now();
         self.catch_up();
-        let paste = self.desk.paste().applies(self.outset.pulse.wants_paste());
-        if paste != (self.desk.input() == Input::Pasted) {
-            self.tell(Event::Paste(paste));
-        }
         if self
             .desk
             .next_wakeup()
@@ -377,7 +373,8 @@ impl Clerk {
         self.forget_keys();
         self.act();
         self.tell_changes();
-        self.outset.pulse.set_urgent(!self.desk.is_at_rest());
+        let output = self.desk.heeds_output_from().map(|from| self.begun + from);
+        self.outset.pulse.heed(output, !self.desk.is_at_rest());
     }
 
     /// Begins with what is due. Where mail has come since it was looked up, it is looked up once
@@ -447,7 +444,8 @@ impl Clerk {
     }
 
     /// Tells the desk what was typed and shown since it was last told something, as of when that
-    /// was. The keys first: what is shown may be their echo.
+    /// was. The keys first: what is shown may be their echo. Of each only the last is known, and the
+    /// desk has said that more would tell it nothing.
     fn catch_up(&mut self) {
         let typing = *self.outset.drafted.borrow();
         let keys = typing.last.filter(|_| self.strokes < typing.strokes);
@@ -465,6 +463,10 @@ impl Clerk {
         {
             self.heard_at = Some(at);
             self.tell_as_of(keys.map_or(at, |keys| keys.max(at)), Event::Output);
+        }
+        let paste = self.desk.paste().applies(self.outset.pulse.wants_paste());
+        if paste != (self.desk.input() == Input::Pasted) {
+            self.tell_as_of(Instant::now(), Event::Paste(paste));
         }
     }
 
