@@ -252,7 +252,10 @@ impl Desk {
             | Phase::Fetching(_)
             | Phase::Returning(_) => None,
         };
-        let draft = self.drafting.next_wakeup(&self.manner.harness.draft);
+        let is_read = self.unread.is_none();
+        let draft = self
+            .drafting
+            .next_wakeup(&self.manner.harness.draft, is_read);
         phase
             .into_iter()
             .chain(self.judge.next_wakeup())
@@ -348,7 +351,8 @@ impl Desk {
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
         self.judge.tick(now);
-        self.drafting.tick(now, &self.manner.harness.draft);
+        let is_read = self.unread.is_none();
+        self.drafting.tick(now, &self.manner.harness.draft, is_read);
         self.spaced = self.spaced.filter(|at| now.mono < *at);
         let mut effects = self.tick_hands(now);
         effects.extend(self.hear(now, event));
@@ -400,7 +404,7 @@ impl Desk {
             Event::Unread(false) => {
                 if self.unread.take().is_some() {
                     self.phase.reads();
-                    self.drafting.is_read();
+                    self.drafting.is_read(now);
                 }
             }
             Event::Loop(wait) => self.loop_waits(now, wait),

@@ -145,7 +145,10 @@ impl Desk {
                 before: Before::Enter,
             } => flight.answers.is_some(),
             // What was put aside comes back once it has.
-            Phase::Free => self.unread.is_some() && self.restores().is_some(),
+            Phase::Free => {
+                let has_aside = self.unread.is_some() && self.restores().is_some();
+                has_aside || self.drafting.is_returning()
+            }
             Phase::Breaking { .. }
             | Phase::Recording(_)
             | Phase::Writing(_)

@@ -5,6 +5,9 @@ use crate::harness::{Drafts, Field};
 use crate::moment::Moment;
 use std::time::Duration;
 
+/// How long a program may take to show a draft again, once it has read the keys for it.
+const COMES_BACK: Duration = Duration::from_secs(2);
+
 #[derive(Debug, Clone, Copy)]
 struct Typing {
     since: Moment,
@@ -37,8 +40,8 @@ pub(super) struct Drafting {
     was_empty: bool,
     /// An interrupt key was pressed on an empty box: what fills it is put back by the program.
     put_back: bool,
-    /// A draft that was put aside is on its way back, and has not been seen.
-    returning: bool,
+    /// Until when a draft is waited for that was put aside and is on its way back.
+    returning: Option<Duration>,
     /// What we wrote and no Enter has submitted.
     pub(super) left: Option<String>,
 }
@@ -65,7 +68,9 @@ impl Drafting {
         if field == self.field {
             return;
         }
-        self.returning = false;
+        if let Field::Holds(_) = field {
+            self.returning = None;
+        }
         if field == Field::Empty && matches!(self.field, Field::Holds(_)) {
             self.put_back = false;
         }
@@ -121,20 +126,21 @@ impl Drafting {
 
     /// What was put aside comes back into the box: it is a person's, whatever key was pressed
     /// before or is pressed until it shows.
-    pub(super) fn returns(&mut self) {
+    pub(super) fn returns(&mut self, now: Moment) {
         self.was_empty = false;
         self.put_back = false;
-        self.returning = true;
+        // Where the box shows it already, it is back.
+        self.returning = (!self.is_shown()).then_some(now.mono + COMES_BACK);
     }
 
-    /// Whether what was put aside may still come into the box, once the program reads.
+    /// Whether what was put aside may still come into the box.
     pub(super) fn is_returning(&self) -> bool {
-        self.returning
+        self.returning.is_some()
     }
 
-    /// The program has read all that was typed.
-    pub(super) fn is_read(&mut self) {
-        self.returning = false;
+    /// The program has read all that was typed: only now it can bring something back.
+    pub(super) fn is_read(&mut self, now: Moment) {
+        self.returning = self.returning.map(|_| now.mono + COMES_BACK);
     }
 
     pub(super) fn stays(&mut self) {
@@ -149,14 +155,17 @@ impl Drafting {
             .map(|last| last + drafts.stash_after.get())
     }
 
-    pub(super) fn tick(&mut self, now: Moment, drafts: &Drafts) {
+    /// Time has passed; whether the program has read all that was typed by then.
+    pub(super) fn tick(&mut self, now: Moment, drafts: &Drafts, is_read: bool) {
+        self.returning = self.returning.filter(|until| !is_read || now.mono < *until);
         if self.rests_at(drafts).is_some_and(|at| at <= now.mono) {
             self.rests = true;
         }
     }
 
-    pub(super) fn next_wakeup(&self, drafts: &Drafts) -> Option<Duration> {
-        self.rests_at(drafts)
+    pub(super) fn next_wakeup(&self, drafts: &Drafts, is_read: bool) -> Option<Duration> {
+        let returning = self.returning.filter(|_| is_read);
+        returning.into_iter().chain(self.rests_at(drafts)).min()
     }
 
     /// How the box can be emptied now. Only where the screen shows what stands in it, so that it

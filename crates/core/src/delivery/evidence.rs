@@ -150,11 +150,12 @@ impl Desk {
         }
     }
 
-    /// Whether a draft stands in the line. While a turn of ours is under way, what the screen
-    /// shows there is our own; nobody else can type.
+    /// Whether a draft stands in the line, or is about to. While a turn of ours is under way, what
+    /// the screen shows there is our own; nobody else can type.
     pub(super) fn has_draft(&self) -> bool {
         let is_ours = self.is_writing() || self.parked.is_some();
-        self.drafting.is_typed() || (self.drafting.is_shown() && !is_ours)
+        let is_there = self.drafting.is_shown() || self.drafting.is_returning();
+        self.drafting.is_typed() || (is_there && !is_ours)
     }
 
     /// Whether the box holds something beside a text that waited there for its Enter.

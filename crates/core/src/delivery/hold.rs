@@ -69,10 +69,8 @@ impl Desk {
             return Some(rule);
         }
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
-        // room; an interrupt presses that key first. But what it types must not meet a draft that
-        // comes back only when the program reads.
-        let goes_anyway = lane == Lane::Interrupt && !self.drafting.is_returning();
-        let is_unread = !goes_anyway && self.unread.is_some();
+        // room; an interrupt presses that key first.
+        let is_unread = lane != Lane::Interrupt && self.unread.is_some();
         // Only what ends the question that holds that one up may go before it: an answer, or a key
         // that dismisses it.
         let dismisses = self.dialog.as_ref().is_some_and(|dialog| !dialog.stays);
@@ -442,6 +440,13 @@ impl Desk {
                         .to_owned(),
                     false => "a person submits or clears it".to_owned(),
                 },
+            );
+        }
+        if self.drafting.is_returning() && !self.drafting.is_typed() {
+            return (
+                "a draft that was put aside comes back".to_owned(),
+                "the screen does not show it yet".to_owned(),
+                "it shows, or does not in time".to_owned(),
             );
         }
         let evidence = if self.drafting.is_typed() {

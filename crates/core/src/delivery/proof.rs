@@ -220,7 +220,7 @@ impl Desk {
         if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
             // Somebody else has pressed Enter. A draft that no key brings back comes by itself.
             if self.restores().is_none() && self.aside.take().is_some() {
-                self.drafting.returns();
+                self.drafting.returns(now);
             }
             let how = self.evidence(&flight, SUBMITTED);
             let proof = Some(proof);

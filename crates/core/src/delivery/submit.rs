@@ -276,7 +276,7 @@ impl Desk {
             self.phase = Phase::Free;
             if self.can_fetch() {
                 self.phase = Phase::Returning(now);
-                self.drafting.returns();
+                self.drafting.returns(now);
                 return self.restores().map(Effect::Strokes).into_iter().collect();
             }
         }
@@ -380,15 +380,17 @@ impl Desk {
         match self.restores() {
             Some(keys) if self.dialog.is_none() => {
                 self.phase = Phase::Restoring { flight, evidence };
-                self.drafting.returns();
+                self.drafting.returns(now);
                 vec![Effect::Strokes(keys)]
             }
             // Later; see `can_fetch`.
             Some(_) => self.complete(now, &flight, evidence),
-            // Now that this is submitted, the program brings it back by itself.
+            // Now that this is submitted, the program brings it back by itself. Where nobody has
+            // seen that, it may still lie aside, and none is put in its place.
             None => {
-                if self.aside.take().is_some() {
-                    self.drafting.returns();
+                let is_submitted = flight.shown.is_some() || flight.proof.is_some();
+                if is_submitted && self.aside.take().is_some() {
+                    self.drafting.returns(now);
                 }
                 self.complete(now, &flight, evidence)
             }

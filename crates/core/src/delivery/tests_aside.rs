@@ -186,10 +186,7 @@ fn nothing_is_typed_before_a_draft_that_comes_back_once_the_program_reads() {
         (5_061, Doing::Act(&urgent), ""),
     ];
     let desk = play(aside(&pending), &back);
-    assert_eq!(
-        rule(desk.hold(ms(5_062), &urgent[0], &urgent)),
-        "not-reading"
-    );
+    assert_eq!(rule(desk.hold(ms(5_062), &urgent[0], &urgent)), "draft");
     // It is there, and holds what comes by itself.
     let read = [
         hear(5_070, unread(false), ""),
@@ -206,6 +203,74 @@ fn nothing_is_typed_before_a_draft_that_comes_back_once_the_program_reads() {
         (6_003, Doing::Act(&urgent), "key [3]"),
     ];
     play(desk, &later);
+}
+
+#[test]
+fn what_comes_next_waits_until_a_draft_is_back() {
+    let pending = [letter(1, Normal)];
+    let next = [letter(2, Normal)];
+    let back = [
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, shows(Field::Empty), "strokes [25]"),
+        hear(5_059, Event::Stroked, "offered 1"),
+        (5_060, Doing::Act(&next), ""),
+    ];
+    let desk = play(aside(&pending), &back);
+    assert!(desk.awaits_reading());
+    let hold = desk.hold(ms(5_061), &next[0], &next).unwrap();
+    let said = (hold.rule, hold.reason.as_str());
+    assert_eq!(said, ("draft", "a draft that was put aside comes back"));
+    // It is put aside again, once it is there and left alone.
+    let there = [
+        seen(5_100, holds("mine"), ""),
+        (5_101, Doing::Act(&next), ""),
+        hear(7_100, Event::Tick, ""),
+        (7_101, Doing::Act(&next), "offer 2"),
+    ];
+    play(desk.clone(), &there);
+    // One that does not come is not waited for without end, once the program has read the keys.
+    let gone = [
+        hear(5_062, unread(true), ""),
+        hear(9_000, Event::Tick, ""),
+        (9_001, Doing::Act(&next), ""),
+        hear(9_100, unread(false), ""),
+        (11_099, Doing::Act(&next), ""),
+        hear(11_100, Event::Tick, ""),
+        (11_101, Doing::Act(&next), "offer 2"),
+    ];
+    play(desk, &gone);
+}
+
+/// One that no key brings back, and whose turn may not have been submitted.
+#[test]
+fn none_is_put_in_the_place_of_a_draft_that_may_still_lie_aside() {
+    let pending = [letter(1, Normal)];
+    let desk = || {
+        let mut desk = drafted();
+        Arc::make_mut(&mut desk.manner.harness).draft.restore = None;
+        let begun = (Doing::Act(&pending), "offer 1");
+        play(desk, &giving_way(begun, recorded(&[1]), "write 1"))
+    };
+    let again = |entered: &[_]| {
+        let desk = play(desk(), entered);
+        let typed = [
+            hear(8_000, Event::Draft, ""),
+            seen(8_001, holds("another"), ""),
+            hear(12_000, Event::Tick, ""),
+        ];
+        play(desk, &typed).puts_aside()
+    };
+    let unseen = [
+        looked(5_056, shows(Field::Empty), "enter"),
+        hear(5_057, Event::Entered, "offered 1"),
+    ];
+    assert!(!again(&unseen));
+    let seen = [
+        looked(5_056, holds("text"), "enter"),
+        hear(5_057, Event::Entered, ""),
+        seen(5_058, shows(Field::Empty), "offered 1"),
+    ];
+    assert!(again(&seen));
 }
 
 #[test]
@@ -234,13 +299,13 @@ fn a_draft_that_comes_back_is_not_what_an_interrupt_puts_back() {
     ];
     let desk = play(clears(), &before);
     assert!(!desk.puts_aside());
-    // It is pressed before the draft shows.
+    // It is not pressed before the draft shows.
     let after = [
         hear(5_057, Event::Entered, ""),
         seen(5_058, shows(Field::Empty), "strokes [25]"),
         hear(5_059, Event::Stroked, "offered 1"),
         seen(5_060, claims(Says::Working), ""),
-        (5_060, Doing::Act(&urgent), "key [3]"),
+        (5_060, Doing::Act(&urgent), ""),
         seen(5_061, holds("mine"), ""),
     ];
     let desk = play(aside_at(clears(), &pending), &after);

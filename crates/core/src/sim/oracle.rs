@@ -2,6 +2,7 @@
 //! and judges by rules of its own, written down once more and as plainly as the design has them.
 
 use super::aims::Aims;
+use super::harness::Stroked;
 use super::law::{Checked, Law};
 use super::ledger::{Known, Ledger};
 use super::script::Nature;
@@ -205,7 +206,12 @@ impl Oracle {
                 self.is_out_of_the_way(false, "a reminder")?;
                 self.may_write(desk, false, false)
             }
-            Effect::Strokes(_) => {
+            Effect::Strokes(keys) => {
+                match Stroked::of(keys) {
+                    Some(Stroked::Stash) => self.told.has_stash = true,
+                    Some(Stroked::Restore) => self.told.comes_back(),
+                    Some(Stroked::Clear) | None => {}
+                }
                 self.told.is_aside = true;
                 Law::CannotAct.holds(self.told.question.is_none(), || "keys go into a question")
             }
@@ -215,6 +221,9 @@ impl Oracle {
                 Ok(())
             }
             Effect::Offered { ids, .. } => {
+                if self.told.has_stash {
+                    self.told.comes_back();
+                }
                 self.is_offered(ids, turn);
                 Ok(())
             }

@@ -77,7 +77,10 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
         Priority::Interrupt | Priority::Normal => false,
     };
     let (is_so, since) = match hold.rule {
-        "draft" => (told.draft_since().is_some(), told.draft_since()),
+        "draft" => {
+            let since = told.draft_since();
+            (since.is_some() || told.is_coming_back(now), since)
+        }
         "paused" => (
             !told.pauses.is_empty(),
             told.pauses.first().map(|(_, since)| *since),

@@ -9,6 +9,9 @@ use crate::id::MessageId;
 use crate::moment::Moment;
 use std::time::Duration;
 
+/// How long a program may take to show a draft again.
+const COMES_BACK: Duration = Duration::from_secs(2);
+
 #[derive(Debug, Default)]
 pub(super) struct Told {
     pub(super) nature: Option<Nature>,
@@ -31,6 +34,12 @@ pub(super) struct Told {
     pub(super) keys: u8,
     /// The keys were pressed that put a draft aside.
     pub(super) is_aside: bool,
+    /// They were ever.
+    pub(super) has_stash: bool,
+    /// Since when one that was put aside should come back, or could.
+    back: Option<Moment>,
+    /// When the desk was told something last.
+    now: Option<Moment>,
     /// A text waits for its Enter, with the keyboard given back.
     pub(super) is_parked: bool,
     /// What stands in it.
@@ -59,6 +68,7 @@ impl Told {
     /// The desk is about to be told this.
     pub(super) fn tell(&mut self, now: Moment, event: &Event) {
         self.looked = None;
+        self.now = Some(now);
         match event {
             Event::Draft => self.draft = self.draft.or(Some(now)),
             Event::DraftGone => {
@@ -78,7 +88,10 @@ impl Told {
             }
             Event::Released(by) => self.pauses.retain(|(other, _)| other != by),
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
-            Event::Unread(false) => self.unread = None,
+            Event::Unread(false) => {
+                self.unread = None;
+                self.back = self.back.map(|_| now);
+            }
             // Somebody typed; the keys tell of it later.
             Event::Barred => {
                 if let Some(is_parked) = self.resumes.take() {
@@ -114,7 +127,19 @@ impl Told {
         if self.field != sighting.field {
             self.field = sighting.field.clone();
             self.field_since = Some(now);
+            self.back = self.back.filter(|_| !self.is_shown());
         }
+    }
+
+    /// A draft is brought back, or a turn for which one was put aside has ended.
+    pub(super) fn comes_back(&mut self) {
+        self.back = self.now;
+    }
+
+    /// Whether a draft may be about to come back.
+    pub(super) fn is_coming_back(&self, now: Moment) -> bool {
+        let is_soon = |since: Moment| now.mono < since.mono + COMES_BACK;
+        self.back.is_some_and(is_soon) || (self.back.is_some() && self.unread.is_some())
     }
 
     /// Its own hook is believed, however late it comes.
