@@ -217,6 +217,7 @@ impl Desk {
             Rule::Starting => "the program is starting",
             Rule::Paused => "delivery is paused",
             Rule::Draft if self.drafting.left.is_some() => hold::LEFT,
+            Rule::Draft if self.drafting.is_returning() => "a draft that was put aside comes back",
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
             Rule::Parked => "a message stands in the input box and waits for its Enter",

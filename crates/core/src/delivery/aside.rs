@@ -51,10 +51,12 @@ impl Desk {
         }
         if let Phase::Restoring { flight, evidence } = &self.phase {
             let (flight, evidence) = (flight.clone(), evidence.clone());
+            self.comes_back(now);
             self.aside = None;
             return self.complete(now, &flight, evidence);
         }
         if let Phase::Returning(_) = self.phase {
+            self.comes_back(now);
             self.aside = None;
             self.phase = Phase::Free;
         }
@@ -102,6 +104,20 @@ impl Desk {
             "the draft could not be put aside"
         };
         flight.withdrawn(why)
+    }
+
+    /// The keys are pressed that bring back what was put aside.
+    pub(super) fn comes_back(&mut self, now: Moment) {
+        let text = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
+        self.drafting.returns(now, text);
+    }
+
+    /// A text was submitted: where no key brings back what was put aside, the program does now.
+    pub(super) fn comes_by_itself(&mut self, now: Moment) {
+        if self.aside.is_some() && self.restores().is_none() {
+            self.comes_back(now);
+            self.aside = None;
+        }
     }
 
     /// The keys that bring back what was put aside.

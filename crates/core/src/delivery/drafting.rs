@@ -7,6 +7,26 @@ use std::time::Duration;
 
 /// How long a program may take to show a draft again, once it has read the keys for it.
 const COMES_BACK: Duration = Duration::from_secs(2);
+/// How long it is waited for in all: one that reads nothing must be interrupted some time.
+const AT_MOST: Duration = Duration::from_secs(10);
+
+/// A draft that was put aside and is on its way back.
+#[derive(Debug, Clone, Copy)]
+struct Returning {
+    since: Moment,
+    /// Until when it is waited for, if the program has read the keys by then.
+    until: Duration,
+}
+
+impl Returning {
+    fn ends_at(self, is_read: bool) -> Duration {
+        if is_read {
+            self.until
+        } else {
+            self.since.mono + AT_MOST
+        }
+    }
+}
 
 #[derive(Debug, Clone, Copy)]
 struct Typing {
@@ -40,8 +60,8 @@ pub(super) struct Drafting {
     was_empty: bool,
     /// An interrupt key was pressed on an empty box: what fills it is put back by the program.
     put_back: bool,
-    /// Until when a draft is waited for that was put aside and is on its way back.
-    returning: Option<Duration>,
+    /// What was put aside and is on its way back.
+    returning: Option<Returning>,
     /// What we wrote and no Enter has submitted.
     pub(super) left: Option<String>,
 }
@@ -81,7 +101,7 @@ impl Drafting {
         self.has_held |= matches!(field, Field::Holds(_));
         self.was_empty = match field {
             // Else it may have been seen before the program has read the keys.
-            Field::Empty => self.keys.is_none(),
+            Field::Empty => self.keys.is_none() && self.returning.is_none(),
             Field::Holds(_) => false,
             Field::Unseen => self.was_empty,
         };
@@ -112,7 +132,9 @@ impl Drafting {
     /// Since when there is a draft.
     pub(super) fn since(&self) -> Option<Moment> {
         let typed = self.keys.map(|typing| typing.since);
-        typed.or(self.changed.filter(|_| self.is_shown()))
+        let shown = self.changed.filter(|_| self.is_shown());
+        let returning = self.returning.map(|returning| returning.since);
+        typed.or(shown).or(returning)
     }
 
     pub(super) fn interrupted(&mut self) {
@@ -126,11 +148,14 @@ impl Drafting {
 
     /// What was put aside comes back into the box: it is a person's, whatever key was pressed
     /// before or is pressed until it shows.
-    pub(super) fn returns(&mut self, now: Moment) {
+    pub(super) fn returns(&mut self, now: Moment, text: Option<&String>) {
         self.was_empty = false;
         self.put_back = false;
-        // Where the box shows it already, it is back.
-        self.returning = (!self.is_shown()).then_some(now.mono + COMES_BACK);
+        let is_back = matches!((&self.field, text), (Field::Holds(a), Some(b)) if a == b);
+        self.returning = (!is_back).then_some(Returning {
+            since: now,
+            until: now.mono + COMES_BACK,
+        });
     }
 
     /// Whether what was put aside may still come into the box.
@@ -140,7 +165,10 @@ impl Drafting {
 
     /// The program has read all that was typed: only now it can bring something back.
     pub(super) fn is_read(&mut self, now: Moment) {
-        self.returning = self.returning.map(|_| now.mono + COMES_BACK);
+        if let Some(returning) = &mut self.returning {
+            let at_most = returning.since.mono + AT_MOST;
+            returning.until = at_most.min(now.mono + COMES_BACK);
+        }
     }
 
     pub(super) fn stays(&mut self) {
@@ -157,14 +185,15 @@ impl Drafting {
 
     /// Time has passed; whether the program has read all that was typed by then.
     pub(super) fn tick(&mut self, now: Moment, drafts: &Drafts, is_read: bool) {
-        self.returning = self.returning.filter(|until| !is_read || now.mono < *until);
+        let is_awaited = |returning: &Returning| now.mono < returning.ends_at(is_read);
+        self.returning = self.returning.filter(is_awaited);
         if self.rests_at(drafts).is_some_and(|at| at <= now.mono) {
             self.rests = true;
         }
     }
 
     pub(super) fn next_wakeup(&self, drafts: &Drafts, is_read: bool) -> Option<Duration> {
-        let returning = self.returning.filter(|_| is_read);
+        let returning = self.returning.map(|returning| returning.ends_at(is_read));
         returning.into_iter().chain(self.rests_at(drafts)).min()
     }
 

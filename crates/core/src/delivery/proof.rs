@@ -17,7 +17,7 @@ use crate::turn;
 /// How many messages are remembered as written and not yet accepted.
 const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
-const CUT_OFF: &str = "a part of what was typed was submitted, without all of this";
+const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
 /// A message and who sent it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -218,13 +218,14 @@ impl Desk {
         let evidence = shows(report);
         let proof = Proof { ids, evidence };
         if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
-            // Somebody else has pressed Enter. A draft that no key brings back comes by itself.
-            if self.restores().is_none() && self.aside.take().is_some() {
-                self.drafting.returns(now);
-            }
+            // Somebody else has pressed Enter.
+            self.comes_by_itself(now);
             let how = self.evidence(&flight, SUBMITTED);
             let proof = Some(proof);
             return Flight { proof, ..flight }.arrived(how);
+        }
+        if self.is_free() {
+            self.comes_by_itself(now);
         }
         self.prove_in_flight(now, proof)
     }
@@ -243,7 +244,9 @@ impl Desk {
             | Phase::Restoring { flight, .. }
                 if flight.has(&proof.ids) =>
             {
-                flight.proof = Some(proof);
+                let known = flight.proof.take().map(|known| known.ids);
+                let ids = [known.unwrap_or_default(), proof.ids].concat();
+                flight.proof = Some(Proof { ids, ..proof });
                 self.submitted(now)
             }
             Phase::Free

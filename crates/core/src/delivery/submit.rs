@@ -14,6 +14,8 @@ const WRITTEN: &str = "written whole to the terminal of the running program";
 
 /// How long the Enter of an answer waits for the program to read its text.
 const READ_WITHIN: Duration = Duration::from_secs(2);
+/// By then a program has drawn what it makes of what it has read.
+const DRAWN: Duration = Duration::from_millis(50);
 
 const LET_GO: &str = "; the input box let go of it";
 /// What an interrupt key may do.
@@ -205,26 +207,27 @@ impl Desk {
             "; another text stands in the input box, and Enter was not pressed"
         } else if flight.is_taken(at_cursor) {
             "; the program went on before Enter, which was not pressed"
-        } else if answers.is_none() {
-            return self.press_enter(now, flight);
-        // What the text does to the question is seen once it is read.
-        } else if flight.has_read {
-            return self.look(flight, Before::Enter);
-        } else if self
-            .unread_for(now)
-            .is_some_and(|unread| unread < READ_WITHIN)
-        {
-            let enter_at = now.mono + self.enter_after();
-            self.phase = Phase::Written { flight, enter_at };
-            return Vec::new();
-        } else if self.unread.is_some() {
-            self.phase = Phase::Writing(flight);
-            return self.lose("the program has not read it, and Enter was not pressed");
         } else {
-            return self.press_enter(now, flight);
+            return self.enter_answer(now, flight);
         };
         let evidence = self.evidence(&flight, how);
         self.complete(now, &flight, evidence)
+    }
+
+    /// What an answer does to its question is seen once it is read, and drawn.
+    fn enter_answer(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+        let is_late = match self.unread_for(now).filter(|_| flight.answers.is_some()) {
+            Some(unread) => unread >= READ_WITHIN,
+            None if flight.has_read => false,
+            None => return self.press_enter(now, flight),
+        };
+        if is_late {
+            self.phase = Phase::Writing(flight);
+            return self.lose("the program has not read it, and Enter was not pressed");
+        }
+        let enter_at = now.mono + self.enter_after().max(DRAWN);
+        self.phase = Phase::Written { flight, enter_at };
+        Vec::new()
     }
 
     /// Whether the input box is in sight, and holds something else than an answer.
@@ -276,7 +279,7 @@ impl Desk {
             self.phase = Phase::Free;
             if self.can_fetch() {
                 self.phase = Phase::Returning(now);
-                self.drafting.returns(now);
+                self.comes_back(now);
                 return self.restores().map(Effect::Strokes).into_iter().collect();
             }
         }
@@ -380,7 +383,7 @@ impl Desk {
         match self.restores() {
             Some(keys) if self.dialog.is_none() => {
                 self.phase = Phase::Restoring { flight, evidence };
-                self.drafting.returns(now);
+                self.comes_back(now);
                 vec![Effect::Strokes(keys)]
             }
             // Later; see `can_fetch`.
@@ -389,8 +392,8 @@ impl Desk {
             // seen that, it may still lie aside, and none is put in its place.
             None => {
                 let is_submitted = flight.shown.is_some() || flight.proof.is_some();
-                if is_submitted && self.aside.take().is_some() {
-                    self.drafting.returns(now);
+                if is_submitted {
+                    self.comes_by_itself(now);
                 }
                 self.complete(now, &flight, evidence)
             }

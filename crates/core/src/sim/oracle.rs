@@ -227,6 +227,12 @@ impl Oracle {
                 self.is_offered(ids, turn);
                 Ok(())
             }
+            Effect::Accepted { .. } => {
+                if self.told.has_stash {
+                    self.told.comes_back();
+                }
+                Ok(())
+            }
             // Judged as facts.
             Effect::Give { ids, .. } => {
                 let is_raw = ids.iter().any(|id| self.is_raw(*id));
@@ -238,7 +244,6 @@ impl Oracle {
                 Law::CannotAct.holds(false, || "a door is called that is not there")
             }
             Effect::Look
-            | Effect::Accepted { .. }
             | Effect::Withdraw { .. }
             | Effect::Uncertain { .. }
             | Effect::Fail { .. } => Ok(()),

@@ -11,6 +11,10 @@ use tokio::sync::Notify;
 #[derive(Debug)]
 pub(crate) struct Pulse {
     last: Cell<Option<Instant>>,
+    /// The last until `until`: what is due then hangs on whether there was output before, and who
+    /// wakes for it may wake late.
+    last_until: Cell<Option<Instant>>,
+    until: Cell<Option<Instant>>,
     wants_paste: Cell<bool>,
     /// From when on output wakes somebody.
     heeded_from: Cell<Option<Instant>>,
@@ -23,6 +27,8 @@ impl Default for Pulse {
     fn default() -> Self {
         Self {
             last: Cell::default(),
+            last_until: Cell::default(),
+            until: Cell::default(),
             wants_paste: Cell::default(),
             heeded_from: Cell::new(Some(Instant::now())),
             heeds_keys: Cell::new(true),
@@ -41,6 +47,9 @@ impl Pulse {
     pub(crate) fn beat(&self, now: Instant, wants_paste: bool) {
         self.wants_paste.set(wants_paste);
         self.last.set(Some(now));
+        if self.until.get().is_none_or(|until| now <= until) {
+            self.last_until.set(Some(now));
+        }
         if self.heeded_from.get().is_some_and(|from| from <= now) {
             self.wakes.notify_one();
         }
@@ -51,14 +60,21 @@ impl Pulse {
         self.last.get()
     }
 
+    /// When there was output last before what is due was due.
+    pub(crate) fn last_until(&self) -> Option<Instant> {
+        self.last_until.get()
+    }
+
     pub(crate) fn heeds_keys(&self) -> bool {
         self.heeds_keys.get()
     }
 
-    /// Somebody is to be woken by output from then on, and by every key or not.
-    pub(crate) fn heed(&self, output_from: Option<Instant>, keys: bool) {
+    /// Somebody is to be woken by output from then on, and by every key or not; something is due at
+    /// `due`.
+    pub(crate) fn heed(&self, output_from: Option<Instant>, keys: bool, due: Option<Instant>) {
         self.heeded_from.set(output_from);
         self.heeds_keys.set(keys);
+        self.until.set(due);
     }
 
     /// Waits until there was output that is heeded.
@@ -88,14 +104,17 @@ mod tests {
         let later = now + Duration::from_secs(1);
         pulse.beat(now, false);
         assert!(wakes(&pulse));
-        pulse.heed(Some(later), false);
+        pulse.heed(Some(later), false, None);
         pulse.beat(now, true);
         assert!(!wakes(&pulse));
         assert!(pulse.wants_paste() && pulse.last() == Some(now));
         pulse.beat(later, true);
         assert!(wakes(&pulse));
-        pulse.heed(None, false);
+        pulse.heed(None, false, Some(later));
         pulse.beat(later, true);
+        pulse.beat(later + Duration::from_millis(1), true);
         assert!(!wakes(&pulse));
+        // Who wakes a little late knows all the same that there was some in time.
+        assert_eq!(pulse.last_until(), Some(later));
     }
 }

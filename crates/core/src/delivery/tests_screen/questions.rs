@@ -220,11 +220,12 @@ fn the_enter_of_an_answer_waits_until_its_text_is_read() {
     // A look that may be older than that says nothing of it.
     let read = [
         hear(3_104, Event::Unread(false), ""),
-        looked(3_105, asks("Run rm?"), "look"),
+        looked(3_105, asks("Run rm?"), ""),
+        hear(3_155, Event::Tick, "look"),
     ];
     let read = play(desk.clone(), &read);
-    play(read.clone(), &[looked(3_106, asks("Run rm?"), "enter")]);
-    play(read, &[looked(3_106, holds("mine"), "offered 1")]);
+    play(read.clone(), &[looked(3_156, asks("Run rm?"), "enter")]);
+    play(read, &[looked(3_156, holds("mine"), "offered 1")]);
     // Who never reads it is not waited for without end, and nobody says yes twice.
     let never = [
         looked(4_000, asks("Run rm?"), ""),

@@ -374,7 +374,9 @@ impl Clerk {
         self.act();
         self.tell_changes();
         let output = self.desk.heeds_output_from().map(|from| self.begun + from);
-        self.outset.pulse.heed(output, !self.desk.is_at_rest());
+        let due = self.desk.next_wakeup().map(|at| self.begun + at);
+        let heeds_keys = !self.desk.is_at_rest();
+        self.outset.pulse.heed(output, heeds_keys, due);
     }
 
     /// Begins with what is due. Where mail has come since it was looked up, it is looked up once
@@ -444,30 +446,49 @@ impl Clerk {
     }
 
     /// Tells the desk what was typed and shown since it was last told something, as of when that
-    /// was. The keys first: what is shown may be their echo. Of each only the last is known, and the
-    /// desk has said that more would tell it nothing.
+    /// was. Output that came before something was due is told first, so that no silence is seen
+    /// where there was none; and keys before all output that may be their echo. More of either
+    /// would tell the desk nothing, by its own word.
     fn catch_up(&mut self) {
         let typing = *self.outset.drafted.borrow();
         let keys = typing.last.filter(|_| self.strokes < typing.strokes);
-        if let Some(at) = keys {
-            self.strokes = typing.strokes;
-            let event = if typing.is_open {
-                Event::Draft
-            } else {
-                Event::DraftGone
-            };
-            self.tell_as_of(at, event);
+        self.strokes = typing.strokes;
+        let in_time = self.unheard(self.outset.pulse.last_until());
+        if let Some(at) = in_time {
+            if let Some(typed) = keys {
+                self.tell_keys(typing, typed.min(at));
+            }
+            self.tell_output(at, at);
         }
-        if let Some(at) = self.outset.pulse.last()
-            && self.heard_at < Some(at)
-        {
-            self.heard_at = Some(at);
-            self.tell_as_of(keys.map_or(at, |keys| keys.max(at)), Event::Output);
+        if let Some(typed) = keys.filter(|typed| in_time.is_none_or(|at| at < *typed)) {
+            self.tell_keys(typing, typed);
+        }
+        if let Some(at) = self.unheard(self.outset.pulse.last()) {
+            self.tell_output(at, keys.map_or(at, |typed| typed.max(at)));
         }
         let paste = self.desk.paste().applies(self.outset.pulse.wants_paste());
         if paste != (self.desk.input() == Input::Pasted) {
             self.tell_as_of(Instant::now(), Event::Paste(paste));
         }
+    }
+
+    /// Output that the desk does not know of.
+    fn unheard(&self, output: Option<Instant>) -> Option<Instant> {
+        output.filter(|at| self.heard_at < Some(*at))
+    }
+
+    fn tell_output(&mut self, output: Instant, as_of: Instant) {
+        self.heard_at = Some(output);
+        self.tell_as_of(as_of, Event::Output);
+    }
+
+    fn tell_keys(&mut self, typing: Typing, as_of: Instant) {
+        let event = if typing.is_open {
+            Event::Draft
+        } else {
+            Event::DraftGone
+        };
+        self.tell_as_of(as_of, event);
     }
 
     fn tell(&mut self, event: Event) {
