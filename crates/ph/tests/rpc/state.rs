@@ -120,6 +120,29 @@ fn an_agent_that_goes_on_writing_goes_on_working() {
     assert_eq!(then["activity"], "idle");
 }
 
+/// Nobody is told of each output, and a silence must not be seen between two.
+#[test]
+fn a_program_that_never_pauses_goes_on_starting() {
+    let session = Session::sh(
+        "sleep 1; end=$(($(date +%s) + 6)); \
+         while [ $(date +%s) -lt $end ]; do echo more; done; echo done; exec cat",
+    );
+    let mut wire = session.wire();
+    wire.subscribe(&["output", "state_change"]);
+    let mut told = Vec::new();
+    loop {
+        let event = wire.event();
+        let data = &event["data"];
+        told.extend(data["activity"].as_str().map(str::to_owned));
+        if data["line"] == "done" {
+            break;
+        }
+    }
+    assert_eq!(told, [""; 0]);
+    let then = wire.wait_for_event("state_change", "activity");
+    assert_eq!(then["activity"], "idle");
+}
+
 /// Also where it closes its terminal then, and lives on.
 #[test]
 fn the_last_output_is_told_as_soon_as_any() {
