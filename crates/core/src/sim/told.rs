@@ -100,6 +100,9 @@ impl Told {
                 }
             }
             Event::Resumed => self.resumes = None,
+            // By a key, or by the program itself once something is submitted.
+            Event::Entered | Event::Stroked if self.has_stash => self.comes_back(),
+            Event::Entered | Event::Stroked => {}
             Event::Hook(report) => self.hear(report),
             Event::Tick
             | Event::Output
@@ -108,8 +111,6 @@ impl Told {
             | Event::Recorded(_)
             | Event::NotRecorded(_)
             | Event::Wrote
-            | Event::Entered
-            | Event::Stroked
             | Event::Unpressed
             | Event::Handed { .. }
             | Event::NotHanded { .. }
