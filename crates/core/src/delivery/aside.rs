@@ -106,7 +106,7 @@ impl Desk {
         flight.withdrawn(why)
     }
 
-    /// The keys are pressed that bring back what was put aside.
+    /// What was put aside is on its way back: by keys, or by itself.
     pub(super) fn comes_back(&mut self, now: Moment) {
         let text = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
         self.drafting.returns(now, text);

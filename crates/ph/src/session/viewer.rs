@@ -183,6 +183,16 @@ mod tests {
     use tokio::io::AsyncReadExt;
     use tokio::net::UnixStream;
 
+    const SIZE: Size = Size { cols: 80, rows: 24 };
+
+    /// Somebody who watches, and their end of the connection.
+    fn watching() -> (UnixStream, Rc<Outlet>, Viewer, mpsc::Receiver<Framed>) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
+        let (viewer, waiting) = Viewer::new(ViewerId(1), SIZE, outlet.clone());
+        (theirs, outlet, viewer, waiting)
+    }
+
     async fn read(theirs: &mut UnixStream, decoder: &mut Decoder, count: usize) -> Vec<Frame> {
         let mut buffer = vec![0; 64 << 10];
         let mut read = Vec::new();
@@ -201,10 +211,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_comes_between_the_parts_of_a_frame() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
-        let size = Size { cols: 80, rows: 24 };
-        let (mut viewer, mut waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        let (mut theirs, outlet, mut viewer, mut waiting) = watching();
         let mut decoder = Decoder::default();
         let data = |bytes: &[u8]| Frame::Data(bytes.to_vec());
 
@@ -237,10 +244,7 @@ mod tests {
 
     #[tokio::test]
     async fn nobody_writes_into_what_another_writes() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
-        let size = Size { cols: 80, rows: 24 };
-        let (mut viewer, mut waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        let (mut theirs, outlet, mut viewer, mut waiting) = watching();
         let told = vec![b'x'; 2 << 20];
         let told = frames::encode(frames::CONTROL, &told);
         let mut writing = Box::pin(outlet.write_all(&told));
@@ -265,15 +269,12 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_cut_when_nobody_writes_any_more_stays_the_last() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
-        let size = Size { cols: 80, rows: 24 };
-        let (mut viewer, waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        let (mut theirs, outlet, mut viewer, waiting) = watching();
         viewer.output(&vec![b'x'; 2 << 20]);
         drop(waiting);
         let mut some = vec![0; 200_000];
         theirs.read_exact(&mut some).await.unwrap();
-        viewer.redraw(&Screen::new(size, 0), || b"all of it".to_vec());
+        viewer.redraw(&Screen::new(SIZE, 0), || b"all of it".to_vec());
         drop((viewer, outlet));
         let mut rest = Vec::new();
         theirs.read_to_end(&mut rest).await.unwrap();
@@ -282,10 +283,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_viewer_that_does_not_read_falls_behind_and_holds_nobody_up() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let outlet = Outlet::new(Rc::new(Socket::of(ours).unwrap()));
-        let size = Size { cols: 80, rows: 24 };
-        let (mut viewer, mut waiting) = Viewer::new(ViewerId(1), size, outlet.clone());
+        let (mut theirs, outlet, mut viewer, mut waiting) = watching();
         let batch = vec![b'x'; 64 << 10];
         let mut kept = 0;
         while !outlet.is_behind() {
@@ -298,7 +296,7 @@ mod tests {
             while let Ok(frame) = waiting.try_recv() {
                 outlet.write_all(&frame).await.unwrap();
             }
-            viewer.redraw(&Screen::new(size, 0), || b"all of it".to_vec());
+            viewer.redraw(&Screen::new(SIZE, 0), || b"all of it".to_vec());
         };
         let mut decoder = Decoder::default();
         let (read, ()) = tokio::join!(read(&mut theirs, &mut decoder, kept), writing);
