@@ -5,7 +5,6 @@
 //! journal has the last word on every offer.
 
 mod answer;
-mod aside;
 mod door;
 mod drafting;
 mod evidence;
@@ -21,8 +20,6 @@ mod submit;
 mod terms;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod tests_aside;
 #[cfg(test)]
 mod tests_door;
 #[cfg(test)]
@@ -47,12 +44,11 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
 use crate::turn::{self, Input};
-use aside::Aside;
 use door::Door;
 use drafting::Drafting;
 use handing::Hands;
 use hold::Rule;
-use phase::{Cargo, Flight, Hand, Lane, Phase};
+use phase::{Cargo, Flight, Lane, Phase};
 use proof::{Sent, Unproven};
 use question::{Dialog, Shown};
 use std::time::Duration;
@@ -84,9 +80,7 @@ pub struct Desk {
     /// One for each reason, the oldest first.
     pauses: Vec<Pause>,
     drafting: Drafting,
-    /// A draft that was put aside, until it is brought back.
-    aside: Option<Aside>,
-    /// What is written and waits for its Enter, because a question stands open.
+    /// A text that is written and waits for its Enter, because the box does not show it alone.
     parked: Option<Flight>,
     /// The keys have told of a draft's end since the keyboard was last asked for again.
     has_cleared: bool,
@@ -124,7 +118,6 @@ impl Desk {
             asked: 0,
             pauses: Vec::new(),
             drafting: Drafting::default(),
-            aside: None,
             parked: None,
             has_cleared: false,
             unread: None,
@@ -166,26 +159,23 @@ impl Desk {
     /// Whether a turn is half written, so that keys must wait.
     pub fn is_writing(&self) -> bool {
         match self.phase {
-            Phase::Preparing { .. }
-            | Phase::Writing(_)
+            Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking {
-                before: Before::Text | Before::Enter | Before::Retry,
+                before: Before::Text | Before::Enter | Before::Retry | Before::Verdict,
                 ..
             }
             | Phase::Entering(_)
-            | Phase::Confirming { .. }
-            | Phase::Restoring { .. }
-            | Phase::Returning(_) => true,
+            | Phase::Confirming { .. } => true,
             Phase::Free
             | Phase::Breaking { .. }
+            | Phase::Settling(_)
             | Phase::Recording(_)
             | Phase::Looking {
                 before: Before::Key(_),
                 ..
             }
             | Phase::Resuming(_)
-            | Phase::Fetching(_)
             | Phase::Resting { .. } => false,
         }
     }
@@ -217,12 +207,13 @@ impl Desk {
             Rule::Starting => "the program is starting",
             Rule::Paused => "delivery is paused",
             Rule::Draft if self.drafting.left.is_some() => hold::LEFT,
-            Rule::Draft if self.drafting.is_returning() => "a draft that was put aside comes back",
             Rule::Draft => "a person has typed something and not submitted it",
             Rule::Blocked => "the program waits for an answer",
             Rule::Parked => "a message stands in the input box and waits for its Enter",
             Rule::NotReading => "the program has not read what was typed before",
             Rule::Working => "the agent is working",
+            Rule::Unrecognised => return Some(self.mismatch_says()),
+            Rule::Settling => "its screen is changing",
             Rule::Hook => "it goes to the agent's hook",
             Rule::Loop => "this is a loop, and nothing is typed into it",
         };
@@ -233,34 +224,30 @@ impl Desk {
     pub fn next_wakeup(&self) -> Option<Duration> {
         planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
         let phase = match &self.phase {
-            Phase::Breaking { until, .. } => self.settles_at().or(Some(*until)),
+            Phase::Breaking { flight, until, .. } => {
+                let is_clearing = flight.has_cleared && self.must_clear();
+                self.settles_at().filter(|_| !is_clearing).or(Some(*until))
+            }
             Phase::Confirming { until, .. } | Phase::Resting { until, .. } => Some(*until),
-            Phase::Preparing { until, .. } => *until,
             Phase::Written { enter_at, flight } if self.withheld(flight).is_none() => {
                 Some(*enter_at)
             }
             // At once: there is nothing to wait for.
             Phase::Free if self.can_resume() => self.parked.as_ref().map(|f| f.since.mono),
-            Phase::Free if self.can_fetch() => Some(self.begun.mono),
             Phase::Written { .. }
             | Phase::Free
+            | Phase::Settling(_)
             | Phase::Recording(_)
             | Phase::Writing(_)
             | Phase::Looking { .. }
             | Phase::Resuming(_)
-            | Phase::Entering(_)
-            | Phase::Restoring { .. }
-            | Phase::Fetching(_)
-            | Phase::Returning(_) => None,
+            | Phase::Entering(_) => None,
         };
-        let is_read = self.unread.is_none();
-        let draft = self
-            .drafting
-            .next_wakeup(&self.manner.harness.draft, is_read);
         phase
             .into_iter()
             .chain(self.judge.next_wakeup())
-            .chain(draft)
+            .chain(self.drafting.next_wakeup())
+            .chain(self.question_ends_at())
             .chain(self.spaced)
             .chain(self.hands.next_wakeup())
             .chain(self.door.next_wakeup())
@@ -339,9 +326,12 @@ impl Desk {
         let flight = Flight {
             sent,
             answers: self.dialog.as_ref().map(Dialog::asks),
-            shape: alone.map(|letter| self.shape(letter)),
+            keys: alone.and_then(turn::raw).map(str::to_owned),
             ..Flight::new(ids, Cargo::Messages, lane, now)
         };
+        if lane == Lane::Interrupt && !interrupt && self.must_clear() {
+            return self.clear(now, flight, 0);
+        }
         if interrupt {
             return self.press(now, flight, 1);
         }
@@ -352,8 +342,8 @@ impl Desk {
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
         planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
         self.judge.tick(now);
-        let is_read = self.unread.is_none();
-        self.drafting.tick(now, &self.manner.harness.draft, is_read);
+        self.drafting.tick(now);
+        self.tick_question(now);
         self.spaced = self.spaced.filter(|at| now.mono < *at);
         let mut effects = self.tick_hands(now);
         effects.extend(self.hear(now, event));
@@ -368,7 +358,6 @@ impl Desk {
                 if self.is_writing() {
                     self.judge.typed(now);
                 }
-                self.phase.stir();
                 self.judge.output(now);
             }
             Event::Exited(how) => self.judge.exited(now, &how),
@@ -391,12 +380,10 @@ impl Desk {
             }
             Event::Released(by) => self.pauses.retain(|pause| pause.by != by),
             Event::Draft => {
-                self.touched(Hand::Person);
                 self.judge.typed(now);
                 self.drafting.typed(now, self.dialog.is_some());
             }
             Event::DraftGone => {
-                self.touched(Hand::Person);
                 self.has_cleared = true;
                 self.judge.typed(now);
                 self.drafting.gone();
@@ -405,7 +392,6 @@ impl Desk {
             Event::Unread(false) => {
                 if self.unread.take().is_some() {
                     self.phase.reads();
-                    self.drafting.is_read(now);
                 }
             }
             Event::Loop(wait) => self.loop_waits(now, wait),
@@ -414,9 +400,8 @@ impl Desk {
             Event::Recorded(ids) => return self.recorded(ids),
             Event::Barred => self.let_go(now),
             Event::NotRecorded(why) => self.rest(now, why),
-            Event::Wrote => return self.wrote(now),
+            Event::Wrote(text) => return self.wrote(now, text),
             Event::Entered => return self.entered(now),
-            Event::Stroked => return self.stroked(now),
             Event::Unpressed => self.unpressed(),
             Event::Resumed => return self.resumed(now),
             Event::WriteFailed(why) => return self.cut_off(now, &why),
@@ -436,17 +421,18 @@ impl Desk {
                 let (flight, keys, until) = (flight.clone(), *keys, *until);
                 self.go_on_breaking(now, flight, keys, until)
             }
+            Phase::Settling(flight) => {
+                let flight = flight.clone();
+                self.go_on_settling(flight)
+            }
             Phase::Free if is_over && self.parked.is_some() => {
                 self.resume();
                 self.cut_off(now, "the program exited before Enter was pressed")
             }
             Phase::Free if self.can_resume() => self.resume(),
-            Phase::Free if self.can_fetch() => self.fetch(now),
             _ if is_over => self.cut_off(now, "the program exited before it was complete"),
-            // Whoever can answer, or has typed there, needs the keyboard.
-            Phase::Written { flight, .. }
-                if self.withheld(flight) == Some(Rule::Blocked) || self.has_more_than(flight) =>
-            {
+            // Whoever can answer needs the keyboard.
+            Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
                 let flight = flight.clone();
                 self.park(flight)
             }
@@ -456,7 +442,6 @@ impl Desk {
                 let flight = flight.clone();
                 self.enter(now, flight)
             }
-            Phase::Preparing { .. } => self.empty(now),
             Phase::Confirming { .. } => self.confirm(now),
             Phase::Resting { until, .. } if *until <= now.mono => {
                 self.phase = Phase::Free;
@@ -469,9 +454,6 @@ impl Desk {
             | Phase::Looking { .. }
             | Phase::Resuming(_)
             | Phase::Entering(_)
-            | Phase::Restoring { .. }
-            | Phase::Fetching(_)
-            | Phase::Returning(_)
             | Phase::Resting { .. } => Vec::new(),
         }
     }

@@ -75,7 +75,9 @@ pub fn decide(
 /// Whether it can be true of the message as it stands.
 fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept> {
     match said {
-        Said::Offering { .. } | Said::Failed { .. } => may_be_offered(now, letter),
+        Said::Offering { .. } => may_be_offered(now, letter),
+        // An answer that had no effect fails while its offer is under way.
+        Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
         Said::Offered { .. } | Said::Uncertain { .. } | Said::Withdrawn { .. } => {
             is_offering(letter)
         }

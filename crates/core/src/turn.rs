@@ -5,11 +5,9 @@
 //! they are; that is what they are for.
 
 mod header;
-mod shape;
 
 pub(crate) use header::headers;
 pub use header::{REPEAT, defused};
-pub use shape::Shape;
 
 use crate::mail::Letter;
 use crate::message::Body;
@@ -86,6 +84,16 @@ pub fn enclose(text: &str, input: Input) -> Vec<u8> {
     }
 }
 
+/// The text within what [`enclose`] or [`render`] made.
+pub fn unclosed(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let [begin, end] = PASTE;
+    let inside = text
+        .strip_prefix(begin)
+        .and_then(|text| text.strip_suffix(end));
+    inside.unwrap_or(&text).to_owned()
+}
+
 /// At most how many bytes a message takes in a turn, its file's path being so long.
 pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
     let head = head(letter, telling).len() + 1;
@@ -98,7 +106,7 @@ pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) 
 }
 
 /// The text of a message that is to go in as it is.
-fn raw(letter: &Letter) -> Option<&str> {
+pub(crate) fn raw(letter: &Letter) -> Option<&str> {
     let envelope = &letter.message.envelope;
     match &envelope.body {
         Body::Inline(text) if envelope.raw => Some(text),
@@ -119,6 +127,15 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
         line.push(' ');
     }
     line
+}
+
+/// The header of a message and the first line behind it, as they are typed.
+pub fn beginning(letter: &Letter, input: Input) -> String {
+    let line = match content(letter, Telling::Here, input) {
+        Content::Lines(lines) => lines.into_iter().next().unwrap_or_default(),
+        Content::File => "Read ".to_owned(),
+    };
+    format!("{} {line}", head(letter, Telling::Here))
 }
 
 /// What a message says in words of its sender's, where those are typed at all.
@@ -223,8 +240,6 @@ mod tests {
             typed,
             format!("[ph message from: alice id: 00000001] Read {PATH}")
         );
-        let shape = Shape::of(&letter, Telling::InFile, Input::Typed, PATH.len());
-        assert!(shape.is_all_of(&typed) && !shape.is_all_of(&format!("{typed} x")));
         let size = size(&letter, Telling::InFile, Input::Typed, PATH.len());
         assert!((typed.len()..typed.len() + 10).contains(&size), "{size}");
     }

@@ -32,11 +32,29 @@ pub struct Size {
 }
 
 impl Size {
+    pub const NARROW: Self = Self { cols: 40, rows: 24 };
     pub const USUAL: Self = Self { cols: 80, rows: 24 };
     pub const LARGE: Self = Self {
         cols: 120,
         rows: 40,
     };
+    pub const WIDE: Self = Self {
+        cols: 200,
+        rows: 50,
+    };
+
+    /// Parse `COLSxROWS`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (cols, rows) = text.split_once('x')?;
+        let (cols, rows) = (cols.parse().ok()?, rows.parse().ok()?);
+        (cols > 0 && rows > 0).then_some(Self { cols, rows })
+    }
+}
+
+impl std::fmt::Display for Size {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}x{}", self.cols, self.rows)
+    }
 }
 
 impl Dimensions for Size {
@@ -156,7 +174,8 @@ impl Terminal {
         pid_of(&self.child)
     }
 
-    /// The lines of the screen as they were last drawn, without blanks at their ends.
+    /// The rows of the screen as last drawn, without the ASCII blanks at their ends. A no-break
+    /// space (U+00A0) stays: Claude Code's prompt row ends in one, and its agents view in a space.
     pub fn screen(&self) -> Vec<String> {
         let rows = i32::try_from(self.term.screen_lines()).expect("a screen is small");
         (0..rows).map(|row| self.line(row)).collect()
@@ -174,7 +193,7 @@ impl Terminal {
         for column in 0..self.term.columns() {
             push_cell(&mut line, &row[Column(column)]);
         }
-        line.truncate(line.trim_end().len());
+        line.truncate(line.trim_end_matches([' ', '\t']).len());
         line
     }
 

@@ -13,7 +13,7 @@
 //! Every agent's name has an inbox, so a name that stands nowhere is no mistake by itself; one
 //! that is written `@name` must stand here.
 
-use crate::config::Source;
+use crate::config::{Row, Source};
 use crate::report::{Report, Result};
 use posthaste_core::AgentName;
 use std::collections::BTreeMap;
@@ -54,14 +54,6 @@ impl From<AgentName> for Address {
             is_listed: false,
         }
     }
-}
-
-/// A row of the book, for who wants to see the settings.
-#[derive(Debug)]
-pub(crate) struct Row {
-    pub(crate) key: String,
-    pub(crate) value: String,
-    pub(crate) source: Source,
 }
 
 /// Whether a table of a settings file is a part of the book.

@@ -3,8 +3,10 @@
 //! Every setting is one row of [`SETTINGS`]: its name, default, and what makes a value right.
 //! What a value means is decided once, in [`Config::of`].
 
+mod harness;
 mod mail;
 
+pub(crate) use harness::Harnesses;
 pub(crate) use mail::{Mail, ScriptSettings};
 
 use crate::book::{self, Book};
@@ -119,11 +121,20 @@ pub(crate) struct Value {
     pub(crate) source: Source,
 }
 
+/// A setting that has a name in its key, for `ph config show`.
+#[derive(Debug)]
+pub(crate) struct Row {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) source: Source,
+}
+
 /// All settings, each with where it came from; in the order of [`SETTINGS`].
 #[derive(Debug, Clone)]
 pub(crate) struct Layers {
     values: Vec<Value>,
     book: Book,
+    harnesses: Harnesses,
 }
 
 /// What the settings mean.
@@ -138,6 +149,7 @@ pub(crate) struct Config {
     pub(crate) without_home: Duration,
     pub(crate) mail: Mail,
     pub(crate) book: Book,
+    pub(crate) harnesses: Harnesses,
 }
 
 impl Layers {
@@ -149,6 +161,7 @@ impl Layers {
         Self {
             values: values.collect(),
             book: Book::default(),
+            harnesses: Harnesses::default(),
         }
     }
 
@@ -214,6 +227,9 @@ impl Layers {
                 self.book.add(path, section, &value)?;
             }
         }
+        if let Some(value) = table.remove(harness::SECTION) {
+            self.harnesses.add(path, &value)?;
+        }
         let mut found = Vec::new();
         flatten("", &table, &mut found);
         for (key, value) in found {
@@ -232,6 +248,15 @@ impl Layers {
 
     pub(crate) fn book(&self) -> &Book {
         &self.book
+    }
+
+    /// Ignore settings of this file that only a person's own files may say.
+    pub(crate) fn distrust(&mut self, path: &Path) {
+        self.harnesses.distrust(path);
+    }
+
+    pub(crate) fn harnesses(&self) -> &Harnesses {
+        &self.harnesses
     }
 
     /// Where a setting came from.
@@ -288,6 +313,7 @@ impl Config {
             without_home: layers.length("session.without_home")?,
             mail: Mail::of(layers)?,
             book: layers.book.clone(),
+            harnesses: layers.harnesses.clone(),
         })
     }
 }

@@ -72,9 +72,13 @@ impl Context {
             .map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
         let config_files: Vec<_> = user.into_iter().chain([home.config()]).collect();
         let read = || -> Result<_> {
-            let layers = Layers::load(&config_files, said.color.as_deref())?;
+            let mut layers = Layers::load(&config_files, said.color.as_deref())?;
+            let is_project = is_project(&home, home_source);
+            if is_project {
+                layers.distrust(&home.config());
+            }
             let mut config = Config::of(&layers)?;
-            if is_project(&home, home_source) {
+            if is_project {
                 config.mail.distrust(&layers, &home.config());
             }
             Ok((layers, config))

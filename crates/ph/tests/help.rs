@@ -76,9 +76,10 @@ fn bare_ph_says_what_there_is_and_touches_nothing() {
 }
 
 /// Every verb of a verb.
-const SUB_VERBS: [&str; 14] = [
+const SUB_VERBS: [&str; 15] = [
     "config show",
     "harness ls",
+    "harness match",
     "harness show",
     "harness test",
     "hooks install",
@@ -116,7 +117,7 @@ fn every_verb_s_help_shows_an_example() {
         assert!(help.contains(&format!("\n  ph {verb}")), "{help}");
     }
     insta::assert_snapshot!("ph-config-show", ph.run("config show --help").ok());
-    for verb in ["ls", "show", "test"] {
+    for verb in ["ls", "match", "show", "test"] {
         let help = ph.run(&format!("harness {verb} --help")).ok();
         insta::assert_snapshot!(format!("ph-harness-{verb}"), help);
     }
@@ -202,6 +203,12 @@ fn what_there_is_not() {
     !
     !   [agents.coder-1]
     !   nudge = "Check your mail"
+    !
+    ! Some harnesses list the rows below an agent's input box, and no message is typed while there are
+    ! others. If you have a status line there, allow its number of rows:
+    !
+    !   [harness.codex]
+    !   status_rows = 1
     [exit 2]
     $ ph --version
     ph 0.1.0

@@ -82,6 +82,17 @@ fn what_is_wrong_with_the_settings_is_named() {
         ],
     );
     check(
+        "[harness.codex]\nstatus_row = 1\n",
+        &[
+            "unknown setting harness.codex.status_row in",
+            "did you mean status_rows?",
+        ],
+    );
+    check(
+        "[harness.codex]\nstatus_rows = 'one'\n",
+        &["harness.codex.status_rows in", "between 0 and 20"],
+    );
+    check(
         "[zebra]\nx = 1\n",
         &[
             "unknown setting zebra.x",

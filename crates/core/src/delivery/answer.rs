@@ -1,12 +1,35 @@
 //! Answers to a program's questions: bytes that go in as they are. One answers the question that
 //! stood open when it was sent, and is never typed into anything else.
+//!
+//! An answer is accepted once its question has closed, or another has taken its place. One that the
+//! program ignored is typed once more, and has failed after that.
 
-use super::{Desk, Effect, Flight};
+use super::question::Dialog;
+use super::submit::Before;
+use super::{Desk, Effect, Flight, Phase};
 use crate::activity::Activity;
+use crate::harness::Route;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::receipt::Proven;
 use jiff::Timestamp;
+use std::time::Duration;
+
+/// How often the keys of an answer are typed at most. Claude Code ignores keys in the first moments
+/// of a dialog.
+const ATTEMPTS: u8 = 2;
+/// How long a program may take to read an answer.
+const READ_WITHIN: Duration = Duration::from_secs(2);
+/// By then a program has drawn what it makes of what it has read.
+const DRAWN: Duration = Duration::from_millis(50);
+/// How long the effect of an answer may take to show.
+const EFFECT_WITHIN: Duration = Duration::from_secs(1);
+
+const CHANGED: &str = "; the program went on before Enter, which was not pressed";
+const NOT_READ: &str = "not applied: the program has not read it";
+const SAME_AGAIN: &str =
+    "the same question is open, and the program has drawn since the answer was typed";
+const STILL_OPEN: &str = "not applied: the question is still open";
 
 pub(super) const GONE: &str = "the question that it was to answer is gone";
 
@@ -40,6 +63,129 @@ impl Desk {
         let asks = self.dialog.as_ref().map(|dialog| dialog.number);
         let answers = flight.answers.as_ref().map(|question| question.number);
         asks != answers && (asks.is_some() || self.knows_dialogs())
+    }
+
+    /// The keys of an answer are typed. They may be all that it takes; Enter follows only if they are
+    /// seen at the cursor, in a field of the dialog, or if there are none: elsewhere it would choose
+    /// what the dialog offers first.
+    pub(super) fn answer_typed(
+        &mut self,
+        now: Moment,
+        flight: Flight,
+        at_cursor: Option<&str>,
+    ) -> Vec<Effect> {
+        if !self.knows_dialogs() {
+            let asks = self.dialog.as_ref().map(Dialog::asks);
+            let went_on = self.has_gone_on(&flight, at_cursor);
+            return match asks == flight.answers && !went_on {
+                true => self.press_enter(now, flight),
+                false => self.finish(now, &flight, CHANGED),
+            };
+        }
+        if self.asks_another(&flight) {
+            return self.applied(now, &flight);
+        }
+        if let Some(unread) = self.unread_for(now) {
+            if unread >= READ_WITHIN {
+                return self.not_applied(&flight, NOT_READ);
+            }
+            return self.look_at_answer_later(now, flight);
+        }
+        if flight.has_read {
+            return self.look_at_answer_later(now, flight);
+        }
+        let keys = flight.keys.as_deref().unwrap_or_default().trim();
+        let is_text = !keys.contains(char::is_control);
+        let is_at_cursor = at_cursor.is_some_and(|at| at.trim_end().ends_with(keys));
+        if keys.is_empty() || (is_text && is_at_cursor) {
+            return self.press_enter(now, flight);
+        }
+        self.await_effect(now, flight)
+    }
+
+    fn look_at_answer_later(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+        let enter_at = now.mono + self.enter_after().max(DRAWN);
+        self.phase = Phase::Written { flight, enter_at };
+        Vec::new()
+    }
+
+    /// All keys of an answer are typed: what becomes of its question decides.
+    pub(super) fn await_effect(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+        if !self.knows_dialogs() {
+            return self.finish(now, &flight, "");
+        }
+        self.phase = Phase::Confirming {
+            flight,
+            until: now.mono + EFFECT_WITHIN,
+        };
+        self.confirm(now)
+    }
+
+    pub(super) fn await_verdict(
+        &mut self,
+        now: Moment,
+        flight: Flight,
+        until: Duration,
+    ) -> Vec<Effect> {
+        if self.asks_another(&flight) {
+            return self.applied(now, &flight);
+        }
+        match until <= now.mono {
+            true => self.look(flight, Before::Verdict),
+            false => Vec::new(),
+        }
+    }
+
+    pub(super) fn judge_answer(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+        if self.asks_another(&flight) {
+            return self.applied(now, &flight);
+        }
+        if flight.has_read {
+            return self.look(flight, Before::Verdict);
+        }
+        if self.unread.is_some() {
+            return self.not_applied(&flight, NOT_READ);
+        }
+        // The program may have taken the answer and asked the same again: nobody answers twice.
+        if self.drafting.output() != flight.output {
+            self.phase = Phase::Writing(flight);
+            return self.lose(SAME_AGAIN);
+        }
+        if flight.attempts < ATTEMPTS {
+            return vec![self.write(flight)];
+        }
+        self.not_applied(&flight, STILL_OPEN)
+    }
+
+    /// Whether the program has drawn something since an answer was typed, and does not show the
+    /// answer at the cursor.
+    fn has_gone_on(&self, flight: &Flight, at_cursor: Option<&str>) -> bool {
+        let keys = flight.keys.as_deref().unwrap_or_default().trim();
+        let is_gone = at_cursor.is_some_and(|at| !at.trim_end().ends_with(keys));
+        let has_drawn = self.drafting.output() != flight.output;
+        is_gone && has_drawn && !keys.is_empty() && !keys.contains(char::is_control)
+    }
+
+    fn applied(&mut self, now: Moment, flight: &Flight) -> Vec<Effect> {
+        let evidence = match &self.dialog {
+            Some(_) => "another question took the place of the one that it answers",
+            None => "the question closed after it was typed",
+        };
+        let accepted = Effect::Accepted {
+            ids: flight.ids.clone(),
+            evidence: evidence.to_owned(),
+            route: Route::Terminal,
+        };
+        let mut effects = self.finish(now, flight, "");
+        effects.push(accepted);
+        effects.extend(self.proceed(now));
+        effects
+    }
+
+    fn not_applied(&mut self, flight: &Flight, reason: &str) -> Vec<Effect> {
+        self.phase = Phase::Free;
+        let (ids, reason) = (flight.ids.clone(), reason.to_owned());
+        vec![Effect::Fail { ids, reason }]
     }
 
     /// The answers of which it is clear that they will never be given.

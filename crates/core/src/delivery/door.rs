@@ -128,7 +128,12 @@ impl Desk {
     /// Adds that to what holds a message which would go past the terminal else.
     pub(super) fn past_door(&self, rule: Rule, mut hold: Hold) -> Hold {
         let is_terminals = match rule {
-            Rule::Draft | Rule::Parked | Rule::NotReading | Rule::Working => true,
+            Rule::Draft
+            | Rule::Parked
+            | Rule::NotReading
+            | Rule::Working
+            | Rule::Unrecognised
+            | Rule::Settling => true,
             Rule::Exited
             | Rule::Starting
             | Rule::Paused

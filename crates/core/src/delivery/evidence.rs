@@ -1,11 +1,12 @@
 //! What a desk makes of what is seen on the screen.
 
+use super::hold::Rule;
 use super::question::Shown;
-use super::{Before, Desk, Flight, Phase};
-use crate::harness::{Field, Paste, Sighting};
+use super::{Desk, Lane, Phase};
+use crate::harness::{BoxState, Paste, Sighting};
 use crate::mail::Letter;
 use crate::moment::Moment;
-use crate::turn::{self, Shape, Telling};
+use crate::turn::{self, Telling};
 
 impl Desk {
     /// Whether the harness can tell that no question stands open.
@@ -39,10 +40,9 @@ impl Desk {
     /// the program's. That would hold them up for ever, and all that comes after them.
     pub fn telling(&self, letter: &Letter) -> Telling {
         let would_ask = |text: &str| self.manner.harness.would_ask(text);
-        let path_bytes = self.manner.path_bytes;
         let asks = turn::words(letter).is_some_and(|words| {
-            let shape = Shape::of(letter, Telling::Here, self.input, path_bytes);
-            would_ask(&words) || would_ask(shape.beginning())
+            let head = turn::beginning(letter, self.input);
+            would_ask(&words) || would_ask(&head)
         });
         if asks { Telling::InFile } else { Telling::Here }
     }
@@ -53,10 +53,28 @@ impl Desk {
         asks.then(|| "it reads like a question of the program's own".to_owned())
     }
 
-    /// How a box would show a message that goes alone.
-    pub(super) fn shape(&self, letter: &Letter) -> Shape {
-        let path_bytes = self.manner.path_bytes;
-        Shape::of(letter, self.telling(letter), self.input, path_bytes)
+    /// Whether nothing is typed only because the screen has just changed.
+    pub fn is_settling(&self) -> bool {
+        self.rule_of_terminal(Lane::Normal) == Some(Rule::Settling)
+    }
+
+    /// Why Enter may not follow a line that is no message.
+    pub fn bars_enter_after(&self, line: &str) -> Option<String> {
+        if let Some(what) = self.asks() {
+            return Some(format!("a question opened ({what})"));
+        }
+        let input_box = self.manner.harness.input_box.as_ref()?;
+        match self.drafting.state() {
+            BoxState::Holds(held) if input_box.is_text(held, line) => None,
+            BoxState::Holds(_) => Some("the input box holds something else, too".to_owned()),
+            BoxState::Empty => Some("the input box does not show it".to_owned()),
+            BoxState::Unrecognised(_) | BoxState::Undescribed => Some(self.mismatch_says()),
+        }
+    }
+
+    /// How long the input box may take to show a text.
+    pub fn text_seen_within(&self) -> std::time::Duration {
+        self.manner.harness.submit.seen_within.get()
     }
 
     pub fn paste(&self) -> Paste {
@@ -72,18 +90,17 @@ impl Desk {
         self.manner.harness.submit.delay.get()
     }
 
-    /// Whether a draft stands in the way, and will be put aside.
-    pub fn puts_aside(&self) -> bool {
-        self.has_draft() && self.way().is_some()
-    }
-
     /// Whether the screen shows that no key of a person's has reached the input box: it is empty,
-    /// or holds what we have written and nothing else.
+    /// or holds what we have written and nothing else, and the keys went to a dialog.
     pub fn is_field_ours(&self) -> bool {
-        match (self.drafting.field(), &self.parked) {
-            (Field::Empty, _) => self.drafting.shows_keys(),
-            (Field::Holds(text), Some(parked)) => parked.is_alone_in(text),
-            (Field::Holds(_), None) | (Field::Unseen, _) => false,
+        match (self.drafting.state(), &self.parked) {
+            (BoxState::Empty, _) => true,
+            (BoxState::Holds(_), Some(parked)) => {
+                self.drafting.is_typed_to_question() && self.holds_only(parked)
+            }
+            (BoxState::Holds(_), None) | (BoxState::Unrecognised(_) | BoxState::Undescribed, _) => {
+                false
+            }
         }
     }
 
@@ -94,7 +111,8 @@ impl Desk {
             dialog,
             question,
             announced,
-            field,
+            input_box,
+            output,
             before: _,
         } = sighting;
         self.judge.seen(now, &claims);
@@ -110,67 +128,28 @@ impl Desk {
         }
         self.announced = announced;
         self.see(now, shown);
-        self.see_text(now, &field);
-        self.drafting.see(now, field);
+        self.drafting.see(now, input_box, output);
+        self.drafting.tick(now);
+        self.see_text(now);
     }
 
-    /// Remembers how the box shows a text of ours that waits for its Enter. Nobody else can type
-    /// then; but before, where it was parked, and no key since tells whose it is.
-    fn see_text(&mut self, now: Moment, field: &Field) {
-        let Field::Holds(text) = field else {
-            return;
-        };
+    /// Enter need not wait any longer for a text that the box shows.
+    fn see_text(&mut self, now: Moment) {
         let soon = now.mono + self.enter_after();
-        let is_keyless = !self.drafting.is_typed();
-        match (&mut self.phase, &mut self.parked) {
-            (Phase::Written { flight, enter_at }, _) if !flight.was_parked => {
-                flight.shown = Some(text.clone());
-                *enter_at = soon.min(*enter_at);
-            }
-            (
-                Phase::Looking {
-                    flight,
-                    before: Before::Enter,
-                },
-                _,
-            ) if !flight.was_parked => flight.shown = Some(text.clone()),
-            (_, Some(parked)) if is_keyless && !parked.is_joined_in(text) => parked.learn(text),
-            (_, Some(parked)) if is_keyless => parked.grow(text),
-            // Its keyboard is asked for, or had again.
-            (
-                Phase::Resuming(flight)
-                | Phase::Written { flight, .. }
-                | Phase::Looking {
-                    flight,
-                    before: Before::Enter,
-                },
-                None,
-            ) if is_keyless => flight.grow(text),
-            (_, _) => {}
+        let is_there = match &self.phase {
+            Phase::Written { flight, .. } => self.holds_only(flight),
+            _ => false,
+        };
+        if let (Phase::Written { enter_at, .. }, true) = (&mut self.phase, is_there) {
+            *enter_at = soon.min(*enter_at);
         }
     }
 
-    /// Whether a draft stands in the line, or is about to. While a turn of ours is under way, what
-    /// the screen shows there is our own; nobody else can type.
+    /// Whether the input box holds a draft. While a turn of ours is under way, the text there is our
+    /// own, because nobody else can type.
     pub(super) fn has_draft(&self) -> bool {
         let is_ours = self.is_writing() || self.parked.is_some();
-        let is_there = self.drafting.is_shown() || self.drafting.is_returning();
-        self.drafting.is_typed() || (is_there && !is_ours)
-    }
-
-    /// Whether the box holds something beside a text that waited there for its Enter.
-    pub(super) fn has_more_than(&self, flight: &Flight) -> bool {
-        match self.drafting.field() {
-            Field::Holds(text) => flight.was_parked && flight.is_joined_in(text),
-            Field::Empty | Field::Unseen => false,
-        }
-    }
-
-    pub(super) fn way(&self) -> Option<super::drafting::Way> {
-        // One at a time: another would take the place of the first.
-        let is_free = |way: &super::drafting::Way| !way.is_kept || self.aside.is_none();
-        let way = self.drafting.way(&self.manner.harness.draft);
-        way.filter(is_free)
+        self.drafting.is_typed() || (self.drafting.is_shown() && !is_ours)
     }
 
     pub(super) fn is_free(&self) -> bool {

@@ -17,8 +17,6 @@ use crate::why::Hold;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// For how long after a hook's last word another is expected; then the terminal will do.
-const EXPECTED: Duration = Duration::from_secs(30);
 /// How long a hook may take to say that it has passed a text on.
 const PASSED_ON: Duration = Duration::from_secs(5);
 const HANDED: &str = "its hook has passed it on to the program";
@@ -54,8 +52,6 @@ pub(super) struct Hands {
     open: Vec<Open>,
     /// What was passed on, and is not accepted yet.
     unproven: Unproven,
-    /// Until when another hook is expected.
-    expected: Option<Duration>,
     /// Whether the last one told of a question.
     asked: bool,
 }
@@ -84,14 +80,12 @@ impl Open {
 }
 
 impl Hands {
-    fn heard(&mut self, now: Moment, turn: Option<Turn>) {
-        self.expected = Some(now.mono + EXPECTED);
+    fn heard(&mut self, turn: Option<Turn>) {
         self.asked = turn == Some(Turn::Blocked);
     }
 
     pub(super) fn next_wakeup(&self) -> Option<Duration> {
-        let open = self.open.iter().filter_map(|hand| hand.until);
-        open.chain(self.expected).min()
+        self.open.iter().filter_map(|hand| hand.until).min()
     }
 
     /// Whether a message is being handed over.
@@ -154,8 +148,7 @@ impl Desk {
             && !harness.hook.context.is_empty()
     }
 
-    /// Whether mail for a working agent waits for its next hook, and leaves the screen alone. Only
-    /// while hooks are heard: one that says nothing any more may not come again.
+    /// Whether mail for a working agent waits for its next hook, and leaves the screen alone.
     pub(super) fn awaits_hook(&self) -> bool {
         // No hook says that a question was answered: where work is seen after one, it was, or it
         // is about to open, and the terminal is no place to be.
@@ -165,7 +158,7 @@ impl Desk {
             None => self.hands.asked,
         };
         let is_working = self.activity().activity == Activity::Working;
-        self.hands_over() && is_at_work && is_working && self.hands.expected.is_some()
+        self.hands_over() && is_at_work && is_working
     }
 
     /// What bars this route; a draft does not.
@@ -188,7 +181,7 @@ impl Desk {
         if !self.hands_over() || !self.heard.is_own(report) {
             return None;
         }
-        self.hands.heard(now, report.turn);
+        self.hands.heard(report.turn);
         if !report.takes || self.heard.is_aside() || self.hook_barrier().is_some() {
             return None;
         }
@@ -324,7 +317,6 @@ impl Desk {
 
     /// Gives up on hooks that say nothing any more.
     pub(super) fn tick_hands(&mut self, now: Moment) -> Vec<Effect> {
-        self.hands.expected = self.hands.expected.filter(|until| now.mono < *until);
         self.door.tick(now);
         let is_late = |hand: &mut Open| hand.until.is_some_and(|until| until <= now.mono);
         let late = self.hands.open.extract_if(.., is_late);

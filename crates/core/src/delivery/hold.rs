@@ -2,6 +2,7 @@
 
 use super::{Before, Desk, Lane, PausedBy, Phase};
 use crate::activity::Activity;
+use crate::harness::BoxState;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
@@ -11,6 +12,8 @@ use std::time::Duration;
 
 /// A message that is on its way for so long is held up.
 pub(super) const LONG: Duration = Duration::from_secs(1);
+/// How much of the input box an explanation quotes.
+const QUOTED_CHARS: usize = 60;
 pub(super) const LEFT: &str =
     "what was written before stands in the input box, and Enter did not submit it";
 
@@ -26,6 +29,10 @@ pub(super) enum Rule {
     Parked,
     NotReading,
     Working,
+    /// The screen does not show the input box that the harness describes.
+    Unrecognised,
+    /// The screen shows the box, and has not been the same for long enough.
+    Settling,
     /// It goes to the agent's next hook.
     Hook,
     /// It stands in a loop's next prompt.
@@ -43,6 +50,8 @@ impl Rule {
             Self::Parked => "in-flight",
             Self::NotReading => "not-reading",
             Self::Working => "working",
+            Self::Unrecognised => "unrecognised",
+            Self::Settling => "settling",
             Self::Hook => "hook",
             Self::Loop => "loop",
         }
@@ -97,37 +106,61 @@ impl Desk {
             (Activity::Working, Lane::Normal) if !self.manner.harness.submit.while_working => {
                 self.barrier(lane).or(Some(Rule::Working))
             }
-            // Its key, which may dismiss the question, might destroy the draft as well.
-            (Activity::Blocked(_), Lane::Interrupt)
-                if self.has_draft() && self.way().is_none_or(|way| way.is_kept) =>
-            {
-                let barrier = self.barrier(lane);
-                barrier
-                    .filter(|rule| *rule != Rule::Blocked)
-                    .or(Some(Rule::Draft))
-            }
-            // The interrupt key may dismiss the question; whether it does is seen then.
-            (Activity::Blocked(_), Lane::Interrupt) => self.barrier(lane).filter(|rule| {
-                *rule != Rule::Blocked || self.dialog.as_ref().is_some_and(|d| d.stays)
+            (Activity::Blocked(_), Lane::Interrupt) => self.rule_of_interrupted_dialog(),
+            (Activity::Working, Lane::Interrupt) => self.barrier(lane).or_else(|| {
+                self.rule_of_box(lane)
+                    .filter(|rule| *rule != Rule::Settling)
             }),
-            (
-                Activity::Idle | Activity::Working | Activity::Blocked(_) | Activity::Exited,
-                Lane::Raw | Lane::Interrupt | Lane::Normal | Lane::Idle,
-            ) => self.barrier(lane),
+            (Activity::Idle | Activity::Working, Lane::Interrupt | Lane::Normal | Lane::Idle) => {
+                self.barrier(lane).or_else(|| self.rule_of_box(lane))
+            }
+            (Activity::Blocked(_) | Activity::Exited, _) | (_, Lane::Raw) => self.barrier(lane),
         }
     }
 
-    /// What must never be written into, however far an offer has come. That holds for interrupts
-    /// too, unless the harness knows a way to put a person's input aside and bring it back.
+    /// An interrupt may cancel a dialog: its key is pressed into one that the screen shows, and seen
+    /// to have an effect or not. It might destroy a draft as well, so a draft holds it.
+    fn rule_of_interrupted_dialog(&self) -> Option<Rule> {
+        let stays = self.dialog.as_ref().is_some_and(|dialog| dialog.stays);
+        let is_barred = |rule: &Rule| *rule != Rule::Blocked || stays;
+        let barrier = self.barrier(Lane::Interrupt).filter(is_barred);
+        let is_in_sight = !self.is_unshown() || self.drafting.state().is_recognised();
+        let is_known = !self.has_described_box() || is_in_sight;
+        barrier.or((!is_known).then_some(Rule::Unrecognised))
+    }
+
+    /// What the input box says against typing, where the harness describes it.
+    fn rule_of_box(&self, lane: Lane) -> Option<Rule> {
+        // A text of ours is in the box.
+        if self.parked.is_some() || self.is_writing() {
+            return None;
+        }
+        match self.drafting.state() {
+            BoxState::Undescribed if self.has_described_box() => Some(Rule::Unrecognised),
+            BoxState::Undescribed => None,
+            BoxState::Unrecognised(_) => Some(Rule::Unrecognised),
+            BoxState::Holds(_) if lane == Lane::Interrupt && self.must_clear() => None,
+            BoxState::Holds(_) => Some(Rule::Draft),
+            BoxState::Empty if self.drafting.is_empty_and_steady() => None,
+            BoxState::Empty => Some(Rule::Settling),
+        }
+    }
+
+    /// What bars an interrupt, whose message waits for a steady screen only once its key has worked.
+    pub(super) fn interrupt_barrier(&self) -> Option<Rule> {
+        self.rule(Lane::Interrupt)
+            .filter(|rule| *rule != Rule::Settling)
+    }
+
+    /// What must never be written into, however far an offer has come. That holds for interrupts too.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
         planted!(DraftIgnored => if self.has_draft() { return self.without_draft().barrier(lane); });
         planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
             (_, _) if self.is_paused_for(lane) => Some(Rule::Paused),
-            (_, _) if self.has_draft() && (lane == Lane::Raw || self.way().is_none()) => {
-                Some(Rule::Draft)
-            }
+            (_, Lane::Interrupt) if self.must_clear() => None,
+            (_, _) if self.has_draft() => Some(Rule::Draft),
             // A raw message may be the answer. Before the question is there, its text would stand
             // in the box, and its Enter would say yes.
             (Activity::Blocked(_), Lane::Raw) => self.is_unshown().then_some(Rule::Blocked),
@@ -178,15 +211,14 @@ impl Desk {
     fn behind(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
         let (rule, since, reason, evidence, release) = match &self.phase {
             Phase::Breaking { flight, .. }
+            | Phase::Settling(flight)
             | Phase::Recording(flight)
-            | Phase::Preparing { flight, .. }
             | Phase::Writing(flight)
             | Phase::Written { flight, .. }
             | Phase::Looking { flight, .. }
             | Phase::Resuming(flight)
             | Phase::Entering(flight)
-            | Phase::Confirming { flight, .. }
-            | Phase::Restoring { flight, .. } => {
+            | Phase::Confirming { flight, .. } => {
                 let first = flight.ids.first().map(|id| id.id8()).unwrap_or_default();
                 (
                     "in-flight",
@@ -196,13 +228,6 @@ impl Desk {
                     "that one is written",
                 )
             }
-            Phase::Fetching(since) | Phase::Returning(since) => (
-                "in-flight",
-                *since,
-                "what a person has typed is brought back into the input box",
-                "it was put aside for a message".to_owned(),
-                "it is back",
-            ),
             Phase::Resting { since, why, .. } => (
                 "storage",
                 *since,
@@ -248,7 +273,7 @@ impl Desk {
         if let Some(parked) = self.parked.as_ref().filter(|parked| is_in(parked)) {
             return Some(Some(match self.withheld(parked) {
                 Some(rule) => self.describe(now, rule, letter),
-                None => self.out_of_sight(parked),
+                None => self.awaits_box(parked),
             }));
         }
         if let Some(told) = self.hands.told(now, letter.message.id) {
@@ -257,6 +282,9 @@ impl Desk {
         match &self.phase {
             Phase::Breaking { flight, keys, .. } if is_in(flight) => {
                 Some(Some(self.interrupting(flight, *keys)))
+            }
+            Phase::Settling(flight) if is_in(flight) => {
+                Some(Some(self.describe(now, Rule::Settling, letter)))
             }
             // Nothing of it is typed yet.
             Phase::Looking {
@@ -272,12 +300,10 @@ impl Desk {
                 flight,
                 "what was typed before it has not been written, or its offer not been recorded",
             )),
-            Phase::Preparing { flight, .. }
-            | Phase::Writing(flight)
+            Phase::Writing(flight)
             | Phase::Looking { flight, .. }
             | Phase::Resuming(flight)
             | Phase::Entering(flight)
-            | Phase::Restoring { flight, .. }
                 if is_in(flight) =>
             {
                 Some(slow(now, flight, "the program has not taken all of it"))
@@ -288,17 +314,14 @@ impl Desk {
             }
             Phase::Free
             | Phase::Breaking { .. }
+            | Phase::Settling(_)
             | Phase::Recording(_)
-            | Phase::Preparing { .. }
             | Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking { .. }
             | Phase::Resuming(_)
             | Phase::Entering(_)
             | Phase::Confirming { .. }
-            | Phase::Restoring { .. }
-            | Phase::Fetching(_)
-            | Phase::Returning(_)
             | Phase::Resting { .. } => None,
         }
     }
@@ -321,13 +344,33 @@ impl Desk {
         }
     }
 
-    fn out_of_sight(&self, parked: &super::Flight) -> Hold {
+    /// What is said of a text that is written and waits for a box that holds it alone.
+    fn awaits_box(&self, parked: &super::Flight) -> Hold {
+        let evidence = match self.drafting.state() {
+            BoxState::Holds(held) => {
+                let held = text::one_line(&held.text, QUOTED_CHARS);
+                format!("the input box should hold the message alone, and holds \"{held}\"")
+            }
+            BoxState::Unrecognised(mismatch) => mismatch.to_string(),
+            BoxState::Empty | BoxState::Undescribed => "the screen is about to be read".to_owned(),
+        };
         Hold {
             rule: Rule::Parked.name(),
             since: parked.since.wall,
             reason: "it is written and waits for its Enter".to_owned(),
-            evidence: "the input box was not in sight since a question stood there".to_owned(),
-            release: "the input box is seen again".to_owned(),
+            evidence,
+            release: "the input box holds it and nothing else, or a person submits or clears it"
+                .to_owned(),
+        }
+    }
+
+    /// Why the screen is not typed into, in one sentence.
+    pub(super) fn mismatch_says(&self) -> String {
+        match self.drafting.state() {
+            BoxState::Unrecognised(mismatch) => mismatch.to_string(),
+            BoxState::Undescribed | BoxState::Empty | BoxState::Holds(_) => {
+                "the screen has not shown the input box yet".to_owned()
+            }
         }
     }
 
@@ -342,6 +385,9 @@ impl Desk {
             Rule::Draft => self.drafting.since().unwrap_or(judged.since),
             Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),
             Rule::NotReading => self.unread.unwrap_or(judged.since),
+            Rule::Unrecognised | Rule::Settling => {
+                self.drafting.shown_since().unwrap_or(judged.since)
+            }
             Rule::Loop => self.looped.0,
         };
         let set_aside = match Lane::of(letter) {
@@ -362,9 +408,9 @@ impl Desk {
             ),
             Rule::Draft => self.draft_says(set_aside),
             Rule::Parked => (
-                "another message stands in the input box and waits for its Enter".to_owned(),
-                "a question opened before Enter was pressed".to_owned(),
-                "the question is answered".to_owned(),
+                "another message is in the input box and waits for its Enter".to_owned(),
+                "a question opened, or the screen changed, before Enter was pressed".to_owned(),
+                "that message is submitted, or cleared".to_owned(),
             ),
             Rule::Blocked => (self.question(letter), told, self.answers_say(letter)),
             Rule::NotReading => (
@@ -375,7 +421,20 @@ impl Desk {
             Rule::Hook => (
                 "the agent is working, and its next hook takes it in".to_owned(),
                 told,
-                "its next hook, or the agent is idle, or no hook is heard for 30 s".to_owned(),
+                "its next hook, or the agent is idle".to_owned(),
+            ),
+            Rule::Unrecognised => (
+                "the screen does not show the agent's input box, so nothing is typed".to_owned(),
+                self.mismatch_says(),
+                format!(
+                    "the input box is back; 'ph attach {}' shows the screen",
+                    letter.message.to
+                ),
+            ),
+            Rule::Settling => (
+                "the screen is changing, so nothing is typed".to_owned(),
+                "the input box is empty, and there was output within the last 100 ms".to_owned(),
+                "the screen stays the same for 100 ms".to_owned(),
             ),
             Rule::Loop => self.loop_says(now, letter),
             Rule::Working => (
@@ -428,25 +487,14 @@ impl Desk {
         )
     }
 
-    /// What is said of a draft; not what stands in it, which is the person's.
+    /// What is said of a draft; not what it says, which is the person's.
     fn draft_says(&self, set_aside: &str) -> (String, String, String) {
+        let release = "it is submitted or cleared".to_owned();
         if self.drafting.left.is_some() {
             return (
                 LEFT.to_owned(),
                 "the screen shows it there".to_owned(),
-                match self.restores().is_some() {
-                    true => "a person submits or clears it; the draft that was put aside comes \
-                             back then"
-                        .to_owned(),
-                    false => "a person submits or clears it".to_owned(),
-                },
-            );
-        }
-        if self.drafting.is_returning() && !self.drafting.is_typed() {
-            return (
-                "a draft that was put aside comes back".to_owned(),
-                "the screen does not show it yet".to_owned(),
-                "it shows, or does not in time".to_owned(),
+                "a person submits or clears it".to_owned(),
             );
         }
         let evidence = if self.drafting.is_typed() {
@@ -454,23 +502,10 @@ impl Desk {
         } else {
             "the screen shows text in the input box"
         };
-        let is_urgent = !set_aside.is_empty();
-        let is_asked = self.dialog.is_some();
-        let (release, set_aside) = match &self.manner.harness.draft.stash {
-            Some(_) if is_urgent && is_asked => (
-                "it is submitted or cleared, or the question is answered",
-                "; the interrupt key might destroy that",
-            ),
-            Some(_) => (
-                "it is submitted or cleared, or left alone and put aside",
-                "",
-            ),
-            None => ("it is submitted or cleared", set_aside),
-        };
         (
             format!("a person has typed something and not submitted it{set_aside}"),
             evidence.to_owned(),
-            release.to_owned(),
+            release,
         )
     }
 

@@ -2,9 +2,10 @@
 //! where Enter is due. What comes after that is in `submit`.
 
 use super::hold::Rule;
-use super::phase::{Cargo, Hand};
+use super::phase::Cargo;
 use super::{Desk, Effect, Flight, KEYS, Lane, Phase, REST, answer};
 use crate::activity::Activity;
+use crate::harness::BoxState;
 use crate::id::MessageId;
 use crate::moment::Moment;
 use crate::turn::Input;
@@ -18,15 +19,22 @@ impl Desk {
         keys: u8,
         until: Duration,
     ) -> Vec<Effect> {
-        if self.rule(Lane::Interrupt).is_some() {
+        if self.interrupt_barrier().is_some() {
             self.phase = Phase::Free;
             return Vec::new();
         }
         if let Some(at) = self.settles_at() {
-            if at <= now.mono {
-                return self.record(flight);
-            }
-            return Vec::new();
+            return match at <= now.mono {
+                true if self.must_clear() && flight.has_cleared && until <= now.mono => {
+                    // The keys did not empty the box: its text is treated as a draft.
+                    self.drafting.begun();
+                    self.phase = Phase::Free;
+                    Vec::new()
+                }
+                true if self.must_clear() => self.clear(now, flight, keys),
+                true => self.record(flight),
+                false => Vec::new(),
+            };
         }
         match (self.activity().activity, &mut self.dialog) {
             (_, _) if now.mono < until => Vec::new(),
@@ -45,6 +53,26 @@ impl Desk {
                 | Activity::Exited,
                 _,
             ) => self.record(flight),
+        }
+    }
+
+    /// Whether the box has been empty for long enough, where the harness describes it.
+    fn may_type_now(&self, flight: &Flight) -> bool {
+        let is_described = self.has_described_box() && flight.lane != Lane::Raw;
+        !is_described || self.drafting.is_empty_and_steady()
+    }
+
+    /// Goes on with a flight that waits for a steady box, or lets go of it where the box is not empty
+    /// any more.
+    pub(super) fn go_on_settling(&mut self, flight: Flight) -> Vec<Effect> {
+        let is_empty = *self.drafting.state() == BoxState::Empty && self.dialog.is_none();
+        if !is_empty || self.interrupt_barrier().is_some() {
+            self.phase = Phase::Free;
+            return Vec::new();
+        }
+        match self.may_type_now(&flight) {
+            true => self.record(flight),
+            false => Vec::new(),
         }
     }
 
@@ -68,6 +96,10 @@ impl Desk {
         planted!(WrittenFirst => return self.writes_first(flight));
         if let Some(call) = self.call(&flight) {
             return vec![call];
+        }
+        if !self.may_type_now(&flight) {
+            self.phase = Phase::Settling(flight);
+            return Vec::new();
         }
         if flight.lane != Lane::Raw {
             flight.detour = self.door_fails().map(str::to_owned);
@@ -106,9 +138,9 @@ impl Desk {
             Input::Pasted => Vec::new(),
         };
         let rest = (!rest.is_empty()).then(|| take_back(rest, "pastes are not taken any more"));
-        self.touched(Hand::Ours);
+        self.drafting.begun();
         let begun = self.begin(Flight { ids, ..flight });
-        rest.into_iter().chain([begun]).collect()
+        rest.into_iter().chain(begun).collect()
     }
 
     /// An offer that has not begun. What barred it is told by an event of its own.
@@ -119,10 +151,6 @@ impl Desk {
         } else if let Phase::Resuming(flight) = &self.phase {
             self.parked = Some(flight.clone());
             self.phase = Phase::Free;
-            self.touched(Hand::Person);
-            self.is_typed_until_told(now);
-        } else if let Phase::Fetching(_) = self.phase {
-            self.phase = Phase::Free;
             self.is_typed_until_told(now);
         }
     }
@@ -132,14 +160,6 @@ impl Desk {
     pub(super) fn is_typed_until_told(&mut self, now: Moment) {
         if !self.has_cleared {
             self.drafting.typed(now, false);
-        }
-    }
-
-    /// Keys of a person's, or of an answer, may stand behind a text that waits for its Enter.
-    pub(super) fn touched(&mut self, by: Hand) {
-        self.phase.touch(by);
-        if let Some(parked) = &mut self.parked {
-            parked.touch(by);
         }
     }
 
@@ -154,9 +174,10 @@ impl Desk {
         }
     }
 
-    pub(super) fn wrote(&mut self, now: Moment) -> Vec<Effect> {
+    pub(super) fn wrote(&mut self, now: Moment, text: String) -> Vec<Effect> {
         if let Phase::Writing(flight) = &self.phase {
             let mut flight = flight.clone();
+            flight.text = Some(text);
             let patience = self.manner.harness.submit.seen_within.get();
             flight.seen_by = Some(now.mono + patience);
             self.phase = Phase::Written {
@@ -179,9 +200,6 @@ impl Desk {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
-            // One that was put aside is out of the way.
-            (_, _) if self.has_more_than(flight) => Some(Rule::Draft),
-            (_, _) if flight.clears_way => None,
             (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }
     }

@@ -9,7 +9,6 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::priority::Priority;
 use crate::promotion;
-use crate::turn::Shape;
 use jiff::Timestamp;
 use std::time::Duration;
 
@@ -60,13 +59,11 @@ pub(super) struct Flight {
     pub(super) since: Moment,
     /// The question that a raw message answers.
     pub(super) answers: Option<Question>,
-    /// How a box would show all of it, where it is one message.
-    pub(super) shape: Option<Shape>,
-    /// How the input box showed it, where that was seen.
-    pub(super) shown: Option<String>,
-    /// That was seen first while it waited for its Enter, and a person could type.
-    pub(super) is_learnt: bool,
-    /// Until when Enter waits for it to be seen there.
+    /// The keys of a raw message.
+    pub(super) keys: Option<String>,
+    /// The text as it was typed.
+    pub(super) text: Option<String>,
+    /// Until when Enter waits for the box to show the text.
     pub(super) seen_by: Option<Duration>,
     pub(super) enters: u8,
     /// When Enter was pressed first.
@@ -75,32 +72,22 @@ pub(super) struct Flight {
     pub(super) proof: Option<Proof>,
     /// What the interrupt key might have done, which was not pressed for that.
     pub(super) spared: Option<&'static str>,
+    /// The dialog that the interrupt key has cancelled.
+    pub(super) dismissed: Option<String>,
+    /// The box was emptied of what an interrupt made the program put back.
+    pub(super) has_cleared: bool,
     /// How often the agent's own door was told to stop it.
     pub(super) aborts: u8,
     /// Why it is typed, where it would have gone by the agent's own door.
     pub(super) detour: Option<String>,
-    /// The program has written something since this was typed.
-    pub(super) is_stirred: bool,
     /// The program has read what was typed since a look was asked for, which may be older.
     pub(super) has_read: bool,
     /// It has waited for its Enter.
     pub(super) was_parked: bool,
-    /// While it did, somebody else has typed.
-    pub(super) is_touched: bool,
-    /// While it did, a person has typed.
-    pub(super) is_typed_on: bool,
-    /// How the box has shown more of it since, and nobody else has typed.
-    pub(super) grown: Option<String>,
-    /// A draft was put aside for it.
-    pub(super) clears_way: bool,
-}
-
-/// Who types behind a text that waits for its Enter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hand {
-    Person,
-    /// An answer, or what else goes before it.
-    Ours,
+    /// How often the keys of a raw message were typed.
+    pub(super) attempts: u8,
+    /// How much output the program had written before that.
+    pub(super) output: Option<u64>,
 }
 
 /// One question of the program's.
@@ -128,99 +115,22 @@ impl Flight {
             lane,
             since,
             answers: None,
-            shape: None,
-            shown: None,
-            is_learnt: false,
+            keys: None,
+            text: None,
             seen_by: None,
             enters: 0,
             entered: None,
             proof: None,
             spared: None,
+            dismissed: None,
+            has_cleared: false,
             aborts: 0,
             detour: None,
-            is_stirred: false,
             has_read: false,
             was_parked: false,
-            is_touched: false,
-            is_typed_on: false,
-            grown: None,
-            clears_way: false,
+            attempts: 0,
+            output: None,
         }
-    }
-
-    /// Whether the program has taken an answer already, as far as can be told: it has drawn
-    /// something, and what was typed does not stand at the cursor, where it would wait for Enter.
-    /// Of keys that are no text nothing can be told.
-    pub(super) fn is_taken(&self, at_cursor: Option<&str>) -> bool {
-        let answer = self.shape.as_ref().map_or("", Shape::beginning).trim();
-        let is_text = !answer.is_empty() && !answer.contains(char::is_control);
-        let is_gone = at_cursor.is_some_and(|at| !at.trim_end().ends_with(answer));
-        is_text && self.is_stirred && is_gone
-    }
-
-    /// Whether what a box holds is this and nothing else, as far as can be told: all of it, or
-    /// exactly what stood there when nobody else could type. Of the first row of a longer text
-    /// nothing can be told.
-    pub(super) fn is_alone_in(&self, held: &str) -> bool {
-        let (is_whole, is_part) = match &self.shape {
-            Some(shape) => (shape.is_all_of(held), shape.is_begun_by(held)),
-            None => (false, false),
-        };
-        is_whole || (!is_part && self.shown.as_deref() == Some(held))
-    }
-
-    /// Whether there is more in a box than this, where no key tells that there is.
-    pub(super) fn is_joined_in(&self, held: &str) -> bool {
-        let is_as_before = self.shown.as_deref() == Some(held);
-        let is_more = |shape: &Shape| shape.is_begun_by(held) && !shape.has_all_of(held);
-        match &self.shape {
-            Some(shape) if is_more(shape) => true,
-            Some(shape) if shape.is_begun_by(held) => false,
-            Some(_) | None if self.grown.as_deref() == Some(held) => false,
-            // Never seen alone: a person's keys may stand there, whatever became of them.
-            Some(_) | None if self.shown.is_none() => self.is_typed_on,
-            Some(_) | None => !is_as_before,
-        }
-    }
-
-    /// It may have been seen while it was only half there, and stand there whole since.
-    pub(super) fn grow(&mut self, held: &str) {
-        let is_more = |shown: &String| held.starts_with(shown.as_str()) && held != shown.as_str();
-        let is_whole = self.ids.iter().all(|id| held.contains(&id.id8()));
-        if !self.is_touched && is_whole && self.shown.as_ref().is_some_and(is_more) {
-            self.grown = Some(held.to_owned());
-        }
-    }
-
-    /// How the box shows it while it waits for its Enter, as far as anybody knows.
-    pub(super) fn learn(&mut self, held: &str) {
-        // What has grown is believed for as long as nobody has typed.
-        if self.grown.as_deref() != Some(held) {
-            self.is_learnt |= self.shown.is_none();
-            self.shown = Some(held.to_owned());
-        }
-    }
-
-    pub(super) fn touch(&mut self, by: Hand) {
-        self.is_touched |= self.was_parked;
-        if self.was_parked && by == Hand::Person {
-            self.is_typed_on = true;
-            // A key is told of after it is seen: it may be all that was learnt.
-            self.shown
-                .take_if(|_| self.is_learnt && self.entered.is_none());
-        }
-        self.grown = None;
-    }
-
-    /// Whether a box can hold this at all, as far as it was seen or can be told.
-    pub(super) fn is_known_in(&self, held: &str) -> bool {
-        let is_begun = self.shape.as_ref().is_some_and(|s| s.is_begun_by(held));
-        is_begun || self.shown.as_deref() == Some(held) || self.grown.as_deref() == Some(held)
-    }
-
-    /// Whether a box holds one of these, by its id.
-    pub(super) fn is_named_in(&self, held: &str) -> bool {
-        self.ids.iter().any(|id| held.contains(&id.id8()))
     }
 
     /// Records that it is about to be typed.
@@ -276,13 +186,10 @@ pub(super) enum Phase {
         keys: u8,
         until: Duration,
     },
+    /// An interrupt waits until its empty box has been the same for long enough.
+    Settling(Flight),
     /// The journal is asked.
     Recording(Flight),
-    /// The input box is being emptied; once the keys are pressed, it should be by this time.
-    Preparing {
-        flight: Flight,
-        until: Option<Duration>,
-    },
     Writing(Flight),
     /// The text is written; Enter comes at this time.
     Written {
@@ -302,15 +209,6 @@ pub(super) enum Phase {
         flight: Flight,
         until: Duration,
     },
-    /// A draft is brought back.
-    Restoring {
-        flight: Flight,
-        evidence: String,
-    },
-    /// The keyboard is asked for, to bring a draft back that was put aside before.
-    Fetching(Moment),
-    /// It is brought back.
-    Returning(Moment),
     /// The journal could not be written.
     Resting {
         since: Moment,
@@ -320,34 +218,11 @@ pub(super) enum Phase {
 }
 
 impl Phase {
-    /// The program writes something.
-    pub(super) fn stir(&mut self) {
-        if let Self::Writing(flight)
-        | Self::Written { flight, .. }
-        | Self::Looking {
-            flight,
-            before: Before::Enter,
-        } = self
-        {
-            flight.is_stirred = true;
-        }
-    }
-
-    /// Somebody else has typed, after a text of ours was parked.
-    pub(super) fn touch(&mut self, by: Hand) {
-        if let Self::Resuming(flight)
-        | Self::Written { flight, .. }
-        | Self::Looking { flight, .. } = self
-        {
-            flight.touch(by);
-        }
-    }
-
     /// The program has read all that was typed.
     pub(super) fn reads(&mut self) {
         if let Self::Looking {
             flight,
-            before: Before::Text | Before::Enter | Before::Retry,
+            before: Before::Text | Before::Enter | Before::Retry | Before::Verdict,
         } = self
         {
             flight.has_read = true;
@@ -361,23 +236,21 @@ impl Phase {
             | Self::Written { flight, .. }
             | Self::Looking { flight, .. }
             | Self::Entering(flight)
+            | Self::Confirming { flight, .. }
                 if flight.lane == Lane::Raw =>
             {
-                flight.shape.as_ref().map(Shape::beginning)
+                flight.keys.as_deref()
             }
             Self::Free
             | Self::Breaking { .. }
+            | Self::Settling(_)
             | Self::Recording(_)
-            | Self::Preparing { .. }
             | Self::Writing(_)
             | Self::Written { .. }
             | Self::Looking { .. }
             | Self::Resuming(_)
             | Self::Entering(_)
             | Self::Confirming { .. }
-            | Self::Restoring { .. }
-            | Self::Fetching(_)
-            | Self::Returning(_)
             | Self::Resting { .. } => None,
         }
     }
@@ -391,16 +264,15 @@ impl Phase {
     pub(super) fn flight(self) -> Option<Flight> {
         match self {
             Self::Breaking { flight, .. }
+            | Self::Settling(flight)
             | Self::Recording(flight)
-            | Self::Preparing { flight, .. }
             | Self::Writing(flight)
             | Self::Written { flight, .. }
             | Self::Looking { flight, .. }
             | Self::Resuming(flight)
             | Self::Entering(flight)
-            | Self::Confirming { flight, .. }
-            | Self::Restoring { flight, .. } => Some(flight),
-            Self::Free | Self::Fetching(_) | Self::Returning(_) | Self::Resting { .. } => None,
+            | Self::Confirming { flight, .. } => Some(flight),
+            Self::Free | Self::Resting { .. } => None,
         }
     }
 }

@@ -150,7 +150,9 @@ impl Desk {
     }
 
     /// Has a flight's text written.
-    pub(super) fn write(&mut self, flight: Flight) -> Effect {
+    pub(super) fn write(&mut self, mut flight: Flight) -> Effect {
+        flight.attempts = flight.attempts.saturating_add(1);
+        flight.output = self.drafting.output();
         if self.manner.harness.is_proven_by_hook() {
             let written = flight.sent.iter();
             for sent in written.filter(|sent| flight.ids.contains(&sent.id)) {
@@ -218,14 +220,10 @@ impl Desk {
         let evidence = shows(report);
         let proof = Proof { ids, evidence };
         if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
-            // Somebody else has pressed Enter.
-            self.comes_by_itself(now);
+            // Somebody else has pressed Enter, or ours had its effect behind a dialog.
             let how = self.evidence(&flight, SUBMITTED);
             let proof = Some(proof);
             return Flight { proof, ..flight }.arrived(how);
-        }
-        if self.is_free() {
-            self.comes_by_itself(now);
         }
         self.prove_in_flight(now, proof)
     }
@@ -241,7 +239,6 @@ impl Desk {
             | Phase::Resuming(flight)
             | Phase::Entering(flight)
             | Phase::Confirming { flight, .. }
-            | Phase::Restoring { flight, .. }
                 if flight.has(&proof.ids) =>
             {
                 let known = flight.proof.take().map(|known| known.ids);
@@ -251,17 +248,14 @@ impl Desk {
             }
             Phase::Free
             | Phase::Breaking { .. }
+            | Phase::Settling(_)
             | Phase::Recording(_)
-            | Phase::Preparing { .. }
             | Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking { .. }
             | Phase::Resuming(_)
             | Phase::Entering(_)
             | Phase::Confirming { .. }
-            | Phase::Restoring { .. }
-            | Phase::Fetching(_)
-            | Phase::Returning(_)
             | Phase::Resting { .. } => vec![proof.effect()],
         }
     }
@@ -279,21 +273,18 @@ impl Desk {
                 if flight.proof.is_some() =>
             {
                 let flight = flight.clone();
-                self.finish(now, flight, SUBMITTED)
+                self.finish(now, &flight, SUBMITTED)
             }
             Phase::Free
             | Phase::Breaking { .. }
+            | Phase::Settling(_)
             | Phase::Recording(_)
-            | Phase::Preparing { .. }
             | Phase::Writing(_)
             | Phase::Written { .. }
             | Phase::Looking { .. }
             | Phase::Resuming(_)
             | Phase::Entering(_)
             | Phase::Confirming { .. }
-            | Phase::Restoring { .. }
-            | Phase::Fetching(_)
-            | Phase::Returning(_)
             | Phase::Resting { .. } => Vec::new(),
         }
     }

@@ -6,6 +6,11 @@ use super::Desk;
 use super::phase::Question;
 use crate::harness::Source;
 use crate::moment::Moment;
+use std::time::Duration;
+
+/// A hook tells of a question before its dialog is drawn. If the screen still shows the input box
+/// after this time, the question is over: agents call no hook after a denial.
+const DIALOG_DRAWN_WITHIN: Duration = Duration::from_secs(3);
 
 const ON_SCREEN: &str = "its question stands on the screen";
 
@@ -86,6 +91,21 @@ impl Desk {
         }
         self.shown = shown;
         self.ask(now);
+    }
+
+    /// When a question ends that only a hook has told of, because the screen shows the input box.
+    pub(super) fn question_ends_at(&self) -> Option<Duration> {
+        let told = self.heard.question().filter(|_| self.shown.is_none())?;
+        let shown = self.drafting.recognised_since()?;
+        Some(told.at.mono.max(shown.mono) + DIALOG_DRAWN_WITHIN)
+    }
+
+    pub(super) fn tick_question(&mut self, now: Moment) {
+        if self.question_ends_at().is_some_and(|at| at <= now.mono) {
+            self.heard.answered();
+            self.judge.forget(Source::Hook);
+            self.ask(now);
+        }
     }
 
     /// The question that stands open.

@@ -38,7 +38,7 @@ impl Desk {
         if self.barrier(Lane::Idle).is_some() {
             return Vec::new();
         }
-        vec![self.begin(flight)]
+        self.begin(flight)
     }
 
     /// A reminder is a turn of its own, at whose end the agent is idle again: that is no reason for

@@ -1,35 +1,32 @@
-//! From a recorded offer to a text that is submitted: the look before Enter, Enter again where it
-//! was swallowed. How a draft gets out of the way is in `aside`.
+//! From a recorded offer to a text that is submitted: the look before the text, the look before
+//! Enter, and Enter again where the box still holds the text.
 //!
-//! Enter is pressed only after a look that shows no question; the text is never written twice.
+//! Where the harness describes the input box, text goes only into an empty one, and Enter follows
+//! only if the box holds that text and nothing else. The text of a message is never written twice.
 
 use super::hold::Rule;
 use super::{Desk, Effect, Flight, Lane, Phase, door};
 use crate::activity::Activity;
-use crate::harness::{Field, Sighting};
+use crate::harness::{BoxState, Sighting};
 use crate::moment::Moment;
 use std::time::Duration;
 
 const WRITTEN: &str = "written whole to the terminal of the running program";
 
-/// How long the Enter of an answer waits for the program to read its text.
-const READ_WITHIN: Duration = Duration::from_secs(2);
-/// By then a program has drawn what it makes of what it has read.
-const DRAWN: Duration = Duration::from_millis(50);
+/// How long a program may take to empty its box after the keys for it.
+const CLEARED_WITHIN: Duration = Duration::from_secs(2);
 
 const LET_GO: &str = "; the input box let go of it";
 /// What an interrupt key may do.
 const ENDS: &str = "ended the program";
-const DESTROYS: &str = "destroyed a draft";
-const ASKED: &str = "; a question opened, and the text may not be submitted";
 
-/// What has become of a text.
+/// What has become of a text after its Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// The box holds it.
     Stands,
     Gone,
-    /// The box is out of sight.
+    /// The screen does not show the box.
     Hidden,
 }
 
@@ -38,11 +35,12 @@ enum Fate {
 pub(super) enum Before {
     /// The interrupt key, for the time of this number.
     Key(u8),
-    /// The text, after a draft was put aside.
     Text,
     Enter,
     /// Enter once more.
     Retry,
+    /// The verdict on an answer: whether its question is still open.
+    Verdict,
 }
 
 impl Desk {
@@ -52,7 +50,7 @@ impl Desk {
         vec![Effect::Look]
     }
 
-    /// What was asked for before something is done.
+    /// The screen, as it is before something is done.
     pub(super) fn looked(&mut self, now: Moment, sighting: Sighting) -> Vec<Effect> {
         let at_cursor = sighting.before.clone();
         self.seen(now, sighting);
@@ -65,33 +63,33 @@ impl Desk {
         }
         match before {
             Before::Key(keys) => self.aimed(now, flight, keys),
-            Before::Text => self.prepared(now, flight),
+            Before::Text => self.write_into_box(flight),
             Before::Enter if flight.lane == Lane::Raw => {
-                self.submit_raw(now, flight, at_cursor.as_deref())
+                self.answer_typed(now, flight, at_cursor.as_deref())
             }
             Before::Enter => self.submit(now, flight),
             Before::Retry => self.retry(now, flight),
+            Before::Verdict => self.judge_answer(now, flight),
         }
     }
 
-    /// Presses the interrupt key, or first looks whether that would end the program.
+    /// Interrupt the agent for a message: press its key, after a look where the screen can show that
+    /// this would do harm.
     pub(super) fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
-        let is_asked = self.dialog.is_some();
-        if self.manner.harness.interrupt.quits_when_idle && !is_asked {
+        let quits = self.manner.harness.interrupt.quits_when_idle && self.dialog.is_none();
+        if quits || self.has_described_box() && !self.goes_by_door(Lane::Interrupt) {
             return self.look(flight, Before::Key(keys));
         }
-        // It seems to work because of what we have typed; the key would end one that does not.
-        if !is_asked && self.unread.is_none() && !self.judge.may_work() {
-            let spared = Some(ENDS);
-            return self.record(Flight { spared, ..flight });
-        }
-        self.press_now(now, flight, keys)
+        self.press_if_it_works(now, flight, keys)
     }
 
     fn aimed(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
-        if self.rule(Lane::Interrupt).is_some() {
+        if self.interrupt_barrier().is_some() {
             self.phase = Phase::Free;
             return Vec::new();
+        }
+        if !self.manner.harness.interrupt.quits_when_idle {
+            return self.press_if_it_works(now, flight, keys);
         }
         if self.dialog.is_some() || self.judge.surely_works() {
             return self.press_now(now, flight, keys);
@@ -102,15 +100,20 @@ impl Desk {
         self.record(flight)
     }
 
-    fn press_now(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+    /// An agent may seem to work only because of what we have typed; the key could end one that does
+    /// not.
+    fn press_if_it_works(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+        let is_asked = self.dialog.is_some();
+        if !is_asked && self.unread.is_none() && !self.judge.may_work() {
+            let spared = Some(ENDS);
+            return self.record(Flight { spared, ..flight });
+        }
+        self.press_now(now, flight, keys)
+    }
+
+    fn press_now(&mut self, now: Moment, mut flight: Flight, keys: u8) -> Vec<Effect> {
         if self.goes_by_door(Lane::Interrupt) {
             return self.abort(now, flight, keys);
-        }
-        // Text can be written all the same, once the draft is put aside; then that comes back.
-        let is_kept = self.way().is_some_and(|way| way.is_kept);
-        if self.has_draft() && is_kept && self.dialog.is_none() {
-            let spared = Some(DESTROYS);
-            return self.record(Flight { spared, ..flight });
         }
         let interrupt = &self.manner.harness.interrupt;
         let key = match (&self.dialog, &interrupt.dismiss) {
@@ -118,6 +121,9 @@ impl Desk {
             (_, _) => &interrupt.keys,
         };
         let (key, wait) = (key.bytes().to_vec(), interrupt.wait.get());
+        if let Some(dialog) = &self.dialog {
+            flight.dismissed = Some(dialog.what.clone());
+        }
         self.drafting.interrupted();
         self.judge.interrupted(now);
         self.judge.typed(now);
@@ -142,13 +148,68 @@ impl Desk {
         vec![Effect::Abort]
     }
 
+    /// Whether the box holds a text that an interrupt made the program put back, and a key empties it.
+    pub(super) fn must_clear(&self) -> bool {
+        self.clear_key().is_some() && self.drafting.is_put_back()
+    }
+
+    fn clear_key(&self) -> Option<Vec<u8>> {
+        let input_box = self.manner.harness.input_box.as_ref()?;
+        let keys = input_box.clear.as_ref()?;
+        Some(keys.bytes().to_vec())
+    }
+
+    /// Empty the box of a text that the program has put back, once.
+    pub(super) fn clear(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
+        let Some(clear) = self.clear_key().filter(|_| !flight.has_cleared) else {
+            return Vec::new();
+        };
+        let flight = Flight {
+            has_cleared: true,
+            ..flight
+        };
+        self.phase = Phase::Breaking {
+            flight,
+            keys,
+            until: now.mono + CLEARED_WITHIN,
+        };
+        vec![Effect::Key(clear)]
+    }
+
+    /// Begins to write what is recorded: at once, or into a box that a last look shows to be empty.
+    pub(super) fn begin(&mut self, flight: Flight) -> Vec<Effect> {
+        if self.has_described_box() && flight.lane != Lane::Raw {
+            return self.look(flight, Before::Text);
+        }
+        vec![self.write(flight)]
+    }
+
+    /// The second of two looks. The first was taken at least 100 ms ago, and the text is written only
+    /// if both show an empty box with no output in between.
+    fn write_into_box(&mut self, flight: Flight) -> Vec<Effect> {
+        planted!(WrittenUnrecognised => return vec![self.write(flight)]);
+        let is_ready = self.dialog.is_none() && self.drafting.is_empty_and_steady();
+        match self.barrier(flight.lane) {
+            None if is_ready => {
+                self.drafting.has_settled();
+                vec![self.write(flight)]
+            }
+            barrier => {
+                self.drafting.has_changed();
+                self.phase = Phase::Free;
+                let changed = "the screen changed before the text was typed";
+                flight.withdrawn(barrier.map_or(changed, Rule::name))
+            }
+        }
+    }
+
     /// The time for Enter has come.
     pub(super) fn enter(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         planted!(EnterUnlooked => return self.enters_blindly(flight));
         match flight.lane {
             _ if self.looks() => self.look(flight, Before::Enter),
             Lane::Raw => {
-                let mut effects = self.submit_raw(now, flight, None);
+                let mut effects = self.answer_typed(now, flight, None);
                 // What waited for the question to be answered goes on.
                 if self.is_free() {
                     effects.extend(self.proceed(now));
@@ -159,87 +220,49 @@ impl Desk {
         }
     }
 
-    fn press_enter(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
+    pub(super) fn press_enter(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
         flight.entered = flight.entered.or(Some(now.mono));
         self.phase = Phase::Entering(flight);
         vec![Effect::Enter]
     }
 
-    fn submit(&mut self, now: Moment, mut flight: Flight) -> Vec<Effect> {
+    fn submit(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+        planted!(EnterUnrecognised => return self.press_enter(now, flight));
         if self.withheld(&flight) == Some(Rule::Blocked) {
             return self.park(flight);
         }
-        match (self.drafting.field(), flight.was_parked) {
-            (Field::Empty, true) => {
-                self.phase = Phase::Writing(flight);
-                return self.lose("a question opened before Enter, and the text is gone since");
+        let is_early = flight.seen_by.is_some_and(|by| now.mono < by) && !flight.was_parked;
+        match self.drafting.state() {
+            BoxState::Undescribed => self.press_enter(now, flight),
+            BoxState::Holds(_) if self.holds_only(&flight) && !self.drafting.is_typed() => {
+                self.press_enter(now, flight)
             }
-            // What a person has added stays the person's.
-            (Field::Holds(_), true) if self.has_more_than(&flight) => return self.park(flight),
-            (Field::Holds(text), true) if !flight.is_known_in(text) => {
-                self.phase = Phase::Writing(flight);
-                return self.lose("a question opened before Enter, and another text stands there");
-            }
-            // A program that shows a text late would lose this Enter and keep the text.
-            (Field::Empty, false) if flight.seen_by.is_some_and(|by| now.mono < by) => {
+            BoxState::Empty if flight.entered.is_some() => self.finish(now, &flight, LET_GO),
+            // The program shows the text a moment after it has read it.
+            _ if is_early => {
                 let enter_at = flight.seen_by.unwrap_or(now.mono);
                 self.phase = Phase::Written { flight, enter_at };
-                return Vec::new();
+                Vec::new()
             }
-            // Not on a screen that nobody knows.
-            (Field::Unseen, true) if self.sees_drafts() => return self.park(flight),
-            (Field::Holds(text), _) => flight.shown = Some(text.clone()),
-            (Field::Empty | Field::Unseen, _) => flight.shown = None,
-        }
-        self.press_enter(now, flight)
-    }
-
-    /// Enter belongs to the question that is answered: where the text alone has answered it, it
-    /// would go to another, or to whatever stands in the box.
-    fn submit_raw(&mut self, now: Moment, flight: Flight, at_cursor: Option<&str>) -> Vec<Effect> {
-        let asks = self.dialog.as_ref().map(|dialog| dialog.number);
-        let answers = flight.answers.as_ref().map(|question| question.number);
-        let how = if answers.is_some() && asks != answers {
-            "; answered before Enter, which was not pressed"
-        } else if asks != answers {
-            "; a question was told of before Enter, which was not pressed"
-        } else if self.has_another_text(&flight) {
-            "; another text stands in the input box, and Enter was not pressed"
-        } else if flight.is_taken(at_cursor) {
-            "; the program went on before Enter, which was not pressed"
-        } else {
-            return self.enter_answer(now, flight);
-        };
-        let evidence = self.evidence(&flight, how);
-        self.complete(now, &flight, evidence)
-    }
-
-    /// What an answer does to its question is seen once it is read, and drawn.
-    fn enter_answer(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        let is_late = match self.unread_for(now).filter(|_| flight.answers.is_some()) {
-            Some(unread) => unread >= READ_WITHIN,
-            None if flight.has_read => false,
-            None => return self.press_enter(now, flight),
-        };
-        if is_late {
-            self.phase = Phase::Writing(flight);
-            return self.lose("the program has not read it, and Enter was not pressed");
-        }
-        let enter_at = now.mono + self.enter_after().max(DRAWN);
-        self.phase = Phase::Written { flight, enter_at };
-        Vec::new()
-    }
-
-    /// Whether the input box is in sight, and holds something else than an answer.
-    fn has_another_text(&self, answer: &Flight) -> bool {
-        match self.drafting.field() {
-            Field::Holds(text) => answer.shape.as_ref().is_none_or(|s| !s.is_all_of(text)),
-            Field::Empty | Field::Unseen => false,
+            BoxState::Empty if self.unread.is_none() => {
+                self.phase = Phase::Writing(flight);
+                self.lose("the input box does not hold the text, and Enter was not pressed")
+            }
+            BoxState::Empty | BoxState::Holds(_) | BoxState::Unrecognised(_) => self.park(flight),
         }
     }
 
-    fn sees_drafts(&self) -> bool {
-        self.manner.harness.draft.pattern.is_some()
+    pub(super) fn has_described_box(&self) -> bool {
+        self.manner.harness.input_box.is_some()
+    }
+
+    /// Whether the box holds the text of a flight and nothing else.
+    pub(super) fn holds_only(&self, flight: &Flight) -> bool {
+        let input_box = self.manner.harness.input_box.as_ref();
+        match (input_box, self.drafting.state(), &flight.text) {
+            (Some(input_box), BoxState::Holds(held), Some(text)) => input_box.is_text(held, text),
+            (_, _, _) => false,
+        }
     }
 
     /// The keyboard is given back: a person, or a raw message, must be able to answer.
@@ -252,12 +275,18 @@ impl Desk {
         Vec::new()
     }
 
-    /// Whether a text that waits for its Enter can have it.
+    /// Whether a text that waits for its Enter can have it, or is seen to be gone.
     pub(super) fn can_resume(&self) -> bool {
-        let is_in_sight = !self.sees_drafts() || *self.drafting.field() != Field::Unseen;
-        let is_clear = self.dialog.is_none() && !self.drafting.is_typed() && is_in_sight;
-        let is_alone = |parked: &Flight| !self.has_more_than(parked);
-        self.parked.as_ref().is_some_and(is_alone) && self.is_free() && is_clear
+        let Some(parked) = self.parked.as_ref().filter(|_| self.is_free()) else {
+            return false;
+        };
+        let is_in_sight = match self.drafting.state() {
+            BoxState::Undescribed => true,
+            BoxState::Empty => self.unread.is_none(),
+            BoxState::Holds(_) => self.holds_only(parked),
+            BoxState::Unrecognised(_) => false,
+        };
+        self.dialog.is_none() && !self.drafting.is_typed() && is_in_sight
     }
 
     pub(super) fn resume(&mut self) -> Vec<Effect> {
@@ -275,13 +304,6 @@ impl Desk {
                 flight: flight.clone(),
                 enter_at: now.mono + self.enter_after(),
             };
-        } else if let Phase::Fetching(_) = self.phase {
-            self.phase = Phase::Free;
-            if self.can_fetch() {
-                self.phase = Phase::Returning(now);
-                self.comes_back(now);
-                return self.restores().map(Effect::Strokes).into_iter().collect();
-            }
         }
         self.proceed(now)
     }
@@ -292,8 +314,11 @@ impl Desk {
         };
         let mut flight = flight.clone();
         flight.enters = flight.enters.saturating_add(1);
-        if flight.shown.is_none() && flight.proof.is_none() {
-            return self.finish(now, flight, "");
+        if flight.lane == Lane::Raw {
+            return self.await_effect(now, flight);
+        }
+        if !self.has_described_box() && flight.proof.is_none() {
+            return self.finish(now, &flight, "");
         }
         self.phase = Phase::Confirming {
             flight,
@@ -308,33 +333,26 @@ impl Desk {
 
     /// What the box shows of a text after its Enter.
     fn fate(&self, flight: &Flight) -> Fate {
-        match self.drafting.field() {
-            Field::Holds(text) => {
-                let aside = self.aside.as_ref().and_then(|aside| aside.text.as_ref());
-                // By its id, however it is shown by now.
-                let is_it = flight.shown.as_ref() == Some(text) || flight.is_named_in(text);
-                if is_it && aside != Some(text) {
-                    Fate::Stands
-                } else {
-                    Fate::Gone
-                }
-            }
-            Field::Empty => Fate::Gone,
-            Field::Unseen => Fate::Hidden,
+        match self.drafting.state() {
+            BoxState::Holds(_) if self.holds_only(flight) => Fate::Stands,
+            BoxState::Holds(_) | BoxState::Empty => Fate::Gone,
+            BoxState::Unrecognised(_) | BoxState::Undescribed => Fate::Hidden,
         }
     }
 
-    /// Sees whether the box has let go of the text. Where a question opens, a person must be able
-    /// to answer it, and Enter is not pressed again.
+    /// Sees whether the box has let go of the text. If a question opens or the box goes out of sight,
+    /// the text may still be there: it is looked at again once the box is back.
     pub(super) fn confirm(&mut self, now: Moment) -> Vec<Effect> {
         let Phase::Confirming { flight, until } = &self.phase else {
             return Vec::new();
         };
         let (flight, until) = (flight.clone(), *until);
+        if flight.lane == Lane::Raw {
+            return self.await_verdict(now, flight, until);
+        }
         match (self.fate(&flight), &self.dialog) {
-            (Fate::Gone, _) => self.finish(now, flight, LET_GO),
-            // A person must be able to answer; Enter is not pressed again.
-            (Fate::Stands | Fate::Hidden, Some(_)) => self.leave(now, &flight, ASKED),
+            (Fate::Gone, _) => self.finish(now, &flight, LET_GO),
+            (Fate::Stands | Fate::Hidden, Some(_)) => self.park(flight),
             (Fate::Stands | Fate::Hidden, None) if until <= now.mono => {
                 self.look(flight, Before::Retry)
             }
@@ -344,10 +362,9 @@ impl Desk {
 
     fn retry(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         match (self.fate(&flight), &self.dialog) {
-            (Fate::Gone, _) => return self.finish(now, flight, LET_GO),
-            (Fate::Stands | Fate::Hidden, Some(_)) => return self.leave(now, &flight, ASKED),
-            (Fate::Hidden, None) => {
-                return self.leave(now, &flight, "; the input box is out of sight since");
+            (Fate::Gone, _) => return self.finish(now, &flight, LET_GO),
+            (Fate::Stands | Fate::Hidden, Some(_)) | (Fate::Hidden, None) => {
+                return self.park(flight);
             }
             // The key that was pressed before may have had its effect by now.
             (Fate::Stands, None) if flight.has_read => return self.look(flight, Before::Retry),
@@ -364,40 +381,18 @@ impl Desk {
         self.press_enter(now, flight)
     }
 
-    /// The text stands in the box, and is left there: what comes after it waits.
+    /// The text stays in the box: what comes after it waits.
     fn leave(&mut self, now: Moment, flight: &Flight, how: &str) -> Vec<Effect> {
-        self.drafting.left = match self.drafting.field() {
-            Field::Holds(text) if flight.is_named_in(text) => Some(text.clone()),
-            Field::Holds(_) | Field::Empty | Field::Unseen => flight.shown.clone(),
+        self.drafting.left = match self.drafting.state() {
+            BoxState::Holds(held) => Some(held.text.clone()),
+            BoxState::Empty | BoxState::Unrecognised(_) | BoxState::Undescribed => None,
         };
-        let evidence = self.evidence(flight, how);
-        self.complete(now, flight, evidence)
+        self.finish(now, flight, how)
     }
 
-    pub(super) fn finish(&mut self, now: Moment, flight: Flight, how: &str) -> Vec<Effect> {
-        let evidence = self.evidence(&flight, how);
-        // An answer goes before others, and what was put aside for those stays so.
-        if flight.lane == Lane::Raw {
-            return self.complete(now, &flight, evidence);
-        }
-        match self.restores() {
-            Some(keys) if self.dialog.is_none() => {
-                self.phase = Phase::Restoring { flight, evidence };
-                self.comes_back(now);
-                vec![Effect::Strokes(keys)]
-            }
-            // Later; see `can_fetch`.
-            Some(_) => self.complete(now, &flight, evidence),
-            // Now that this is submitted, the program brings it back by itself. Where nobody has
-            // seen that, it may still lie aside, and none is put in its place.
-            None => {
-                let is_submitted = flight.shown.is_some() || flight.proof.is_some();
-                if is_submitted {
-                    self.comes_by_itself(now);
-                }
-                self.complete(now, &flight, evidence)
-            }
-        }
+    pub(super) fn finish(&mut self, now: Moment, flight: &Flight, how: &str) -> Vec<Effect> {
+        let evidence = self.evidence(flight, how);
+        self.complete(now, flight, evidence)
     }
 
     pub(super) fn complete(
@@ -426,9 +421,12 @@ impl Desk {
         let spared = flight.spared.map_or(String::new(), |harm| {
             format!("; no interrupt key: it might have {harm}")
         });
+        let dismissed = flight.dismissed.as_ref().map_or(String::new(), |what| {
+            format!("; a dialog was cancelled for it: {what}")
+        });
         let detour = flight.detour.as_deref().map(door::detour);
         let detour = detour.unwrap_or_default();
-        format!("{WRITTEN}{to_what}{enters}{how}{spared}{detour}")
+        format!("{WRITTEN}{to_what}{enters}{how}{spared}{dismissed}{detour}")
     }
 
     /// The end of an offer that did not come to its own.
@@ -437,8 +435,7 @@ impl Desk {
             self.unproven.forget(&flight.ids);
         }
         match &self.phase {
-            Phase::Preparing { flight, .. }
-            | Phase::Looking {
+            Phase::Looking {
                 flight,
                 before: Before::Text,
             } => {
@@ -447,14 +444,12 @@ impl Desk {
                 flight.withdrawn(reason)
             }
             Phase::Confirming { flight, .. }
-            | Phase::Restoring { flight, .. }
             | Phase::Looking {
                 flight,
                 before: Before::Retry,
-            } => {
+            } if flight.lane != Lane::Raw => {
                 let flight = flight.clone();
-                let evidence = self.evidence(&flight, "");
-                self.complete(now, &flight, evidence)
+                self.finish(now, &flight, "")
             }
             Phase::Looking {
                 before: Before::Key(_),
@@ -467,27 +462,54 @@ impl Desk {
             | Phase::Written { .. }
             | Phase::Entering(_)
             | Phase::Resuming(_)
+            | Phase::Confirming { .. }
             | Phase::Looking {
-                before: Before::Enter,
+                before: Before::Enter | Before::Retry | Before::Verdict,
                 ..
             } => self.lose(reason),
-            Phase::Fetching(_) | Phase::Returning(_) => {
-                self.aside = None;
-                self.phase = Phase::Free;
-                Vec::new()
-            }
-            Phase::Free | Phase::Breaking { .. } | Phase::Recording(_) | Phase::Resting { .. } => {
-                Vec::new()
-            }
+            Phase::Free
+            | Phase::Breaking { .. }
+            | Phase::Settling(_)
+            | Phase::Recording(_)
+            | Phase::Resting { .. } => Vec::new(),
         }
     }
 
     /// An offer that may have been seen in part.
-    fn lose(&mut self, reason: &str) -> Vec<Effect> {
+    pub(super) fn lose(&mut self, reason: &str) -> Vec<Effect> {
         match std::mem::replace(&mut self.phase, Phase::Free).flight() {
             Some(flight) if flight.proof.is_some() => flight.arrived(self.evidence(&flight, "")),
             Some(flight) => flight.uncertain(reason),
             None => Vec::new(),
+        }
+    }
+
+    /// Whether it matters that the program has read all that was typed: if not, keys that seem to
+    /// have no effect may have it yet.
+    pub fn awaits_reading(&self) -> bool {
+        match &self.phase {
+            Phase::Confirming { .. }
+            | Phase::Looking {
+                before: Before::Retry | Before::Verdict,
+                ..
+            } => true,
+            Phase::Written { flight, .. }
+            | Phase::Looking {
+                flight,
+                before: Before::Enter,
+            } => flight.answers.is_some() || self.has_described_box(),
+            Phase::Free => self.parked.is_some() && self.has_described_box(),
+            Phase::Breaking { .. }
+            | Phase::Settling(_)
+            | Phase::Recording(_)
+            | Phase::Writing(_)
+            | Phase::Looking {
+                before: Before::Key(_) | Before::Text,
+                ..
+            }
+            | Phase::Resuming(_)
+            | Phase::Entering(_)
+            | Phase::Resting { .. } => false,
         }
     }
 }

@@ -129,14 +129,12 @@ pub enum Event {
     Barred,
     /// The journal could not be written.
     NotRecorded(String),
-    /// An [`Effect::Write`] is complete.
-    Wrote,
+    /// An [`Effect::Write`] is complete, and this is the text that was typed.
+    Wrote(String),
     /// An [`Effect::Enter`] is.
     Entered,
     /// Of an [`Effect::Key`]: so much waits to be typed that it found no room.
     Unpressed,
-    /// An [`Effect::Strokes`] is.
-    Stroked,
     /// Of an [`Effect::Resume`]: the keyboard is ours again. Else [`Event::Barred`] is told.
     Resumed,
     /// A write broke off.
@@ -146,7 +144,7 @@ pub enum Event {
 /// What the session is to do; what comes of it is told as an [`Event`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// Press the interrupt key.
+    /// Press these keys, outside a turn: the interrupt key, or those that empty the input box.
     Key(Vec<u8>),
     /// Interrupt by the agent's own door. Where it does not answer, that is told as an
     /// [`Event::NotHanded`] of no messages.
@@ -166,8 +164,6 @@ pub enum Effect {
     Enter,
     /// Look at the screen afresh, once all that the program has written is on it.
     Look,
-    /// Press these keys, within the turn that has begun.
-    Strokes(Vec<u8>),
     /// Take the keyboard again, for a text that waits for its Enter.
     Resume,
     /// Give these to the hook that waits for them, or to the door.
@@ -193,7 +189,7 @@ pub enum Effect {
     Remind { ids: Vec<MessageId> },
     /// Write [`crate::owed::reminder`] of these as one turn. Else as [`Effect::Write`].
     WriteReminder { ids: Vec<MessageId> },
-    /// Record that these will never be offered.
+    /// Record that these will never be offered, or that an answer had no effect.
     Fail { ids: Vec<MessageId>, reason: String },
 }
 

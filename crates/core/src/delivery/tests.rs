@@ -131,7 +131,6 @@ fn said(effects: &[Effect]) -> String {
         Effect::Write { ids } => format!("write {}", list(ids)),
         Effect::Enter => "enter".to_owned(),
         Effect::Look => "look".to_owned(),
-        Effect::Strokes(keys) => format!("strokes {keys:?}"),
         Effect::Resume => "resume".to_owned(),
         Effect::Offered { ids, .. } => format!("offered {}", list(ids)),
         Effect::Give { ids, .. } => format!("give {}", list(ids)),

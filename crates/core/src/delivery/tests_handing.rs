@@ -142,15 +142,15 @@ fn an_interrupt_does_not_wait_for_a_hook() {
 }
 
 #[test]
-fn without_hooks_the_terminal_will_do() {
+fn an_agent_that_works_is_never_typed_into_and_an_idle_one_is() {
     let pending = [letter(1, Priority::Normal)];
-    // The last was heard long ago, and its title says that it works.
+    // The last hook was heard long ago, and the agent still streams its answer.
     let mut desk = working();
-    assert_eq!(desk.next_wakeup(), Some(ms(33_000).mono));
-    desk.on(ms(33_000), Event::Tick);
+    desk.on(ms(600_000), Event::Tick);
+    assert_eq!(rule(&desk, 600_000, &pending[0], &pending), "hook");
     assert!(matches!(
-        desk.next(ms(33_000), &pending),
-        Decision::Offer { .. }
+        desk.next(ms(600_000), &pending),
+        Decision::Wait { .. }
     ));
     // It is idle again.
     let mut desk = working();
@@ -159,13 +159,10 @@ fn without_hooks_the_terminal_will_do() {
         desk.next(ms(4_000), &pending),
         Decision::Offer { .. }
     ));
-    // Its manifest prefers the terminal.
+    // Its manifest prefers the terminal: then it waits for the end of the turn.
     let mut other = self::desk(|manifest| manifest.routes = vec![Route::Terminal, Route::Hook]);
     assert_eq!(call(&mut other, 3_000, "UserPromptSubmit", &pending), None);
-    assert!(matches!(
-        other.next(ms(3_000), &pending),
-        Decision::Offer { .. }
-    ));
+    assert_eq!(rule(&other, 3_000, &pending[0], &pending), "working");
 }
 
 #[test]

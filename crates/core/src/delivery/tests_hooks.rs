@@ -2,12 +2,12 @@
 
 use super::tests::{Doing, Line, ids_apart, play, raw, rule};
 use super::tests_screen::{
-    asks, beginning, giving_way, hear, holds, looked, manifest, resting, seen, shows, stashing,
+    asks, beginning, empty, hear, holds, looked, manifest, resting, seen, wrote,
 };
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Field, Proof, Sighting, Turn};
+use crate::harness::{Proof, Sighting, Turn};
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;
@@ -65,8 +65,9 @@ fn entered(desk: Desk, pending: &[Letter]) -> Desk {
         desk,
         &[
             (3_000, Doing::Act(pending), "offer 1"),
-            (3_001, recorded(&[1]), "write 1"),
-            hear(3_002, Event::Wrote, ""),
+            (3_001, recorded(&[1]), "look"),
+            looked(3_001, empty(), "write 1"),
+            hear(3_002, wrote(), ""),
             seen(3_010, holds("text"), ""),
             hear(3_052, Event::Tick, "look"),
             looked(3_053, holds("text"), "enter"),
@@ -102,7 +103,7 @@ fn a_hook_that_shows_the_header_proves_it() {
         entered(with(|_| ()), &pending),
         &[
             hear(3_054, Event::Entered, ""),
-            seen(3_060, shows(Field::Empty), "offered 1"),
+            seen(3_060, empty(), "offered 1"),
             submits(9_000, &ours, "accepted 1"),
         ],
     );
@@ -138,7 +139,7 @@ fn nothing_else_proves_it() {
             entered(with(|_| ()), &pending),
             &[
                 hear(3_054, Event::Entered, ""),
-                seen(3_060, shows(Field::Empty), "offered 1"),
+                seen(3_060, empty(), "offered 1"),
             ],
         );
         for event in events {
@@ -167,7 +168,7 @@ fn nothing_else_proves_it() {
         &[
             hear(3_054, Event::Entered, ""),
             submits(3_060, &ours, ""),
-            seen(3_070, shows(Field::Empty), "offered 1"),
+            seen(3_070, empty(), "offered 1"),
         ],
     );
 }
@@ -179,11 +180,13 @@ fn a_turn_is_proven_message_by_message() {
         with(|_| ()),
         &[
             (3_000, Doing::Act(&pending), "offer 1,2"),
-            (3_001, recorded(&[1, 2]), "write 1,2"),
-            hear(3_002, Event::Wrote, ""),
+            (3_001, recorded(&[1, 2]), "look"),
+            looked(3_001, empty(), "write 1,2"),
+            hear(3_002, wrote(), ""),
             hear(3_052, Event::Tick, "look"),
-            looked(3_053, shows(Field::Unseen), "enter"),
-            hear(3_054, Event::Entered, "offered 1,2"),
+            looked(3_053, holds("text"), "enter"),
+            hear(3_054, Event::Entered, ""),
+            seen(3_060, empty(), "offered 1,2"),
         ],
     );
     let swapped = heads(&[("carol", 1), ("carol", 2)]);
@@ -210,7 +213,7 @@ fn one_that_fits_two_proves_neither() {
     let mut desk = with(|_| ());
     desk.act(ms(3_000), &pending);
     desk.on(ms(3_001), Event::Recorded(ids));
-    desk.on(ms(3_002), Event::Wrote);
+    desk.on(ms(3_002), wrote());
     let prompt = hook(PROMPT, &json!({"prompt": heads(&[("alice", 1)])}));
     assert_eq!(desk.on(ms(3_003), prompt), []);
 }
@@ -248,8 +251,9 @@ fn a_text_that_somebody_else_submits_is_accepted() {
         with(|_| ()),
         &[
             (3_000, Doing::Act(&pending), "offer 1"),
-            (3_001, recorded(&[1]), "write 1"),
-            hear(3_002, Event::Wrote, ""),
+            (3_001, recorded(&[1]), "look"),
+            looked(3_001, empty(), "write 1"),
+            hear(3_002, wrote(), ""),
             hooked(3_020, "PermissionRequest", ""),
             // A person says yes, and presses Enter.
             submits(5_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
@@ -265,8 +269,9 @@ fn of_a_text_that_somebody_else_submits_only_what_is_shown_has_arrived() {
     let pending = [letter(1, "alice"), letter(2, "carol")];
     let written = [
         (3_000, Doing::Act(&pending), "offer 1,2"),
-        (3_001, recorded(&[1, 2]), "write 1,2"),
-        hear(3_002, Event::Wrote, ""),
+        (3_001, recorded(&[1, 2]), "look"),
+        looked(3_001, empty(), "write 1,2"),
+        hear(3_002, wrote(), ""),
         hooked(3_020, "PermissionRequest", ""),
     ];
     let desk = play(with(|_| ()), &written);
@@ -282,7 +287,12 @@ fn hooks_say_what_it_does() {
         assert_eq!(evidence(desk, now), want);
         assert_eq!(desk.doing(), doing, "{want}");
     };
-    check(&desk, 2_600, "idle: no output for 2 s", None);
+    check(
+        &desk,
+        2_600,
+        "idle: the sign that it is ready was seen",
+        None,
+    );
     let desk = play(desk, &[hooked(3_000, "PreToolUse", "")]);
     check(
         &desk,
@@ -320,7 +330,8 @@ fn hooks_say_what_it_does() {
         desk,
         &[
             submits(14_000, "go", ""),
-            (15_000, Doing::Act(&urgent), "key [3]"),
+            (15_000, Doing::Act(&urgent), "look"),
+            looked(15_000, empty(), "key [3]"),
         ],
     );
     check(
@@ -341,7 +352,7 @@ fn a_turn_that_is_over_before_its_receipt_is_over() {
             hear(3_054, Event::Entered, ""),
             submits(3_060, "cut short by the agent", ""),
             hooked(3_200, "Stop", ""),
-            seen(3_210, shows(Field::Empty), "offered 1"),
+            seen(3_210, empty(), "offered 1"),
         ],
     );
     assert_eq!(evidence(&desk, 3_300), "idle: hook Stop just now");
@@ -369,20 +380,21 @@ fn a_question_by_hook_holds_mail() {
         Activity::Blocked("Bash".to_owned())
     );
     assert_eq!(shown.activity().since, ms(3_000));
-    let gone = seen(5_000, shows(Field::Empty), "");
-    assert_eq!(free(shown.clone(), &[gone]), "-");
+    let gone = seen(5_000, empty(), "");
+    let settled = hear(5_100, Event::Tick, "");
+    assert_eq!(free(shown.clone(), &[gone, settled]), "-");
     // Another follows: it was not answered with the first.
     let next = play(shown, &[seen(5_000, asks("permission: mv"), "")]);
     let asks_next = Activity::Blocked("permission: mv".to_owned());
     assert_eq!(next.activity().activity, asks_next);
     // A screen that has never shown it answers nothing.
     let blind = seen(5_000, holds("x"), "");
-    let empty = seen(5_100, shows(Field::Empty), "");
+    let empty = seen(5_100, empty(), "");
     assert_eq!(free(asked(), &[blind, empty]), "blocked");
     for (event, want) in [
-        ("PostToolUse", "-"),
+        ("PostToolUse", "working"),
         ("Stop", "-"),
-        (PROMPT, "-"),
+        (PROMPT, "working"),
         ("PreToolUse", "blocked"),
         ("PermissionRequest", "blocked"),
     ] {
@@ -459,22 +471,4 @@ fn a_hook_shows_that_it_is_ready() {
     assert!(desk.is_starting());
     desk.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
     assert!(!desk.is_starting());
-}
-
-#[test]
-fn a_draft_comes_back_where_a_person_submits_the_text_that_took_its_place() {
-    let pending = [letter(1, "alice")];
-    let typed = [seen(2_600, holds("mine"), ""), hear(4_600, Event::Tick, "")];
-    let desk = play(with(stashing), &typed);
-    let begun = (Doing::Act(&pending), "offer 1");
-    let desk = play(desk, &giving_way(begun, recorded(&[1]), "write 1"));
-    let lines = [
-        looked(5_056, asks("Run rm?"), ""),
-        hear(5_100, Event::Draft, ""),
-        hear(5_200, Event::DraftGone, ""),
-        submits(6_000, &heads(&[("alice", 1)]), "offered 1; accepted 1"),
-        seen(6_100, shows(Field::Empty), "resume"),
-        hear(6_101, Event::Resumed, "strokes [25]"),
-    ];
-    play(desk, &lines);
 }

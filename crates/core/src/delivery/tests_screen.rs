@@ -4,13 +4,16 @@
 mod drafts;
 mod enter;
 mod questions;
+mod recognition;
 mod whatever;
 mod work;
 
 use super::tests::{Doing, Line, id, idle_at, letter, play, raw, recorded, rule};
 use super::*;
 use crate::activity::tests::ms;
-use crate::harness::{Claim, Field, Manifest, Says, Sighting, Source, Wait};
+use crate::harness::{
+    Below, BoxState, Claim, Held, InputBox, Manifest, Mismatch, Says, Sighting, Source, Wait,
+};
 use crate::priority::Priority::{Idle, Interrupt, Normal};
 use crate::session::Ending;
 use std::sync::Arc;
@@ -24,8 +27,36 @@ pub(super) fn manifest() -> Manifest {
         pattern: pattern("Do you want"),
         lines: 10,
     });
-    manifest.draft.pattern = Some(pattern("^> (?<draft>.*)$"));
+    manifest.input_box = Some(input_box());
+    manifest.submit.while_working = false;
     manifest
+}
+
+fn input_box() -> InputBox {
+    let row = |text: &str| text.to_owned().try_into().unwrap();
+    InputBox {
+        above: None,
+        top: vec![row("-+")],
+        prompt: row("> (?<text>.*)"),
+        continuation: None,
+        bottom: vec![row("-+")],
+        full_width: false,
+        footer: Vec::new(),
+        below: Below::Listed,
+        status_rows: 0,
+        hints: Vec::new(),
+        pasted: vec![row(r"\[Pasted text #\d+\]")],
+        scrolled: None,
+        visible_cursor: false,
+        exceptions: Vec::new(),
+        clear: None,
+    }
+}
+
+/// Its input box can be emptied by a key.
+pub(super) fn clearing(manifest: &mut Manifest) {
+    let input_box = manifest.input_box.as_mut().unwrap();
+    input_box.clear = Some(keys("ctrl+u"));
 }
 
 pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
@@ -34,11 +65,12 @@ pub(super) fn with(change: impl FnOnce(&mut Manifest)) -> Desk {
     resting(manifest)
 }
 
-/// Idle since 2 s, with an empty box.
+/// Idle since 2 s, with a box that has been empty for long enough.
 pub(super) fn resting(manifest: Manifest) -> Desk {
     manifest.check().unwrap();
     let mut desk = idle_at(beginning(manifest));
-    desk.on(ms(2_500), Event::Seen(shows(Field::Empty)));
+    desk.on(ms(2_400), Event::Seen(empty()));
+    desk.on(ms(2_500), Event::Tick);
     desk
 }
 
@@ -52,49 +84,47 @@ pub(super) fn beginning(manifest: Manifest) -> Desk {
     Desk::new(manner, ms(0))
 }
 
-/// A draft can be put aside, and comes back by a key.
-pub(super) fn stashing(manifest: &mut Manifest) {
-    manifest.draft.stash = Some(keys("ctrl+s"));
-    manifest.draft.restore = Some(keys("ctrl+y"));
-}
-
-/// A draft gives way to a text: from what begins that at 5,000, and what is recorded, up to the look
-/// before Enter.
-pub(super) fn giving_way<'a>(
-    (doing, begun): (Doing<'a>, &'a str),
-    recorded: Doing<'a>,
-    write: &'a str,
-) -> [Line<'a>; 7] {
-    [
-        (5_000, doing, begun),
-        (5_001, recorded, "strokes [19]"),
-        hear(5_002, Event::Stroked, ""),
-        seen(5_003, shows(Field::Empty), "look"),
-        looked(5_004, shows(Field::Empty), write),
-        hear(5_005, Event::Wrote, ""),
-        hear(5_055, Event::Tick, "look"),
-    ]
-}
-
 pub(super) fn keys(said: &str) -> crate::harness::Keys {
     said.to_owned().try_into().unwrap()
 }
 
-pub(super) fn shows(field: Field) -> Sighting {
+pub(super) fn shows(input_box: BoxState) -> Sighting {
     Sighting {
-        field,
+        ready: input_box.is_recognised(),
+        input_box,
         ..Sighting::default()
     }
 }
 
+pub(super) fn empty() -> Sighting {
+    shows(BoxState::Empty)
+}
+
+pub(super) fn hidden() -> Sighting {
+    let mismatch = Mismatch::new("the input box", "Settings");
+    shows(BoxState::Unrecognised(mismatch))
+}
+
 pub(super) fn holds(text: &str) -> Sighting {
-    shows(Field::Holds(text.to_owned()))
+    shows(BoxState::Holds(Held {
+        text: text.to_owned(),
+        is_scrolled: false,
+    }))
+}
+
+/// The same with output before it.
+pub(super) fn after_output(output: u64, sighting: Sighting) -> Sighting {
+    Sighting { output, ..sighting }
+}
+
+pub(super) fn wrote() -> Event {
+    Event::Wrote("text".to_owned())
 }
 
 pub(super) fn asks(what: &str) -> Sighting {
     Sighting {
         dialog: Some(what.to_owned()),
-        ..Sighting::default()
+        ..hidden()
     }
 }
 
@@ -105,8 +135,7 @@ pub(super) fn claims(says: Says) -> Sighting {
             says,
             evidence: "its title says so".to_owned(),
         }],
-        field: Field::Empty,
-        ..Sighting::default()
+        ..empty()
     }
 }
 
@@ -128,8 +157,9 @@ pub(super) fn written(desk: Desk, pending: &[Letter]) -> Desk {
         desk,
         &[
             (3_000, Doing::Act(pending), "offer 1"),
-            (3_001, recorded(&[1]), "write 1"),
-            hear(3_002, Event::Wrote, ""),
+            (3_001, recorded(&[1]), "look"),
+            looked(3_001, empty(), "write 1"),
+            hear(3_002, wrote(), ""),
             seen(3_010, holds("text"), ""),
             hear(3_052, Event::Tick, "look"),
         ],

@@ -1,5 +1,6 @@
 //! What is wrong with a manifest whose values are right one by one.
 
+use super::InputBox;
 use super::manifest::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
 use super::start::{StartFile, is_variable};
 use crate::name::AgentName;
@@ -78,14 +79,11 @@ impl Manifest {
             }
         }
         self.check_sizes()?;
-        self.check_drafts()
+        self.check_input_box()
     }
 
     fn check_sizes(&self) -> Result<(), Fault> {
-        let lines = [
-            ("activity.lines", self.activity.lines),
-            ("draft.lines", self.draft.lines),
-        ];
+        let lines = [("activity.lines", self.activity.lines)];
         let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
         for (key, lines) in lines.into_iter().chain(dialogs) {
             if !(1..=MOST_LINES).contains(&lines) {
@@ -104,13 +102,7 @@ impl Manifest {
         let lists = signs
             .into_iter()
             .flat_map(Signs::lists)
-            .chain(osc.flat_map(Osc::lists))
-            .chain([
-                &self.ready.title[..],
-                &self.ready.cursor,
-                &self.ready.screen,
-            ])
-            .chain([&self.draft.placeholders[..]]);
+            .chain(osc.flat_map(Osc::lists));
         for list in lists {
             if list.len() > MOST {
                 fault("patterns", format!("at most {MOST} in one list"))?;
@@ -122,22 +114,40 @@ impl Manifest {
         Ok(())
     }
 
-    fn check_drafts(&self) -> Result<(), Fault> {
-        let draft = &self.draft;
-        match &draft.pattern {
-            Some(pattern) if !pattern.has_group("draft") => fault(
-                "draft.pattern",
-                "a group takes what stands in the box: (?<draft>.*)",
-            ),
-            None if draft.stash.is_some() || draft.clear.is_some() => fault(
-                "draft",
-                "keys that empty the box need a pattern that shows whether they did",
-            ),
-            Some(_) | None if draft.restore.is_some() && draft.stash.is_none() => {
-                fault("draft.restore", "nothing is brought back without 'stash'")
-            }
-            Some(_) | None => Ok(()),
+    fn check_input_box(&self) -> Result<(), Fault> {
+        let Some(input_box) = &self.input_box else {
+            return Ok(());
+        };
+        let InputBox {
+            top,
+            prompt,
+            continuation,
+            bottom,
+            hints,
+            pasted,
+            footer,
+            exceptions,
+            ..
+        } = input_box;
+        if !prompt.has_text() || continuation.as_ref().is_some_and(|more| !more.has_text()) {
+            fault(
+                "input_box.prompt",
+                "a group captures the text in the box: (?<text>.*)",
+            )?;
         }
+        if top.is_empty() || bottom.is_empty() {
+            fault("input_box", "'top' and 'bottom' need a pattern each")?;
+        }
+        let lengths = [top.len(), bottom.len(), hints.len(), pasted.len()];
+        let others = [footer.len(), exceptions.len()];
+        if lengths
+            .into_iter()
+            .chain(others)
+            .any(|length| length > MOST)
+        {
+            fault("input_box", format!("at most {MOST} in one list"))?;
+        }
+        Ok(())
     }
 }
 

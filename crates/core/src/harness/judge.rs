@@ -455,7 +455,10 @@ mod tests {
     fn a_sign_of_readiness_is_waited_for() {
         use Happens::{Output, Ready, Seen, Tick};
         let mut manifest = Manifest::generic();
-        manifest.ready.screen = vec!["ready".to_owned().try_into().unwrap()];
+        manifest
+            .hook
+            .ready
+            .push("Ready".to_owned().try_into().unwrap());
         let starting =
             "starting since 0: it was started, and the sign that it is ready has not been seen";
         check(&manifest, &[(0, Output), (9_000, Tick)], starting);

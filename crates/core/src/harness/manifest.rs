@@ -1,7 +1,7 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Headless, Hooks, Keys, Pattern, Start, Wait};
+use super::{Headless, Hooks, InputBox, Keys, Pattern, Start, Version, Wait};
 use serde::{Deserialize, Serialize};
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
@@ -34,8 +34,9 @@ pub struct Manifest {
     /// How a loop runs it, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headless: Option<Headless>,
+    /// Which versions it was tested with, and how a program's version is found out.
     #[serde(default)]
-    pub ready: Ready,
+    pub version: Version,
     #[serde(default)]
     pub activity: Activities,
     #[serde(default)]
@@ -44,8 +45,9 @@ pub struct Manifest {
     pub http: Http,
     #[serde(default, rename = "dialog")]
     pub dialogs: Vec<Dialog>,
-    #[serde(default)]
-    pub draft: Drafts,
+    /// The program's input box. Without it, text is typed when the program is idle and asks nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_box: Option<InputBox>,
     #[serde(default)]
     pub submit: Submit,
     #[serde(default)]
@@ -65,24 +67,6 @@ pub struct Http {
 #[serde(rename_all = "lowercase")]
 pub enum Api {
     OpenCode,
-}
-
-/// When it can be written to after its start: once one of these is seen; where there is none,
-/// once it is quiet.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Ready {
-    pub title: Vec<Pattern>,
-    pub cursor: Vec<Pattern>,
-    pub screen: Vec<Pattern>,
-}
-
-impl Ready {
-    pub fn has_sign(&self) -> bool {
-        [&self.title, &self.cursor, &self.screen]
-            .iter()
-            .any(|signs| !signs.is_empty())
-    }
 }
 
 /// Where evidence of what a program does comes from; here in the order in which one beats
@@ -202,46 +186,6 @@ pub struct Dialog {
     pub pattern: Pattern,
     #[serde(default = "usual_lines")]
     pub lines: usize,
-}
-
-/// What stands in the program's input box.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Drafts {
-    /// Over one row, the lowest that fits; its group `draft` takes what stands in the box.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pattern: Option<Pattern>,
-    /// Only the row that the cursor is in.
-    pub at_cursor: bool,
-    pub lines: usize,
-    /// What a program shows in an empty box.
-    pub placeholders: Vec<Pattern>,
-    /// Empties the box.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub clear: Option<Keys>,
-    /// Puts what stands there aside.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stash: Option<Keys>,
-    /// Brings it back; without it the program does so by itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub restore: Option<Keys>,
-    /// How long a draft must have been left alone to be put aside.
-    pub stash_after: Wait,
-}
-
-impl Default for Drafts {
-    fn default() -> Self {
-        Self {
-            pattern: None,
-            at_cursor: false,
-            lines: LINES,
-            placeholders: Vec::new(),
-            clear: None,
-            stash: None,
-            restore: None,
-            stash_after: Wait::millis(2_000),
-        }
-    }
 }
 
 /// When text goes in as a bracketed paste.
@@ -375,12 +319,12 @@ impl Manifest {
             proof: Vec::new(),
             start: Start::default(),
             headless: None,
-            ready: Ready::default(),
+            version: Version::default(),
             activity: Activities::default(),
             hook: Hooks::default(),
             http: Http::default(),
             dialogs: Vec::new(),
-            draft: Drafts::default(),
+            input_box: None,
             submit: Submit::default(),
             interrupt: Interrupt::default(),
         }
@@ -396,9 +340,8 @@ impl Manifest {
     /// Whether a screen tells anything about such a program, so that looking at it is worth it.
     pub fn looks(&self) -> bool {
         let activity = &self.activity;
-        self.ready.has_sign()
-            || !self.dialogs.is_empty()
-            || self.draft.pattern.is_some()
+        !self.dialogs.is_empty()
+            || self.input_box.is_some()
             || activity.osc.is_some()
             || [&activity.title, &activity.cursor, &activity.screen]
                 .iter()
@@ -412,7 +355,7 @@ impl Manifest {
 
     /// Whether it shows by a sign that it can be written to.
     pub fn awaits_sign(&self) -> bool {
-        self.ready.has_sign() || !self.hook.ready.is_empty()
+        self.input_box.is_some() || !self.hook.ready.is_empty()
     }
 
     /// Whether the agent's own hook proves that a message was accepted.
@@ -450,7 +393,11 @@ impl Manifest {
     /// How many rows at the bottom of a screen are to be looked at.
     pub fn lines(&self) -> usize {
         let dialogs = self.dialogs.iter().map(|dialog| dialog.lines);
-        let others = [self.activity.lines, self.draft.lines];
-        dialogs.chain(others).max().unwrap_or(LINES)
+        let input_box = self.input_box.as_ref().map(|_| MOST_LINES);
+        let others = [Some(self.activity.lines), input_box];
+        dialogs
+            .chain(others.into_iter().flatten())
+            .max()
+            .unwrap_or(LINES)
     }
 }

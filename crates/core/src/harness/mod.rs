@@ -10,6 +10,7 @@ mod check;
 mod headless;
 mod heard;
 pub(crate) mod hook;
+mod input_box;
 mod judge;
 mod keys;
 mod manifest;
@@ -18,20 +19,23 @@ mod sight;
 mod start;
 mod template;
 pub mod transcript;
+pub mod version;
 mod wait;
 
 pub use check::Fault;
 pub use headless::{Headless, Output, PromptWay};
 pub use heard::{Heard, Word};
 pub use hook::{Format, Hooks, Report, Sign, Turn};
+pub use input_box::{Below, BoxState, Exception, FooterRow, Held, InputBox, Mismatch, RowPattern};
 pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{
-    Activities, Api, Dialog, Drafts, Http, Interrupt, Manifest, Osc, Paste, Proof, Ready, Route,
-    Signs, Source, Submit,
+    Activities, Api, Dialog, Http, Interrupt, Manifest, Osc, Paste, Proof, Route, Signs, Source,
+    Submit,
 };
 pub use pattern::Pattern;
-pub use sight::{Claim, Field, Glance, Says, Sighting};
+pub use sight::{Claim, Glance, Says, Sighting};
 pub use start::{Start, StartFile, add, gives_flag, take_flag, take_out};
 pub use template::{Document, Placeholder, Template};
+pub use version::Version;
 pub use wait::Wait;

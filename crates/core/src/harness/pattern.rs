@@ -40,8 +40,9 @@ impl Pattern {
         Some((all, found.name(group).map(|taken| taken.as_str())))
     }
 
-    pub(crate) fn has_group(&self, group: &str) -> bool {
-        self.0.capture_names().flatten().any(|name| name == group)
+    /// Where the pattern is found.
+    pub(crate) fn position(&self, text: &str) -> Option<usize> {
+        self.0.find(text).map(|found| found.start())
     }
 }
 
@@ -58,20 +59,25 @@ impl TryFrom<String> for Pattern {
         if text.is_empty() {
             return Err("a pattern cannot be empty: it would be found everywhere".to_owned());
         }
-        if text.len() > LONGEST {
-            return Err(format!("a pattern has at most {LONGEST} bytes"));
-        }
-        let regex = RegexBuilder::new(&text)
-            .multi_line(true)
-            .size_limit(LARGEST)
-            .dfa_size_limit(LARGEST)
-            .build()
-            .map_err(|error| in_a_line(&error))?;
+        let regex = compile(&text)?;
         if regex.is_match("") {
             return Err("this pattern is found in nothing at all, so everywhere".to_owned());
         }
         Ok(Self(regex))
     }
+}
+
+/// Compile a pattern whose size, and so whose time, is bounded.
+pub(super) fn compile(text: &str) -> Result<Regex, String> {
+    if text.len() > LONGEST {
+        return Err(format!("a pattern has at most {LONGEST} bytes"));
+    }
+    RegexBuilder::new(text)
+        .multi_line(true)
+        .size_limit(LARGEST)
+        .dfa_size_limit(LARGEST)
+        .build()
+        .map_err(|error| in_a_line(&error))
 }
 
 impl From<Pattern> for String {
@@ -116,7 +122,7 @@ mod tests {
     #[test]
     fn lines_begin_and_end_where_they_do_on_the_screen() {
         let pattern = Pattern::try_from(r"^❯ (?<draft>.+)$".to_owned()).unwrap();
-        assert!(pattern.has_group("draft") && !pattern.has_group("what"));
+        assert_eq!(pattern.position("a\n❯ hi"), Some(2));
         assert_eq!(pattern.take("a\n❯ hi\nb", "draft"), Some("hi"));
         assert_eq!(pattern.take("a\n❯ hi\nb", "what"), Some("❯ hi"));
         assert_eq!(pattern.take("a ❯ hi", "draft"), None);

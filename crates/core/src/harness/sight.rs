@@ -1,6 +1,7 @@
 //! Reading a screen by a manifest: what a glance at it means. Looks at text and changes nothing;
 //! what a program shows can at most make us wait.
 
+use super::input_box::{BoxState, Mismatch};
 use super::manifest::{Lists, Manifest, Osc, Source};
 use super::pattern::Pattern;
 use crate::text;
@@ -20,6 +21,12 @@ pub struct Glance<'a> {
     pub cursor: Option<usize>,
     /// What stands before it in its row.
     pub before: &'a str,
+    pub cursor_shown: bool,
+    /// The width of the terminal.
+    pub columns: usize,
+    /// How much output the program had written by then: two looks with the same count have nothing
+    /// in between.
+    pub output: u64,
 }
 
 /// What a piece of evidence says.
@@ -37,15 +44,6 @@ pub struct Claim {
     pub evidence: String,
 }
 
-/// The program's input box, as far as it can be seen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub enum Field {
-    #[default]
-    Unseen,
-    Empty,
-    Holds(String),
-}
-
 /// What a glance means.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sighting {
@@ -59,7 +57,9 @@ pub struct Sighting {
     pub question: Option<String>,
     /// It is only told of, in a title or a status note, and not on the screen itself.
     pub announced: bool,
-    pub field: Field,
+    pub input_box: BoxState,
+    /// How much output the program had written.
+    pub output: u64,
     /// What stands before the cursor in its row, where that is known.
     pub before: Option<String>,
 }
@@ -73,11 +73,13 @@ impl Sighting {
             dialog,
             question,
             announced,
-            field,
+            input_box,
+            output,
             before: _,
         } = self;
         (ready, claims, dialog) == (&other.ready, &other.claims, &other.dialog)
-            && (question, field, announced) == (&other.question, &other.field, &other.announced)
+            && (question, announced) == (&other.question, &other.announced)
+            && (input_box, output) == (&other.input_box, &other.output)
     }
 }
 
@@ -104,22 +106,22 @@ impl Manifest {
         let asks = claims.iter().find(|claim| claim.says == Says::Blocked);
         let is_there = |claim: &Claim| matches!(claim.source, Source::Cursor | Source::Screen);
         let announced = dialog.is_none() && asks.is_some_and(|claim| !is_there(claim));
-        let ready = &self.ready;
         let dialog = dialog.or_else(|| asks.map(|claim| claim.evidence.clone()));
-        // What a question offers to choose from is no input of anybody's.
-        let field = match dialog {
-            Some(_) => Field::Unseen,
-            None => self.field(glance),
+        let input_box = match (&self.input_box, &dialog) {
+            (None, _) => BoxState::Undescribed,
+            (Some(_), Some(asked)) => {
+                BoxState::Unrecognised(Mismatch::new("the input box and no dialog", asked))
+            }
+            (Some(input_box), None) => input_box.recognise(glance, &self.name),
         };
         Sighting {
-            ready: finds(&ready.title, glance.title)
-                || finds(&ready.cursor, row)
-                || finds(&ready.screen, Some(&screen)),
+            ready: input_box.is_recognised(),
             dialog,
             question,
             announced,
-            field,
+            input_box,
             claims,
+            output: glance.output,
             before: Some(glance.before.to_owned()),
         }
     }
@@ -167,25 +169,6 @@ impl Manifest {
         });
         claims.collect()
     }
-
-    fn field(&self, glance: &Glance<'_>) -> Field {
-        let draft = &self.draft;
-        let Some(pattern) = &draft.pattern else {
-            return Field::Unseen;
-        };
-        let from = glance.lines.len().saturating_sub(draft.lines);
-        let rows = glance.lines.iter().enumerate().skip(from).rev();
-        let mut rows = rows.filter(|(at, _)| !draft.at_cursor || glance.cursor == Some(*at));
-        let Some(held) = rows.find_map(|(_, row)| pattern.take(row, "draft")) else {
-            return Field::Unseen;
-        };
-        let held = held.trim();
-        if held.is_empty() || finds(&draft.placeholders, Some(held)) {
-            Field::Empty
-        } else {
-            Field::Holds(held.to_owned())
-        }
-    }
 }
 
 /// What a text says, and which part of it does. A question counts for more than work, and work
@@ -213,10 +196,6 @@ fn called(source: Source) -> &'static str {
     }
 }
 
-fn finds(patterns: &[Pattern], text: Option<&str>) -> bool {
-    text.is_some_and(|text| patterns.iter().any(|pattern| pattern.is_in(text)))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,14 +213,11 @@ mod tests {
         manifest.activity.title.working = patterns(&["^[⠂⠐]"]);
         manifest.activity.title.idle = patterns(&["^✳"]);
         manifest.activity.screen.working = patterns(&["esc to interrupt"]);
-        manifest.ready.screen = patterns(&["^❯"]);
         manifest.dialogs.push(super::super::Dialog {
             name: "permission".to_owned(),
             pattern: patterns(&[r"Do you want to (?<what>.+)\?\n❯ 1\. Yes"])[0].clone(),
             lines: 12,
         });
-        manifest.draft.pattern = Some(patterns(&["^❯ ?(?<draft>.*)$"])[0].clone());
-        manifest.draft.placeholders = patterns(&["^Try \""]);
         manifest.check().unwrap();
         manifest
     }
@@ -256,8 +232,6 @@ mod tests {
         });
         manifest.activity.title.working = patterns(&["^⠋"]);
         manifest.activity.title.blocked = patterns(&[r"^\[ ! \] Action Required"]);
-        manifest.draft.pattern = Some(patterns(&["^> (?<draft>.*)$"])[0].clone());
-        manifest.draft.at_cursor = true;
         manifest.check().unwrap();
         manifest
     }
@@ -277,74 +251,43 @@ mod tests {
             format!("{} {says}", claim.source.as_str())
         });
         let mut words: Vec<String> = claims.collect();
-        words.extend(sighting.ready.then(|| "ready".to_owned()));
         words.extend(sighting.dialog.map(|what| format!("asks <{what}>")));
-        words.push(match sighting.field {
-            Field::Unseen => "unseen".to_owned(),
-            Field::Empty => "empty".to_owned(),
-            Field::Holds(text) => format!("holds <{text}>"),
-        });
         words.join(", ")
     }
 
     #[test]
-    fn what_is_on_a_screen_is_read() {
+    fn a_screen_tells_of_work_and_questions() {
         let claude = like_claude();
         let check = |title: &str, screen: &str, want: &str| {
             assert_eq!(said(&claude, title, None, screen), want, "{screen}");
         };
-        check("", "booting", "unseen");
-        check(
-            "✳ Claude",
-            "hi\n❯\n  ? for shortcuts",
-            "title idle, ready, empty",
-        );
-        check("✳ x", "❯ Try \"fix the tests\"", "title idle, ready, empty");
-        check(
-            "✳ x",
-            "❯ half a thought",
-            "title idle, ready, holds <half a thought>",
-        );
-        // The lowest row is the box; what was said above is not.
-        check(
-            "✳ x",
-            "❯ said before\nanswer\n❯",
-            "title idle, ready, empty",
-        );
+        check("", "booting", "");
+        check("✳ Claude", "hi\n❯\n  ? for shortcuts", "title idle");
         let busy = "❯\n  esc to interrupt";
-        check("⠂ x", busy, "title working, screen working, ready, empty");
-        check("⠂ x", "text", "title working, unseen");
+        check("⠂ x", busy, "title working, screen working");
+        check("⠂ x", "text", "title working");
         // A question shows the idle title too.
         let asked = "Bash\nDo you want to run rm -r?\n❯ 1. Yes\n  2. No";
-        check(
-            "✳ x",
-            asked,
-            "title idle, ready, asks <permission: run rm -r>, unseen",
-        );
+        check("✳ x", asked, "title idle, asks <permission: run rm -r>");
         let quoted = format!("{asked}\n{}\n❯", "more\n".repeat(12));
-        check("✳ x", &quoted, "title idle, ready, empty");
+        check("✳ x", &quoted, "title idle");
         let codex = like_codex();
         let check = |title: &str, osc: Option<&str>, screen: &str, want: &str| {
             assert_eq!(said(&codex, title, osc, screen), want, "{title} {osc:?}");
         };
-        check("⠋ x", None, "> _", "title working, holds <_>");
-        check(
-            "x",
-            Some("state=done"),
-            "> old\n> new_",
-            "osc idle, holds <new_>",
-        );
+        check("⠋ x", None, "> _", "title working");
+        check("x", Some("state=done"), "> old\n> new_", "osc idle");
         check(
             "x",
             Some("state=blocked"),
             "",
-            "osc blocked, asks <its status note says: state=blocked>, unseen",
+            "osc blocked, asks <its status note says: state=blocked>",
         );
         check(
             "[ ! ] Action Required",
             Some("state=working"),
             "> not here",
-            "osc working, title blocked, asks <its title says: [ ! ] Action Required>, unseen",
+            "osc working, title blocked, asks <its title says: [ ! ] Action Required>",
         );
     }
 
@@ -391,7 +334,8 @@ mod tests {
                     osc: title.as_deref(),
                     lines: &lines,
                     cursor,
-                    ..Glance::default()                });
+                    ..Glance::default()
+                });
                 // What is told of it is one short line in which nothing acts.
                 let told = sighting.claims.iter().map(|claim| &claim.evidence);
                 for told in told.chain(&sighting.dialog) {

@@ -2,10 +2,9 @@
 //! Enter and falls silent. It knows nothing of desks; what it shows is what a session sees.
 
 use super::calls::{Call, Typed};
-use super::harness::Stroked;
-use super::script::{Act, Nature, Sight, Stash};
+use super::script::{Act, Nature, Sight};
 use super::terminal::{Piece, TurnNo};
-use crate::harness::{Claim, Field, Says, Sighting, Source};
+use crate::harness::{BoxState, Claim, Held, Mismatch, Says, Sighting, Source};
 use std::time::Duration;
 
 /// After so long a rest it says once more that it rests.
@@ -20,7 +19,7 @@ enum State {
     Working { until: Duration },
 }
 
-/// What stands in its input box, or was put aside.
+/// What its input box holds.
 #[derive(Debug, Clone, Default)]
 struct Input {
     /// Turns, and whether all of their text is there.
@@ -34,20 +33,18 @@ impl Input {
         self.turns.is_empty() && self.typed == 0
     }
 
-    fn add(&mut self, other: Self) {
-        self.turns.extend(other.turns);
-        self.typed += other.typed;
-    }
-
-    /// How it looks; a message is known by its id.
+    /// How it looks.
     fn text(&self, turns: &[Typed]) -> String {
         let mut words = vec!["x".repeat(self.typed as usize)];
         for (turn, is_whole) in &self.turns {
-            words.push(turn.to_string());
-            words.extend(turns[*turn].ids.iter().map(|id| id.id8()));
-            words.extend(is_whole.then(|| "whole".to_owned()));
+            let text = &turns[*turn].text;
+            let half = text.chars().take(text.chars().count() / 2);
+            words.push(match is_whole {
+                true => text.clone(),
+                false => half.collect(),
+            });
         }
-        words.join(" ")
+        words.join(" ").trim_start().to_owned()
     }
 }
 
@@ -78,7 +75,6 @@ pub(super) struct Agent {
     pub(super) takes_pastes: bool,
     pub(super) question: Option<String>,
     input: Input,
-    aside: Input,
     /// What it was given last.
     given: Input,
     is_hidden: bool,
@@ -92,6 +88,8 @@ pub(super) struct Agent {
     pub(super) has_written: bool,
     /// Whether its screen has changed since it was looked at.
     pub(super) has_drawn: bool,
+    /// How often it has written something.
+    output: u64,
     /// Its hooks, that are to be called.
     pub(super) calls: Vec<Call>,
     rests_at: Option<Duration>,
@@ -108,7 +106,6 @@ impl Agent {
             takes_pastes: false,
             question: None,
             input: Input::default(),
-            aside: Input::default(),
             given: Input::default(),
             is_hidden: false,
             is_draft_shown: false,
@@ -118,6 +115,7 @@ impl Agent {
             writes_at: now + PULSE,
             has_written: false,
             has_drawn: false,
+            output: 0,
             calls: Vec::new(),
             rests_at: None,
         }
@@ -145,13 +143,14 @@ impl Agent {
     fn draws(&mut self) {
         self.has_written = true;
         self.has_drawn = true;
+        self.output += 1;
     }
 
     /// Its screen is looked at; `turns` are all that were written.
     pub(super) fn look(&mut self, turns: &[Typed]) -> Sighting {
         self.has_drawn = false;
         let sighting = self.screen(turns);
-        let is_shown = matches!(sighting.field, Field::Holds(_));
+        let is_shown = matches!(sighting.input_box, BoxState::Holds(_));
         self.is_draft_shown = match self.input.typed {
             0 => false,
             _ => self.is_draft_shown || is_shown,
@@ -168,26 +167,31 @@ impl Agent {
         };
         let is_booting = matches!(self.state, State::Booting { .. });
         let is_hidden = self.is_hidden || is_booting || self.question.is_some();
-        let field = match self.nature.sight {
-            Sight::Nothing | Sight::Questions => Field::Unseen,
-            Sight::Box if is_hidden => Field::Unseen,
-            Sight::Box if self.input.is_empty() => Field::Empty,
-            Sight::Box => Field::Holds(self.input.text(turns)),
+        let input_box = match self.nature.sight {
+            Sight::Nothing | Sight::Questions => BoxState::Undescribed,
+            Sight::Box if is_hidden => {
+                BoxState::Unrecognised(Mismatch::new("the input box", "another view"))
+            }
+            Sight::Box if self.input.is_empty() => BoxState::Empty,
+            Sight::Box => BoxState::Holds(Held {
+                text: self.input.text(turns),
+                is_scrolled: false,
+            }),
         };
         let says_so = is_working && self.nature.has_title;
         Sighting {
-            ready: false,
+            ready: input_box.is_recognised(),
+            output: self.output,
             claims: says_so.then(claim).into_iter().collect(),
             dialog: self.question.clone(),
-            field,
+            input_box,
             ..Sighting::default()
         }
     }
 
-    /// How many keys a person has typed that were neither submitted nor cleared: in its box, and
-    /// put aside.
-    pub(super) fn draft(&self) -> (u32, u32) {
-        (self.input.typed, self.aside.typed)
+    /// How many keys a person has typed that were neither submitted nor cleared.
+    pub(super) fn draft(&self) -> u32 {
+        self.input.typed
     }
 
     /// When it does something by itself.
@@ -259,7 +263,7 @@ impl Agent {
             }
             Act::Hide(on) => {
                 // A draft that goes out of sight while nobody looks is known to nobody.
-                self.is_hidden = on && self.draft() == (0, 0);
+                self.is_hidden = on && self.draft() == 0;
                 self.draws();
             }
             Act::StopReading => self.is_reading = false,
@@ -302,7 +306,7 @@ impl Agent {
                 }
             }
             Piece::Key => self.input.typed += 1,
-            Piece::Clear => self.input = Input::default(),
+            Piece::Clear | Piece::Erase => self.input = Input::default(),
             Piece::Enter(_) => {
                 self.enters = self.enters.wrapping_add(1);
                 if is_nth(self.enters, self.nature.swallows) {
@@ -311,7 +315,6 @@ impl Agent {
                 return self.submit(now);
             }
             Piece::Submit => return self.submit(now),
-            Piece::Stroke(key) => self.stroke(key),
             Piece::Break => return self.stop(now),
         }
         Saw::Nothing
@@ -319,16 +322,11 @@ impl Agent {
 
     /// A key that meets its question.
     fn answer(&mut self, piece: Piece) {
-        // It came up in the moment between: nobody can know that the key had no effect. What was
-        // put aside stays there, for the person's own keys.
-        if piece == Piece::Stroke(Stroked::Restore) {
-            self.aside = Input::default();
-        }
         let is_answer = match piece {
             Piece::Enter(_) | Piece::Submit => true,
             Piece::Break => self.nature.is_dismissed,
             Piece::First(_) | Piece::Key => self.nature.is_hasty,
-            Piece::Rest(_) | Piece::Clear | Piece::Stroke(_) => false,
+            Piece::Rest(_) | Piece::Clear | Piece::Erase => false,
         };
         if is_answer {
             self.question = None;
@@ -339,20 +337,6 @@ impl Agent {
             && !self.is_draft_shown
         {
             self.input.typed = 0;
-        }
-    }
-
-    fn stroke(&mut self, key: Stroked) {
-        match (key, self.nature.stash) {
-            (Stroked::Stash, Stash::ByKey | Stash::ByItself) if !self.input.is_empty() => {
-                self.aside = std::mem::take(&mut self.input);
-            }
-            (Stroked::Stash, _) => {}
-            (Stroked::Restore, _) => {
-                let aside = std::mem::take(&mut self.aside);
-                self.input.add(aside);
-            }
-            (Stroked::Clear, _) => self.input = Input::default(),
         }
     }
 
@@ -376,9 +360,6 @@ impl Agent {
         let input = std::mem::take(&mut self.input);
         if input.is_empty() {
             return Saw::Nothing;
-        }
-        if self.nature.stash == Stash::ByItself {
-            self.input = std::mem::take(&mut self.aside);
         }
         self.given = input.clone();
         self.prompts = self.prompts.wrapping_add(1);

@@ -102,7 +102,7 @@ impl Aims {
         let (turn, part) = match piece {
             Piece::First(turn) | Piece::Rest(turn) => (turn, Part::Text),
             Piece::Enter(turn) => (turn, Part::Enter),
-            Piece::Break | Piece::Stroke(_) | Piece::Key | Piece::Submit | Piece::Clear => {
+            Piece::Break | Piece::Erase | Piece::Key | Piece::Submit | Piece::Clear => {
                 return Ok(());
             }
         };

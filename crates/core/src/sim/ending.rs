@@ -3,9 +3,10 @@
 use super::law::{Checked, Law};
 use super::ledger::Known;
 use super::play::{Play, nth};
-use super::script::{Deed, Disk, Stash, releases};
+use super::script::{Deed, Disk, releases};
 use super::session::Session;
 use super::terminal::{Piece, Waiting};
+use super::told;
 use crate::delivery::Event;
 use crate::mail::tests::name;
 use crate::receipt::Order;
@@ -43,11 +44,6 @@ impl Play {
             } else {
                 break;
             }
-        }
-        if let Some(session) = &self.session {
-            let (_, aside) = session.agent.draft();
-            let is_ours = aside > 0 && self.nature.stash == Stash::ByKey;
-            Law::CannotAct.holds(!is_ours, || "a draft is put aside for good")?;
         }
         let is_ours = |(_, known): &(_, &Known)| known.to == self.agent;
         for (id, known) in self.oracle.ledger.all().filter(is_ours) {
@@ -104,13 +100,9 @@ impl Play {
         let has_typed = !session.terminal.queue.is_empty();
         // What nobody else will submit: a draft, or a text that Enter did not.
         let told = &world.oracle.told;
-        // Nor one of ours, where a person's keys may stand beside it.
-        let holds = |letter| session.desk.hold(world.now, letter, &session.view);
-        let is_mixed = told.parked.iter().any(|id| {
-            let held = world.journal.mail().get(*id).and_then(holds);
-            held.is_some_and(|hold| hold.rule == "draft")
-        });
-        let is_stuck = !told.is_parked || is_mixed;
+        // Nor one of ours that is not there alone, or not whole.
+        let waiting = session.parked.as_ref().unwrap_or(&session.turn);
+        let is_stuck = !told.is_parked || !told::holds(&told.input_box, &waiting.text());
         let is_left = told.is_shown() && is_stuck && !session.desk.is_writing();
         if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
             let answer = Waiting::Piece(Piece::Submit);

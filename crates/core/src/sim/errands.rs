@@ -3,7 +3,7 @@
 
 use super::aims::Part;
 use super::calls::Typed;
-use super::harness::Stroked;
+use super::harness;
 use super::law::Checked;
 use super::planted::{self, Bug};
 use super::reasons;
@@ -175,9 +175,10 @@ impl Session {
 
     fn carry_out(&mut self, effect: Effect, world: &mut World<'_>) -> Checked {
         match effect {
-            Effect::Key(_) => {
-                let key = Waiting::Piece(Piece::Break);
-                self.terminal.queue.push_back(key);
+            Effect::Key(keys) => {
+                let is_erase = keys == harness::clear_keys().bytes();
+                let piece = if is_erase { Piece::Erase } else { Piece::Break };
+                self.terminal.queue.push_back(Waiting::Piece(piece));
             }
             Effect::Offer { ids } => {
                 let letters = letters(&self.view, &ids);
@@ -193,14 +194,13 @@ impl Session {
                 }
                 // Whoever had it until now has given it back.
                 self.terminal.is_leased = false;
-                self.take_keyboard(Begin::Resume, false);
+                self.take_keyboard(Begin::Resume);
             }
             Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),
             Effect::Enter => {
                 self.aim(Part::Enter, world);
                 self.stroke = Some(Stroke::Enter);
             }
-            Effect::Strokes(keys) => self.stroke = Stroked::of(&keys).map(Stroke::Key),
             Effect::Look => self.peek = Some(Peek::Asked),
             Effect::Give { number, .. } => self.give(number, world)?,
             // Nobody here has a door; the oracle has said so.
@@ -225,6 +225,7 @@ impl Session {
                 self.owe(ids, Said::Withdrawn { reason }, world);
             }
             Effect::Uncertain { ids, reason } => {
+                self.give_up_hooks(&ids);
                 self.owe(ids, Said::Uncertain { reason }, world);
             }
             Effect::Fail { ids, reason } => {
@@ -253,6 +254,7 @@ impl Session {
             is_open: false,
             is_whole: false,
             enters: 0,
+            attempts: 0,
         };
         let last = std::mem::replace(&mut self.turn, turn);
         // Of a reminder that broke off, nobody says so.
@@ -260,13 +262,12 @@ impl Session {
         if last.is_open && is_told {
             self.parked = Some(last);
         }
-        self.take_keyboard(what, self.desk.puts_aside());
+        self.take_keyboard(what);
     }
 
-    fn take_keyboard(&mut self, what: Begin, puts_aside: bool) {
+    fn take_keyboard(&mut self, what: Begin) {
         self.offering = Some(Offering::Asked(what));
-        let turn = Waiting::Turn { puts_aside };
-        self.terminal.queue.push_back(turn);
+        self.terminal.queue.push_back(Waiting::Turn);
     }
 
     fn write(&mut self, ids: Vec<MessageId>, world: &mut World<'_>) {
@@ -276,6 +277,7 @@ impl Session {
         let is_in = |id: &MessageId| ids.contains(id);
         self.turn.letters.retain(|l| is_in(&l.message.id));
         self.turn.is_open = true;
+        self.turn.attempts += 1;
         self.turn.no = world.turns.len();
         self.turn.input = Some(self.desk.input());
         self.turn.ids.clone_from(&ids);

@@ -1,12 +1,30 @@
 //! What is known of the model program: the manifest that fits its nature.
 
-use super::script::{Nature, Sight, Stash};
-use crate::harness::{Dialog, Keys, Manifest, Pattern, Proof, Route, Sign};
+use super::script::{Nature, Sight};
+use crate::harness::{
+    Below, Dialog, InputBox, Keys, Manifest, Pattern, Proof, Route, RowPattern, Sign,
+};
 use std::sync::{Arc, LazyLock};
 
 /// What a program's screen means is told by the model of the program itself; that there is a
 /// pattern only says that it can be recognised.
-static DRAFT: LazyLock<Pattern> = LazyLock::new(|| pattern("^> (?<draft>.*)$"));
+static INPUT_BOX: LazyLock<InputBox> = LazyLock::new(|| InputBox {
+    above: None,
+    top: vec![row("-+")],
+    prompt: row("> (?<text>.*)"),
+    continuation: None,
+    bottom: vec![row("-+")],
+    full_width: false,
+    footer: Vec::new(),
+    below: Below::Listed,
+    status_rows: 0,
+    hints: Vec::new(),
+    pasted: Vec::new(),
+    scrolled: None,
+    visible_cursor: false,
+    exceptions: Vec::new(),
+    clear: None,
+});
 static QUESTION: LazyLock<Pattern> = LazyLock::new(|| pattern("Run command"));
 static TOOL: LazyLock<Sign> = LazyLock::new(|| sign(HOOK));
 static HOOKS: LazyLock<[Sign; 3]> = LazyLock::new(|| [BEGINS, SUBMITTED, RESTS].map(sign));
@@ -26,29 +44,13 @@ fn pattern(text: &str) -> Pattern {
     text.to_owned().try_into().expect("a pattern")
 }
 
-/// A key that is pressed within a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stroked {
-    Stash,
-    Restore,
-    Clear,
+/// The keys that empty its input box.
+pub(super) fn clear_keys() -> Keys {
+    "ctrl+u".to_owned().try_into().expect("keys")
 }
 
-impl Stroked {
-    fn keys(self) -> Keys {
-        let said = match self {
-            Self::Stash => "ctrl+s",
-            Self::Restore => "ctrl+r",
-            Self::Clear => "ctrl+u",
-        };
-        said.to_owned().try_into().expect("keys")
-    }
-
-    pub(super) fn of(bytes: &[u8]) -> Option<Self> {
-        [Self::Stash, Self::Restore, Self::Clear]
-            .into_iter()
-            .find(|key| key.keys().bytes() == bytes)
-    }
+fn row(text: &str) -> RowPattern {
+    text.to_owned().try_into().expect("a pattern")
 }
 
 pub(super) fn manifest(nature: Nature) -> Arc<Manifest> {
@@ -77,16 +79,11 @@ pub(super) fn manifest(nature: Nature) -> Arc<Manifest> {
     }
     manifest.interrupt.quits_when_idle = nature.quits;
     if nature.sight == Sight::Box {
-        let draft = &mut manifest.draft;
-        draft.pattern = Some(DRAFT.clone());
-        draft.clear = nature.puts_back.then(|| Stroked::Clear.keys());
-        let (stashes, restores) = match nature.stash {
-            Stash::Unknown => (false, false),
-            Stash::Fails | Stash::ByItself => (true, false),
-            Stash::ByKey => (true, true),
-        };
-        draft.stash = stashes.then(|| Stroked::Stash.keys());
-        draft.restore = restores.then(|| Stroked::Restore.keys());
+        let mut input_box = INPUT_BOX.clone();
+        input_box.clear = nature.puts_back.then(clear_keys);
+        manifest.input_box = Some(input_box);
+        manifest.submit.seen_within = "2s".to_owned().try_into().expect("a time");
+        manifest.submit.while_working = false;
     }
     Arc::new(manifest)
 }

@@ -30,6 +30,8 @@ pub(super) struct Hooked {
     pub(super) ids: Vec<MessageId>,
     letters: Vec<Letter>,
     stage: Stage,
+    /// The session has stopped waiting for it.
+    is_given_up: bool,
 }
 
 impl Session {
@@ -37,9 +39,18 @@ impl Session {
     pub(super) fn unhooked(&self) -> Vec<Letter> {
         let is_free = |letter: &&Letter| {
             let id = letter.message.id;
-            !self.hooks.iter().any(|hook| hook.ids.contains(&id))
+            let has_it = |hook: &Hooked| hook.ids.contains(&id) && !hook.is_given_up;
+            !self.hooks.iter().any(has_it)
         };
         self.view.iter().filter(is_free).cloned().collect()
+    }
+
+    /// The session stops waiting for the hooks that have these.
+    pub(super) fn give_up_hooks(&mut self, ids: &[MessageId]) {
+        let has_one = |hook: &&mut Hooked| hook.ids.iter().any(|id| ids.contains(id));
+        for hook in self.hooks.iter_mut().filter(has_one) {
+            hook.is_given_up = true;
+        }
     }
 
     /// The program calls its hook.
@@ -58,6 +69,7 @@ impl Session {
                 letters: letters(&self.view, &handing.ids),
                 ids: handing.ids,
                 stage: Stage::Asked,
+                is_given_up: false,
             });
             self.outdate();
         }

@@ -15,9 +15,12 @@ pub(super) enum Law {
     NothingStarved,
     /// 3: a receipt says what is proven.
     NoClaimBeyondProof,
-    /// 4: nothing is typed into a question or a draft, or between a text and its Enter.
+    /// 4: text goes only into a box that is recognised as empty, and Enter only where the box holds
+    /// exactly that text; in an unknown view no key is pressed.
+    OnlyRecognised,
+    /// 5: nothing is typed into a question or a draft, or between a text and its Enter.
     CannotAct,
-    /// 5: every wait has a rule that holds, since when, and evidence.
+    /// 6: every wait has a rule that holds, since when, and evidence.
     EveryWaitHasAReason,
     /// Each priority goes in the activities that are its own.
     TheRightMoment,

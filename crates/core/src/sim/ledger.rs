@@ -275,7 +275,12 @@ impl Ledger {
             Step::Accepted => {
                 let is_offered = known.offering || known.offered || known.cut;
                 claim(is_offered, "no offer of it is on record")?;
-                claim(self.got.contains(&id), "the agent never got it")
+                // An answer is proven by what became of its question.
+                let is_answer = known.raw && exposed.is_begun;
+                claim(
+                    self.got.contains(&id) || is_answer,
+                    "the agent never got it",
+                )
             }
             Step::Withdrawn => claim(!exposed.is_begun, "something of it was written"),
             Step::Uncertain => claim(

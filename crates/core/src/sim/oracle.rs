@@ -2,15 +2,15 @@
 //! and judges by rules of its own, written down once more and as plainly as the design has them.
 
 use super::aims::Aims;
-use super::harness::Stroked;
+use super::harness;
 use super::law::{Checked, Law};
 use super::ledger::{Known, Ledger};
 use super::script::Nature;
 use super::session::{Cargo, Turn, turn_entry};
-use super::told::Told;
+use super::told::{self, Told};
 use crate::activity::Activity;
 use crate::delivery::{Decision, Desk, Effect};
-use crate::harness::{Field, Sighting};
+use crate::harness::Sighting;
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -24,6 +24,8 @@ use std::sync::LazyLock;
 const KEYS: u8 = 3;
 /// How often Enter may be pressed for one text.
 const ENTERS: u8 = 2;
+/// How often an answer may be typed.
+const ATTEMPTS: u8 = 2;
 /// Where every message's file is: long, so that a few of them fill a turn.
 pub(super) static PATH: LazyLock<String> = LazyLock::new(|| "/deep".repeat(500));
 
@@ -81,7 +83,8 @@ impl Oracle {
             (Activity::Blocked(_), _) if known.raw => true,
             (Activity::Blocked(_), priority) => priority == Priority::Interrupt,
             (Activity::Working, Priority::IdleFirst | Priority::Idle) => known.raw,
-            (Activity::Working, Priority::Interrupt | Priority::Normal) => true,
+            (Activity::Working, Priority::Normal) => known.raw || !self.told.shows_box(),
+            (Activity::Working, Priority::Interrupt) => true,
             (Activity::Idle, _) => true,
         };
         let is_read = priority == Priority::Interrupt && !known.raw || self.told.unread.is_none();
@@ -96,12 +99,12 @@ impl Oracle {
         })
     }
 
-    /// Nobody's draft is in the way, or there is a way to put it aside.
+    /// Nobody's draft is in the way; what an interrupt made the program put back is not one.
     fn is_clear(&self, is_raw: bool, what: &str) -> Checked {
         let told = &self.told;
         let is_ours = told.is_parked || is_raw;
         let has_draft = told.draft.is_some() || (told.is_shown() && !is_ours);
-        let is_clear = !has_draft || (!is_raw && told.has_way());
+        let is_clear = !has_draft || (!is_raw && told.is_put_back());
         Law::CannotAct.holds(is_clear, || format!("{what} into a draft"))
     }
 
@@ -180,10 +183,10 @@ impl Oracle {
     /// What the desk wants done; `turn` is the one that is under way.
     pub(super) fn does(&mut self, desk: &Desk, effect: &Effect, turn: &Turn) -> Checked {
         match effect {
+            Effect::Key(keys) if keys == harness::clear_keys().bytes() => self.erases(),
             Effect::Key(_) => self.presses(),
             Effect::Offer { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
-                self.told.is_aside = false;
                 if is_raw {
                     self.told.answers = self.told.asks();
                 }
@@ -193,7 +196,10 @@ impl Oracle {
             Effect::Write { ids } => {
                 let is_raw = ids.iter().all(|id| self.is_raw(*id));
                 let is_new = !ids.iter().any(|id| self.ledger.is_begun(*id));
-                Law::NothingDoubled.holds(is_new, || "a text is typed again")?;
+                // An answer that had no effect is typed once more.
+                let is_retry = is_raw && turn.attempts < ATTEMPTS;
+                Law::NothingDoubled.holds(is_new || is_retry, || "a text is typed again")?;
+                self.is_recognised(is_raw, "text")?;
                 self.is_out_of_the_way(is_raw, "text")?;
                 self.may_write(desk, is_raw, self.is_urgent(ids))?;
                 self.meets_its_question(is_raw)
@@ -203,17 +209,9 @@ impl Oracle {
                 self.told.reminders += 1;
                 let many = self.told.reminders;
                 Law::RemindersAreFew.holds(many == 1, || "a reminder is typed twice")?;
+                self.is_recognised(false, "a reminder")?;
                 self.is_out_of_the_way(false, "a reminder")?;
                 self.may_write(desk, false, false)
-            }
-            Effect::Strokes(keys) => {
-                match Stroked::of(keys) {
-                    Some(Stroked::Stash) => self.told.has_stash = true,
-                    Some(Stroked::Restore) => self.told.comes_back(),
-                    Some(Stroked::Clear) | None => {}
-                }
-                self.told.is_aside = true;
-                Law::CannotAct.holds(self.told.question.is_none(), || "keys go into a question")
             }
             Effect::Enter => self.may_enter(desk, turn),
             Effect::Resume => {
@@ -221,16 +219,7 @@ impl Oracle {
                 Ok(())
             }
             Effect::Offered { ids, .. } => {
-                if self.told.has_stash {
-                    self.told.comes_back();
-                }
                 self.is_offered(ids, turn);
-                Ok(())
-            }
-            Effect::Accepted { .. } => {
-                if self.told.has_stash {
-                    self.told.comes_back();
-                }
                 Ok(())
             }
             // Judged as facts.
@@ -243,10 +232,15 @@ impl Oracle {
             Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
                 Law::CannotAct.holds(false, || "a door is called that is not there")
             }
+            Effect::Fail { ids, .. } => {
+                // An answer without effect; its keys are no half of a text.
+                self.is_half_typed &= !ids.iter().any(|id| turn.ids.contains(id));
+                Ok(())
+            }
             Effect::Look
+            | Effect::Accepted { .. }
             | Effect::Withdraw { .. }
-            | Effect::Uncertain { .. }
-            | Effect::Fail { .. } => Ok(()),
+            | Effect::Uncertain { .. } => Ok(()),
         }
     }
 
@@ -264,10 +258,33 @@ impl Oracle {
         }
     }
 
+    /// The keys that empty the box of what an interrupt made the program put back.
+    fn erases(&self) -> Checked {
+        let is_free = !self.told.is_held(true) && self.told.question.is_none();
+        Law::CannotAct.holds(
+            is_free && self.told.is_put_back(),
+            || "a person's text is erased",
+        )
+    }
+
+    /// Text goes into a box that two looks show to be empty. An answer goes into its question.
+    fn is_recognised(&self, is_raw: bool, what: &str) -> Checked {
+        let told = &self.told;
+        let is_known = is_raw || !told.shows_box() || told.is_recognised_empty();
+        Law::OnlyRecognised.holds(is_known, || {
+            format!("{what} is typed, and the box is {:?}", told.input_box)
+        })
+    }
+
     /// The interrupt key. It goes where nobody types, and never ends the program.
     fn presses(&mut self) -> Checked {
         self.told.keys += 1;
         let told = &self.told;
+        let is_in_sight = told.input_box.is_recognised() || told.question.is_some();
+        Law::OnlyRecognised.holds(
+            !told.shows_box() || is_in_sight,
+            || "the interrupt key goes into an unknown view",
+        )?;
         let is_free = !told.is_held(true) && (told.draft_since().is_none() || told.is_put_back());
         Law::CannotAct.holds(is_free, || "a key is pressed into somebody's typing")?;
         let is_careful = told.is_seen() && told.nature.is_some_and(|nature| nature.quits);
@@ -292,7 +309,6 @@ impl Oracle {
             || "it is reminded twice in one rest",
         )?;
         (self.told.reminded, self.told.reminders) = (since, 0);
-        self.told.is_aside = false;
         self.is_clear(false, "a reminder goes")?;
         self.may_write(desk, false, false)
     }
@@ -312,24 +328,19 @@ impl Oracle {
         let activity = desk.activity().activity;
         let is_starting = activity == Activity::Starting;
         let is_asked = self.told.question.is_some();
-        // Once a draft is put aside for it, a turn is brought to its end.
-        let is_open = !self.told.is_held(is_urgent) || self.told.is_aside;
+        let is_open = !self.told.is_held(is_urgent);
         Law::CannotAct.holds(is_raw || !is_asked, || "text goes into a question")?;
         Law::TheRightMoment.holds(is_open, || "it is typed while paused")?;
         Law::TheRightMoment.holds(!is_starting, || "it is typed while starting")?;
         Law::TheRightMoment.holds(activity != Activity::Exited, || "it is typed to nobody")
     }
 
-    /// A draft is not there, or was put aside and is seen to be gone.
+    /// No draft is there.
     fn is_out_of_the_way(&self, is_raw: bool, what: &str) -> Checked {
         let told = &self.told;
-        let is_gone = |seen: &Sighting| seen.field == Field::Empty;
-        let is_seen_gone = told.is_aside && told.looked.as_ref().is_some_and(is_gone);
         let is_ours = told.is_parked || is_raw;
         let is_free = told.draft.is_none() && (is_ours || !told.is_shown());
-        Law::CannotAct.holds(is_free || is_seen_gone, || {
-            format!("{what} goes into a draft")
-        })
+        Law::CannotAct.holds(is_free, || format!("{what} goes into a draft"))
     }
 
     /// An answer goes into the question that it was begun for.
@@ -350,8 +361,7 @@ impl Oracle {
     fn may_enter(&self, desk: &Desk, turn: &Turn) -> Checked {
         let told = &self.told;
         let is_raw = turn.ids.iter().all(|id| self.is_raw(*id)) && turn.cargo == Cargo::Messages;
-        let is_free = told.draft.is_none() || told.is_aside;
-        Law::CannotAct.holds(is_free, || "Enter goes into a draft")?;
+        Law::CannotAct.holds(told.draft.is_none(), || "Enter goes into a draft")?;
         let is_asked = told.question.is_some();
         Law::CannotAct.holds(is_raw || !is_asked, || "Enter goes into a question")?;
         let has_looked = !told.is_seen() || told.looked.is_some();
@@ -359,9 +369,11 @@ impl Oracle {
         if is_raw && told.is_seen() {
             self.meets_its_question(true)?;
         }
-        let stands = |seen: &Sighting| matches!(seen.field, Field::Holds(_));
-        let is_there = turn.enters == 0 || told.looked.as_ref().is_some_and(stands);
-        Law::CannotAct.holds(is_there && turn.enters < ENTERS, || {
+        let is_alone = is_raw || !told.shows_box() || told.is_recognised_with(&turn.text());
+        Law::OnlyRecognised.holds(is_alone, || {
+            format!("Enter is pressed, and the box is {:?}", told.input_box)
+        })?;
+        Law::CannotAct.holds(turn.enters < ENTERS, || {
             format!("Enter is pressed again, after {} times", turn.enters)
         })?;
         let is_over = desk.activity().activity == Activity::Exited;
@@ -370,7 +382,9 @@ impl Oracle {
 
     /// The text of a turn goes in: its first bytes.
     pub(super) fn writes(&mut self, turn: &Turn) -> Checked {
-        Law::CannotAct.holds(!self.is_half_typed, || "a text falls into another")?;
+        let is_retry = turn.attempts > 1;
+        let is_alone = !self.is_half_typed || is_retry;
+        Law::CannotAct.holds(is_alone, || "a text falls into another")?;
         self.is_half_typed = true;
         let input = turn.input.unwrap_or(Input::Typed);
         match turn.cargo {
@@ -406,7 +420,9 @@ impl Oracle {
             })?;
             // A raw text has no room for a mark, and goes once.
             let is_marked = rest.is_some_and(|rest| rest.starts_with(" (repeat"));
-            self.ledger.expose(id, is_marked && !is_raw)?;
+            if !is_raw || !self.ledger.is_begun(id) {
+                self.ledger.expose(id, is_marked && !is_raw)?;
+            }
         }
         if let [only] = &letters[..]
             && self.is_raw(only.message.id)
@@ -430,9 +446,10 @@ impl Oracle {
         if is_half_typed && turn.is_open {
             self.told.is_parked = true;
             self.told.parked.clone_from(&turn.ids);
-            let is_out_of_sight = self.told.question.is_some() || !self.told.is_shown();
+            let is_alone = told::holds(&self.told.input_box, &turn.text());
+            let is_barred = self.told.question.is_some() || self.told.draft.is_some();
             return Law::CannotAct.holds(
-                is_out_of_sight,
+                is_barred || (self.told.shows_box() && !is_alone),
                 || "the keyboard is given back between a text and its Enter",
             );
         }

@@ -45,8 +45,10 @@ pub(crate) enum Bug {
     RemindsAnswered,
     /// What an answer is typed into is not compared with what it is for.
     AnswersAnother,
-    /// A draft that was put aside is not brought back.
-    DraftKeptAside,
+    /// Text is typed though the screen does not show an empty input box.
+    WrittenUnrecognised,
+    /// Enter is pressed though the box does not hold the text alone.
+    EnterUnrecognised,
     /// "Offered" is recorded when a hook is given something, not when it has passed it on.
     HandedTooEarly,
     /// What was offered counts as accepted.

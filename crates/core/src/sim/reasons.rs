@@ -7,6 +7,7 @@ use super::session::Session;
 use super::told::Told;
 use crate::activity::Activity;
 use crate::delivery::{Decision, Desk, Event};
+use crate::harness::BoxState;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::priority::Priority;
@@ -79,7 +80,7 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
     let (is_so, since) = match hold.rule {
         "draft" => {
             let since = told.draft_since();
-            (since.is_some() || told.is_coming_back(now), since)
+            (since.is_some(), since)
         }
         "paused" => (
             !told.pauses.is_empty(),
@@ -89,7 +90,12 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
         "not-reading" => (told.unread.is_some() || session.is_busy_with(id), None),
         "exited" => (activity == Activity::Exited, None),
         "starting" => (activity == Activity::Starting || is_asked, None),
-        "working" => (activity == Activity::Working && waits_for_idle, None),
+        "working" => {
+            let waits = waits_for_idle || told.shows_box();
+            (activity == Activity::Working && waits, None)
+        }
+        "unrecognised" => (!told.input_box.is_recognised(), told.box_since),
+        "settling" => (told.input_box == BoxState::Empty, told.box_since),
         "not-before" => (!letter.message.is_due(now.wall), None),
         "next" => (is_next(now, letter, session), None),
         // What these say stands in the desk alone, or in the journal.

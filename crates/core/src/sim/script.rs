@@ -44,7 +44,6 @@ pub(super) struct Nature {
     /// It calls each hook twice.
     pub(super) repeats: bool,
     pub(super) sight: Sight,
-    pub(super) stash: Stash,
     /// Interrupted, it puts what it was given back into its box.
     pub(super) puts_back: bool,
     /// Its title says whether it works.
@@ -70,19 +69,6 @@ pub(super) enum Sight {
     Questions,
     /// When it asks, and what stands in its input box.
     Box,
-}
-
-/// What becomes of a draft when the keys are pressed that put it aside.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stash {
-    /// There are no such keys.
-    Unknown,
-    /// Nothing.
-    Fails,
-    /// It comes back by another key.
-    ByKey,
-    /// It comes back by itself, once something else is submitted.
-    ByItself,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -280,7 +266,6 @@ fn nature(chance: &mut Chance) -> Nature {
         is_stopped: !chance.one_in(3),
         repeats: chance.one_in(2),
         sight: chance.pick(&[Sight::Nothing, Sight::Questions, Sight::Box, Sight::Box]),
-        stash: chance.pick(&[Stash::Unknown, Stash::Fails, Stash::ByKey, Stash::ByItself]),
         puts_back: chance.one_in(2),
         has_title: chance.one_in(2),
         quits: chance.one_in(3),

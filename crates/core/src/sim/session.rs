@@ -6,7 +6,7 @@
 use super::agent::Agent;
 use super::aims::Asked;
 use super::calls::Typed;
-use super::harness::{self, Stroked};
+use super::harness;
 use super::hooked::Hooked;
 use super::journal::Journal;
 use super::oracle::{Oracle, PATH};
@@ -82,7 +82,6 @@ pub(super) enum Stroke {
     First,
     Rest,
     Enter,
-    Key(Stroked),
     /// To be told to the desk.
     Said(Event),
 }
@@ -134,6 +133,8 @@ pub(super) struct Turn {
     /// All of its text is.
     pub(super) is_whole: bool,
     pub(super) enters: u8,
+    /// How often its text was typed.
+    pub(super) attempts: u8,
 }
 
 impl Turn {
@@ -146,8 +147,7 @@ impl Turn {
                 turn::render(&entries, self.input.unwrap_or(Input::Typed))
             }
         };
-        let text = String::from_utf8_lossy(&text).into_owned();
-        text.replace("\u{1b}[200~", "").replace("\u{1b}[201~", "")
+        turn::unclosed(&text)
     }
 }
 
@@ -253,6 +253,7 @@ impl Session {
                 is_open: false,
                 is_whole: false,
                 enters: 0,
+                attempts: 0,
             },
             parked: None,
             receipts: Vec::new(),

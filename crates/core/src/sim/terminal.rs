@@ -1,7 +1,6 @@
 //! The model of a terminal's way in: what waits to be typed, who has the keyboard, and what the
 //! program has not read yet.
 
-use super::harness::Stroked;
 use std::collections::VecDeque;
 
 /// Which turn of a whole run a text belongs to.
@@ -17,8 +16,8 @@ pub(super) enum Piece {
     Enter(TurnNo),
     /// The interrupt key.
     Break,
-    /// A key within a turn.
-    Stroke(Stroked),
+    /// Keys of the session's that empty the input box.
+    Erase,
     /// A character that a person types.
     Key,
     /// Enter, by a person.
@@ -31,10 +30,8 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
     Piece(Piece),
-    /// Somebody wants the keyboard for a whole turn; with a draft in it, or not.
-    Turn {
-        puts_aside: bool,
-    },
+    /// Somebody wants the keyboard for a whole turn.
+    Turn,
     /// So many keys have left no trace: they are no draft.
     Forget(u32),
 }
@@ -79,15 +76,15 @@ impl Terminal {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
                 Waiting::Piece(_) => self.has_room(),
-                Waiting::Turn { .. } | Waiting::Forget(_) => true,
+                Waiting::Turn | Waiting::Forget(_) => true,
             })
     }
 
     /// What waits first is typed, or has the keyboard.
     pub(super) fn type_next(&mut self) -> Option<Done> {
         match self.queue.pop_front()? {
-            Waiting::Turn { puts_aside: false } if self.has_draft => Some(Done::HasDraft),
-            Waiting::Turn { .. } => {
+            Waiting::Turn if self.has_draft => Some(Done::HasDraft),
+            Waiting::Turn => {
                 self.is_leased = true;
                 Some(Done::Granted)
             }
@@ -105,7 +102,7 @@ impl Terminal {
                     | Piece::Rest(_)
                     | Piece::Enter(_)
                     | Piece::Break
-                    | Piece::Stroke(_) => {}
+                    | Piece::Erase => {}
                 }
                 if let Piece::Key | Piece::Submit | Piece::Clear = piece {
                     self.keys += 1;

@@ -2,15 +2,15 @@
 //! and by other means, to judge it by.
 
 use super::calls::SIDE;
-use super::script::{Nature, Sight, Stash};
+use super::script::{Nature, Sight};
 use crate::delivery::{Event, PausedBy};
-use crate::harness::{Field, Report, Sighting, Turn};
+use crate::harness::{BoxState, Report, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// How long a program may take to show a draft again.
-const COMES_BACK: Duration = Duration::from_secs(2);
+/// How far apart two equal looks must be before something is typed.
+const STEADY_AFTER: Duration = Duration::from_millis(100);
 
 #[derive(Debug, Default)]
 pub(super) struct Told {
@@ -18,9 +18,11 @@ pub(super) struct Told {
     pub(super) begun: Option<Moment>,
     /// What keys tell.
     pub(super) draft: Option<Moment>,
-    /// What stands in the input box, and since when.
-    pub(super) field: Field,
-    pub(super) field_since: Option<Moment>,
+    /// What the input box holds, and since when.
+    pub(super) input_box: BoxState,
+    pub(super) box_since: Option<Moment>,
+    /// The first look that showed the box so, with so much output before it.
+    first_look: Option<(Moment, u64)>,
     pub(super) question: Option<(String, Moment)>,
     /// How many questions there were: one in the same words is another.
     asked: u64,
@@ -30,22 +32,16 @@ pub(super) struct Told {
     pub(super) looked: Option<Sighting>,
     /// A hook of the program's says that it works.
     pub(super) is_said_to_work: bool,
-    /// How often the interrupt key was pressed for one message.
-    pub(super) keys: u8,
-    /// The keys were pressed that put a draft aside.
-    pub(super) is_aside: bool,
-    /// They were ever.
-    pub(super) has_stash: bool,
-    /// Since when one that was put aside should come back, or could.
-    back: Option<Moment>,
     /// When the desk was told something last.
     now: Option<Moment>,
+    /// How often the interrupt key was pressed for one message.
+    pub(super) keys: u8,
     /// A text waits for its Enter, with the keyboard given back.
     pub(super) is_parked: bool,
     /// What stands in it.
     pub(super) parked: Vec<MessageId>,
-    /// The keyboard is asked for again; with a text that waits for its Enter, or not.
-    resumes: Option<bool>,
+    /// The keyboard is asked for again, for a text that waits for its Enter.
+    resumes: bool,
     /// Keys have told of a draft's end since.
     has_cleared: bool,
     /// The question that stood open when an answer was begun with, by its number.
@@ -88,21 +84,15 @@ impl Told {
             }
             Event::Released(by) => self.pauses.retain(|(other, _)| other != by),
             Event::Unread(true) => self.unread = self.unread.or(Some(now)),
-            Event::Unread(false) => {
-                self.unread = None;
-                self.back = self.back.map(|_| now);
-            }
+            Event::Unread(false) => self.unread = None,
             // Somebody typed; the keys tell of it later.
             Event::Barred => {
-                if let Some(is_parked) = self.resumes.take() {
+                if std::mem::take(&mut self.resumes) {
                     self.draft = self.draft.or((!self.has_cleared).then_some(now));
-                    self.is_parked = is_parked;
+                    self.is_parked = true;
                 }
             }
-            Event::Resumed => self.resumes = None,
-            // By a key, or by the program itself once something is submitted.
-            Event::Entered | Event::Stroked if self.has_stash => self.comes_back(),
-            Event::Entered | Event::Stroked => {}
+            Event::Resumed => self.resumes = false,
             Event::Hook(report) => self.hear(report),
             Event::Tick
             | Event::Output
@@ -110,7 +100,8 @@ impl Told {
             | Event::Paste(_)
             | Event::Recorded(_)
             | Event::NotRecorded(_)
-            | Event::Wrote
+            | Event::Wrote(_)
+            | Event::Entered
             | Event::Unpressed
             | Event::Handed { .. }
             | Event::NotHanded { .. }
@@ -125,22 +116,17 @@ impl Told {
 
     fn see(&mut self, now: Moment, sighting: &Sighting) {
         self.ask(now, sighting.dialog.as_ref());
-        if self.field != sighting.field {
-            self.field = sighting.field.clone();
-            self.field_since = Some(now);
-            self.back = self.back.filter(|_| !self.is_shown());
+        let is_same = self.input_box == sighting.input_box;
+        if !is_same {
+            self.input_box = sighting.input_box.clone();
+            self.box_since = Some(now);
         }
-    }
-
-    /// A draft is brought back, or a turn for which one was put aside has ended.
-    pub(super) fn comes_back(&mut self) {
-        self.back = self.now;
-    }
-
-    /// Whether a draft may be about to come back.
-    pub(super) fn is_coming_back(&self, now: Moment) -> bool {
-        let is_soon = |since: Moment| now.mono < since.mono + COMES_BACK;
-        self.back.is_some_and(is_soon) || (self.back.is_some() && self.unread.is_some())
+        let is_quiet = self
+            .first_look
+            .is_some_and(|(_, output)| output == sighting.output);
+        if !is_same || !is_quiet {
+            self.first_look = Some((now, sighting.output));
+        }
     }
 
     /// Its own hook is believed, however late it comes.
@@ -162,9 +148,10 @@ impl Told {
         }
     }
 
-    /// The desk goes on with a text that waited for its Enter, or brings back a draft.
+    /// The desk goes on with a text that waited for its Enter.
     pub(super) fn resume(&mut self) {
-        self.resumes = Some(std::mem::take(&mut self.is_parked));
+        self.resumes = true;
+        self.is_parked = false;
         self.has_cleared = false;
     }
 
@@ -183,12 +170,12 @@ impl Told {
     }
 
     pub(super) fn is_shown(&self) -> bool {
-        matches!(self.field, Field::Holds(_))
+        matches!(self.input_box, BoxState::Holds(_))
     }
 
     /// Since when there is a draft.
     pub(super) fn draft_since(&self) -> Option<Moment> {
-        let shown = self.field_since.filter(|_| self.is_shown());
+        let shown = self.box_since.filter(|_| self.is_shown());
         self.draft.or(shown)
     }
 
@@ -201,14 +188,40 @@ impl Told {
         self.nature.map_or(Sight::Nothing, |nature| nature.sight)
     }
 
-    /// Whether what stands in the box may be what an interrupt key put back there.
-    pub(super) fn is_put_back(&self) -> bool {
-        self.draft.is_none() && self.has_way() && self.nature.is_some_and(|n| n.puts_back)
+    /// Whether the screen shows the input box.
+    pub(super) fn shows_box(&self) -> bool {
+        self.sight() == Sight::Box
     }
 
-    /// Whether what stands in the box may be put out of the way, for as long as a turn takes.
-    pub(super) fn has_way(&self) -> bool {
-        let is_known = |nature: Nature| nature.stash != Stash::Unknown || nature.puts_back;
-        self.sight() == Sight::Box && self.is_shown() && self.nature.is_some_and(is_known)
+    /// Whether the box may hold what an interrupt key made the program put back.
+    pub(super) fn is_put_back(&self) -> bool {
+        let puts_back = self.nature.is_some_and(|nature| nature.puts_back);
+        self.draft.is_none() && self.is_shown() && self.shows_box() && puts_back
+    }
+
+    /// Whether the look that the desk hears of now shows an empty box, as one did long enough before
+    /// it, with no output in between.
+    pub(super) fn is_recognised_empty(&self) -> bool {
+        let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty;
+        let is_looked_at = self.looked.as_ref().is_some_and(is_empty);
+        let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
+        let now = self.now.map(|now| now.mono);
+        is_looked_at && since.is_some_and(|since| now.is_some_and(|now| since <= now))
+    }
+
+    /// Whether the look that the desk hears of now shows this text in the box, and nothing else.
+    pub(super) fn is_recognised_with(&self, text: &str) -> bool {
+        self.looked
+            .as_ref()
+            .is_some_and(|seen| holds(&seen.input_box, text))
+    }
+}
+
+/// Whether a box holds a text and nothing else.
+pub(super) fn holds(input_box: &BoxState, text: &str) -> bool {
+    let without_blanks = |text: &str| -> String { text.split_whitespace().collect() };
+    match input_box {
+        BoxState::Holds(held) => without_blanks(&held.text) == without_blanks(text),
+        BoxState::Empty | BoxState::Unrecognised(_) | BoxState::Undescribed => false,
     }
 }

@@ -3,7 +3,6 @@
 
 use super::agent::Saw;
 use super::errands::clock;
-use super::harness::Stroked;
 use super::law::{Checked, Law};
 use super::session::{Begin, Cargo, Glance, Offering, Peek, Session, Stroke, World};
 use super::terminal::{Done, Piece};
@@ -60,7 +59,7 @@ impl Session {
                 self.terminal.write(Piece::Rest(self.turn.no));
                 self.turn.is_whole = true;
                 world.turns[self.turn.no].is_written = true;
-                self.stroke = Some(Stroke::Said(Event::Wrote));
+                self.stroke = Some(Stroke::Said(Event::Wrote(self.turn.text())));
             }
             Some(Stroke::Enter) => {
                 world.oracle.enters(&self.turn, self.agent.is_alive);
@@ -69,10 +68,6 @@ impl Session {
                 self.turn.is_open &= self.turn.cargo == Cargo::Messages;
                 self.terminal.write(Piece::Enter(self.turn.no));
                 self.stroke = Some(Stroke::Said(Event::Entered));
-            }
-            Some(Stroke::Key(key)) => {
-                self.terminal.write(Piece::Stroke(key));
-                self.stroke = Some(Stroke::Said(Event::Stroked));
             }
             Some(Stroke::Said(event)) => return self.hear(event, world),
             None => {}
@@ -142,7 +137,7 @@ impl Session {
         if let Some(open) = self.asks() {
             world.oracle.aims.meets(piece, open)?;
         }
-        let (box_before, aside_before) = self.agent.draft();
+        let before = self.agent.draft();
         let saw = self.agent.read(world.now.mono, piece);
         world.trace.note(|| {
             let now = clock(world.now.mono);
@@ -150,19 +145,13 @@ impl Session {
         });
         let is_persons = match piece {
             Piece::Key | Piece::Submit | Piece::Clear => true,
-            // Judged in the end: see [`super::ending`].
-            Piece::Stroke(Stroked::Restore) => true,
-            Piece::First(_)
-            | Piece::Rest(_)
-            | Piece::Enter(_)
-            | Piece::Break
-            | Piece::Stroke(_) => false,
+            Piece::First(_) | Piece::Rest(_) | Piece::Enter(_) | Piece::Break | Piece::Erase => {
+                false
+            }
         };
-        let (in_box, aside) = self.agent.draft();
-        Law::CannotAct.holds(
-            is_persons || in_box + aside >= box_before + aside_before,
-            || format!("a person's draft is lost or submitted by {piece:?}"),
-        )?;
+        Law::CannotAct.holds(is_persons || self.agent.draft() >= before, || {
+            format!("a person's draft is lost or submitted by {piece:?}")
+        })?;
         let Saw::Prompt { turns, is_typed } = saw else {
             return Ok(());
         };

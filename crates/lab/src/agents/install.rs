@@ -1,6 +1,6 @@
 //! Installing an agent from npm, once, into a folder that is kept.
 
-use super::Agent;
+use super::Release;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -24,8 +24,9 @@ pub fn cache() -> PathBuf {
 
 /// The agent's program, installed if it is not there. A half installed one is never seen: it has
 /// its name only when it is whole.
-pub fn install(agent: Agent, cache: &Path) -> Result<Installed, String> {
-    let (package, version) = agent.package();
+pub fn install(release: &Release, cache: &Path) -> Result<Installed, String> {
+    let Release { agent, version } = release;
+    let package = agent.package();
     let failed = |error: std::io::Error| format!("{} cannot be written: {error}", cache.display());
     std::fs::create_dir_all(cache).map_err(failed)?;
     let cache = &cache.canonicalize().map_err(failed)?;
@@ -45,7 +46,7 @@ pub fn install(agent: Agent, cache: &Path) -> Result<Installed, String> {
         }
     }
     std::fs::create_dir(&part).map_err(failed)?;
-    npm(&format!("{package}@{version}"), &part, cache)?;
+    npm_install(&format!("{package}@{version}"), &part, cache)?;
     std::fs::rename(&part, &whole).map_err(failed)?;
     if !program.exists() {
         return Err(format!(
@@ -59,12 +60,26 @@ pub fn install(agent: Agent, cache: &Path) -> Result<Installed, String> {
 
 /// The person's own npm with its settings, but all that it and the packages' scripts write goes to
 /// the cache: OpenCode's runs the program, which makes its folders in whatever home it finds.
-fn npm(package: &str, into: &Path, cache: &Path) -> Result<(), String> {
+fn npm_install(package: &str, into: &Path, cache: &Path) -> Result<(), String> {
+    let mut npm = npm(cache)?;
+    npm.args(["install", "--no-audit", "--no-fund"]);
+    npm.arg("--prefix").arg(into).arg(package).current_dir(into);
+    output(&mut npm, &format!("install {package}")).map(drop)
+}
+
+/// Ask npm for the newest version of a package.
+pub(super) fn newest(package: &str) -> Result<String, String> {
+    let mut npm = npm(&cache())?;
+    npm.args(["view", package, "version"]);
+    let version = output(&mut npm, &format!("tell the newest version of {package}"))?;
+    Ok(version.trim().to_owned())
+}
+
+fn npm(cache: &Path) -> Result<Command, String> {
     let home = cache.join("home");
     std::fs::create_dir_all(&home).map_err(|error| error.to_string())?;
     let mut npm = Command::new("npm");
-    npm.args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
-    npm.arg("--prefix").arg(into).arg(package).current_dir(into);
+    npm.arg("--loglevel=error");
     if let Some(theirs) = std::env::var_os("HOME")
         && std::env::var_os("npm_config_userconfig").is_none()
     {
@@ -81,12 +96,16 @@ fn npm(package: &str, into: &Path, cache: &Path) -> Result<(), String> {
     npm.env("HOME", home)
         .env("npm_config_cache", cache.join("npm"));
     npm.env("npm_config_update_notifier", "false");
+    Ok(npm)
+}
+
+fn output(npm: &mut Command, what: &str) -> Result<String, String> {
     let done = npm
         .output()
         .map_err(|error| format!("npm cannot be started: {error}"))?;
     if done.status.success() {
-        return Ok(());
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr);
-    Err(format!("npm cannot install {package}: {}", said.trim()))
+    Err(format!("npm cannot {what}: {}", said.trim()))
 }

@@ -6,15 +6,19 @@
 
 mod install;
 mod namespace;
+mod release;
 mod shot;
 mod sign;
 mod stage;
+mod view;
 
 pub use install::{Installed, cache, install};
 pub use namespace::{enter, enter_with, interfaces, is_inside, others, started_with};
+pub use release::{RELEASES, Release, Wanted};
 pub use shot::{Beside, Shot, State};
 pub use sign::Sign;
 pub use stage::{Stage, Trust};
+pub use view::{BoxKind, Step, View};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Agent {
@@ -41,17 +45,32 @@ impl Agent {
         Self::ALL.into_iter().find(|agent| agent.name() == name)
     }
 
-    /// At npm. The version is the one that `docs/agents.md` and the fixtures speak of.
-    fn package(self) -> (&'static str, &'static str) {
+    /// The npm package.
+    fn package(self) -> &'static str {
         match self {
-            Self::Claude => ("@anthropic-ai/claude-code", "2.1.197"),
-            Self::Codex => ("@openai/codex", "0.166.0"),
-            Self::OpenCode => ("opencode-ai", "1.18.33"),
-            Self::Gemini => ("@google/gemini-cli", "0.61.0"),
+            Self::Claude => "@anthropic-ai/claude-code",
+            Self::Codex => "@openai/codex",
+            Self::OpenCode => "opencode-ai",
+            Self::Gemini => "@google/gemini-cli",
         }
     }
 
-    pub fn version(self) -> &'static str {
-        self.package().1
+    /// The pinned version: `docs/agents.md` and the fixtures describe this one, and CI runs it.
+    fn version(self) -> &'static str {
+        match self {
+            Self::Claude => "2.1.326",
+            Self::Codex => "0.169.0",
+            Self::OpenCode => "1.18.33",
+            Self::Gemini => "0.61.0",
+        }
+    }
+
+    /// Earlier pinned versions whose fixtures are kept, because people still run them.
+    fn earlier(self) -> &'static [&'static str] {
+        match self {
+            Self::Claude => &["2.1.197"],
+            Self::Codex => &["0.166.0"],
+            Self::OpenCode | Self::Gemini => &[],
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What an agent's terminal shows at one moment, and the same as a file: `fixtures/agents` has the
 //! states of each agent as they were on the real screen, for whoever has to tell them apart.
 
-use super::{Agent, Sign};
+use super::{Agent, BoxKind, Release, Sign, View};
 use crate::pty::{Size, Terminal};
 use alacritty_terminal::term::TermMode;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,22 @@ impl State {
         }
     }
 
+    /// What the input box on its screen must be taken for.
+    pub fn input_box(self) -> BoxKind {
+        match self {
+            Self::Idle
+            | Self::Answered
+            | Self::Waiting
+            | Self::Busy
+            | Self::Queued
+            | Self::Interrupted
+            | Self::Denied
+            | Self::Tool => BoxKind::Empty,
+            Self::Draft | Self::Pasted => BoxKind::Holds,
+            Self::Trust | Self::Dialog => BoxKind::Hidden,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Trust => "trust",
@@ -131,9 +147,32 @@ impl Shot {
         self.screen.iter().any(|line| line.contains(text))
     }
 
+    /// Whether a text is on the screen, possibly wrapped over several rows of a frame.
+    pub fn has_wrapped(&self, text: &str) -> bool {
+        let is_frame = |c: char| c.is_whitespace() || "│┃".contains(c);
+        let rows = self.screen.iter().map(|row| row.trim_matches(is_frame));
+        rows.collect::<Vec<_>>().join(" ").contains(text)
+    }
+
     /// As it was kept.
-    pub fn load(agent: Agent, size: Size, state: State) -> std::io::Result<Self> {
-        let (screen, beside) = files(agent, size, state);
+    pub fn load(release: &Release, size: Size, state: State) -> std::io::Result<Self> {
+        Self::read(release, size, state.name())
+    }
+
+    pub fn load_view(release: &Release, size: Size, view: &View) -> std::io::Result<Self> {
+        Self::read(release, size, &view.file())
+    }
+
+    pub fn keep(&self, release: &Release, size: Size, state: State) -> std::io::Result<()> {
+        self.write(release, size, state.name())
+    }
+
+    pub fn keep_view(&self, release: &Release, size: Size, view: &View) -> std::io::Result<()> {
+        self.write(release, size, &view.file())
+    }
+
+    fn read(release: &Release, size: Size, name: &str) -> std::io::Result<Self> {
+        let (screen, beside) = files(release, size, name);
         let screen = std::fs::read_to_string(screen)?;
         let beside = serde_json::from_str(&std::fs::read_to_string(beside)?)?;
         Ok(Self {
@@ -142,18 +181,18 @@ impl Shot {
         })
     }
 
-    pub fn keep(&self, agent: Agent, size: Size, state: State) -> std::io::Result<()> {
-        let (screen, beside) = files(agent, size, state);
+    fn write(&self, release: &Release, size: Size, name: &str) -> std::io::Result<()> {
+        let (screen, beside) = files(release, size, name);
         std::fs::create_dir_all(screen.parent().unwrap_or(&screen))?;
         std::fs::write(screen, self.screen.join("\n") + "\n")?;
         std::fs::write(beside, serde_json::to_string_pretty(&self.beside)? + "\n")
     }
 }
 
-fn files(agent: Agent, size: Size, state: State) -> (PathBuf, PathBuf) {
+fn files(release: &Release, size: Size, name: &str) -> (PathBuf, PathBuf) {
     let fixtures = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/agents"));
-    let folder = format!("{}x{}", size.cols, size.rows);
-    let file = fixtures.join(agent.name()).join(folder).join(state.name());
+    let folder = fixtures.join(release.folder()).join(size.to_string());
+    let file = folder.join(name);
     (file.with_extension("txt"), file.with_extension("json"))
 }
 

@@ -29,7 +29,7 @@ impl Agent {
 
     fn asks(self, shot: &Shot) -> bool {
         let questions: &[&str] = match self {
-            Self::Claude => &["Do you want to proceed?", "❯ 1. Yes, I trust this folder"],
+            Self::Claude => &["Do you want to proceed?", "Yes, I trust this folder"],
             Self::Codex => &[
                 "Would you like to run the following command?",
                 "Hooks need review",
@@ -40,7 +40,7 @@ impl Agent {
                 "Do you trust the files in this folder?",
             ],
         };
-        questions.iter().any(|question| shot.has(question))
+        questions.iter().any(|question| shot.has_wrapped(question))
     }
 
     fn works(self, shot: &Shot) -> bool {
@@ -48,7 +48,8 @@ impl Agent {
         match self {
             Self::Claude => shot.has("esc to interrupt") || title.starts_with(is_spinner),
             Self::Codex => title.starts_with(is_spinner),
-            Self::OpenCode => shot.has("esc interrupt") || shot.has("esc again to interrupt"),
+            // The bar moves beside `esc interrupt`, which a narrow terminal wraps.
+            Self::OpenCode => shot.has("⬝") || shot.has("again to"),
             Self::Gemini => shot.has("esc to cancel") || title.contains("Working"),
         }
     }
@@ -59,7 +60,7 @@ impl Agent {
         match self {
             Self::Claude => begins("❯") && title.starts_with('✳'),
             Self::Codex => begins("›") && shot.beside.osc_7501.is_some(),
-            Self::OpenCode => shot.has("ctrl+p commands"),
+            Self::OpenCode => shot.has("ctrl+p"),
             Self::Gemini => begins(" >") && title.contains("Ready"),
         }
     }
@@ -84,7 +85,7 @@ impl Agent {
     /// What it shows when it was interrupted in the middle of an answer.
     pub fn interrupted(self) -> &'static str {
         match self {
-            Self::Claude => "Interrupted · What should Claude do instead?",
+            Self::Claude => "What should Claude d",
             Self::Codex => "Conversation interrupted",
             Self::OpenCode => "interrupted",
             Self::Gemini => "Request cancelled.",
@@ -92,23 +93,25 @@ impl Agent {
     }
 }
 
+/// Claude Code's spinner has been a turning circle since 2.1.326.
 fn is_spinner(c: char) -> bool {
-    ('\u{2800}'..='\u{28ff}').contains(&c)
+    "◐◓◑◒".contains(c) || ('\u{2800}'..='\u{28ff}').contains(&c)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::State;
+    use super::super::{Release, State};
     use super::*;
     use crate::pty::Size;
 
     #[test]
     fn every_screen_that_was_kept_is_told_for_what_it_is() {
-        for agent in Agent::ALL {
-            for size in [Size::USUAL, Size::LARGE] {
+        for release in Agent::ALL.into_iter().flat_map(Release::recorded) {
+            let agent = release.agent;
+            for size in [Size::NARROW, Size::USUAL, Size::LARGE, Size::WIDE] {
                 for state in State::ALL.into_iter().filter(|s| s.is_known_of(agent)) {
-                    let which = format!("{agent:?} {size:?} {state:?}");
-                    let shot = Shot::load(agent, size, state).unwrap();
+                    let which = format!("{release} {size} {state:?}");
+                    let shot = Shot::load(&release, size, state).unwrap();
                     assert_eq!(shot.screen.len(), usize::from(size.rows), "{which}");
                     assert_eq!(agent.sign(&shot), state.sign(), "{which}");
                     let drafts = matches!(state, State::Draft | State::Pasted);

@@ -103,11 +103,14 @@ impl Stage {
         &self.program
     }
 
-    /// Its own arguments: Codex else starts a server that outlives it.
+    /// Its own arguments. Without them, Codex starts a server that outlives it, and Claude Code
+    /// (since 2.1.326) starts in a mode in which nobody is asked for permission. The same mode in
+    /// Claude Code's settings opens a dialog that offers the other one.
     pub fn args(&self) -> &'static [&'static str] {
         match self.agent {
             Agent::Codex => &["--no-daemon"],
-            Agent::Claude | Agent::OpenCode | Agent::Gemini => &[],
+            Agent::Claude => &["--permission-mode", "default"],
+            Agent::OpenCode | Agent::Gemini => &[],
         }
     }
 

@@ -9,18 +9,17 @@
 //! Enters), `--ask-on-text WHAT` (asks this as soon as text stands in its box), `--keep-box`
 //! (shows the box below a question), `--hide` (does not show what is typed), `--title` (says in
 //! its title what it does), `--alt` (alternate screen), `--paste` (bracketed paste), `--quit`
-//! (Ctrl+C ends it when it does nothing), `--stash` (Ctrl+S puts the box aside, the next turn
-//! brings it back), `--unstash` (the same, but Ctrl+Y brings it back), `--put-back` (an interrupt
-//! puts the last turn back into the box), `--hooks` (tells its session what it does, as an agent's
+//! (Ctrl+C ends it when it does nothing), `--put-back` (an interrupt puts the last turn back into the
+//! box), `--ignore N` (ignores the first N keys into a question), `--hooks` (tells its session what it does, as an agent's
 //! hooks would: SessionStart, UserPromptSubmit with the text, PermissionRequest, PostToolUse after a
 //! yes, nothing after a no or an interrupt, Stop).
 //!
-//! Lines of `--do`: `work`, `rest`, `ask WHAT`, `answer` (the question goes), `type TEXT`,
+//! Lines of `--do`: `settings` (another view takes the place of the box, until `box`), `work`, `rest`, `ask WHAT`, `answer` (the question goes), `type TEXT`,
 //! `osc TEXT` (says it in command 7501), `print TEXT`, `hook EVENT JSON` (tells its session this,
 //! whatever it does), `clear` (goes on under another session id, and says so), `exit CODE`.
 //!
 //! The log has `turn "TEXT"`, `yes "WHAT"`, `no "WHAT"`, `swallowed`, `lost N`, `discarded
-//! "TEXT"`, `stashed "TEXT"`, `restored "TEXT"`, `interrupted`, `cleared "TEXT"` and `quit`.
+//! "TEXT"`, `ignored "TEXT"`, `interrupted`, `cleared "TEXT"` and `quit`.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
@@ -46,13 +45,14 @@ struct Script {
     orders: Option<PathBuf>,
     boot: Option<PathBuf>,
     swallow: u32,
+    ignore: u32,
     ask_on_text: Option<String>,
     flags: Vec<String>,
 }
 
 impl Script {
     fn read() -> Outcome<Self> {
-        const FLAGS: [&str; 13] = [
+        const FLAGS: [&str; 11] = [
             "--work",
             "--silent",
             "--keep-box",
@@ -61,8 +61,6 @@ impl Script {
             "--alt",
             "--paste",
             "--quit",
-            "--stash",
-            "--unstash",
             "--put-back",
             "--hooks",
             "--again",
@@ -76,6 +74,7 @@ impl Script {
                 "--do" => script.orders = Some(next()?.into()),
                 "--boot" => script.boot = Some(next()?.into()),
                 "--swallow" => script.swallow = next()?.parse()?,
+                "--ignore" => script.ignore = next()?.parse()?,
                 "--ask-on-text" => script.ask_on_text = Some(next()?),
                 flag if FLAGS.contains(&flag) => script.flags.push(arg),
                 other => return Err(format!("unknown flag: {other}").into()),
@@ -101,7 +100,8 @@ struct Tui {
     log: Option<File>,
     transcript: Vec<String>,
     input: String,
-    aside: Option<String>,
+    /// A view without an input box.
+    settings: bool,
     asked: Option<String>,
     works: bool,
     spun_at: Instant,
@@ -126,7 +126,7 @@ fn main() -> Outcome {
         log,
         transcript: Vec::new(),
         input: String::new(),
-        aside: None,
+        settings: false,
         asked: None,
         works: false,
         spun_at: Instant::now(),
@@ -200,6 +200,8 @@ impl Tui {
                 }
                 "ask" => self.ask(rest.to_owned())?,
                 "answer" => self.asked = None,
+                "settings" => self.settings = true,
+                "box" => self.settings = false,
                 "type" => self.input.push_str(rest),
                 "osc" => print(format!("\x1b]7501;{rest}\x07").as_bytes())?,
                 "print" => self.transcript.push(rest.to_owned()),
@@ -247,6 +249,10 @@ impl Tui {
 
     /// Text that is typed or pasted.
     fn put(&mut self, text: &str) -> Outcome {
+        if self.asked.is_some() && self.script.ignore > 0 {
+            self.script.ignore -= 1;
+            return self.note(&format!("ignored {text:?}"));
+        }
         if self.asked.is_some() {
             return match text {
                 "y" => self.answer("yes"),
@@ -320,8 +326,6 @@ impl Tui {
                 let cleared = std::mem::take(&mut self.input);
                 self.note(&format!("cleared {cleared:?}"))
             }
-            (0x13, false) => self.stash(),
-            (0x19, false) => self.restore(),
             (0x7f, false) => {
                 self.input.pop();
                 Ok(())
@@ -345,13 +349,11 @@ impl Tui {
         let turn = std::mem::take(&mut self.input);
         self.note(&format!("turn {turn:?}"))?;
         self.hook("UserPromptSubmit", &[("prompt", &turn)])?;
-        self.transcript.push(format!("you: {turn}"));
+        self.transcript
+            .push(format!("you: {}", turn.replace('\n', " ")));
         self.works = self.script.has("--work");
         if !self.works {
             self.hook("Stop", &[])?;
-        }
-        if self.script.has("--stash") {
-            self.restore()?;
         }
         Ok(())
     }
@@ -366,25 +368,6 @@ impl Tui {
         self.note("interrupted")
     }
 
-    fn stash(&mut self) -> Outcome {
-        if !(self.script.has("--stash") || self.script.has("--unstash")) {
-            return Ok(());
-        }
-        let text = std::mem::take(&mut self.input);
-        self.note(&format!("stashed {text:?}"))?;
-        self.aside = Some(text);
-        Ok(())
-    }
-
-    fn restore(&mut self) -> Outcome {
-        let Some(text) = self.aside.take() else {
-            return Ok(());
-        };
-        self.note(&format!("restored {text:?}"))?;
-        self.input.push_str(&text);
-        Ok(())
-    }
-
     fn draw(&mut self) -> Outcome {
         let size = tcgetwinsize(std::io::stdout())?;
         let cols = usize::from(size.ws_col.max(20));
@@ -397,13 +380,11 @@ impl Tui {
             lines.push("* 1. Yes".to_owned());
             lines.push("  2. No".to_owned());
         }
-        if self.asked.is_none() || self.script.has("--keep-box") {
-            let shown = match self.input.as_str() {
-                "" => "Type a message",
-                _ if self.script.has("--hide") => "",
-                input => input,
-            };
-            lines.push(format!("> {}", shown.replace('\n', " ")));
+        let mut cursor = None;
+        if self.settings {
+            lines.push("Settings: press a key to change one".to_owned());
+        } else if self.asked.is_none() || self.script.has("--keep-box") {
+            cursor = Some(self.draw_box(&mut lines, cols));
         }
         if self.works {
             let spinner = ["|", "/", "-", "\\"][self.spins % 4];
@@ -420,7 +401,34 @@ impl Tui {
             let line: String = line.chars().take(cols - 1).collect();
             frame.extend(format!("{line}\r\n").bytes());
         }
+        if let Some((row, column)) = cursor {
+            frame.extend(format!("\x1b[{};{}H", row + 1, column + 1).bytes());
+        }
         print(&frame)
+    }
+
+    /// Draw the input box, and return the row and column of its cursor.
+    fn draw_box(&self, lines: &mut Vec<String>, cols: usize) -> (usize, usize) {
+        let shown = match self.input.as_str() {
+            "" => "Type a message",
+            _ if self.script.has("--hide") => "",
+            input => input,
+        };
+        let chars: Vec<char> = shown.replace('\n', " ").chars().collect();
+        let mut row = String::new();
+        for (n, part) in chars.chunks(cols - 3).enumerate() {
+            row = part.iter().collect();
+            lines.push(format!("{}{row}", if n == 0 { "> " } else { "  " }));
+        }
+        if chars.is_empty() {
+            lines.push("> ".to_owned());
+        }
+        let cursor = match self.input.is_empty() {
+            true => (lines.len() - 1, 2),
+            false => (lines.len() - 1, 2 + row.chars().count()),
+        };
+        lines.push("-".repeat(20));
+        cursor
     }
 }
 

@@ -2,16 +2,19 @@
 //! all the network there is. `just lab-bare` runs it; in a plain `cargo test` it says that it is
 //! skipped.
 //!
-//! Arguments: names of agents (all, if none is given); `--keep` writes what their screens showed
-//! to `fixtures/agents`, `--large` takes a large terminal.
+//! Arguments: names of agents (default: all). `--size COLSxROWS`, repeatable, sets the terminal's
+//! size (default: 80x24). `--newest` runs npm's newest version instead of the pinned one. `--keep`
+//! writes the screens to `fixtures/agents`. `--views` walks through the agents' views instead of
+//! the cases, `--view NAME` (repeatable) through some of them.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
 mod play;
 mod table;
+mod views;
 
 use play::{CASES, Play};
-use posthaste_lab::agents::{self, Agent};
+use posthaste_lab::agents::{self, Agent, RELEASES, Release, Wanted};
 use posthaste_lab::pty::Size;
 use posthaste_lab::skip_or_fail;
 use std::io::Write;
@@ -24,20 +27,37 @@ const WANTED: &str = "PH_LAB";
 
 struct Args {
     agents: Vec<Agent>,
-    size: Size,
+    wanted: Wanted,
+    sizes: Vec<Size>,
+    /// Record views instead of running the cases: those named, or all.
+    views: Option<Vec<String>>,
     keep: bool,
 }
 
 fn args() -> Result<Args, String> {
     let mut args = Args {
         agents: Vec::new(),
-        size: Size::USUAL,
+        wanted: Wanted::Pinned,
+        sizes: Vec::new(),
+        views: None,
         keep: false,
     };
-    for arg in std::env::args().skip(1) {
-        match arg.as_str() {
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
             "--keep" => args.keep = true,
-            "--large" => args.size = Size::LARGE,
+            "--views" => args.views = Some(args.views.unwrap_or_default()),
+            "--view" => {
+                let name = words.next().ok_or("--view needs a name")?;
+                args.views.get_or_insert_default().push(name);
+            }
+            "--newest" => args.wanted = Wanted::Newest,
+            "--size" => {
+                let size = words.next().unwrap_or_default();
+                let parsed = Size::parse(&size);
+                args.sizes
+                    .push(parsed.ok_or(format!("--size {size:?} is not COLSxROWS"))?);
+            }
             name => match Agent::named(name) {
                 Some(agent) => args.agents.push(agent),
                 None => return Err(format!("no agent of the lab is called {name:?}")),
@@ -46,6 +66,9 @@ fn args() -> Result<Args, String> {
     }
     if args.agents.is_empty() {
         args.agents.extend(Agent::ALL);
+    }
+    if args.sizes.is_empty() {
+        args.sizes.push(Size::USUAL);
     }
     Ok(args)
 }
@@ -62,47 +85,60 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if !agents::is_inside()
-        && let Err(reason) = install(&args.agents)
-    {
-        skip_or_fail(&reason);
-        return ExitCode::SUCCESS;
+    let releases = match install(&args) {
+        Ok(releases) if releases.is_empty() => return ExitCode::SUCCESS,
+        Ok(releases) => releases,
+        Err(reason) => {
+            skip_or_fail(&reason);
+            return ExitCode::SUCCESS;
+        }
+    };
+    if agents::is_inside() {
+        return run(&releases, &args);
     }
-    match agents::enter() {
-        None => run(&args),
-        Some(Ok(code)) => code,
-        Some(Err(reason)) => {
+    match agents::enter_with(&[(RELEASES, &Release::tell(&releases))]) {
+        Ok(code) => code,
+        Err(reason) => {
             skip_or_fail(&reason);
             ExitCode::SUCCESS
         }
     }
 }
 
-/// Outside, where there is a network.
-fn install(agents: &[Agent]) -> Result<(), String> {
-    for agent in agents {
-        let installed = agents::install(*agent, &agents::cache())?;
+/// Choose the releases and install those that are missing. Inside the namespace both were done.
+fn install(args: &Args) -> Result<Vec<Release>, String> {
+    let releases = args.wanted.releases(&args.agents, |agent| {
+        let name = agent.name();
+        say(&format!("{name}: skipped: newest is the pinned version\n"));
+    })?;
+    for release in &releases {
+        let installed = agents::install(release, &agents::cache())?;
         if let Some(took) = installed.took {
-            let (name, version) = (agent.name(), agent.version());
-            say(&format!(
-                "installed {name} {version} in {:.1} s\n",
-                took.as_secs_f64()
-            ));
+            let took = took.as_secs_f64();
+            say(&format!("installed {release} in {took:.1} s\n"));
         }
     }
-    Ok(())
+    Ok(releases)
 }
 
-fn run(args: &Args) -> ExitCode {
+fn run(releases: &[Release], args: &Args) -> ExitCode {
     assert_eq!(agents::interfaces(), ["lo"], "there is more than loopback");
-    let begun = Instant::now();
-    let rows: Vec<Row> = args.agents.iter().map(|agent| row(*agent, args)).collect();
-    let passed = rows.iter().all(Row::has_passed);
-    let table = table::drawn(&CASES.map(|case| case.name), &rows);
-    say(&format!(
-        "\n{table}\n{:.1} s\n",
-        begun.elapsed().as_secs_f64()
-    ));
+    let mut passed = true;
+    for size in &args.sizes {
+        let begun = Instant::now();
+        if let Some(names) = &args.views {
+            for release in releases {
+                passed &= views::record(release, *size, names, args.keep);
+            }
+            continue;
+        }
+        let row = |release| row(release, *size, args.keep);
+        let rows: Vec<Row> = releases.iter().map(row).collect();
+        passed &= rows.iter().all(Row::has_passed);
+        let table = table::drawn(&CASES.map(|case| case.name), &rows);
+        let took = begun.elapsed().as_secs_f64();
+        say(&format!("\n{size}\n{table}\n{took:.1} s\n"));
+    }
     if passed {
         ExitCode::SUCCESS
     } else {
@@ -112,12 +148,12 @@ fn run(args: &Args) -> ExitCode {
 
 /// The cases one after the other, in one run of the agent; after one that fails the rest would say
 /// nothing.
-fn row(agent: Agent, args: &Args) -> Row {
-    let name = format!("{} {}", agent.name(), agent.version());
+fn row(release: &Release, size: Size, keep: bool) -> Row {
+    let name = release.to_string();
     let mut cells = Vec::new();
-    let mut play = Play::new(agent, args.size);
+    let mut play = Play::new(release, size);
     for case in CASES {
-        if let Some(why) = (case.absent)(agent) {
+        if let Some(why) = (case.absent)(release.agent) {
             cells.push(Cell::Absent(why));
             continue;
         }
@@ -131,7 +167,7 @@ fn row(agent: Agent, args: &Args) -> Row {
         cells.push(Cell::Passed(begun.elapsed()));
     }
     let row = Row { name, cells };
-    if args.keep && row.has_passed() {
+    if keep && row.has_passed() {
         play.keep();
     }
     row

@@ -1,6 +1,6 @@
 //! One agent, bare, from its start to its end: what each case does and what must hold of it.
 
-use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, State, Trust};
+use posthaste_lab::agents::{self, Agent, Release, Shot, Sign, Stage, State, Trust};
 use posthaste_lab::model::{Model, Record};
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::Signal;
@@ -56,6 +56,7 @@ pub(crate) const CASES: [Case; 11] = [
 
 pub(crate) struct Play {
     agent: Agent,
+    release: Release,
     size: Size,
     shots: Vec<(State, Shot)>,
     /// These go in this order: first the agent, then its home, then whom it asked.
@@ -68,7 +69,8 @@ pub(crate) struct Play {
 
 impl Play {
     /// Begins where the agent asks whom to trust, if it ever does.
-    pub(crate) fn new(agent: Agent, size: Size) -> Self {
+    pub(crate) fn new(release: &Release, size: Size) -> Self {
+        let agent = release.agent;
         let dir = tempfile::Builder::new()
             .prefix("ph-lab-log-")
             .tempdir()
@@ -76,9 +78,10 @@ impl Play {
         let model = Model::start(&dir.path().join("log"));
         let asks = State::Trust.is_known_of(agent);
         let trust = if asks { Trust::Withheld } else { Trust::Given };
-        let (stage, terminal) = opened(agent, size, model.port(), trust);
+        let (stage, terminal) = opened(release, size, model.port(), trust);
         Self {
             agent,
+            release: release.clone(),
             size,
             shots: Vec::new(),
             terminal,
@@ -91,7 +94,7 @@ impl Play {
     /// Writes the screens that were seen to the fixtures.
     pub(crate) fn keep(&self) {
         for (state, shot) in &self.shots {
-            shot.keep(self.agent, self.size, *state).unwrap();
+            shot.keep(&self.release, self.size, *state).unwrap();
         }
     }
 
@@ -102,7 +105,7 @@ impl Play {
         self.shoot(State::Trust);
         self.end();
         let port = self.model.port();
-        (self.stage, self.terminal) = opened(self.agent, self.size, port, Trust::Given);
+        (self.stage, self.terminal) = opened(&self.release, self.size, port, Trust::Given);
     }
 
     fn start(&mut self) {
@@ -192,6 +195,8 @@ impl Play {
     fn tool(&mut self) {
         self.submit("lab-tool: ask=touch allowed; sleep 120");
         self.wait_for(Sign::Asking);
+        // Claude Code ignores an Enter in a dialog's first moments.
+        self.terminal.watch(REST);
         self.terminal.type_keys(ENTER);
         let allowed = self.stage.work().join("allowed");
         self.terminal
@@ -266,7 +271,10 @@ impl Play {
     fn stop(&mut self) {
         self.terminal.type_keys(ESCAPE);
         if self.agent == Agent::OpenCode {
-            self.terminal.wait_for_text("esc again to interrupt");
+            self.terminal
+                .wait_until("a second Esc to be asked for", |terminal| {
+                    Shot::of(terminal).has("again")
+                });
             self.terminal.type_keys(ESCAPE);
         }
     }
@@ -322,9 +330,9 @@ impl Play {
 }
 
 /// A new stage, with the agent on it.
-fn opened(agent: Agent, size: Size, port: u16, trust: Trust) -> (Stage, Terminal) {
-    let program = agents::install(agent, &agents::cache()).unwrap().program;
-    let stage = Stage::new(agent, &program, port, trust).unwrap();
+fn opened(release: &Release, size: Size, port: u16, trust: Trust) -> (Stage, Terminal) {
+    let program = agents::install(release, &agents::cache()).unwrap().program;
+    let stage = Stage::new(release.agent, &program, port, trust).unwrap();
     let terminal = Terminal::start(stage.command(), size).patient(PATIENCE);
     (stage, terminal)
 }

@@ -1,20 +1,22 @@
 //! What the lab is asked to run.
 
 use crate::list::{CASES, Case, LAST, RACES};
-use posthaste_lab::agents::Agent;
+use posthaste_lab::agents::{Agent, Wanted};
 use std::time::Duration;
 
 const USAGE: &str = "\
-usage: [--agent NAME]... [--case NAME]... [--repeat N] [--limit SECONDS] [--jobs N] [--json]
+usage: [--agent NAME]... [--case NAME]... [--repeat N] [--limit SECONDS] [--jobs N] [--newest] [--json]
   --agent   claude, codex, opencode or gemini; all, if none is named
   --case    a row of the table; all, if none is named
-  --repeat  how often a race is run with Claude Code [100]
+  --repeat  how often a race is tried with each agent [5]
   --limit   how long a case may take [120]
   --jobs    how many agents run at a time [2]
+  --newest  run npm's newest versions, report what differs in one line each, and exit 0
   --json    the table as JSON";
 
 pub(crate) struct Args {
     pub(crate) agents: Vec<Agent>,
+    pub(crate) wanted: Wanted,
     pub(crate) cases: Vec<Case>,
     pub(crate) repeat: u32,
     pub(crate) limit: Duration,
@@ -26,13 +28,18 @@ impl Args {
     pub(crate) fn parse(mut said: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut args = Self {
             agents: Vec::new(),
+            wanted: Wanted::Pinned,
             cases: Vec::new(),
-            repeat: 100,
+            repeat: 5,
             limit: crate::LIMIT,
             jobs: 2,
             json: false,
         };
         while let Some(word) = said.next() {
+            if word == "--newest" {
+                args.wanted = Wanted::Newest;
+                continue;
+            }
             if word == "--json" {
                 args.json = true;
                 continue;

@@ -1,8 +1,9 @@
 //! Every case, for each agent. A case begins with the agent at rest and leaves it so.
 
-use crate::play::{CLEAR, ENTER, ESCAPE, Play, Sent, Under};
+use crate::play::{CLEAR, ENTER, ESCAPE, Play, Sent};
+use crate::scene::Start;
 use posthaste_lab::agents::{Agent, Sign};
-use posthaste_lab::model::Voice;
+use posthaste_lab::model::{Piece, Voice};
 
 /// What happened, and what the receipts say.
 pub(crate) struct Told {
@@ -21,20 +22,33 @@ pub(crate) struct Case {
     pub(crate) act: fn(&mut Play) -> Told,
     /// Whether it is run as often as wanted, or once.
     pub(crate) often: bool,
-    pub(crate) under: Under,
+    pub(crate) start: Start,
+    /// The agents that can be in this situation.
+    agents: &'static [Agent],
+    /// Why the others cannot.
+    absent: &'static str,
 }
 
 impl Case {
-    /// Why it cannot be had with an agent.
+    /// Return why the case cannot be run with an agent.
     pub(crate) fn absent(&self, agent: Agent) -> Option<&'static str> {
-        let is_typed = match agent {
-            Agent::Claude | Agent::Codex => true,
-            Agent::OpenCode | Agent::Gemini => false,
-        };
-        match self.under {
-            Under::Typed if !is_typed => Some("nothing is typed into it while it works"),
-            Under::Session | Under::Typed | Under::Held | Under::Nobody => None,
-        }
+        (!self.agents.contains(&agent)).then_some(self.absent)
+    }
+
+    const fn only(mut self, agents: &'static [Agent], absent: &'static str) -> Self {
+        (self.agents, self.absent) = (agents, absent);
+        self
+    }
+
+    /// A case of Claude Code, with a start of its own.
+    const fn claude(mut self, start: Start) -> Self {
+        self.start = start;
+        self.only(&[Agent::Claude], "Claude Code only")
+    }
+
+    const fn often(mut self) -> Self {
+        self.often = true;
+        self
     }
 }
 
@@ -43,18 +57,26 @@ const fn case(name: &'static str, act: fn(&mut Play) -> Told) -> Case {
         name,
         act,
         often: false,
-        under: Under::Session,
+        start: Start::SESSION,
+        agents: &Agent::ALL,
+        absent: "",
     }
 }
 
-pub(crate) const CASES: [Case; 19] = [
+pub(crate) const CASES: [Case; 28] = [
     case("idle", idle),
     case("streaming", streaming),
+    case("long-stream", long_stream).only(&[Agent::Codex], "Codex only"),
     case("tool", tool),
     case("interrupt-busy", interrupt_busy),
     case("interrupt-idle", interrupt_idle),
     case("dialog", dialog),
+    case("answer", crate::answer::at_once).often(),
     case("draft", draft),
+    case("views", crate::views::known).only(
+        &[Agent::Claude, Agent::Codex, Agent::Gemini],
+        "mail goes by its own HTTP API",
+    ),
     case("50-lines", fifty_lines),
     case("300-bytes", three_hundred),
     case("301-bytes", three_hundred_and_one),
@@ -67,22 +89,29 @@ pub(crate) const CASES: [Case; 19] = [
     case("mid-offer", crate::crash::mid_offer),
     case("inject", inject),
     case("mcp", crate::own::mcp),
+    case("agents-view", crate::views::agents).claude(Start::ALONE),
+    case("status-1", idle).claude(Start::STATUS_OF_ONE_ROW),
+    case("status-3", idle).claude(Start::STATUS_OF_THREE_ROWS),
+    case("named", idle).claude(Start::NAMED),
+    case("named-denial", denial).claude(Start::NAMED),
+    case("renamed", crate::views::renamed).claude(Start::NAMED_NO_HOOKS),
 ];
 
-const fn race(name: &'static str, act: fn(&mut Play) -> Told, under: Under) -> Case {
-    Case {
-        name,
-        act,
-        often: true,
-        under,
-    }
+const fn race(name: &'static str, start: Start) -> Case {
+    let mut race = case(name, crate::race::swept).often();
+    race.start = start;
+    race
 }
 
-/// By whatever way the agent has, with the terminal alone, and with a gap that cannot be missed.
-pub(crate) const RACES: [Case; 3] = [
-    race("race", crate::race::swept, Under::Session),
-    race("race-typed", crate::race::aimed, Under::Typed),
-    race("race-held", crate::race::held, Under::Held),
+/// A question opens as mail comes, with hooks and without, named and unnamed.
+pub(crate) const RACES: [Case; 5] = [
+    race("race", Start::SESSION),
+    race("race-no-hooks", Start::NO_HOOKS),
+    race("race-named", Start::NAMED).claude(Start::NAMED),
+    race("race-named-no-hooks", Start::NAMED_NO_HOOKS).claude(Start::NAMED_NO_HOOKS),
+    race("race-held", Start::LATE_ENTER)
+        .claude(Start::LATE_ENTER)
+        .only(&[Agent::Claude], "no question opens there while it is idle"),
 ];
 
 /// Another agent's conversations among those of the one that runs would be counted as its own: this
@@ -104,12 +133,28 @@ fn streaming(play: &mut Play) -> Told {
     let cuts = play.tally.cuts();
     let sent = play.send("lab: while you speak");
     let receipt = play.settle(&[sent]);
-    let what = if play.tally.cuts() > cuts {
-        "the answer was begun anew with it"
-    } else {
-        "it waited for the answer"
-    };
-    told(what, receipt)
+    assert_eq!(play.tally.cuts(), cuts, "the answer was cut off");
+    told("it waited for the answer", receipt)
+}
+
+/// Longer than any agent goes without a sign of life, and no hook is called meanwhile.
+const LONG_STREAM: u32 = 40;
+
+fn long_stream(play: &mut Play) -> Told {
+    let before = play.fresh("streams-long");
+    let end = play.fresh("end");
+    play.prompt(&format!("{before} slow={LONG_STREAM} reply={end}"));
+    play.until_sign(Sign::Working);
+    let cuts = play.tally.cuts();
+    let sent = play.send("lab: while you speak for long");
+    let receipt = play.settle(std::slice::from_ref(&sent));
+    assert_eq!(play.tally.cuts(), cuts, "the answer was cut off");
+    let mut turns = play.tally.turns().iter();
+    let with = turns.find(|turn| turn.count(&sent.mark) > 0);
+    let with = with.expect("the model has seen it");
+    let is_whole = |piece: &Piece| piece.voice == Voice::Model && piece.text.contains(&end);
+    assert!(with.pieces.iter().any(is_whole), "the answer is not whole");
+    told("it waited for the whole answer", receipt)
 }
 
 /// The way in that an agent has while a tool runs.
@@ -189,22 +234,6 @@ fn draft(play: &mut Play) -> Told {
     let half = play.fresh("half");
     play.types(&format!("{half} a thought"));
     let sent = play.send("lab: while somebody types");
-    if play.agent == Agent::Claude {
-        play.until("the model to see the message", |play| {
-            play.tally.seen(&sent.mark) > 0
-        });
-        play.until("the draft in its box again", |play| {
-            let screen = play.terminal.screen();
-            screen
-                .iter()
-                .any(|line| line.starts_with('❯') && line.contains(&half))
-                && play.sign() == Sign::Free
-        });
-        assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
-        play.terminal.type_keys(CLEAR);
-        let receipt = play.settle(&[sent]);
-        return told("the draft was put aside and is back", receipt);
-    }
     let mut rule = None;
     play.until("it to be held, or to go past the box", |play| {
         rule = play.rule(&sent);

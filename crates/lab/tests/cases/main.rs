@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
+mod answer;
 mod args;
 mod crash;
 mod facts;
@@ -15,12 +16,14 @@ mod race;
 mod scene;
 mod table;
 mod talks;
+mod views;
 
 use args::Args;
 use list::Case;
-use play::{Late, Play, Under};
-use posthaste_lab::agents::{self, Agent};
+use play::{Late, Play};
+use posthaste_lab::agents::{self, Agent, RELEASES, Release, Wanted};
 use posthaste_lab::skip_or_fail;
+use scene::Start;
 use std::any::Any;
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -34,12 +37,6 @@ use table::{Cell, Entry};
 const WANTED: &str = "PH_LAB";
 /// Where `ph` is, for the inside: there is no network there to build it with.
 const PH: &str = "PH_LAB_PH";
-/// Rows beside the cases: how a run of an agent ended.
-const END: &str = "end";
-const END_TYPED: &str = "end-typed";
-const END_HELD: &str = "end-held";
-/// How often a race is run with an agent that is not said to lose it.
-const FEW: u32 = 3;
 /// How many cases may be late at first: these are programs of others, on a machine that may be
 /// busy. What is late twice is red, and so is at once what came twice, was approved, or is said to
 /// be more than it is.
@@ -57,14 +54,19 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    let releases = match install(&args) {
+        Ok(releases) if releases.is_empty() => return ExitCode::SUCCESS,
+        Ok(releases) => releases,
+        Err(reason) => {
+            skip_or_fail(&reason);
+            return ExitCode::SUCCESS;
+        }
+    };
     if agents::is_inside() {
-        return run(&args);
+        return run(&releases, &args);
     }
-    if let Err(reason) = install(&args.agents) {
-        skip_or_fail(&reason);
-        return ExitCode::SUCCESS;
-    }
-    match agents::enter_with(&[(PH, posthaste_lab::ph().as_os_str())]) {
+    let told = Release::tell(&releases);
+    match agents::enter_with(&[(PH, posthaste_lab::ph().as_os_str()), (RELEASES, &told)]) {
         Ok(code) => code,
         Err(reason) => {
             skip_or_fail(&reason);
@@ -73,30 +75,34 @@ fn main() -> ExitCode {
     }
 }
 
-/// Outside, where there is a network.
-fn install(agents: &[Agent]) -> Result<(), String> {
-    for agent in agents {
-        agents::install(*agent, &agents::cache())?;
+/// Choose the releases and install those that are missing. Inside the namespace both were done.
+fn install(args: &Args) -> Result<Vec<Release>, String> {
+    let releases = args.wanted.releases(&args.agents, |agent| {
+        let name = agent.name();
+        say(&format!("{name}: skipped: newest is the pinned version\n"));
+    })?;
+    for release in &releases {
+        agents::install(release, &agents::cache())?;
     }
-    Ok(())
+    Ok(releases)
 }
 
-fn run(args: &Args) -> ExitCode {
+fn run(releases: &[Release], args: &Args) -> ExitCode {
     assert_eq!(agents::interfaces(), ["lo"], "there is more than loopback");
     // What goes wrong is told with its case.
     std::panic::set_hook(Box::new(|_| {}));
     let begun = Instant::now();
     let ph = PathBuf::from(std::env::var_os(PH).expect("the outside says where it is"));
-    let waiting = Mutex::new(args.agents.iter());
+    let waiting = Mutex::new(releases.iter());
     let entries = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..args.jobs {
             scope.spawn(|| {
                 loop {
-                    let Some(agent) = waiting.lock().unwrap().next() else {
+                    let Some(release) = waiting.lock().unwrap().next() else {
                         return;
                     };
-                    let row = column(*agent, &ph, args);
+                    let row = column(release, &ph, args);
                     entries.lock().unwrap().extend(row);
                 }
             });
@@ -108,10 +114,7 @@ fn run(args: &Args) -> ExitCode {
         say(&format!("{json}\n"));
     } else {
         let names: Vec<&str> = args.cases.iter().map(|case| case.name).collect();
-        let table = table::drawn(
-            &[&names[..], &[END, END_TYPED, END_HELD]].concat(),
-            &entries,
-        );
+        let table = table::drawn(&[&names[..], &Start::ENDS].concat(), &entries);
         let took = begun.elapsed().as_secs_f64();
         say(&format!("\n{table}{took:.1} s\n"));
     }
@@ -123,6 +126,15 @@ fn run(args: &Args) -> ExitCode {
     if late > LATE {
         say(&format!("{late} cases were late at first; {LATE} may be\n"));
     }
+    if args.wanted == Wanted::Newest {
+        for release in releases {
+            let name = release.agent.name();
+            let is_red = |entry: &&Entry| entry.agent == name && entry.is_red();
+            let red = entries.iter().filter(is_red).count();
+            say(&format!("{release}: {red} cases differ\n"));
+        }
+        return ExitCode::SUCCESS;
+    }
     if left.is_empty() && late <= LATE && !entries.iter().any(Entry::is_red) {
         ExitCode::SUCCESS
     } else {
@@ -131,9 +143,10 @@ fn run(args: &Args) -> ExitCode {
 }
 
 /// All cases of one agent, in one run of it; after one that fails it is started anew.
-fn column(agent: Agent, ph: &Path, args: &Args) -> Vec<Entry> {
+fn column(release: &Release, ph: &Path, args: &Args) -> Vec<Entry> {
     let mut column = Column {
-        agent,
+        agent: release.agent,
+        release,
         ph,
         args,
         play: None,
@@ -148,6 +161,7 @@ fn column(agent: Agent, ph: &Path, args: &Args) -> Vec<Entry> {
 
 struct Column<'a> {
     agent: Agent,
+    release: &'a Release,
     ph: &'a Path,
     args: &'a Args,
     play: Option<Play>,
@@ -160,44 +174,22 @@ impl Column<'_> {
             let why = why.to_owned();
             return self.enter(case.name, Instant::now(), Cell::Absent { why }, false);
         }
-        let is_other = |play: &Play| play.under() != case.under;
+        let is_other = |play: &Play| play.start() != case.start;
         if self.play.as_ref().is_some_and(is_other) {
             self.end();
         }
+        if case.often {
+            return self.repeat(case);
+        }
         let begun = Instant::now();
-        let times = match (case.often, self.agent) {
-            (false, _) => 1,
-            // Every one of these is in between: more of them show no more.
-            (true, _) if case.under == Under::Held => self.args.repeat.min(FEW),
-            (true, Agent::Claude) => self.args.repeat,
-            (true, Agent::Codex | Agent::OpenCode | Agent::Gemini) => self.args.repeat.min(FEW),
-        };
-        let mut cell = Cell::Absent {
-            why: "not run".to_owned(),
-        };
+        let mut cell = self.once(case);
         let mut was_late = false;
-        for time in 1..=times {
+        if let Cell::Late { why } = &cell {
+            let agent = self.agent.name();
+            let name = case.name;
+            say(&format!("{agent} {name}: late, and tried again: {why}\n"));
+            was_late = true;
             cell = self.once(case);
-            if let (Cell::Late { why }, false) = (&cell, was_late) {
-                let agent = self.agent.name();
-                say(&format!(
-                    "{agent} {}: late, and tried again: {why}\n",
-                    case.name
-                ));
-                was_late = true;
-                cell = self.once(case);
-            }
-            match &mut cell {
-                Cell::Green { what, .. } if times > 1 => *what = format!("{time} runs: {what}"),
-                Cell::Late { why } | Cell::Red { why } if times > 1 => {
-                    *why = format!("at the {time}th: {why}");
-                }
-                Cell::Green { .. } | Cell::Absent { .. } | Cell::Late { .. } | Cell::Red { .. } => {
-                }
-            }
-            if matches!(cell, Cell::Late { .. } | Cell::Red { .. }) {
-                break;
-            }
         }
         if let (Cell::Green { what, .. }, true) = (&mut cell, was_late) {
             what.push_str(", at a second try");
@@ -205,12 +197,49 @@ impl Column<'_> {
         self.enter(case.name, begun, cell, was_late);
     }
 
+    /// Run a case as often as wanted, and count what went wrong.
+    fn repeat(&mut self, case: Case) {
+        let begun = Instant::now();
+        let mut faults = Faults::default();
+        let mut last = None;
+        for time in 1..=self.args.repeat {
+            match self.once(case) {
+                Cell::Green { what, receipt } => last = Some((what, receipt)),
+                Cell::Absent { .. } => {}
+                Cell::Late { why } => {
+                    faults.lost += 1;
+                    self.tell(case, time, &why);
+                }
+                Cell::Red { why } => {
+                    faults.count(&why);
+                    self.tell(case, time, &why);
+                }
+            }
+        }
+        let (what, receipt) = last.unwrap_or_default();
+        let told = format!("{} tries: {faults}; {what}", self.args.repeat);
+        // One that is late may be the machine's fault, and is counted as such.
+        let cell = match faults.is_more_than_late() {
+            true => Cell::Red { why: told },
+            false => Cell::Green {
+                what: told,
+                receipt,
+            },
+        };
+        self.enter(case.name, begun, cell, faults.lost > 0);
+    }
+
+    fn tell(&self, case: Case, time: u32, why: &str) {
+        let agent = self.agent.name();
+        say(&format!("{agent} {}: try {time}: {why}\n", case.name));
+    }
+
     fn once(&mut self, case: Case) -> Cell {
         let deadline = Instant::now() + self.args.limit;
         let mut play = match self.play.take() {
             Some(play) => play,
             None => {
-                let open = || Play::open(self.agent, self.ph, deadline, case.under);
+                let open = || Play::open(self.release, self.ph, deadline, case.start);
                 match catch_unwind(AssertUnwindSafe(open)) {
                     Ok(play) => play,
                     Err(panic) => return red(&*panic),
@@ -237,11 +266,7 @@ impl Column<'_> {
             return;
         };
         let begun = Instant::now();
-        let name = match play.under() {
-            Under::Session | Under::Nobody => END,
-            Under::Typed => END_TYPED,
-            Under::Held => END_HELD,
-        };
+        let name = play.start().end;
         let cell = match catch_unwind(AssertUnwindSafe(|| play.close())) {
             Ok(()) => Cell::Green {
                 what: "each message once, nobody left".to_owned(),
@@ -265,12 +290,61 @@ impl Column<'_> {
         }
         self.entries.push(Entry {
             agent,
-            version: self.agent.version(),
+            version: self.release.version.clone(),
             case,
             seconds,
             was_late,
             cell,
         });
+    }
+}
+
+/// What went wrong in the tries of one case.
+#[derive(Default)]
+struct Faults {
+    approved: u32,
+    /// Waited for in vain.
+    lost: u32,
+    doubled: u32,
+    mixed: u32,
+    other: u32,
+}
+
+impl Faults {
+    fn count(&mut self, why: &str) {
+        let fault = match why {
+            why if why.starts_with("approved") || why.contains("approved by us: [\"") => {
+                &mut self.approved
+            }
+            why if why.starts_with("the model was sent") => &mut self.doubled,
+            why if why.starts_with("mixed") => &mut self.mixed,
+            _ => &mut self.other,
+        };
+        *fault += 1;
+    }
+
+    fn is_more_than_late(&self) -> bool {
+        self.approved + self.doubled + self.mixed + self.other > 0 || self.lost > 1
+    }
+}
+
+impl std::fmt::Display for Faults {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            approved,
+            lost,
+            doubled,
+            mixed,
+            other,
+        } = self;
+        write!(
+            f,
+            "{approved} approved, {lost} lost, {doubled} doubled, {mixed} mixed"
+        )?;
+        match other {
+            0 => Ok(()),
+            _ => write!(f, ", {other} otherwise wrong"),
+        }
     }
 }
 

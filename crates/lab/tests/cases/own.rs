@@ -2,7 +2,8 @@
 //! MCP.
 
 use crate::list::Told;
-use crate::play::{ENTER, NAME, Play, Under};
+use crate::play::{ENTER, NAME, Play};
+use crate::scene::Start;
 use posthaste_lab::agents::{Agent, Sign};
 
 /// What the model calls one of our tools, as each agent names it.
@@ -15,17 +16,30 @@ fn is_ours(tool: &str) -> bool {
 const CODE: &str = "exec";
 const FROM_CODE: &str = "mcp__ph__send_message";
 
+const SEARCH: &str = "ToolSearch";
+
+/// The tools in the last request.
+fn offers(play: &Play) -> Vec<String> {
+    let last = play.tally.turns().last();
+    last.map(|turn| turn.tools.clone()).unwrap_or_default()
+}
+
 /// The agent's tool brings a message to the person.
 pub(crate) fn mcp(play: &mut Play) -> Told {
     let before = play.fresh("tools");
     play.prompt(&before);
     play.free();
-    let turns = play.tally.turns();
-    let offered = turns.last().map_or(&[][..], |turn| &turn.tools);
+    // Claude Code offers a search for tools first.
+    if offers(play).iter().any(|tool| tool == SEARCH) {
+        let call = format!(r#"tool={SEARCH}:{{"query":"select:{FROM_CODE}","max_results":1}}"#);
+        play.prompt(&call);
+        play.free();
+    }
+    let offered = offers(play);
     let named = offered.iter().find(|tool| is_ours(tool));
     let tool = match named {
         Some(tool) => tool.clone(),
-        None if offered.iter().any(|tool| tool == CODE) => FROM_CODE.to_owned(),
+        None if offered.iter().any(|tool| tool == CODE || tool == SEARCH) => FROM_CODE.to_owned(),
         None => panic!("the model is offered none of our tools, but {offered:?}"),
     };
     let body = play.fresh("by-tool");
@@ -59,7 +73,12 @@ fn sent(play: &Play, body: &str) -> bool {
 
 /// An agent that a person starts by themselves, with our hooks in its own settings.
 pub(crate) fn inject(play: &Play) -> Told {
-    let mut own = Play::open(play.agent, play.program(), play.deadline(), Under::Nobody);
+    let mut own = Play::open(
+        &play.release,
+        play.program(),
+        play.deadline(),
+        Start::NOBODY,
+    );
     // One before each prompt: told with that one, and with no other.
     let mut left: Vec<(String, String)> = Vec::new();
     for prompt in ["first", "second", "third"] {

@@ -2,11 +2,11 @@
 //! and what can be seen of it. Waits are for facts, and end with the case's time.
 
 use crate::facts::Facts;
-use crate::scene::{command, shown};
-use posthaste_lab::agents::{self, Agent, Shot, Sign, Stage, Trust};
+use crate::scene::{By, Start, command, shown};
+use posthaste_lab::agents::{self, Agent, Release, Shot, Sign, Stage, Trust};
 use posthaste_lab::model::{Model, Tally};
 use posthaste_lab::pty::Terminal;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -19,6 +19,8 @@ pub(crate) const NAME: &str = "coder";
 const LOOK: Duration = Duration::from_millis(20);
 /// Between a person's text and their Enter.
 const SETTLE: Duration = Duration::from_millis(250);
+/// A person reads a question before they answer it; Claude Code ignores keys in its first moments.
+const READING: Duration = Duration::from_secs(1);
 /// How long proof may take once the model has seen a message; without it, it stays offered.
 const PROOF: Duration = Duration::from_secs(4);
 /// What has been ended is gone after so long.
@@ -31,19 +33,6 @@ pub(crate) const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
 /// Ctrl+U empties a box.
 pub(crate) const CLEAR: &str = "\x15";
-
-/// Who has started the agent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Under {
-    /// `ph run`.
-    Session,
-    /// The same, with a manifest of the home's own that knows no way in but the terminal.
-    Typed,
-    /// The same, and a long time between a text and its Enter.
-    Held,
-    /// A person, with our hooks in the agent's own settings.
-    Nobody,
-}
 
 /// A message that was sent.
 #[derive(Debug, Clone)]
@@ -59,7 +48,8 @@ pub(crate) struct Late(pub(crate) String);
 
 pub(crate) struct Play {
     pub(crate) agent: Agent,
-    under: Under,
+    pub(crate) release: Release,
+    start: Start,
     pub(crate) stage: Stage,
     pub(crate) tally: Tally,
     ph: PathBuf,
@@ -85,8 +75,9 @@ pub(crate) struct Play {
 
 impl Play {
     /// Starts the agent, and waits until it takes a prompt.
-    pub(crate) fn open(agent: Agent, ph: &Path, deadline: Instant, under: Under) -> Self {
-        let program = agents::install(agent, &agents::cache())
+    pub(crate) fn open(release: &Release, ph: &Path, deadline: Instant, start: Start) -> Self {
+        let agent = release.agent;
+        let program = agents::install(release, &agents::cache())
             .expect("it was installed outside")
             .program;
         let dir = tempfile::Builder::new()
@@ -98,10 +89,11 @@ impl Play {
         let stage =
             Stage::new(agent, &program, model.port(), Trust::Given).expect("a stage can be made");
         let facts = Facts::follow(command(&stage, ph));
-        let terminal = shown(agent, &stage, ph, under, &[]);
+        let terminal = shown(agent, &stage, ph, start, &[]);
         let mut play = Self {
             agent,
-            under,
+            release: release.clone(),
+            start,
             stage,
             tally,
             ph: ph.to_owned(),
@@ -126,7 +118,7 @@ impl Play {
 
     /// Codex asks its user about hooks that are new: the person who installed them says yes.
     fn trust(&mut self) {
-        if self.under != Under::Nobody || self.agent != Agent::Codex {
+        if self.start.by != By::Nobody || self.agent != Agent::Codex {
             return;
         }
         self.until_sign(Sign::Asking);
@@ -144,7 +136,7 @@ impl Play {
 
     /// And with these words more.
     pub(crate) fn reopen_with(&mut self, more: &[&str]) {
-        self.terminal = shown(self.agent, &self.stage, &self.ph, self.under, more);
+        self.terminal = shown(self.agent, &self.stage, &self.ph, self.start, more);
         self.free();
     }
 
@@ -176,11 +168,6 @@ impl Play {
     pub(crate) fn fresh(&mut self, what: &str) -> String {
         self.made += 1;
         format!("lab-{what}-{}", self.made)
-    }
-
-    /// How many names were made.
-    pub(crate) fn count(&self) -> u32 {
-        self.made
     }
 
     /// Asks everything again and again until something holds.
@@ -218,6 +205,21 @@ impl Play {
         self.within(Instant::now() + SOON, &mut holds)
     }
 
+    pub(crate) fn soon_within(
+        &mut self,
+        time: Duration,
+        mut holds: impl FnMut(&mut Self) -> bool,
+    ) -> bool {
+        self.within(Instant::now() + time, &mut holds)
+    }
+
+    /// Watch for some time that something does not come.
+    #[track_caller]
+    pub(crate) fn soon_not(&mut self, time: Duration, holds: impl FnMut(&mut Self) -> bool) {
+        let came = self.soon_within(time, holds);
+        assert!(!came, "it was typed\n{}", self.story());
+    }
+
     fn within(&mut self, deadline: Instant, holds: &mut impl FnMut(&mut Self) -> bool) -> bool {
         loop {
             self.terminal.watch(LOOK);
@@ -253,7 +255,7 @@ impl Play {
         self.until("an empty box and nothing going on", |play| {
             play.sign() == Sign::Free
                 && play.has_empty_box()
-                && (play.under == Under::Nobody || play.status()["activity"] == "idle")
+                && (play.start.by == By::Nobody || play.status()["activity"] == "idle")
         });
     }
 
@@ -320,7 +322,21 @@ impl Play {
         let file = self.stage.work().join(&name);
         self.prompt(&format!("ask=touch {name}{then}"));
         self.until_sign(Sign::Asking);
+        self.terminal.watch(READING);
         file
+    }
+
+    /// A person reads the question and says no.
+    #[track_caller]
+    pub(crate) fn deny(&mut self) {
+        self.terminal.watch(READING);
+        for _ in 0..AGAIN {
+            self.terminal.type_keys(ESCAPE);
+            if self.soon(|play| play.sign() != Sign::Asking) {
+                return;
+            }
+        }
+        panic!("the question does not close\n{}", self.story());
     }
 
     /// This must not come to be, now or later.
@@ -479,12 +495,13 @@ impl Play {
     /// Ends the session, gracefully: then each message has come once, and nobody is left.
     pub(crate) fn close(mut self) {
         self.judge();
-        match self.under {
-            Under::Session | Under::Typed | Under::Held => drop(self.ph(&["stop", NAME])),
+        match self.start.by {
+            By::Session => drop(self.ph(&["stop", NAME])),
             // Gemini's first process heeds no signal: it goes to all.
-            Under::Nobody => self.terminal.signal_group(Signal::TERM),
+            By::Nobody => self.terminal.signal_group(Signal::TERM),
         }
         self.terminal.wait_exit();
+        self.end_background();
         let home = self.stage.dir().to_string_lossy().into_owned();
         let own = self.facts_pid();
         let mut left = Vec::new();
@@ -500,12 +517,34 @@ impl Play {
         panic!("left behind: {left:?}");
     }
 
+    /// End what Claude Code's agents view leaves behind on purpose: it goes on without its terminal.
+    fn end_background(&self) {
+        if self.start != Start::ALONE {
+            return;
+        }
+        let home = self.stage.dir().to_string_lossy().into_owned();
+        let own = self.facts_pid();
+        for process in agents::started_with(&home) {
+            let pid = process
+                .split_whitespace()
+                .next()
+                .and_then(|pid| pid.parse().ok());
+            if let Some(pid) = pid
+                .and_then(Pid::from_raw)
+                .filter(|_| !process.starts_with(&own))
+            {
+                // One that has ended by itself is as well.
+                let _ = rustix::process::kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+
     fn facts_pid(&self) -> String {
         format!("{} ", self.facts.pid())
     }
 
-    pub(crate) fn under(&self) -> Under {
-        self.under
+    pub(crate) fn start(&self) -> Start {
+        self.start
     }
 
     pub(crate) fn deadline(&self) -> Instant {
@@ -521,5 +560,6 @@ impl Drop for Play {
     fn drop(&mut self) {
         // Where a case broke off. It is no error that there is none.
         self.ph(&["stop", "--kill", NAME]);
+        self.end_background();
     }
 }

@@ -1,28 +1,35 @@
-//! A question opens around the moment between a text and its Enter: an Enter into it would be a yes.
+//! A question opens around the moment in which mail comes: an Enter into it would be a yes.
 
 use crate::list::Told;
-use crate::play::{ESCAPE, Play, Sent};
+use crate::play::{ENTER, Play, Sent};
+use crate::scene::Enter;
 use posthaste_lab::agents::Sign;
+use posthaste_lab::model::Voice;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// A model that is about to call its tool, and does when it is told to.
+/// A model that is about to call its tool.
 struct Aim {
+    /// The model calls the tool once this file exists.
     go: PathBuf,
     /// What a yes would make.
     file: PathBuf,
+    /// A word of the person's prompt.
+    word: String,
 }
 
 impl Aim {
-    fn take(play: &mut Play) -> Self {
+    fn new(play: &mut Play) -> Self {
         let go = play.fresh("go");
         let go = play.stage.dir().join(go);
-        let name = play.fresh("raced");
-        let file = play.stage.work().join(&name);
+        let word = play.fresh("raced");
+        let file = play.stage.work().join(&word);
         play.forbid(file.clone());
-        play.prompt(&format!("until={} ask=touch {name}", go.display()));
-        play.until_sign(Sign::Working);
-        Self { go, file }
+        Self { go, file, word }
+    }
+
+    fn prompt(&self) -> String {
+        format!("until={} ask=touch {}", self.go.display(), self.word)
     }
 
     fn fire(&self) {
@@ -30,75 +37,95 @@ impl Aim {
     }
 }
 
-/// When the question opens is tried from before the text to after its Enter, one time after the
-/// other. With hooks there is mostly no text: mail waits for one.
+/// Tries two races in turn, and from one try to the next another moment.
 pub(crate) fn swept(play: &mut Play) -> Told {
-    let step = Duration::from_millis(u64::from(play.count()) * 37 % 400);
-    let aim = Aim::take(play);
-    let sent = if step < Duration::from_millis(200) {
-        aim.fire();
-        play.terminal.watch(step);
-        play.send("lab: into the race")
+    let aim = Aim::new(play);
+    let step = u64::from(play.runs / 2);
+    let sent = if play.start().enter == Enter::Late {
+        beside_an_idle_box(play, &aim)
+    } else if play.runs.is_multiple_of(2) {
+        before_the_question(play, &aim, Duration::from_millis(step * 37 % 400))
     } else {
-        let sent = play.send("lab: into the race");
-        // By a hook nothing goes in before the tool: then there is nothing to wait for.
-        play.soon(|play| play.noted(&sent, "offering"));
-        play.terminal.watch(step - Duration::from_millis(200));
-        aim.fire();
-        sent
+        behind_a_draft(play, &aim, Duration::from_millis(step * 53 % 700))
     };
-    judged(play, &aim, sent)
+    judged(play, &aim, &sent)
 }
 
-/// The model calls its tool as soon as the text is on the screen; there is time enough before Enter.
-pub(crate) fn held(play: &mut Play) -> Told {
-    let aim = Aim::take(play);
+/// The agent works, and the question opens from 200 ms before the message is sent to 200 ms after.
+fn before_the_question(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
+    const BEFORE: Duration = Duration::from_millis(200);
+    play.prompt(&aim.prompt());
+    play.until_sign(Sign::Working);
+    if step < BEFORE {
+        aim.fire();
+        play.terminal.watch(step);
+        return play.send("lab: into the race");
+    }
+    let sent = play.send("lab: into the race");
+    play.terminal.watch(step - BEFORE);
+    aim.fire();
+    sent
+}
+
+/// A draft holds the message. The person submits it, so that the box is empty again and the agent is
+/// not seen to work yet; the question opens up to 700 ms later.
+fn behind_a_draft(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
+    play.types(&aim.prompt());
+    let sent = play.send("lab: into the race");
+    play.until("the message to be held by the draft, or past it", |play| {
+        play.rule(&sent).as_deref() == Some("draft") || play.noted(&sent, "offered")
+    });
+    play.terminal.type_keys(ENTER);
+    play.terminal.watch(step);
+    aim.fire();
+    // Gemini takes an Enter that follows a paste too soon for a new line.
+    while !play.soon(|play| play.tally.seen(&aim.word) > 0 && play.sign() != Sign::Free) {
+        if play.tally.seen(&aim.word) > 0 {
+            break;
+        }
+        play.terminal.type_keys(ENTER);
+    }
+    sent
+}
+
+/// The text stands in an idle box and waits for its Enter as an agent in the background asks.
+fn beside_an_idle_box(play: &mut Play, aim: &Aim) -> Sent {
+    let prompt = aim.prompt();
+    play.prompt(&format!(
+        r#"tool=Agent:{{"description":"lab agent","prompt":"{prompt}","subagent_type":"general-purpose","run_in_background":true}}"#
+    ));
+    play.free();
     let sent = play.send("lab: into the race");
     play.until("its text on the screen", |play| play.shows(&sent));
     aim.fire();
-    judged(play, &aim, sent)
+    sent
 }
 
-/// Enter comes when it usually does, so the model is told sooner or later: some agents take longer
-/// to ask than we to press Enter.
-pub(crate) fn aimed(play: &mut Play) -> Told {
-    let aim = Aim::take(play);
-    let turn = play.runs % 3;
-    if turn == 0 {
-        aim.fire();
-    }
-    let sent = play.send("lab: into the race");
-    if turn == 1 {
-        play.until("an offer to begin", |play| play.noted(&sent, "offering"));
-        aim.fire();
-    } else if turn == 2 {
-        play.until("its text on the screen", |play| play.shows(&sent));
-        aim.fire();
-    }
-    judged(play, &aim, sent)
-}
-
-fn judged(play: &mut Play, aim: &Aim, sent: Sent) -> Told {
-    let mut asks = false;
-    play.until("the question, or a turn that ended without it", |play| {
+fn judged(play: &mut Play, aim: &Aim, sent: &Sent) -> Told {
+    play.until("the question", |play| {
         assert!(!aim.file.exists(), "approved by us");
-        asks = play.sign() == Sign::Asking;
-        asks || (play.sign() == Sign::Free && play.tally.seen(&sent.mark) > 0)
+        play.sign() == Sign::Asking
     });
-    // Codex takes what is submitted in time into the turn, and may drop its question.
-    if asks {
-        play.until("the session to know of the question", |play| {
-            assert!(!aim.file.exists(), "approved by us");
-            play.status()["activity"] == "blocked"
-        });
-        if play.noted(&sent, "offering") && !play.noted(&sent, "offered") {
-            play.caught += 1;
-        }
-        play.terminal.type_keys(ESCAPE);
+    play.until("the session to know of the question", |play| {
+        assert!(!aim.file.exists(), "approved by us");
+        play.status()["activity"] == "blocked"
+    });
+    if play.noted(sent, "offering") && !play.noted(sent, "offered") {
+        play.caught += 1;
     }
-    let receipt = play.settle(&[sent]);
+    play.deny();
+    let receipt = play.settle(std::slice::from_ref(sent));
+    let is_mixed = play.tally.turns().iter().any(|turn| {
+        turn.pieces.iter().any(|piece| {
+            piece.voice == Voice::User
+                && piece.text.contains(&sent.mark)
+                && piece.text.contains(&aim.word)
+        })
+    });
+    let is_typed = play.route(sent).as_deref() == Some("terminal");
+    assert!(!(is_mixed && is_typed), "mixed with the person's text");
     play.runs += 1;
     let caught = play.caught;
-    let what = format!("nothing approved, {caught} times in between");
+    let what = format!("{caught} times between text and Enter");
     Told { what, receipt }
 }

@@ -1,6 +1,6 @@
 //! How an agent is put before the person: its settings, and what starts it in a terminal.
 
-use crate::play::{NAME, Under};
+use crate::play::NAME;
 use posthaste_lab::agents::{Agent, Stage};
 use posthaste_lab::pty::{Size, Terminal};
 use serde_json::Value;
@@ -8,6 +8,113 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+
+/// Who starts the agent, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// Row of the table that says how a run with this start ended.
+    pub(crate) end: &'static str,
+    pub(crate) by: By,
+    pub(crate) hooks: Hooks,
+    /// Arguments beside those of the stage.
+    pub(crate) args: &'static [&'static str],
+    /// Files below the agent's home, and their text.
+    pub(crate) files: &'static [(&'static str, &'static str)],
+    pub(crate) enter: Enter,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// `ph run`.
+    Session,
+    /// A person, with our hooks in the agent's own settings.
+    Nobody,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hooks {
+    On,
+    /// The session hears no hook and no plugin, and has no route but the terminal.
+    Off,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Enter {
+    Usual,
+    /// Enter comes seconds after the text.
+    Late,
+}
+
+const CLAUDE_SETTINGS: &str = ".claude/settings.json";
+const NO_HOOKS: (&str, &str) = (CLAUDE_SETTINGS, r#"{"disableAllHooks":true}"#);
+
+impl Start {
+    pub(crate) const SESSION: Self = Self {
+        end: "end",
+        by: By::Session,
+        hooks: Hooks::On,
+        args: &[],
+        files: &[],
+        enter: Enter::Usual,
+    };
+    pub(crate) const NOBODY: Self = Self {
+        by: By::Nobody,
+        ..Self::SESSION
+    };
+    pub(crate) const NO_HOOKS: Self = Self {
+        end: "end-no-hooks",
+        hooks: Hooks::Off,
+        ..Self::SESSION
+    };
+    /// Claude Code with a name, which it draws into its frames.
+    pub(crate) const NAMED: Self = Self {
+        end: "end-named",
+        args: &["-n", "mine"],
+        ..Self::SESSION
+    };
+    pub(crate) const NAMED_NO_HOOKS: Self = Self {
+        end: "end-named-no-hooks",
+        hooks: Hooks::Off,
+        ..Self::NAMED
+    };
+    pub(crate) const LATE_ENTER: Self = Self {
+        end: "end-held",
+        enter: Enter::Late,
+        ..Self::SESSION
+    };
+    /// Claude Code once more, for a case that leaves another process behind.
+    pub(crate) const ALONE: Self = Self {
+        end: "end-alone",
+        ..Self::SESSION
+    };
+    pub(crate) const STATUS_OF_ONE_ROW: Self = Self {
+        end: "end-status-1",
+        files: &[(
+            CLAUDE_SETTINGS,
+            r#"{"statusLine":{"type":"command","command":"echo status row one"}}"#,
+        )],
+        ..Self::SESSION
+    };
+    pub(crate) const STATUS_OF_THREE_ROWS: Self = Self {
+        end: "end-status-3",
+        files: &[(
+            CLAUDE_SETTINGS,
+            r#"{"statusLine":{"type":"command","command":"printf 'status row one\nstatus row two\nstatus row three\n'"}}"#,
+        )],
+        ..Self::SESSION
+    };
+    /// Every row that says how a run ended, in the order of the table.
+    pub(crate) const ENDS: [&'static str; 8] = [
+        Self::SESSION.end,
+        Self::NAMED.end,
+        Self::NO_HOOKS.end,
+        Self::NAMED_NO_HOOKS.end,
+        Self::LATE_ENTER.end,
+        Self::ALONE.end,
+        Self::STATUS_OF_ONE_ROW.end,
+        Self::STATUS_OF_THREE_ROWS.end,
+    ];
+}
 
 /// `ph` in the surroundings of the agent.
 pub(crate) fn command(stage: &Stage, ph: &Path) -> Command {
@@ -22,32 +129,48 @@ pub(crate) fn shown(
     agent: Agent,
     stage: &Stage,
     ph: &Path,
-    under: Under,
+    start: Start,
     more: &[&str],
 ) -> Terminal {
-    if agent == Agent::Gemini && under != Under::Nobody {
+    if agent == Agent::Gemini && start.by != By::Nobody {
         give_tools(stage, ph);
     }
-    if under == Under::Nobody || agent == Agent::Gemini {
+    let is_installed = start.by == By::Nobody || agent == Agent::Gemini;
+    if is_installed && start.hooks == Hooks::On {
         let mut install = command(stage, ph);
         install.args(["hooks", "install", agent.name(), "--yes"]);
         let done = install.output().expect("ph can be started");
         let said = String::from_utf8_lossy(&done.stderr);
         assert!(done.status.success(), "ph hooks install: {said}");
     }
-    match under {
-        Under::Typed => only_typed(agent, stage, ph, &[ROUTES]),
-        Under::Held => only_typed(agent, stage, ph, &[ROUTES, DELAY, WORKING]),
-        Under::Session | Under::Nobody => {}
+    for (path, text) in start.files {
+        write(stage, path, text);
     }
-    let started = match under {
-        Under::Session | Under::Typed | Under::Held => {
+    let mut hookless: &[&str] = &[];
+    let mut otherwise = Vec::new();
+    if start.hooks == Hooks::Off {
+        otherwise.extend([ROUTES, PLUGIN]);
+        match agent {
+            Agent::Claude => write(stage, NO_HOOKS.0, NO_HOOKS.1),
+            Agent::Codex => hookless = &["-c", "features.hooks=false"],
+            Agent::OpenCode | Agent::Gemini => {}
+        }
+    }
+    if start.enter == Enter::Late {
+        otherwise.extend([ROUTES, DELAY]);
+    }
+    if !otherwise.is_empty() {
+        write_manifest(agent, stage, ph, &otherwise);
+    }
+    let started = match start.by {
+        By::Session => {
             let mut run = command(stage, ph);
             run.args(["run", "--name", NAME, "--"]);
-            run.arg(stage.program()).args(stage.args()).args(more);
+            run.arg(stage.program()).args(stage.args());
+            run.args(hookless).args(start.args).args(more);
             run
         }
-        Under::Nobody => {
+        By::Nobody => {
             let mut alone = stage.command();
             alone.env("PH_HOME", mail(stage)).env("PH_AGENT", NAME);
             alone
@@ -75,10 +198,18 @@ type Otherwise = (&'static str, &'static str);
 const ROUTES: Otherwise = ("routes = ", "routes = [\"terminal\"]");
 /// Longer than any question takes to be drawn.
 const DELAY: Otherwise = ("delay = ", "delay = \"5s\"");
-const WORKING: Otherwise = ("while_working = ", "while_working = true");
+/// OpenCode is given no plugin of ours.
+const PLUGIN: Otherwise = ("  \"plugin\": ", "  \"plugin\": [],");
+
+fn write(stage: &Stage, path: &str, text: &str) {
+    let path = stage.home().join(path);
+    let dir = path.parent().expect("it is below the home");
+    std::fs::create_dir_all(dir).expect("the home can be written");
+    std::fs::write(path, text).expect("the home can be written");
+}
 
 /// A manifest in the home takes the place of ours: the same but for some lines.
-fn only_typed(agent: Agent, stage: &Stage, ph: &Path, otherwise: &[Otherwise]) {
+fn write_manifest(agent: Agent, stage: &Stage, ph: &Path, otherwise: &[Otherwise]) {
     let mut show = command(stage, ph);
     show.args(["harness", "show", agent.name()]);
     let shown = show.output().expect("ph can be started");

@@ -43,7 +43,7 @@ impl Cell {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Entry {
     pub(crate) agent: &'static str,
-    pub(crate) version: &'static str,
+    pub(crate) version: String,
     pub(crate) case: &'static str,
     pub(crate) seconds: f64,
     /// Whether it was late at first, and was tried again.
@@ -62,7 +62,10 @@ const WIDTH: usize = 30;
 
 /// A row a case, a column an agent.
 pub(crate) fn drawn(cases: &[&'static str], entries: &[Entry]) -> String {
-    let agents: BTreeSet<(&str, &str)> = entries.iter().map(|e| (e.agent, e.version)).collect();
+    let agents: BTreeSet<(&str, &str)> = entries
+        .iter()
+        .map(|e| (e.agent, e.version.as_str()))
+        .collect();
     let first = cases.iter().map(|case| case.len()).max().unwrap_or(0);
     let head = agents
         .iter()

@@ -7,6 +7,7 @@ use super::prompt::{self, Prompt, Stories};
 use super::pump::{Halt, News, Pump, Said, Stopped};
 use super::readable::Reader;
 use super::runner::{Runner, Step};
+use crate::config::Harnesses;
 use crate::harness::Catalogue;
 use crate::hook;
 use crate::report::{Report, Result};
@@ -334,7 +335,8 @@ impl Mail<'_> {
 
 /// How long a prompt may be. A harness that is not there any more is told by who starts the agent.
 fn room(home: &Home, settings: &Settings) -> usize {
-    let harness = Catalogue::of(home).and_then(|known| known.take(&settings.harness));
+    let harness =
+        Catalogue::of(home, &Harnesses::default()).and_then(|known| known.take(&settings.harness));
     harness.map_or(usize::MAX, |harness| plan::room(settings, &harness))
 }
 
@@ -373,7 +375,7 @@ fn ended(status: &std::io::Result<ExitStatus>) -> std::result::Result<(), Failur
 fn ready(runner: &Runner, state: &LoopState) -> Result<Ready> {
     let settings = &state.settings;
     let session = &runner.record.launch;
-    let harness = Catalogue::of(&runner.home)?.take(&settings.harness)?;
+    let harness = Catalogue::of(&runner.home, &Harnesses::default())?.take(&settings.harness)?;
     plan::check(settings, &harness, &session.cwd, &session.env)?;
     let program = plan::program(settings, &harness)?.to_owned();
     let said = settings.command.get(1..).unwrap_or_default();

@@ -48,7 +48,7 @@ pub(crate) fn plan(context: &Context, said: Plan<'_>) -> Result<Settings> {
     if let Some(path) = &said.template {
         files::template(path)?;
     }
-    let catalogue = Catalogue::of(&context.home)?;
+    let catalogue = Catalogue::of(&context.home, &context.config.harnesses)?;
     let harness = match (&said.harness, said.command.first()) {
         (Some(harness), _) => harness.clone(),
         (None, Some(program)) => catalogue.chosen_for(program).to_owned(),

@@ -1,4 +1,4 @@
-use crate::config::Source;
+use crate::config::{Row, Source};
 use crate::context::Context;
 use crate::report::{Code, Result};
 use posthaste_core::text;
@@ -26,7 +26,13 @@ Settings are read from, each overriding the one before: the defaults, the user's
   reviewers = [\"coder-2\", \"coder-3\"]
 
   [agents.coder-1]
-  nudge = \"Check your mail\"")]
+  nudge = \"Check your mail\"
+
+Some harnesses list the rows below an agent's input box, and no message is typed while there are
+others. If you have a status line there, allow its number of rows:
+
+  [harness.codex]
+  status_rows = 1")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: ConfigVerb,
@@ -60,21 +66,21 @@ fn show(context: &mut Context) -> Result<Code> {
                 })
             })
             .collect();
-        let book: Vec<_> = context
-            .layers
-            .book()
-            .rows()
-            .into_iter()
-            .map(|row| {
+        let named = |rows: Vec<Row>| -> Vec<_> {
+            let rows = rows.into_iter().map(|row| {
                 let source = row.source.to_string();
                 serde_json::json!({ "key": row.key, "value": row.value, "source": source })
-            })
-            .collect();
+            });
+            rows.collect()
+        };
+        let book = named(context.layers.book().rows());
+        let harnesses = named(context.layers.harnesses().rows());
         let value = serde_json::json!({
             "home": { "value": context.home.path(), "source": context.home_source.to_string() },
             "files": context.config_files,
             "settings": settings,
             "book": book,
+            "harness": harnesses,
         });
         context.out.json(&value)?;
         return Ok(Code::Ok);
@@ -96,10 +102,8 @@ fn show(context: &mut Context) -> Result<Code> {
         .map(|(setting, value)| shown(setting.key, &value.text, &value.source))
         .collect();
     let book = context.layers.book().rows();
-    rows.extend(
-        book.iter()
-            .map(|row| shown(&row.key, &row.value, &row.source)),
-    );
+    let named = book.into_iter().chain(context.layers.harnesses().rows());
+    rows.extend(named.map(|row| shown(&row.key, &row.value, &row.source)));
     context.out.line(home)?;
     for row in rows {
         context.out.line(row)?;

@@ -1,3 +1,5 @@
+mod recognition;
+
 use super::names::complete_harnesses;
 use super::run::size_here;
 use crate::context::Context;
@@ -25,7 +27,8 @@ use unicode_width::UnicodeWidthStr;
 Examples:
   ph harness ls
   ph harness show generic
-  ph harness test my-agent -- my-agent --model small")]
+  ph harness test my-agent -- my-agent --model small
+  tmux capture-pane -p | ph harness match my-agent -")]
 pub(super) struct Args {
     #[command(subcommand)]
     verb: HarnessVerb,
@@ -43,6 +46,7 @@ enum HarnessVerb {
         #[arg(value_name = "NAME", add = complete_harnesses())]
         name: String,
     },
+    Match(recognition::MatchArgs),
     /// Run a program and print what is recognised of it, as it changes
     ///
     /// Runs until the program exits, Ctrl+C is pressed or the time is up. Nothing is stored. Exit
@@ -64,12 +68,16 @@ enum HarnessVerb {
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let catalogue = Catalogue::of(&context.home)?;
+    let catalogue = Catalogue::of(&context.home, &context.config.harnesses)?;
     match args.verb {
         HarnessVerb::Ls => list(context, &catalogue),
         HarnessVerb::Show { name } => {
             let entry = catalogue.take_entry(&name)?;
             show(context, entry)
+        }
+        HarnessVerb::Match(args) => {
+            let manifest = catalogue.take(&args.name)?;
+            recognition::run(context, &manifest, &args)
         }
         HarnessVerb::Test {
             name,
@@ -120,7 +128,19 @@ fn list(context: &mut Context, catalogue: &Catalogue) -> Result<Code> {
             Err(report) => crate::output::note(report.message()),
         }
     }
+    note_unknown(context, catalogue);
     Ok(Code::Ok)
+}
+
+/// Name the harnesses in the settings that do not exist.
+fn note_unknown(context: &Context, catalogue: &Catalogue) {
+    let is_known = |name: &str| catalogue.entries().iter().any(|entry| entry.name == name);
+    let names = context.config.harnesses.names();
+    for name in names.filter(|name| !is_known(name)) {
+        let name = text::one_line(name, 40);
+        let what = format!("the settings have [harness.{name}], and no harness is called so");
+        crate::output::note(what);
+    }
 }
 
 /// Says what of a manifest has no effect, so that nobody counts on it.

@@ -149,7 +149,9 @@ pub(super) fn complete_harnesses() -> ArgValueCompleter {
     ArgValueCompleter::new(|current: &OsStr| {
         let current = current.to_string_lossy().into_owned();
         let context = crate::context::Context::with_any_settings(&crate::context::Said::default());
-        let catalogue = context.and_then(|context| crate::harness::Catalogue::of(&context.home));
+        let catalogue = context.and_then(|context| {
+            crate::harness::Catalogue::of(&context.home, &context.config.harnesses)
+        });
         let names = catalogue
             .iter()
             .flat_map(crate::harness::Catalogue::entries);

@@ -37,7 +37,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     // Better an old one than none.
     let check = || -> Result<()> {
-        let harness = Catalogue::of(&context.home)?.take(&record.launch.harness)?;
+        let harness = Catalogue::of(&context.home, &context.config.harnesses)?
+            .take(&record.launch.harness)?;
         match &record.launch.build {
             Some(settings) => {
                 let Launch { cwd, env, .. } = &record.launch;

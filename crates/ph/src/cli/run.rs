@@ -146,7 +146,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         command,
     } = args;
     let command = words(command)?;
-    let catalogue = Catalogue::of(&context.home)?;
+    let catalogue = Catalogue::of(&context.home, &context.config.harnesses)?;
     let program = command.first().map_or("", String::as_str);
     let harness = harness.unwrap_or_else(|| catalogue.chosen_for(program).to_owned());
     catalogue.take(&harness)?;

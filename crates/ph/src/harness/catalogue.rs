@@ -4,6 +4,7 @@
 //! A file is named after its harness, so that one that cannot be read stands in the way of its
 //! own name and of no other.
 
+use crate::config::Harnesses;
 use crate::report::{Report, Result};
 use crate::session::place::{is_ours, private_file};
 use etcetera::BaseStrategy;
@@ -62,7 +63,8 @@ pub(crate) struct Catalogue {
 }
 
 impl Catalogue {
-    pub(crate) fn of(home: &Home) -> Result<Self> {
+    /// Read all manifests, and apply the person's settings to them.
+    pub(crate) fn of(home: &Home, settings: &Harnesses) -> Result<Self> {
         let mut catalogue = Self::built_in();
         let user = etcetera::choose_base_strategy().ok();
         if let Some(dir) = user.map(|dirs| dirs.config_dir().join("posthaste/harness")) {
@@ -77,10 +79,14 @@ impl Catalogue {
             believe(&own)?;
             catalogue.add(&own, at_once(private_file().read(true), OFlags::NOFOLLOW))?;
         }
+        let manifests = catalogue.entries.iter_mut();
+        for manifest in manifests.filter_map(|entry| entry.manifest.as_mut().ok()) {
+            settings.apply(manifest);
+        }
         Ok(catalogue)
     }
 
-    pub(super) fn built_in() -> Self {
+    pub(crate) fn built_in() -> Self {
         let entries = BUILT_IN.map(|(name, text)| Entry {
             name: name.to_owned(),
             origin: Origin::BuiltIn,
@@ -293,9 +299,9 @@ mod tests {
             assert!(report.advice().is_some());
         };
         check("colour = 1", 3, "unknown field `colour`");
-        check("\n[ready]\nscren = []", 5, "unknown field `scren`");
-        check("[ready]\nscreen = 'x'", 4, "expected a sequence");
-        check("[ready]\nscreen = ['x', '(']", 4, "unclosed group");
+        check("\n[version]\ntestd = []", 5, "unknown field `testd`");
+        check("[version]\ntested = 'x'", 4, "expected a sequence");
+        check("[activity.title]\nidle = ['x', '(']", 4, "unclosed group");
         check("[submit]\nenter = 'return'", 4, "no key is called 'return'");
         check("[submit]\ndelay = '2'", 4, "50ms, 2s or 1m");
         check("[submit]\npaste = 'often'", 4, "unknown variant `often`");
@@ -320,13 +326,12 @@ mod tests {
             6,
             "between 1 and 60",
         );
-        check("[draft]\npattern = 'x'", 4, "(?<draft>.*)");
-        check("[draft]\nstash = 'ctrl+s'", 3, "need a pattern");
-        check(
-            "[draft]\npattern = '(?<draft>x)'\nrestore = 'up'",
-            5,
-            "without 'stash'",
-        );
+        let boxed = |prompt: &str, top: &str| {
+            format!("[input_box]\nprompt = '{prompt}'\ntop = {top}\nbottom = ['-+']")
+        };
+        check(&boxed("> (", "['-']"), 4, "unclosed group");
+        check(&boxed("> .*", "['-']"), 4, "(?<text>.*)");
+        check(&boxed("> (?<text>.*)", "[]"), 3, "need a pattern each");
         check("[broken", 3, "");
         let other = parse("y", HEAD, &Origin::BuiltIn).unwrap_err();
         assert!(other.message().contains("its name is x, and its file's y"));

@@ -5,6 +5,8 @@
 pub(crate) mod catalogue;
 #[cfg(test)]
 mod known;
+#[cfg(test)]
+mod mutated;
 pub(crate) mod trial;
 
 pub(crate) use catalogue::{Catalogue, GENERIC};

@@ -12,7 +12,7 @@ use crate::session::process;
 use crate::session::sight::Sight;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Desk, Event, Manner};
-use posthaste_core::harness::{Field, Manifest, Sighting};
+use posthaste_core::harness::{BoxState, Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::session::Ending;
 use posthaste_core::text;
@@ -109,7 +109,7 @@ struct Trial {
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Shown {
     activity: Option<(Activity, String)>,
-    field: Field,
+    input_box: BoxState,
     title: Option<String>,
     paste: bool,
     was_ready: bool,
@@ -255,15 +255,16 @@ impl Trial {
             tell(at, &noted("paste", is, ""))?;
             self.shown.paste = paste;
         }
-        let field = self.sighted.borrow().field.clone();
-        if field != self.shown.field {
-            let (is, what) = match &field {
-                Field::Unseen => ("unseen", String::new()),
-                Field::Empty => ("empty", String::new()),
-                Field::Holds(text) => ("draft", text::one_line(text, 60)),
+        let input_box = self.sighted.borrow().input_box.clone();
+        if input_box != self.shown.input_box {
+            let (is, what) = match &input_box {
+                BoxState::Undescribed => ("undescribed", String::new()),
+                BoxState::Unrecognised(mismatch) => ("unrecognised", mismatch.to_string()),
+                BoxState::Empty => ("empty", String::new()),
+                BoxState::Holds(held) => ("draft", text::one_line(&held.text, 60)),
             };
             tell(at, &noted("input", is, what))?;
-            self.shown.field = field;
+            self.shown.input_box = input_box;
         }
         let activity = (judged.activity, judged.evidence);
         if Some(&activity) == self.shown.activity.as_ref() {

@@ -28,7 +28,7 @@ fn whose(call: &Call) -> Result<Option<AgentName>, String> {
 
 fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Result<(), Report> {
     let mut context = Context::new(&Said::default())?;
-    let manifest = Catalogue::of(&context.home)?.take(&call.harness)?;
+    let manifest = Catalogue::of(&context.home, &context.config.harnesses)?.take(&call.harness)?;
     let hooks = &manifest.hook;
     if !hooks.read(event, payload).is_prompt_that_takes() {
         return Ok(());

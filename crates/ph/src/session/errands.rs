@@ -4,10 +4,10 @@
 //! keyboard is taken before an offer is recorded and kept until it is written whole, so that no
 //! person's key falls into it.
 
-use super::clerk::{Asked, Wish};
+use super::clerk::{Asked, Bar, Wish};
 use super::door::Calling;
 use super::handing::{Giving, Transcript};
-use super::keyboard::{Drafts, HasDraft, Lease};
+use super::keyboard::{HasDraft, Lease};
 use super::{Shared, clock, log};
 use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::harness::Route;
@@ -26,7 +26,10 @@ const NUDGE: usize = 1_000;
 const INSIST: Duration = Duration::from_secs(180);
 const GONE: &str = "the terminal is gone";
 /// How long a nudge waits for a program to take it.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a nudge waits for a screen that keeps changing, and how often it looks.
+const SETTLES_WITHIN: Duration = Duration::from_secs(1);
+const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(25);
 
 /// What came of an errand.
 #[derive(Debug)]
@@ -53,29 +56,29 @@ fn terminal() -> String {
 }
 
 /// Takes the keyboard and records the offer.
-pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Drafts) -> Report {
+pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
     let job = Job::Offer {
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
         route: terminal(),
     };
-    begin(shared, job, drafts).await
+    begin(shared, job).await
 }
 
 /// Takes the keyboard and records that the agent is reminded.
-pub(crate) async fn remind(shared: Rc<Shared>, ids: Vec<MessageId>, drafts: Drafts) -> Report {
+pub(crate) async fn remind(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
     let job = Job::Say {
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
         said: Said::Reminded { route: terminal() },
     };
-    begin(shared, job, drafts).await
+    begin(shared, job).await
 }
 
-async fn begin(shared: Rc<Shared>, job: Job, drafts: Drafts) -> Report {
-    let lease = match shared.keyboard.lease(drafts).await {
+async fn begin(shared: Rc<Shared>, job: Job) -> Report {
+    let lease = match shared.keyboard.lease().await {
         Some(Ok(lease)) => lease,
         // The keys have told the desk already, or are about to.
         Some(Err(HasDraft)) => return Report::Event(Event::Barred),
@@ -102,13 +105,18 @@ pub(crate) async fn write(
     letters: Vec<(Letter, Telling)>,
     input: Input,
 ) -> Report {
-    let written = match render(&shared, &letters, input) {
-        Ok(text) => lease.write(text).await.map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    };
-    Report::Event(match written {
-        Ok(()) => Event::Wrote,
-        Err(why) => Event::WriteFailed(why),
+    match render(&shared, &letters, input) {
+        Ok(text) => type_in(lease, text).await,
+        Err(error) => Report::Event(Event::WriteFailed(error.to_string())),
+    }
+}
+
+/// Types the text of a turn, and tells what it is.
+async fn type_in(lease: Lease, bytes: Vec<u8>) -> Report {
+    let text = turn::unclosed(&bytes);
+    Report::Event(match lease.write(bytes).await {
+        Ok(()) => Event::Wrote(text),
+        Err(error) => Event::WriteFailed(error.to_string()),
     })
 }
 
@@ -122,11 +130,7 @@ pub(crate) async fn strokes(lease: Lease, keys: Vec<u8>, typed: Event) -> Report
 
 /// Types what reminds the agent of the answers that it owes.
 pub(crate) async fn write_reminder(lease: Lease, letters: Vec<Letter>, input: Input) -> Report {
-    let text = turn::enclose(&owed::reminder(&letters), input);
-    Report::Event(match lease.write(text).await {
-        Ok(()) => Event::Wrote,
-        Err(error) => Event::WriteFailed(error.to_string()),
-    })
+    type_in(lease, turn::enclose(&owed::reminder(&letters), input)).await
 }
 
 /// Looks at the screen afresh.
@@ -139,7 +143,7 @@ pub(crate) async fn look(shared: Rc<Shared>) -> Report {
 
 /// Takes the keyboard for a text that waits for its Enter.
 pub(crate) async fn resume(shared: Rc<Shared>) -> Report {
-    match shared.keyboard.lease(Drafts::Kept).await {
+    match shared.keyboard.lease().await {
         Some(Ok(lease)) => Report::Resumed(lease),
         Some(Err(HasDraft)) => Report::Event(Event::Barred),
         None => Report::Event(Event::WriteFailed(GONE.to_owned())),
@@ -201,7 +205,6 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
         | Effect::Write { .. }
         | Effect::Enter
         | Effect::Look
-        | Effect::Strokes(_)
         | Effect::Resume
         | Effect::Remind { .. }
         | Effect::WriteReminder { .. } => return None,
@@ -267,6 +270,8 @@ pub(crate) fn told<T>(
 pub(crate) struct Submission {
     pub(crate) enter: Vec<u8>,
     pub(crate) delay: Duration,
+    /// How long the input box may take to show the line.
+    pub(crate) seen_within: Duration,
     /// Whether the screen can show a question, so that it is looked at before the first key and
     /// before Enter.
     pub(crate) looks: bool,
@@ -281,7 +286,7 @@ pub(crate) async fn nudge(
     said: &str,
     submission: Submission,
 ) -> Result<(), String> {
-    let lease = timeout(PATIENCE, shared.keyboard.lease(Drafts::Kept))
+    let lease = timeout(PATIENCE, shared.keyboard.lease())
         .await
         .map_err(|_| "something else is still being typed, or has not been read".to_owned())?;
     let lease = match lease {
@@ -294,11 +299,13 @@ pub(crate) async fn nudge(
     // A line that is half written is brought to its end, also where nobody waits for that any more.
     let typing = tokio::task::spawn_local(async move {
         let gone = |_| GONE.to_owned();
-        lease.write(line.into_bytes()).await.map_err(gone)?;
+        lease.write(line.clone().into_bytes()).await.map_err(gone)?;
         tokio::time::sleep(submission.delay).await;
-        if let Some(what) = ask(&shared, &submission, Asked::Question).await? {
+        let asked = || Asked::Enter(line.clone());
+        if let Some(reason) = ask_until(&shared, &submission, asked, submission.seen_within).await?
+        {
             return Err(format!(
-                "a question opened ({what}); the line stands there without its Enter"
+                "{reason}; the line was typed, and Enter was not pressed"
             ));
         }
         lease.write(submission.enter).await.map_err(gone)
@@ -313,10 +320,29 @@ pub(crate) async fn nudge(
 /// The rules once more, before the first key: until the keyboard was free, a question may have
 /// opened, and a text stayed in the input box.
 async fn look_again(shared: &Shared, submission: &Submission, line: &str) -> Result<(), String> {
-    match ask(shared, submission, Asked::Rules(line.to_owned())).await? {
+    let asked = || Asked::Rules(line.to_owned());
+    match ask_until(shared, submission, asked, SETTLES_WITHIN).await? {
         None if clock::is_too_late(submission.asked_at) => Err(clock::TOO_LATE.to_owned()),
         None => Ok(()),
         Some(reason) => Err(reason),
+    }
+}
+
+/// Asks until nothing stands against the line, or the time is over for what may pass.
+async fn ask_until(
+    shared: &Shared,
+    submission: &Submission,
+    asked: impl Fn() -> Asked,
+    time: Duration,
+) -> Result<Option<String>, String> {
+    let give_up = Instant::now() + time;
+    loop {
+        match ask(shared, submission, asked()).await? {
+            Some(bar) if bar.passes && Instant::now() < give_up => {
+                tokio::time::sleep(ASKED_AGAIN_AFTER).await;
+            }
+            bar => return Ok(bar.map(|bar| bar.reason)),
+        }
     }
 }
 
@@ -325,7 +351,7 @@ async fn ask(
     shared: &Shared,
     submission: &Submission,
     asked: Asked,
-) -> Result<Option<String>, String> {
+) -> Result<Option<Bar>, String> {
     let seen = if submission.looks {
         Some(shared.terminal.look().await.ok_or(GONE)?)
     } else {

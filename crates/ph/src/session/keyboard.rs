@@ -55,22 +55,12 @@ pub(crate) struct Typing {
     pub(crate) last: Option<Instant>,
 }
 
-/// What becomes of a draft where the keyboard is asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Drafts {
-    /// It keeps the keyboard from us.
-    Kept,
-    /// The turn begins with putting it aside.
-    PutAside,
-}
-
 /// Asks for the keyboard for a whole turn. It is given back when its strokes end.
 #[derive(Debug)]
 pub(crate) struct Request {
     /// Told once it is this one's turn; an error where a person has a draft.
     granted: oneshot::Sender<Result<(), HasDraft>>,
     strokes: mpsc::Receiver<Stroke>,
-    drafts: Drafts,
 }
 
 /// A person has typed something and not submitted it.
@@ -158,13 +148,12 @@ impl Keyboard {
 
     /// The keyboard for a turn, when it is free; an error where a person has a draft. Nothing
     /// where the terminal is gone.
-    pub(crate) async fn lease(&self, drafts: Drafts) -> Option<Result<Lease, HasDraft>> {
+    pub(crate) async fn lease(&self) -> Option<Result<Lease, HasDraft>> {
         let (granted, is_granted) = oneshot::channel();
         let (strokes, typed) = mpsc::channel(1);
         let request = Request {
             granted,
             strokes: typed,
-            drafts,
         };
         self.type_in(Typed::Turn(request)).await;
         let granted = is_granted.await.ok()?;
@@ -247,7 +236,7 @@ async fn take_turn(
     mut request: Request,
     draft: &Draft,
 ) -> std::io::Result<()> {
-    if draft.is_open() && request.drafts == Drafts::Kept {
+    if draft.is_open() {
         let _ = request.granted.send(Err(HasDraft));
         return Ok(());
     }

@@ -14,8 +14,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Output that does not pause is looked at this often.
 const AT_LEAST: Duration = Duration::from_millis(50);
 
-/// What a screen shows, by a manifest.
-pub(crate) fn glance(harness: &Manifest, screen: &Screen) -> Sighting {
+/// What a screen shows by a manifest, after so many changes.
+pub(crate) fn glance(harness: &Manifest, screen: &Screen, output: u64) -> Sighting {
     let (lines, cursor) = screen.foot(harness.lines());
     harness.recognise(&Glance {
         title: screen.title(),
@@ -23,6 +23,9 @@ pub(crate) fn glance(harness: &Manifest, screen: &Screen) -> Sighting {
         lines: &lines,
         cursor,
         before: &screen.before_cursor(),
+        cursor_shown: screen.cursor_visible(),
+        columns: screen.size().cols.into(),
+        output,
     })
 }
 
@@ -36,6 +39,8 @@ pub(crate) struct Sight {
     wanted: Vec<oneshot::Sender<Sighting>>,
     /// The first and the last output since the last look.
     unseen: Option<(Instant, Instant)>,
+    /// How often the screen has changed.
+    output: u64,
 }
 
 impl Sight {
@@ -48,12 +53,14 @@ impl Sight {
             seen,
             wanted: Vec::new(),
             unseen: None,
+            output: 0,
         };
         (sight, sightings)
     }
 
     /// The screen has changed.
     pub(crate) fn changed(&mut self, now: Instant) {
+        self.output += 1;
         if self.looks {
             let first = self.unseen.map_or(now, |(first, _)| first);
             self.unseen = Some((first, now));
@@ -93,7 +100,7 @@ impl Sight {
 
     fn look(&mut self, screen: &Screen) {
         self.unseen = None;
-        let sighting = glance(&self.harness, screen);
+        let sighting = glance(&self.harness, screen, self.output);
         for tell in self.wanted.drain(..) {
             let _ = tell.send(sighting.clone());
         }

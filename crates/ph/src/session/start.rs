@@ -141,7 +141,7 @@ pub(crate) fn start(
     // A loop's agent is its runner's to start; the session sees the runner alone.
     let harness = match launch.is_loop() {
         true => Manifest::generic(),
-        false => Catalogue::of(home)?.take(&launch.harness)?,
+        false => Catalogue::of(home, &config.harnesses)?.take(&launch.harness)?,
     };
     let place = Place::of(home, &launch.name);
     place.prepare()?;

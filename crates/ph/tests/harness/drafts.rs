@@ -1,9 +1,7 @@
 //! What stands in the program's input box: a person's draft, or a text that Enter did not submit.
 
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{LAB, Tui, lab_with, teach};
-
-const STASH: &str = "stash = \"ctrl+s\"\nstash_after = \"100ms\"\n";
+use crate::tui::{LAB, Tui, lab_with, lab_without_box, teach};
 
 #[test]
 fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
@@ -37,46 +35,6 @@ fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {
         log[2..],
         ["cleared \"abc\"".to_owned(), Tui::turn(&id, "again")]
     );
-}
-
-#[test]
-fn a_draft_is_put_aside_and_brought_back() {
-    for (flag, more) in [("--stash", ""), ("--unstash", "restore = \"ctrl+y\"\n")] {
-        let stage = Stage::new();
-        teach(&stage, "lab", &lab_with(&format!("{STASH}{more}")));
-        let tui = Tui::ready(&stage, &["--title", "--paste", flag]);
-        let mut person = tui.person();
-        person.type_keys("half a thou");
-        person.wait_for_text("> half a thou");
-        let id = stage.send("bot hello");
-        stage.until_receipt(&id, "offered");
-        person.wait_for_text("> half a thou");
-        person.type_keys("ght\r");
-        until_so("both turns", || tui.turns().len() == 2);
-        let log = [
-            "stashed \"half a thou\"".to_owned(),
-            Tui::turn(&id, "hello"),
-            "restored \"half a thou\"".to_owned(),
-            "turn \"half a thought\"".to_owned(),
-        ];
-        assert_eq!(tui.log(), log, "{flag}");
-    }
-}
-
-#[test]
-fn a_draft_that_cannot_be_put_aside_is_left_alone() {
-    let stage = Stage::new();
-    teach(&stage, "lab", &lab_with(STASH));
-    // It knows no such key.
-    let tui = Tui::ready(&stage, &["--title", "--paste"]);
-    tui.order("type mine");
-    let id = stage.send("bot hello");
-    until_so("an attempt", || {
-        stage.receipts(&id) == ["stored", "offering", "withdrawn"]
-    });
-    stage.until_rule(&id, "draft");
-    assert!(tui.log().is_empty(), "{:?}", tui.log());
-    assert_eq!(stage.receipts(&id), ["stored", "offering", "withdrawn"]);
 }
 
 #[test]
@@ -152,9 +110,9 @@ fn what_an_interrupt_puts_back_is_cleared_away() {
 }
 
 #[test]
-fn an_agent_that_shows_nothing_of_what_is_typed_gets_its_mail_too() {
+fn an_agent_without_a_described_box_gets_its_mail_too() {
     let stage = Stage::new();
-    teach(&stage, "lab", LAB);
+    teach(&stage, "lab", &lab_without_box(""));
     let tui = Tui::ready(&stage, &["--hide", "--alt"]);
     let ids = ["one", "two"].map(|body| {
         let id = stage.send(&format!("bot {body}"));

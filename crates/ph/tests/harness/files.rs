@@ -305,7 +305,7 @@ fn a_trial_tells_what_it_sees() {
     let shown = trial.screen();
     let seen = shown.iter().filter_map(|line| line.split_once(" s  "));
     let seen: Vec<&str> = seen.map(|(_, noted)| noted).collect();
-    insta::assert_snapshot!(seen.join("\n"), @"
+    insta::assert_snapshot!(seen.join("\n"), @r#"
     activity  starting    it was started, and the sign that it is ready has not been seen
     title     * lab
     input     empty
@@ -313,12 +313,12 @@ fn a_trial_tells_what_it_sees() {
     activity  idle        its title says: * lab
     title     ... busy
     activity  working     its title says: ... busy
-    input     unseen
+    input     unrecognised  expected the input box and no dialog, found "permission: go on"
     activity  blocked on permission: go on  its question stands on the screen
     input     draft       mine
     activity  working     its title says: ... busy
     activity  exited      exit 3
-    ");
+    "#);
     assert!(trial.wait_exit().success());
     stage.until_nothing_runs();
 }

@@ -190,8 +190,8 @@ fn a_question_by_hook_holds_mail_and_is_named() {
     // Nothing is known of what its questions look like.
     let manifest = hooked("");
     let (head, rest) = manifest.split_once("[[dialog]]").expect("a dialog");
-    let (_, rest) = rest.split_once("[draft]").expect("a draft");
-    teach(&stage, "lab", &format!("{head}[draft]{rest}"));
+    let (_, rest) = rest.split_once("[input_box]").expect("a box");
+    teach(&stage, "lab", &format!("{head}[input_box]{rest}"));
     Tui::ready(&stage, &["--title", "--paste"]);
     let mut listener = Listener::on(&stage);
     let asked = json!({"tool_name": "Bash", "session_id": "own"});
@@ -255,6 +255,9 @@ fn after_a_no_the_screen_tells_that_the_question_is_gone() {
     stage.until_shown("bot", "Do you want to remove it?");
     let mut person = tui.person();
     person.type_keys("n");
+    tui.until_noted("no \"remove it\"");
+    // It goes on drawing; the message goes in once the screen is at rest.
+    tui.order("rest");
     stage.until_receipt(&id, "accepted");
     assert_eq!(tui.log()[1], "no \"remove it\"");
 }

@@ -11,6 +11,7 @@ mod door;
 mod drafts;
 mod files;
 mod hooks;
+mod matching;
 mod nudges;
 mod questions;
 mod signs;

@@ -137,7 +137,7 @@ fn a_raw_answer_goes_past_a_text_that_waits_and_does_not_submit_it() {
         .as_str()
         .unwrap()
         .to_owned();
-    stage.until_receipt(&raw, "offered");
+    stage.until_receipt(&raw, "accepted");
     stage.until_receipt(&id, "offered");
     let log = tui.until_noted("turn");
     assert_eq!(
@@ -148,7 +148,7 @@ fn a_raw_answer_goes_past_a_text_that_waits_and_does_not_submit_it() {
     assert_eq!(
         evidence,
         "written whole to the terminal of the running program, in answer to: permission: delete \
-         all; answered before Enter, which was not pressed"
+         all"
     );
 }
 
@@ -199,8 +199,8 @@ fn a_nudge_presses_no_enter_into_a_question() {
         (done.code, done.out().as_str()),
         (
             1,
-            "not nudged: a question opened (permission: delete all); the line stands there \
-             without its Enter\n"
+            "not nudged: a question opened (permission: delete all); the line was typed, and \
+             Enter was not pressed\n"
         )
     );
     assert!(tui.log().is_empty(), "{:?}", tui.log());
@@ -213,8 +213,10 @@ fn a_question_that_comes_before_it_is_ready_is_named() {
 name = "asks"
 description = "Asks before it can be written to"
 
-[ready]
-screen = ['^ready']
+[input_box]
+top = ['.+']
+prompt = '(?<text>.*)'
+bottom = ['']
 
 [[dialog]]
 name = "permission"

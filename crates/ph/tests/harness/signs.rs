@@ -118,15 +118,12 @@ fn a_key_that_may_end_the_program_is_not_pressed_on_output_alone() {
     tui.order("work");
     stage.until_activity("bot", "working");
     let id = stage.send("bot --priority interrupt stop");
+    // While it draws, nothing is typed either.
+    stage.until_rule(&id, "settling");
+    tui.order("rest");
     stage.until_receipt(&id, "offered");
     let log = tui.until_noted("turn");
     assert_eq!(log.len(), 1, "{log:?}");
-    let evidence = stage.show(&id)["receipts"][2]["evidence"].clone();
-    let says = evidence.as_str().unwrap();
-    assert!(
-        says.ends_with("no interrupt key: it might have ended the program"),
-        "{says}"
-    );
 }
 
 #[test]

@@ -11,9 +11,6 @@ name = "lab"
 description = "The lab's scripted agent"
 commands = ["lab-tui"]
 
-[ready]
-screen = ['^> ']
-
 [activity]
 silence = "300ms"
 
@@ -25,10 +22,20 @@ idle = ['^\* lab']
 name = "permission"
 pattern = 'Do you want to (?<what>.+)\?\n\* 1\. Yes'
 
-[draft]
-pattern = '^> (?<draft>.*)$'
-placeholders = ['^Type a message$']
+[input_box]
+top = ['-{20}']
+prompt = '> (?<text>.*)'
+continuation = '  (?<text>.*)'
+bottom = ['-{20}']
+hints = ['Type a message']
+footer = [{ row = '\? for help|[|/\\-] working, esc to interrupt', required = true }]
 "#;
+
+/// [`LAB`] without the description of its input box.
+pub(crate) fn lab_without_box(more: &str) -> String {
+    let (before, _) = LAB.split_once("[input_box]").expect("a box");
+    format!("{before}{more}")
+}
 
 /// A manifest like [`LAB`], with more words at the end of it.
 pub(crate) fn lab_with(more: &str) -> String {

@@ -207,7 +207,7 @@ fn a_hold_says_since_when_and_on_what_evidence() {
     desk.on(ms(3_500), Event::Recorded(vec![queue[0].message.id]));
     slow(&desk);
     assert_eq!(desk.hold(ms(3_900), &queue[0], &queue), None);
-    desk.on(ms(3_900), Event::Wrote);
+    desk.on(ms(3_900), Event::Wrote(String::new()));
     assert_eq!(desk.hold(ms(3_910), &queue[0], &queue), None);
     desk.on(ms(3_960), Event::Tick);
     slow(&desk);
@@ -230,7 +230,7 @@ fn a_step_of_the_wall_clock_moves_no_wait() {
     let mut desk = idle();
     desk.act(ms(3_000), &pending);
     desk.on(ms(3_001), Event::Recorded(vec![id(1)]));
-    desk.on(ms(3_002), Event::Wrote);
+    desk.on(ms(3_002), Event::Wrote(String::new()));
     let stepped = |millis: u64, hours: i64| Moment {
         wall: ms(millis).wall + SignedDuration::from_hours(hours),
         ..ms(millis)

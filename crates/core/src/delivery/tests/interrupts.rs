@@ -13,7 +13,7 @@ fn an_interrupt_key_needs_more_than_an_echo() {
             (3_000, Act(&first), "offer 1"),
             (3_001, recorded(&[1]), "write 1"),
             (3_002, Hear(Event::Output), ""),
-            (3_003, Hear(Event::Wrote), ""),
+            (3_003, Hear(Event::Wrote(String::new())), ""),
             (3_053, Hear(Event::Tick), "enter"),
             (3_054, Hear(Event::Output), ""),
             (3_055, Hear(Event::Entered), "offered 1"),
@@ -139,7 +139,7 @@ fn an_interrupt_dismisses_a_question_or_is_held() {
     let answer = [
         (18_001, Act(&pending), "offer 2"),
         (18_002, recorded(&[2]), "write 2"),
-        (18_003, Hear(Event::Wrote), ""),
+        (18_003, Hear(Event::Wrote(String::new())), ""),
         (18_060, Hear(Event::Tick), "enter"),
     ];
     let mut desk = play(desk, &answer);

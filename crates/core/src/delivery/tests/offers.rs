@@ -13,7 +13,7 @@ fn an_offer_is_recorded_written_entered_and_proven() {
             (3_000, Act(&pending), "offer 1"),
             (3_000, Act(&pending), ""),
             (3_001, recorded(&[1]), "write 1"),
-            (3_002, Hear(Event::Wrote), ""),
+            (3_002, Hear(Event::Wrote(String::new())), ""),
             (3_051, Hear(Event::Tick), ""),
             (3_052, Hear(Event::Tick), "enter"),
             (3_052, Act(&next), ""),
@@ -83,7 +83,7 @@ fn an_offer_that_is_cut_off_is_uncertain() {
         (3_001, recorded(&[1]), "write 1"),
     ];
     let more = [
-        (3_002, Hear(Event::Wrote), ""),
+        (3_002, Hear(Event::Wrote(String::new())), ""),
         (3_060, Hear(Event::Tick), "enter"),
     ];
     for ending in [
@@ -112,7 +112,7 @@ fn enter_is_pressed_onto_no_draft_and_into_no_question() {
             &[
                 (3_000, Act(&pending), "offer 1"),
                 (3_001, recorded(&[1]), "write 1"),
-                (3_002, Hear(Event::Wrote), ""),
+                (3_002, Hear(Event::Wrote(String::new())), ""),
                 (3_010, Hear(bar), ""),
                 (3_020, Hear(Event::Paused(PausedBy::Viewer)), ""),
                 (4_000, Hear(Event::Tick), ""),
@@ -197,7 +197,7 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
         (3_005, recorded(&[1]), "write 1"),
         // Too late to mean this one.
         (3_006, Hear(Event::Barred), ""),
-        (3_007, Hear(Event::Wrote), ""),
+        (3_007, Hear(Event::Wrote(String::new())), ""),
         (3_060, Hear(Event::Tick), "enter"),
     ];
     play(desk, &again);

@@ -14,7 +14,7 @@ fn an_agent_is_reminded_each_time_it_becomes_idle_again() {
             (3_000, Remind(&owes), ""),
             (3_000, Act(&mail), ""),
             (3_001, recorded(&[1, 2]), "write reminder 1,2"),
-            (3_002, Hear(Event::Wrote), ""),
+            (3_002, Hear(Event::Wrote(String::new())), ""),
             (3_052, Hear(Event::Tick), "enter"),
             (3_053, Hear(Event::Entered), ""),
             // It counts as working; then it is idle again.
@@ -76,7 +76,7 @@ fn reminders_in_a_row_come_further_and_further_apart() {
             other => panic!("{other:?}"),
         };
         desk.on(ms(from), Event::Recorded(ids));
-        desk.on(ms(from), Event::Wrote);
+        desk.on(ms(from), Event::Wrote(String::new()));
         desk.on(ms(from + 50), Event::Tick);
         desk.on(ms(from + 50), Event::Entered);
         desk.on(ms(from + 2_050), Event::Tick);
@@ -99,7 +99,7 @@ fn reminders_in_a_row_come_further_and_further_apart() {
     let effects = desk.act(ms(now), &mail);
     assert_eq!(effects.len(), 1);
     desk.on(ms(now), Event::Recorded(vec![id(4)]));
-    desk.on(ms(now), Event::Wrote);
+    desk.on(ms(now), Event::Wrote(String::new()));
     desk.on(ms(now + 50), Event::Tick);
     desk.on(ms(now + 50), Event::Entered);
     desk.on(ms(now + 2_050), Event::Tick);

@@ -138,7 +138,7 @@ impl Watch {
                 prop_assert!(!self.is_barred() && !self.is_paused());
                 prop_assert_eq!(&ids, &self.under_way);
                 self.is_written = true;
-                self.todo = Some(Event::Wrote);
+                self.todo = Some(Event::Wrote(String::new()));
             }
             Effect::Enter => {
                 prop_assert!(!self.is_barred());
@@ -162,7 +162,7 @@ impl Watch {
             Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
                 prop_assert!(false, "it has no door");
             }
-            Effect::Look | Effect::Strokes(_) => {
+            Effect::Look => {
                 prop_assert!(false, "nothing is known of its screen");
             }
             effect @ (Effect::Remind { .. }

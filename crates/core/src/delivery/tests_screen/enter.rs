@@ -3,71 +3,71 @@
 use super::*;
 
 #[test]
-fn enter_follows_a_look() {
+fn enter_follows_a_look_that_shows_the_text_alone() {
     let pending = [letter(1, Normal)];
-    let desk = written(with(|_| ()), &pending);
-    let mut desk = play(
-        desk,
-        &[
-            looked(3_053, holds("text"), "enter"),
-            hear(3_054, Event::Entered, ""),
-        ],
-    );
-    assert!(
-        desk.is_writing(),
-        "nobody types into a text that stands there"
-    );
-    let effects = desk.on(ms(3_060), Event::Seen(shows(Field::Empty)));
-    assert!(evidence(&effects).ends_with("; the input box let go of it"));
-    // What cannot be seen is not waited for.
-    for unknown in [Field::Unseen, Field::Empty] {
-        let desk = written(with(|_| ()), &pending);
+    let check = |look: Sighting, want: &'static str| {
         play(
-            desk,
-            &[
-                looked(3_053, shows(unknown), "enter"),
-                hear(3_054, Event::Entered, "offered 1"),
-            ],
-        );
+            written(with(|_| ()), &pending),
+            &[looked(3_053, look, want)],
+        )
+    };
+    check(holds("te\n xt"), "enter");
+    check(holds("[Pasted text #1]"), "enter");
+    for other in ["te", "text and mine", "mine text", "[Pasted text #1] mine"] {
+        let desk = check(holds(other), "");
+        assert!(!desk.is_writing(), "the person needs the keyboard");
+        let hold = desk.hold(ms(3_054), &pending[0], &[]).unwrap();
+        let quote = format!("and holds \"{other}\"");
+        assert!(hold.evidence.ends_with(&quote), "{hold:?}");
     }
+    let desk = check(hidden(), "");
+    let hold = desk.hold(ms(3_054), &pending[0], &[]).unwrap();
+    assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
+    // The text is gone: it comes again, marked.
+    check(empty(), "uncertain 1");
 }
 
 #[test]
-fn a_text_that_is_shown_otherwise_is_not_let_go_of() {
+fn a_text_that_waited_gets_its_enter_when_the_box_holds_it_alone() {
     let pending = [letter(1, Normal)];
-    let desk = written(with(|_| ()), &pending);
-    let swallowed = [
-        looked(
-            3_053,
-            holds("[ph message from: alice id: 00000000] hel"),
-            "enter",
-        ),
-        hear(3_054, Event::Entered, ""),
-        seen(
-            3_060,
-            holds("[ph message from: alice id: 00000000] hello"),
-            "",
-        ),
-        hear(4_054, Event::Tick, "look"),
-        looked(
-            4_055,
-            holds("[ph message from: alice id: 00000000] hello"),
-            "enter",
-        ),
-        hear(4_056, Event::Entered, ""),
-        hear(5_056, Event::Tick, "look"),
+    let parked = || {
+        let desk = written(with(|_| ()), &pending);
+        play(desk, &[looked(3_053, hidden(), "")])
+    };
+    let resumed = [
+        seen(4_000, holds("text"), "resume"),
+        hear(4_001, Event::Resumed, ""),
+        hear(4_051, Event::Tick, "look"),
+        looked(4_052, holds("text"), "enter"),
     ];
-    let mut desk = play(desk, &swallowed);
-    let still = holds("hello [ph message from: alice id: 00000000]");
-    let effects = desk.on(ms(5_057), Event::Looked(still));
-    assert!(evidence(&effects).ends_with("the input box still holds it"));
-    let next = letter(2, Normal);
-    let hold = desk.hold(ms(5_058), &next, std::slice::from_ref(&next));
-    assert!(hold.unwrap().reason.starts_with("what was written before"));
+    play(parked(), &resumed);
+    play(parked(), &[seen(4_000, holds("text, mine"), "")]);
+    // A person has typed since: the text is theirs to submit.
+    let typed = [
+        hear(3_500, Event::Draft, ""),
+        seen(4_000, holds("text"), ""),
+        hear(9_000, Event::Tick, ""),
+    ];
+    let desk = play(parked(), &typed);
+    assert_eq!(rule(desk.hold(ms(9_001), &pending[0], &[])), "draft");
+    assert!(!desk.is_field_ours());
 }
 
 #[test]
-fn enter_is_pressed_again_and_the_text_never() {
+fn the_box_lets_go_of_a_submitted_text() {
+    let pending = [letter(1, Normal)];
+    let entered = [
+        looked(3_053, holds("text"), "enter"),
+        hear(3_054, Event::Entered, ""),
+    ];
+    let mut desk = play(written(with(|_| ()), &pending), &entered);
+    assert!(desk.is_writing(), "nobody types behind a text in the box");
+    let effects = desk.on(ms(3_060), Event::Seen(empty()));
+    assert!(evidence(&effects).ends_with("; the input box let go of it"));
+}
+
+#[test]
+fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
     let pending = [letter(1, Normal), letter(2, Normal)];
     let swallowed = || {
         let desk = written(with(|_| ()), &pending[..1]);
@@ -86,17 +86,14 @@ fn enter_is_pressed_again_and_the_text_never() {
         hear(4_056, Event::Entered, ""),
     ];
     let mut desk = play(swallowed(), &again);
-    let effects = desk.on(ms(4_060), Event::Seen(shows(Field::Empty)));
+    let effects = desk.on(ms(4_060), Event::Seen(empty()));
     let says = evidence(&effects);
     assert!(
         says.ends_with("Enter pressed 2 times; the input box let go of it"),
         "{says}"
     );
-    // It was just slow.
-    play(
-        swallowed(),
-        &[looked(4_055, shows(Field::Empty), "offered 1")],
-    );
+    // The program was only slow.
+    play(swallowed(), &[looked(4_055, empty(), "offered 1")]);
     // It does not help: what comes next waits.
     let desk = play(swallowed(), &again);
     let mut desk = play(desk, &[hear(5_056, Event::Tick, "look")]);
@@ -106,22 +103,39 @@ fn enter_is_pressed_again_and_the_text_never() {
     assert_eq!(hold.rule, "draft");
     assert!(
         hold.reason.starts_with("what was written before"),
-        "{}",
-        hold.reason
+        "{hold:?}"
     );
-    // A question opens meanwhile.
-    let mut desk = swallowed();
-    let asked = Sighting {
-        dialog: Some("Run rm?".to_owned()),
-        ..holds("text")
-    };
-    let effects = desk.on(ms(4_055), Event::Looked(asked));
-    assert!(evidence(&effects).contains("a question opened"));
-    // It ends meanwhile: it was written whole.
+    // The program ends meanwhile: the text was written whole.
     play(
         swallowed(),
         &[hear(4_055, Event::Exited(Ending::Exit(0)), "offered 1")],
     );
+}
+
+/// A dialog opened in the moment of Enter: whether it took the key is seen once it is answered.
+#[test]
+fn a_dialog_after_enter_is_waited_for() {
+    let pending = [letter(1, Normal)];
+    let asked = || {
+        let lines = [
+            looked(3_053, holds("text"), "enter"),
+            hear(3_054, Event::Entered, ""),
+            seen(3_060, asks("Run rm?"), ""),
+        ];
+        let desk = play(written(with(|_| ()), &pending), &lines);
+        assert!(!desk.is_writing(), "whoever answers needs the keyboard");
+        desk
+    };
+    let resumed = |at, sighting: fn() -> Sighting, want| {
+        [
+            seen(at, sighting(), "resume"),
+            hear(at + 1, Event::Resumed, ""),
+            hear(at + 51, Event::Tick, "look"),
+            looked(at + 52, sighting(), want),
+        ]
+    };
+    play(asked(), &resumed(4_000, empty, "offered 1"));
+    play(asked(), &resumed(4_000, || holds("text"), "enter"));
 }
 
 #[test]
@@ -131,25 +145,25 @@ fn enter_waits_for_a_text_that_is_shown_late() {
         let desk = with(|manifest| manifest.submit.seen_within = Wait::millis(2_000));
         let written = [
             (3_001, Doing::Act(&pending), "offer 1"),
-            (3_002, recorded(&[1]), "write 1"),
-            hear(3_003, Event::Wrote, ""),
+            (3_002, recorded(&[1]), "look"),
+            looked(3_002, empty(), "write 1"),
+            hear(3_003, wrote(), ""),
             hear(3_053, Event::Tick, "look"),
-            looked(3_054, shows(Field::Empty), ""),
+            looked(3_054, empty(), ""),
             hear(3_500, Event::Tick, ""),
         ];
         play(desk, &written)
     };
-    let holds = || shows(Field::Holds("[ph message".to_owned()));
     let late = [
-        seen(4_000, holds(), ""),
+        seen(4_000, holds("text"), ""),
         hear(4_050, Event::Tick, "look"),
-        looked(4_051, holds(), "enter"),
+        looked(4_051, holds("text"), "enter"),
     ];
     play(desk(), &late);
-    // One that is never shown gets its Enter all the same.
+    // A text that is never shown gets no Enter, and comes again.
     let never = [
         hear(5_003, Event::Tick, "look"),
-        looked(5_004, shows(Field::Empty), "enter"),
+        looked(5_004, empty(), "uncertain 1"),
     ];
     play(desk(), &never);
 }

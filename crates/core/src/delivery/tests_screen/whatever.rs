@@ -7,11 +7,11 @@ use proptest::prelude::*;
 
 /// What can be seen at any moment.
 fn sighting() -> impl Strategy<Value = Sighting> {
-    let field = prop_oneof![
-        3 => Just(Field::Empty),
-        1 => Just(Field::Unseen),
-        2 => Just(Field::Holds("text".to_owned())),
-        1 => Just(Field::Holds("mine".to_owned())),
+    let input_box = prop_oneof![
+        3 => Just(empty()),
+        1 => Just(hidden()),
+        2 => Just(holds("text")),
+        1 => Just(holds("mine")),
     ];
     let says = prop_oneof![
         Just(vec![]),
@@ -19,17 +19,18 @@ fn sighting() -> impl Strategy<Value = Sighting> {
         Just(claims(Says::Idle).claims),
     ];
     let dialog = prop_oneof![3 => Just(None), 1 => Just(Some("Run rm?".to_owned()))];
-    (field, says, dialog).prop_map(|(field, claims, dialog)| Sighting {
-        ready: false,
-        claims,
-        field: if dialog.is_some() {
-            Field::Unseen
-        } else {
-            field
-        },
-        announced: false,
-        dialog,
-        ..Sighting::default()
+    let output = 0..2_u64;
+    (input_box, says, dialog, output).prop_map(|(shown, claims, dialog, output)| {
+        let shown = match dialog {
+            Some(_) => hidden(),
+            None => shown,
+        };
+        Sighting {
+            claims,
+            dialog,
+            output,
+            ..shown
+        }
     })
 }
 
@@ -48,7 +49,8 @@ fn happening() -> impl Strategy<Value = Option<Event>> {
 
 proptest! {
     /// Whatever a screen shows and whenever: one turn at a time, written once and ended once;
-    /// Enter only right after a look that shows no question.
+    /// Text only right after a look at an empty box, Enter only right after one that shows the text
+    /// alone and no question.
     #[test]
     fn no_screen_misleads_a_desk(
         lanes in proptest::collection::vec(
@@ -59,9 +61,7 @@ proptest! {
         let mut pending: Vec<_> = (1..).zip(&lanes).map(|(n, lane)| letter(n, *lane)).collect();
         pending.sort_by_key(|letter| letter.message.envelope.priority);
         let mut desk = with(|manifest| {
-            manifest.draft.stash = Some(keys("ctrl+s"));
-            manifest.draft.restore = Some(keys("ctrl+y"));
-            manifest.draft.clear = Some(keys("ctrl+u"));
+            clearing(manifest);
             manifest.interrupt.quits_when_idle = quits;
         });
         let mut watch = Watch { pending, quits, ..Watch::default() };
@@ -132,20 +132,23 @@ impl Watch {
                 let is_again = std::mem::replace(&mut self.has_written, true);
                 prop_assert!(!is_again, "once");
                 prop_assert_eq!(&ids, &self.under_way);
-                self.todo = Some(Event::Wrote);
+                let looked = self.looked.as_ref().expect("a text follows a look");
+                prop_assert_eq!(&looked.input_box, &BoxState::Empty);
+                self.todo = Some(wrote());
             }
             Effect::Enter => {
                 prop_assert!(self.has_written);
                 let looked = self.looked.as_ref().expect("Enter follows a look");
                 prop_assert_eq!(&looked.dialog, &None);
+                prop_assert_eq!(&looked.input_box, &holds("text").input_box);
                 self.todo = Some(Event::Entered);
             }
             Effect::Look => self.todo = Some(Event::Looked(Sighting::default())),
-            Effect::Strokes(_) => self.todo = Some(Event::Stroked),
             Effect::Resume => self.todo = Some(Event::Resumed),
             Effect::Abort | Effect::GoOn | Effect::Call { .. } => {
                 prop_assert!(false, "it has no door");
             }
+            Effect::Key(key) if key == keys("ctrl+u").bytes() => {}
             Effect::Key(_) => {
                 let is_sure = self.shows_work() || is_blocked(desk);
                 prop_assert!(!self.quits || is_sure, "it might quit");

@@ -17,14 +17,16 @@ fn a_key_that_would_quit_needs_proof_of_work() {
         &[
             hear(3_000, Event::Output, ""),
             (3_001, Doing::Act(&urgent), "look"),
-            looked(3_002, shows(Field::Empty), "offer 1"),
-            (3_003, recorded(&[1]), "write 1"),
-            hear(3_004, Event::Wrote, ""),
+            looked(3_002, empty(), "offer 1"),
+            (3_003, recorded(&[1]), "look"),
+            looked(3_003, empty(), "write 1"),
+            hear(3_004, wrote(), ""),
             hear(3_054, Event::Tick, "look"),
-            looked(3_055, shows(Field::Empty), "enter"),
+            looked(3_055, holds("text"), "enter"),
+            hear(3_056, Event::Entered, ""),
         ],
     );
-    let effects = busy.on(ms(3_056), Event::Entered);
+    let effects = busy.on(ms(3_057), Event::Seen(empty()));
     assert!(evidence(&effects).ends_with("no interrupt key: it might have ended the program"));
     // Its title is. Each press needs it anew.
     let works = [
@@ -40,7 +42,8 @@ fn a_key_that_would_quit_needs_proof_of_work() {
     // A question is dismissed by its own key.
     let asked = [
         seen(3_000, asks("Run rm?"), ""),
-        (3_001, Doing::Act(&urgent), "key [27]"),
+        (3_001, Doing::Act(&urgent), "look"),
+        looked(3_002, asks("Run rm?"), "key [27]"),
     ];
     play(desk(), &asked);
     // An idle program gets none.
@@ -56,88 +59,89 @@ fn the_keys_are_pressed_again_when_the_harness_says() {
     });
     let works = [
         seen(3_000, claims(Says::Working), ""),
-        (3_001, Doing::Act(&urgent), "key [27]"),
+        (3_001, Doing::Act(&urgent), "look"),
+        looked(3_001, claims(Says::Working), "key [27]"),
         hear(4_500, Event::Tick, ""),
-        hear(4_501, Event::Tick, "key [27]"),
+        hear(4_501, Event::Tick, "look"),
+        looked(4_501, claims(Says::Working), "key [27]"),
         seen(4_600, claims(Says::Idle), "offer 1"),
     ];
     play(desk, &works);
 }
 
+/// An interrupt whose key was pressed while the agent worked.
+fn pressed(urgent: &[Letter], change: impl FnOnce(&mut Manifest)) -> Desk {
+    let lines = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(urgent), "look"),
+        looked(3_001, claims(Says::Working), "key [3]"),
+    ];
+    play(with(change), &lines)
+}
+
+fn put_back() -> Sighting {
+    Sighting {
+        input_box: holds("the last prompt").input_box,
+        ..claims(Says::Idle)
+    }
+}
+
 #[test]
 fn what_an_interrupt_puts_back_is_cleared() {
     let urgent = [letter(1, Interrupt)];
-    let desk = || {
-        let desk = with(|manifest| manifest.draft.clear = Some(keys("ctrl+u")));
-        play(
-            desk,
-            &[
-                seen(3_000, claims(Says::Working), ""),
-                (3_001, Doing::Act(&urgent), "key [3]"),
-            ],
-        )
-    };
-    let put_back = Sighting {
-        field: Field::Holds("the last prompt".to_owned()),
-        ..claims(Says::Idle)
-    };
     let cleared = [
-        seen(3_100, put_back.clone(), "offer 1"),
-        (3_101, recorded(&[1]), "strokes [21]"),
-        hear(3_102, Event::Stroked, ""),
-        seen(3_103, shows(Field::Empty), "look"),
-        looked(3_104, shows(Field::Empty), "write 1"),
+        seen(3_100, put_back(), "key [21]"),
+        seen(3_103, claims(Says::Idle), ""),
+        hear(3_202, Event::Tick, ""),
+        hear(3_203, Event::Tick, "offer 1"),
+        (3_204, recorded(&[1]), "look"),
+        looked(3_205, claims(Says::Idle), "write 1"),
     ];
-    play(desk(), &cleared);
-    // What a person has typed is not.
+    play(pressed(&urgent, clearing), &cleared);
+    // If the key has no effect, the text is a draft like any other.
+    let stays = [
+        seen(3_100, put_back(), "key [21]"),
+        hear(5_100, Event::Tick, ""),
+        (5_101, Doing::Act(&urgent), ""),
+    ];
+    let desk = play(pressed(&urgent, clearing), &stays);
+    assert_eq!(rule(desk.hold(ms(5_102), &urgent[0], &urgent)), "draft");
+    // What a person has typed is not cleared.
     let typed = [
         hear(3_050, Event::Draft, ""),
-        seen(3_100, put_back, ""),
+        seen(3_100, put_back(), ""),
         (9_000, Doing::Act(&urgent), ""),
     ];
-    play(desk(), &typed);
+    play(pressed(&urgent, clearing), &typed);
 }
 
 #[test]
 fn what_comes_back_late_is_waited_for() {
     let urgent = [letter(1, Interrupt)];
     let desk = || {
-        let desk = with(|manifest| {
-            manifest.draft.clear = Some(keys("ctrl+u"));
+        let desk = pressed(&urgent, |manifest| {
+            clearing(manifest);
             manifest.interrupt.settle = Wait::millis(500);
         });
-        let begun = [
-            seen(3_000, claims(Says::Working), ""),
-            (3_001, Doing::Act(&urgent), "key [3]"),
-            seen(3_100, claims(Says::Idle), ""),
-        ];
-        let desk = play(desk, &begun);
-        assert_eq!(desk.next_wakeup(), Some(ms(3_600).mono));
-        desk
-    };
-    let held = Field::Holds("the last prompt".to_owned());
-    let put_back = Sighting {
-        field: held,
-        ..claims(Says::Idle)
+        play(desk, &[seen(3_100, claims(Says::Idle), "")])
     };
     let cleared = [
-        seen(3_132, put_back, ""),
+        seen(3_132, put_back(), ""),
         hear(3_599, Event::Tick, ""),
-        hear(3_600, Event::Tick, "offer 1"),
-        (3_601, recorded(&[1]), "strokes [21]"),
+        hear(3_600, Event::Tick, "key [21]"),
     ];
     play(desk(), &cleared);
     // Where nothing comes back, it goes in then.
     let plain = [
+        hear(3_599, Event::Tick, ""),
         hear(3_600, Event::Tick, "offer 1"),
-        (3_601, recorded(&[1]), "write 1"),
     ];
     play(desk(), &plain);
     // It works again: the key's own time counts.
     let busy = [
         seen(3_200, claims(Says::Working), ""),
         hear(3_600, Event::Tick, ""),
-        hear(8_001, Event::Tick, "key [3]"),
+        hear(8_001, Event::Tick, "look"),
     ];
     play(desk(), &busy);
 }
@@ -176,5 +180,5 @@ fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
         (9_003, Doing::Act(&mail), "offer 1"),
     ];
     play(desk, &rests);
-    play(waits(), &[(3_001, Doing::Act(&urgent), "key [3]")]);
+    play(waits(), &[(3_001, Doing::Act(&urgent), "look")]);
 }

@@ -3,7 +3,7 @@
 use super::Clerk;
 use crate::session::door;
 use crate::session::errands::{self, Report};
-use crate::session::keyboard::{Drafts, Lease, Typed};
+use crate::session::keyboard::{Lease, Typed};
 use posthaste_core::delivery::{Effect, Event};
 use posthaste_core::{Letter, MessageId};
 
@@ -21,12 +21,12 @@ impl Clerk {
                     // What is known of the mail is old as soon as this is recorded.
                     self.outdate();
                     self.in_hand = pick(&self.view.pending.due, &ids);
-                    self.send(errands::offer(shared, ids, self.drafts()));
+                    self.send(errands::offer(shared, ids));
                 }
                 Effect::Remind { ids } => {
                     self.outdate();
                     self.in_hand = pick(&self.view.owed, &ids);
-                    self.send(errands::remind(shared, ids, self.drafts()));
+                    self.send(errands::remind(shared, ids));
                 }
                 Effect::Write { ids } => self.write_messages(&ids),
                 Effect::WriteReminder { ids } => {
@@ -39,7 +39,6 @@ impl Clerk {
                     let enter = self.desk.enter_key().to_vec();
                     self.stroke(enter, Event::Entered);
                 }
-                Effect::Strokes(keys) => self.stroke(keys, Event::Stroked),
                 Effect::Give { number, .. } => self.give(number),
                 Effect::Call { number, ids } => self.call(number, &ids),
                 Effect::Abort => self.send(door::abort(shared, self.conversation())),
@@ -68,15 +67,6 @@ impl Clerk {
             let told = letters.into_iter().zip(tellings).collect();
             errands::write(shared, lease, told, input)
         });
-    }
-
-    /// What becomes of a person's draft when the keyboard is taken.
-    fn drafts(&self) -> Drafts {
-        if self.desk.puts_aside() {
-            Drafts::PutAside
-        } else {
-            Drafts::Kept
-        }
     }
 
     /// Has what is in hand typed.

@@ -1,7 +1,7 @@
 //! What others wish of a session, granted or refused. An answer goes out before what it causes is
 //! told to listeners.
 
-use super::{Asked, Clerk, Wish};
+use super::{Asked, Bar, Clerk, Wish};
 use crate::session::clock;
 use crate::session::dispatch::Sink;
 use crate::session::errands;
@@ -54,13 +54,18 @@ impl Clerk {
                 if let Some(sighting) = seen {
                     self.tell(Event::Seen(sighting));
                 }
-                tell(match asked {
+                let reason = match &asked {
                     Asked::Rules(line) => {
                         let bar = self.desk.bars_a_nudge();
-                        bar.or_else(|| self.desk.bars_words(&line))
+                        bar.or_else(|| self.desk.bars_words(line))
                     }
-                    Asked::Question => self.desk.asks().map(str::to_owned),
-                });
+                    Asked::Enter(line) => self.desk.bars_enter_after(line),
+                };
+                let passes = match asked {
+                    Asked::Rules(_) => self.desk.is_settling(),
+                    Asked::Enter(_) => true,
+                };
+                tell(reason.map(|reason| Bar { reason, passes }));
             }
             Wish::Answerable(tell) => tell(self.desk.bars_an_answer()),
             Wish::Take(viewer) => self.take(viewer),
@@ -157,13 +162,15 @@ impl Clerk {
         }
         // Whoever is nudged is to look: so do we.
         self.shared.round.notify_one();
-        if let Some(reason) = self.desk.bars_a_nudge() {
+        let bar = self.desk.bars_a_nudge();
+        if let Some(reason) = bar.filter(|_| !self.desk.is_settling()) {
             return sink.answer::<method::Nudge>(&Nudged::Held { reason });
         }
         let shared = self.shared.clone();
         let submission = errands::Submission {
             enter: self.desk.enter_key().to_vec(),
             delay: self.desk.enter_after(),
+            seen_within: self.desk.text_seen_within(),
             looks: self.desk.looks(),
             asked_at,
         };

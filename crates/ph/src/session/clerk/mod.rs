@@ -99,7 +99,7 @@ pub(crate) enum Wish {
     Nudgeable {
         seen: Option<Sighting>,
         asked: Asked,
-        tell: Tell<Option<String>>,
+        tell: Tell<Option<Bar>>,
     },
     /// Why an answer to the program's question would answer nothing.
     Answerable(Tell<Option<&'static str>>),
@@ -112,8 +112,16 @@ pub(crate) enum Wish {
 pub(crate) enum Asked {
     /// Before it is typed: why it may not be.
     Rules(String),
-    /// Before its Enter: which question has opened since.
-    Question,
+    /// Before its Enter: why the screen does not show this line alone in the input box.
+    Enter(String),
+}
+
+/// What stands against a line that is no message.
+#[derive(Debug)]
+pub(crate) struct Bar {
+    pub(crate) reason: String,
+    /// It may be over in a moment.
+    pub(crate) passes: bool,
 }
 
 impl std::fmt::Debug for Wish {

@@ -1,0 +1,131 @@
+//! Text goes only into a box that two looks show to be empty, and Enter follows only if the box
+//! holds that text alone.
+
+use super::*;
+
+#[test]
+fn nothing_is_typed_into_an_unknown_view() {
+    let pending = [letter(1, Normal), letter(2, Interrupt), letter(3, Idle)];
+    let desk = play(with(|_| ()), &[seen(2_600, hidden(), "")]);
+    for letter in &pending {
+        let own = std::slice::from_ref(letter);
+        let desk = play(desk.clone(), &[(9_000, Doing::Act(own), "")]);
+        let hold = desk.hold(ms(9_001), letter, own).unwrap();
+        assert_eq!((hold.rule, hold.since), ("unrecognised", ms(2_600).wall));
+        assert_eq!(hold.evidence, "expected the input box, found \"Settings\"");
+    }
+    // A title that says idle changes nothing.
+    let says_idle = Sighting {
+        claims: claims(Says::Idle).claims,
+        ..hidden()
+    };
+    let idle = [
+        seen(3_000, says_idle, ""),
+        (9_000, Doing::Act(&pending), ""),
+    ];
+    play(desk, &idle);
+}
+
+#[test]
+fn no_interrupt_key_is_pressed_into_an_unknown_view() {
+    let urgent = [letter(1, Interrupt)];
+    let works = Sighting {
+        claims: claims(Says::Working).claims,
+        ..hidden()
+    };
+    let busy = [
+        seen(3_000, works.clone(), ""),
+        (3_001, Doing::Act(&urgent), ""),
+    ];
+    let desk = play(with(|_| ()), &busy);
+    assert_eq!(
+        rule(desk.hold(ms(3_002), &urgent[0], &urgent)),
+        "unrecognised"
+    );
+    // Nor one that opens between the decision and the key.
+    let late = [
+        seen(3_000, claims(Says::Working), ""),
+        (3_001, Doing::Act(&urgent), "look"),
+        looked(3_002, works, ""),
+    ];
+    play(with(|_| ()), &late);
+}
+
+#[test]
+fn an_interrupt_cancels_a_dialog_and_its_receipt_says_so() {
+    let urgent = [letter(1, Interrupt)];
+    let cancelled = [
+        seen(3_000, asks("Run rm?"), ""),
+        (3_001, Doing::Act(&urgent), "look"),
+        looked(3_002, asks("Run rm?"), "key [3]"),
+        seen(3_100, claims(Says::Idle), ""),
+        hear(3_200, Event::Tick, "offer 1"),
+        (3_201, recorded(&[1]), "look"),
+        looked(3_202, claims(Says::Idle), "write 1"),
+        hear(3_203, wrote(), ""),
+        seen(3_210, holds("text"), ""),
+        hear(3_260, Event::Tick, "look"),
+        looked(3_261, holds("text"), "enter"),
+        hear(3_262, Event::Entered, ""),
+    ];
+    let mut desk = play(with(|_| ()), &cancelled);
+    let effects = desk.on(ms(3_300), Event::Seen(empty()));
+    let says = evidence(&effects);
+    assert!(
+        says.ends_with("a dialog was cancelled for it: Run rm?"),
+        "{says}"
+    );
+}
+
+#[test]
+fn two_looks_without_output_between_them_come_before_a_text() {
+    let pending = [letter(1, Normal)];
+    let desk = || play(with(|_| ()), &[seen(3_000, after_output(1, empty()), "")]);
+    let early = play(
+        desk(),
+        &[
+            hear(3_099, Event::Tick, ""),
+            (3_099, Doing::Act(&pending), ""),
+        ],
+    );
+    assert_eq!(
+        rule(early.hold(ms(3_099), &pending[0], &pending)),
+        "settling"
+    );
+    assert_eq!(early.next_wakeup(), Some(ms(3_100).mono));
+    let second = |look: Sighting, want: &'static str| {
+        let lines = [
+            hear(3_100, Event::Tick, ""),
+            (3_100, Doing::Act(&pending), "offer 1"),
+            (3_101, recorded(&[1]), "look"),
+            looked(3_102, look, want),
+        ];
+        play(desk(), &lines)
+    };
+    second(after_output(1, empty()), "write 1");
+    // Anything else takes the offer back: nothing was written.
+    second(after_output(2, empty()), "withdraw 1");
+    second(after_output(1, holds("mine")), "withdraw 1");
+    second(after_output(1, hidden()), "withdraw 1");
+    second(after_output(1, asks("Run rm?")), "withdraw 1");
+}
+
+#[test]
+fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
+    let mut manifest = manifest();
+    let sign = |event: &str| event.to_owned().try_into().unwrap();
+    manifest.hook.blocked.push(sign("PermissionRequest"));
+    let report = manifest.hook.read("PermissionRequest", "{}");
+    let asked = [
+        hear(3_000, Event::Hook(Box::new(report)), ""),
+        seen(3_100, hidden(), ""),
+        seen(4_000, empty(), ""),
+    ];
+    let mut desk = play(resting(manifest), &asked);
+    assert!(matches!(desk.activity().activity, Activity::Blocked(_)));
+    assert_eq!(desk.question_ends_at(), Some(ms(7_000).mono));
+    desk.on(ms(6_999), Event::Tick);
+    assert!(matches!(desk.activity().activity, Activity::Blocked(_)));
+    desk.on(ms(7_000), Event::Tick);
+    assert_eq!(desk.activity().activity, Activity::Idle);
+}

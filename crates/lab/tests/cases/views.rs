@@ -1,0 +1,189 @@
+//! Views in which nothing may be typed: mail waits until the person has closed them, and no key is
+//! pressed meanwhile.
+
+use crate::list::Told;
+use crate::play::{ESCAPE, Play, Sent};
+use posthaste_lab::agents::{Agent, Sign};
+use std::time::Duration;
+
+const LEFT: &str = "\x1b[D";
+const CTRL_C: &str = "\x03";
+const CTRL_O: &str = "\x0f";
+const CTRL_R: &str = "\x12";
+/// Longer than `ph` takes to type a message and its Enter.
+const TYPED_WITHIN: Duration = Duration::from_millis(1500);
+/// How long a view may take to be drawn.
+const DRAWN_WITHIN: Duration = Duration::from_millis(500);
+/// How long mail may take to go in once nothing is in its way.
+const DELIVERED_WITHIN: Duration = Duration::from_secs(8);
+/// How often a person presses the key that closes a view.
+const CLOSE_ATTEMPTS: usize = 4;
+
+enum Opens {
+    Keys(&'static str),
+    Command(&'static str),
+}
+
+struct View {
+    opens: Opens,
+    /// A text that only this view shows.
+    shows: &'static str,
+    closes: &'static str,
+}
+
+fn views(agent: Agent) -> Vec<View> {
+    use Opens::{Command, Keys};
+    let view = |opens, shows| View {
+        opens,
+        shows,
+        closes: ESCAPE,
+    };
+    match agent {
+        Agent::Claude => vec![
+            view(Keys(CTRL_O), "Showing detailed transcript"),
+            view(Keys(CTRL_R), "earch prompts"),
+            view(Command("/model"), "Select model"),
+            view(Command("/config"), "Type to filter"),
+        ],
+        Agent::Codex => vec![
+            view(Command("/model"), "Select Model and Effort"),
+            view(Keys(CTRL_R), "reverse-i-search"),
+            View {
+                closes: CTRL_C,
+                ..view(Command("/side"), "Side from main thread")
+            },
+        ],
+        Agent::Gemini => vec![
+            view(Command("/settings"), "Apply To"),
+            view(Keys(CTRL_R), "(r:)"),
+        ],
+        Agent::OpenCode => Vec::new(),
+    }
+}
+
+/// Send a message into what the screen shows, and check that it is held and nothing is typed.
+#[track_caller]
+fn send_into(play: &mut Play, shows: &str, still: fn(&Play) -> Vec<String>) -> (Sent, String) {
+    play.until(&format!("{shows:?} on the screen"), |play| {
+        play.has_on_screen(shows)
+    });
+    play.terminal.watch(DRAWN_WITHIN);
+    let before = still(play);
+    let sent = play.send("lab: into another view");
+    let mut rule = String::new();
+    play.until("the message to be held", |play| {
+        rule = play.rule(&sent).unwrap_or_default();
+        matches!(rule.as_str(), "unrecognised" | "blocked" | "draft")
+    });
+    play.soon_not(TYPED_WITHIN, |play| play.noted(&sent, "offering"));
+    assert_eq!(still(play), before, "a key was pressed into {shows:?}");
+    (sent, rule)
+}
+
+pub(crate) fn known(play: &mut Play) -> Told {
+    let turn = play.fresh("before-views");
+    play.prompt(&turn);
+    play.free();
+    let mut receipt = String::new();
+    let mut rules: Vec<String> = Vec::new();
+    let views = views(play.agent);
+    for view in &views {
+        match view.opens {
+            Opens::Keys(keys) => play.terminal.type_keys(keys),
+            Opens::Command(command) => play.slash(command),
+        }
+        let (sent, rule) = send_into(play, view.shows, |play| play.terminal.screen());
+        for _ in 0..CLOSE_ATTEMPTS {
+            play.terminal.type_keys(view.closes);
+            if play.soon(|play| !play.has_on_screen(view.shows)) {
+                break;
+            }
+        }
+        receipt = play.settle(&[sent]);
+        if !rules.contains(&rule) {
+            rules.push(rule);
+        }
+    }
+    let (count, rules) = (views.len(), rules.join(", "));
+    let what = format!("{count} views: held ({rules}) until each was closed, no key pressed");
+    Told { what, receipt }
+}
+
+/// The agents view of Claude Code and back: then another process has the conversation.
+pub(crate) fn agents(play: &mut Play) -> Told {
+    let turn = play.fresh("before-agents");
+    play.prompt(&turn);
+    play.free();
+    play.terminal.type_keys(LEFT);
+    let shows = "describe a task for a new session";
+    // Its rows say how long ago something was.
+    let input = |play: &Play| {
+        let screen = play.terminal.screen();
+        screen
+            .into_iter()
+            .filter(|row| row.starts_with('❯'))
+            .collect()
+    };
+    let (first, rule) = send_into(play, shows, input);
+    play.terminal.type_keys(ESCAPE);
+    play.until("the conversation's box", |play| {
+        play.has_empty_box() && !play.has_on_screen(shows)
+    });
+    let after = came_or_is_held(play, &first);
+    let name = play.fresh("asked-after");
+    let file = play.stage.work().join(&name);
+    play.forbid(file);
+    play.until("an idle box", |play| {
+        play.has_empty_box() && play.sign() == Sign::Free
+    });
+    play.prompt(&format!("ask=touch {name}"));
+    play.until_sign(Sign::Asking);
+    let (second, _) = send_into(play, "Do you want to proceed?", |_| Vec::new());
+    play.judge();
+    assert_eq!(play.sign(), Sign::Asking, "the question was answered");
+    play.deny();
+    let last = came_or_is_held(play, &second);
+    play.judge();
+    let what = format!(
+        "held ({rule}) in the view; back from it {after}; nothing approved, after the no {last}"
+    );
+    let receipt = String::new();
+    Told { what, receipt }
+}
+
+/// Either is right where `ph` cannot see the process that has the conversation: what must not be is
+/// a message that is said to be offered and never came.
+#[track_caller]
+fn came_or_is_held(play: &mut Play, sent: &Sent) -> String {
+    let is_in = |play: &mut Play| play.tally.seen(&sent.mark) > 0;
+    if play.soon_within(DELIVERED_WITHIN, is_in) {
+        return "it went in".to_owned();
+    }
+    let rule = play.rule(sent).expect("it is neither delivered nor held");
+    let claims = play.noted(sent, "offered") || play.noted(sent, "accepted");
+    assert!(!claims, "it is said to be offered, and never came");
+    format!("it stays held ({rule})")
+}
+
+/// `/rename` in a session without hooks: the dialog has the name below it.
+pub(crate) fn renamed(play: &mut Play) -> Told {
+    let turn = play.fresh("before-name");
+    play.prompt(&turn);
+    play.free();
+    let name = play.fresh("name");
+    play.slash(&format!("/rename {name}"));
+    play.free();
+    let first = play.send("lab: to one with another name");
+    play.settle(&[first]);
+    let file = play.question("");
+    play.forbid(file);
+    let sent = play.send("lab: while you ask, renamed");
+    let rule = play.held(&sent);
+    play.soon_not(TYPED_WITHIN, |play| play.noted(&sent, "offering"));
+    play.judge();
+    assert_eq!(play.sign(), Sign::Asking, "the question was answered");
+    play.deny();
+    let receipt = play.settle(&[sent]);
+    let what = format!("went in; held ({rule}) while a question was open");
+    Told { what, receipt }
+}

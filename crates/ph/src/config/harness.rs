@@ -1,0 +1,195 @@
+//! Settings about one kind of agent, under the name of its harness.
+//!
+//! ```toml
+//! [harness.codex]
+//! status_rows = 1
+//! ```
+//!
+//! A project's own settings cannot say it: they may come from anybody, and more rows below an input
+//! box are less certainty before text is typed. The names are not checked here: the harnesses are files of their own, which few commands read.
+
+use super::{Row, Source};
+use crate::report::{Report, Result};
+use posthaste_core::harness::Manifest;
+use posthaste_core::text;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The table of a settings file that holds these settings.
+pub(super) const SECTION: &str = "harness";
+const STATUS_ROWS: &str = "status_rows";
+/// How many rows a person's status line may have.
+const MOST_STATUS_ROWS: i64 = 20;
+
+/// What the settings say about harnesses, by their names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Harnesses {
+    /// In the order of the files.
+    status_rows: BTreeMap<String, Vec<StatusRows>>,
+}
+
+#[derive(Debug, Clone)]
+struct StatusRows {
+    count: usize,
+    source: Source,
+    is_ignored: bool,
+}
+
+impl Harnesses {
+    /// Add the table of one file. Its values replace those of earlier files.
+    pub(super) fn add(&mut self, path: &Path, value: &toml::Value) -> Result<()> {
+        let Some(table) = value.as_table() else {
+            return Err(wrong(path, SECTION, "is a table"));
+        };
+        for (name, value) in table {
+            let key = format!("{SECTION}.{name}");
+            let Some(table) = value.as_table() else {
+                return Err(wrong(path, &key, "is a table"));
+            };
+            for (setting, value) in table {
+                let key = format!("{key}.{setting}");
+                if setting != STATUS_ROWS {
+                    return Err(unknown(path, &key, setting));
+                }
+                let count = value.as_integer();
+                let count = count.filter(|count| (0..=MOST_STATUS_ROWS).contains(count));
+                let count = count.and_then(|count| usize::try_from(count).ok());
+                let what = format!("is a number of rows between 0 and {MOST_STATUS_ROWS}");
+                let count = count.ok_or_else(|| wrong(path, &key, &what))?;
+                let source = Source::File(path.to_owned());
+                let is_ignored = false;
+                let rows = StatusRows {
+                    count,
+                    source,
+                    is_ignored,
+                };
+                let said = self.status_rows.entry(name.clone()).or_default();
+                said.push(rows);
+            }
+        }
+        Ok(())
+    }
+
+    /// Ignore the settings of this file, which came with a project.
+    pub(super) fn distrust(&mut self, path: &Path) {
+        let its = Source::File(path.to_owned());
+        for rows in self.status_rows.values_mut().flatten() {
+            rows.is_ignored |= rows.source == its;
+        }
+    }
+
+    /// Apply the settings to the manifest that they name.
+    pub(crate) fn apply(&self, manifest: &mut Manifest) {
+        let mut said = self.status_rows.get(&manifest.name).into_iter().flatten();
+        let rows = said.rfind(|rows| !rows.is_ignored);
+        if let (Some(rows), Some(input_box)) = (rows, &mut manifest.input_box) {
+            input_box.status_rows = rows.count;
+        }
+    }
+
+    /// The harnesses that the settings name.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.status_rows.keys().map(String::as_str)
+    }
+
+    /// The settings, for `ph config show`.
+    pub(crate) fn rows(&self) -> Vec<Row> {
+        let mut shown = Vec::new();
+        for (name, said) in &self.status_rows {
+            let counts = said.iter().rposition(|rows| !rows.is_ignored);
+            let is_shown =
+                |(at, rows): &(usize, &StatusRows)| rows.is_ignored || Some(*at) == counts;
+            let rows = said.iter().enumerate().filter(is_shown);
+            shown.extend(rows.map(|(_, rows)| Row {
+                key: format!("{SECTION}.{}.{STATUS_ROWS}", text::one_line(name, 40)),
+                value: match rows.is_ignored {
+                    true => format!("{} (ignored: a project cannot set it)", rows.count),
+                    false => rows.count.to_string(),
+                },
+                source: rows.source.clone(),
+            }));
+        }
+        shown
+    }
+}
+
+fn wrong(path: &Path, key: &str, what: &str) -> Report {
+    let key = text::one_line(key, 80);
+    Report::usage(format!("{key} in {} {what}", path.display()))
+}
+
+fn unknown(path: &Path, key: &str, setting: &str) -> Report {
+    let key = text::one_line(key, 80);
+    let report = Report::usage(format!("unknown setting {key} in {}", path.display()));
+    match strsim::jaro_winkler(setting, STATUS_ROWS) > 0.7 {
+        true => report.hint(format!("did you mean {STATUS_ROWS}?")),
+        false => report.hint(format!("a harness has: {STATUS_ROWS}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn harnesses(files: &[&str]) -> Result<Harnesses> {
+        let mut harnesses = Harnesses::default();
+        for text in files {
+            let table: toml::Table = text.parse().unwrap();
+            harnesses.add(Path::new("config.toml"), &table[SECTION])?;
+        }
+        Ok(harnesses)
+    }
+
+    #[test]
+    fn the_later_file_wins_for_the_harness_that_it_names() {
+        let files = [
+            "[harness.codex]\nstatus_rows = 1\n[harness.lab]\nstatus_rows = 2\n",
+            "harness.codex.status_rows = 3\n",
+        ];
+        let harnesses = harnesses(&files).unwrap();
+        let check = |name: &str, has_box: bool, want: Option<usize>| {
+            let mut manifest = crate::harness::Catalogue::built_in().take("codex").unwrap();
+            name.clone_into(&mut manifest.name);
+            manifest.input_box = manifest.input_box.filter(|_| has_box);
+            harnesses.apply(&mut manifest);
+            let got = manifest.input_box.map(|input_box| input_box.status_rows);
+            assert_eq!(got, want, "{name}");
+        };
+        check("codex", true, Some(3));
+        check("lab", true, Some(2));
+        check("other", true, Some(0));
+        check("codex", false, None);
+        let rows = harnesses.rows();
+        let rows: Vec<_> = rows.iter().map(|row| (&*row.key, &*row.value)).collect();
+        let want = [
+            ("harness.codex.status_rows", "3"),
+            ("harness.lab.status_rows", "2"),
+        ];
+        assert_eq!(rows, want);
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named() {
+        let check = |text: &str, want: &str, hint: &str| {
+            let report = harnesses(&[text]).unwrap_err();
+            assert!(report.message().contains(want), "{}", report.message());
+            assert_eq!(report.advice().unwrap_or_default(), hint, "{text}");
+        };
+        let count = "harness.a.status_rows in config.toml is a number of rows between 0 and 20";
+        check("[harness.a]\nstatus_rows = -1\n", count, "");
+        check("[harness.a]\nstatus_rows = 21\n", count, "");
+        check("[harness.a]\nstatus_rows = '1'\n", count, "");
+        check("harness = 1\n", "harness in config.toml is a table", "");
+        check("harness.a = 1\n", "harness.a in config.toml is a table", "");
+        check(
+            "[harness.a]\nstatus_row = 1\n",
+            "unknown setting harness.a.status_row in config.toml",
+            "did you mean status_rows?",
+        );
+        check(
+            "[harness.a]\nzebra = 1\n",
+            "unknown setting harness.a.zebra in config.toml",
+            "a harness has: status_rows",
+        );
+    }
+}
