@@ -75,6 +75,8 @@ pub struct Desk {
     shown: Option<Shown>,
     /// It is only told of there, and still to come.
     announced: bool,
+    /// The job of another process that has the conversation, and since when it has.
+    handed_over: Option<(Moment, String)>,
     /// How many questions there were.
     asked: u64,
     /// One for each reason, the oldest first.
@@ -112,6 +114,7 @@ impl Desk {
             dialog: None,
             shown: None,
             announced: false,
+            handed_over: None,
             unproven: Unproven::default(),
             hands: Hands::default(),
             door: Door::default(),
@@ -204,6 +207,7 @@ impl Desk {
     pub fn bars_a_nudge(&self) -> Option<String> {
         let reason = match self.rule_of_terminal(Lane::Normal)? {
             Rule::Exited => "the program has exited",
+            Rule::HandedOver => hold::HANDED_OVER,
             Rule::Starting => "the program is starting",
             Rule::Paused => "delivery is paused",
             Rule::Draft if self.drafting.left.is_some() => hold::LEFT,

@@ -4,6 +4,7 @@
 //! An answer is accepted once its question has closed, or another has taken its place. One that the
 //! program ignored is typed once more, and has failed after that.
 
+use super::hold::HANDED_OVER;
 use super::question::Dialog;
 use super::submit::Before;
 use super::{Desk, Effect, Flight, Phase};
@@ -41,6 +42,7 @@ impl Desk {
         }
         match self.activity().activity {
             Activity::Exited => Some("the program has exited"),
+            _ if self.handed_over.is_some() => Some(HANDED_OVER),
             Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => self
                 .has_no_question()
                 .then_some("the program waits for no answer"),

@@ -135,6 +135,7 @@ impl Desk {
             | Rule::Unrecognised
             | Rule::Settling => true,
             Rule::Exited
+            | Rule::HandedOver
             | Rule::Starting
             | Rule::Paused
             | Rule::Blocked

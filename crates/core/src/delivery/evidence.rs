@@ -114,7 +114,10 @@ impl Desk {
             input_box,
             output,
             before: _,
+            handed_over,
+            version: _,
         } = sighting;
+        self.see_handover(now, handed_over);
         self.judge.seen(now, &claims);
         if ready {
             self.judge.ready(now);
@@ -131,6 +134,11 @@ impl Desk {
         self.drafting.see(now, input_box, output);
         self.drafting.tick(now);
         self.see_text(now);
+    }
+
+    fn see_handover(&mut self, now: Moment, job: Option<String>) {
+        let before = self.handed_over.take();
+        self.handed_over = job.map(|job| (before.map_or(now, |(since, _)| since), job));
     }
 
     /// Enter need not wait any longer for a text that the box shows.

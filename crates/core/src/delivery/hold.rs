@@ -14,6 +14,8 @@ use std::time::Duration;
 pub(super) const LONG: Duration = Duration::from_secs(1);
 /// How much of the input box an explanation quotes.
 const QUOTED_CHARS: usize = 60;
+pub(super) const HANDED_OVER: &str =
+    "another process has its conversation, which ph cannot see, so nothing is typed";
 pub(super) const LEFT: &str =
     "what was written before stands in the input box, and Enter did not submit it";
 
@@ -21,6 +23,8 @@ pub(super) const LEFT: &str =
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
     Exited,
+    /// Another process has the conversation.
+    HandedOver,
     Starting,
     Paused,
     Draft,
@@ -43,6 +47,7 @@ impl Rule {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Exited => "exited",
+            Self::HandedOver => "handed-over",
             Self::Starting => "starting",
             Self::Paused => "paused",
             Self::Draft => "draft",
@@ -61,6 +66,9 @@ impl Rule {
 impl Desk {
     /// The rule that holds messages of a lane, if one does.
     pub(super) fn rule(&self, lane: Lane) -> Option<Rule> {
+        if self.is_handed_over() {
+            return Some(Rule::HandedOver);
+        }
         let goes_by_hook = lane == Lane::Normal && self.awaits_hook();
         if goes_by_hook && !self.is_paused_for(lane) {
             return Some(Rule::Hook);
@@ -76,6 +84,9 @@ impl Desk {
         planted!(TypedWhileStarting => if self.is_starting() { return None; });
         if let Some(rule) = self.rule_of_loop() {
             return Some(rule);
+        }
+        if self.is_handed_over() {
+            return Some(Rule::HandedOver);
         }
         // What a terminal takes is little. If it were filled up, a person's Ctrl+C would find no
         // room; an interrupt presses that key first.
@@ -158,6 +169,7 @@ impl Desk {
         planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
+            (_, _) if self.is_handed_over() => Some(Rule::HandedOver),
             (_, _) if self.is_paused_for(lane) => Some(Rule::Paused),
             (_, Lane::Interrupt) if self.must_clear() => None,
             (_, _) if self.has_draft() => Some(Rule::Draft),
@@ -171,6 +183,10 @@ impl Desk {
             (Activity::Starting, _) => Some(Rule::Starting),
             (Activity::Idle | Activity::Working, _) => None,
         }
+    }
+
+    fn is_handed_over(&self) -> bool {
+        self.handed_over.is_some() && self.activity().activity != Activity::Exited
     }
 
     /// A pause that was asked for lets pass what cannot wait; nobody types over a person.
@@ -381,6 +397,7 @@ impl Desk {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working | Rule::Hook => {
                 judged.since
             }
+            Rule::HandedOver => self.handed_over.as_ref().map_or(judged.since, |(at, _)| *at),
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.drafting.since().unwrap_or(judged.since),
             Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),
@@ -400,6 +417,7 @@ impl Desk {
                 told,
                 format!("a session of {} is started again", letter.message.to),
             ),
+            Rule::HandedOver => self.handover_says(letter),
             Rule::Starting => self.starting_says(told, letter),
             Rule::Paused => (
                 format!("delivery is paused{set_aside}"),
@@ -450,6 +468,18 @@ impl Desk {
             evidence,
             release,
         }
+    }
+
+    fn handover_says(&self, letter: &Letter) -> (String, String, String) {
+        let job = self.handed_over.as_ref().map_or("", |(_, job)| job);
+        (
+            HANDED_OVER.to_owned(),
+            format!("the program's own record names {job}"),
+            format!(
+                "the program takes its conversation back; 'ph restart {}' starts a new one",
+                letter.message.to
+            ),
+        )
     }
 
     /// What ends a question. One that only a hook has told of ends by a hook alone, and after a no

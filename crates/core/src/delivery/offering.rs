@@ -200,6 +200,7 @@ impl Desk {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)
             }
+            (_, _) if self.handed_over.is_some() => Some(Rule::HandedOver),
             (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }
     }

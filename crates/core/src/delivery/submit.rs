@@ -228,7 +228,7 @@ impl Desk {
 
     fn submit(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         planted!(EnterUnrecognised => return self.press_enter(now, flight));
-        if self.withheld(&flight) == Some(Rule::Blocked) {
+        if let Some(Rule::Blocked | Rule::HandedOver) = self.withheld(&flight) {
             return self.park(flight);
         }
         let is_early = flight.seen_by.is_some_and(|by| now.mono < by) && !flight.was_parked;
@@ -286,7 +286,8 @@ impl Desk {
             BoxState::Holds(_) => self.holds_only(parked),
             BoxState::Unrecognised(_) => false,
         };
-        self.dialog.is_none() && !self.drafting.is_typed() && is_in_sight
+        let is_barred = self.dialog.is_some() || self.handed_over.is_some();
+        !is_barred && !self.drafting.is_typed() && is_in_sight
     }
 
     pub(super) fn resume(&mut self) -> Vec<Effect> {

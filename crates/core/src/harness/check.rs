@@ -1,6 +1,6 @@
 //! What is wrong with a manifest whose values are right one by one.
 
-use super::InputBox;
+use super::{Handover, InputBox};
 use super::manifest::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
 use super::start::{StartFile, is_variable};
 use crate::name::AgentName;
@@ -77,6 +77,9 @@ impl Manifest {
             if self.commands.is_empty() {
                 fault("headless", "'commands' says what is run")?;
             }
+        }
+        if let Some(what) = self.handover.as_ref().and_then(Handover::fault) {
+            fault("handover", what)?;
         }
         self.check_sizes()?;
         self.check_input_box()

@@ -1,7 +1,7 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Headless, Hooks, InputBox, Keys, Pattern, Start, Version, Wait};
+use super::{Handover, Headless, Hooks, InputBox, Keys, Pattern, Start, Version, Wait};
 use serde::{Deserialize, Serialize};
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
@@ -37,6 +37,9 @@ pub struct Manifest {
     /// Which versions it was tested with, and how a program's version is found out.
     #[serde(default)]
     pub version: Version,
+    /// How the program says that another process has its conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handover: Option<Handover>,
     #[serde(default)]
     pub activity: Activities,
     #[serde(default)]
@@ -320,6 +323,7 @@ impl Manifest {
             start: Start::default(),
             headless: None,
             version: Version::default(),
+            handover: None,
             activity: Activities::default(),
             hook: Hooks::default(),
             http: Http::default(),

@@ -7,6 +7,7 @@
 //! at and never obeyed.
 
 mod check;
+mod handover;
 mod headless;
 mod heard;
 pub(crate) mod hook;
@@ -23,6 +24,7 @@ pub mod version;
 mod wait;
 
 pub use check::Fault;
+pub use handover::Handover;
 pub use headless::{Headless, Output, PromptWay};
 pub use heard::{Heard, Word};
 pub use hook::{Format, Hooks, Report, Sign, Turn};

@@ -62,6 +62,10 @@ pub struct Sighting {
     pub output: u64,
     /// What stands before the cursor in its row, where that is known.
     pub before: Option<String>,
+    /// The job of another process that has the conversation; nothing is typed then.
+    pub handed_over: Option<String>,
+    /// The version of the program, once it is known.
+    pub version: Option<String>,
 }
 
 impl Sighting {
@@ -76,10 +80,13 @@ impl Sighting {
             input_box,
             output,
             before: _,
+            handed_over,
+            version,
         } = self;
         (ready, claims, dialog) == (&other.ready, &other.claims, &other.dialog)
             && (question, announced) == (&other.question, &other.announced)
             && (input_box, output) == (&other.input_box, &other.output)
+            && (handed_over, version) == (&other.handed_over, &other.version)
     }
 }
 
@@ -123,6 +130,8 @@ impl Manifest {
             claims,
             output: glance.output,
             before: Some(glance.before.to_owned()),
+            handed_over: None,
+            version: None,
         }
     }
 

@@ -20,18 +20,29 @@ pub struct Version {
     /// A pattern over the screen; its group `version` captures the version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub banner: Option<Pattern>,
+    /// The npm package that the program comes from: its `package.json` has the version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub package: Option<String>,
+    /// A pattern over the real path of the program; its group `version` captures the version.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<Pattern>,
 }
 
 impl Version {
     /// Whether the manifest says anything about versions.
     pub fn is_described(&self) -> bool {
-        !self.tested.is_empty() || self.banner.is_some()
+        *self != Self::default()
     }
 
     /// Return the version that a screen shows in the program's banner.
     pub fn on_screen(&self, rows: &[String]) -> Option<String> {
         let rows = rows.join("\n");
         readable(self.banner.as_ref()?.take(&rows, VERSION)?)
+    }
+
+    /// Return the version that is part of the real path of a program.
+    pub fn in_path(&self, path: &str) -> Option<String> {
+        readable(self.path.as_ref()?.take(path, VERSION)?)
     }
 
     /// Whether the manifest was tested with other versions only. One that lists none claims nothing.
@@ -64,6 +75,7 @@ mod tests {
         let version = Version {
             tested: vec!["1.0.0".to_owned(), "1.1.0".to_owned()],
             banner: Some(pattern(r"^Lab v(?<version>\S+)")),
+            ..Version::default()
         };
         let check = |screen: &str, want: Option<&str>| {
             let rows: Vec<String> = screen.lines().map(str::to_owned).collect();
@@ -84,7 +96,7 @@ mod tests {
             let tested = tested.iter().map(ToString::to_string).collect();
             let listed = Version {
                 tested,
-                banner: None,
+                ..Version::default()
             };
             assert_eq!(listed.is_untested(version), want, "{listed:?} {version}");
         };

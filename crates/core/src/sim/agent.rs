@@ -292,11 +292,11 @@ impl Agent {
         if let State::Booting { .. } = self.state {
             return Saw::Lost;
         }
-        self.draws();
         if self.question.is_some() {
             self.answer(piece);
             return Saw::Nothing;
         }
+        self.draws();
         match piece {
             Piece::First(turn) => self.input.turns.push((turn, false)),
             Piece::Rest(turn) => {
@@ -320,7 +320,7 @@ impl Agent {
         Saw::Nothing
     }
 
-    /// A key that meets its question.
+    /// A key that meets its question. One that has no effect is ignored without a word.
     fn answer(&mut self, piece: Piece) {
         let is_answer = match piece {
             Piece::Enter(_) | Piece::Submit => true,
@@ -330,6 +330,7 @@ impl Agent {
         };
         if is_answer {
             self.question = None;
+            self.draws();
         }
         // As far as keys tell, what was typed is submitted or cleared by these: that is all that
         // is known of it where nobody has seen it in the box.
