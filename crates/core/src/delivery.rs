@@ -34,6 +34,7 @@ mod tests_screen;
 #[cfg(test)]
 mod planted;
 
+pub use answer::Answerable;
 pub use handing::Handing;
 pub use looped::LoopWait;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
@@ -73,6 +74,8 @@ pub struct Desk {
     dialog: Option<Dialog>,
     /// The question on the screen.
     shown: Option<Shown>,
+    /// When the screen last showed another question, or the same in other words.
+    shown_at: Option<Moment>,
     /// It is only told of there, and still to come.
     announced: bool,
     /// The job of another process that has the conversation, and since when it has.
@@ -113,6 +116,7 @@ impl Desk {
             heard: Heard::default(),
             dialog: None,
             shown: None,
+            shown_at: None,
             announced: false,
             handed_over: None,
             unproven: Unproven::default(),

@@ -56,6 +56,15 @@ pub struct Session {
     pub command: Vec<String>,
     pub cwd: String,
     pub harness: String,
+    /// The version of its program, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The versions that the harness was tested with, if `version` is not one of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tested_versions: Vec<String>,
+    /// The job of another process that has the conversation: ph cannot see it, and types nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handed_over: Option<String>,
     pub started_at: Timestamp,
     pub unread: u64,
     pub queued: u64,

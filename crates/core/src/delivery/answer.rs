@@ -26,6 +26,11 @@ const DRAWN: Duration = Duration::from_millis(50);
 /// How long the effect of an answer may take to show.
 const EFFECT_WITHIN: Duration = Duration::from_secs(1);
 
+/// How long a question is left alone once the screen shows it, and after each change of its words.
+/// Claude Code ignores keys for 200 ms after it has opened a dialog, and a dialog may be drawn in
+/// parts.
+const QUESTION_SETTLES: Duration = Duration::from_millis(500);
+
 const CHANGED: &str = "; the program went on before Enter, which was not pressed";
 const NOT_READ: &str = "not applied: the program has not read it";
 const SAME_AGAIN: &str =
@@ -34,19 +39,41 @@ const STILL_OPEN: &str = "not applied: the question is still open";
 
 pub(super) const GONE: &str = "the question that it was to answer is gone";
 
+/// Whether an answer can be sent now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answerable {
+    Yes,
+    /// The question has only just appeared, and its keys might be ignored.
+    NotYet,
+    /// There is nothing to answer.
+    No(&'static str),
+}
+
 impl Desk {
-    /// Why an answer would answer nothing now.
-    pub fn bars_an_answer(&self) -> Option<&'static str> {
+    /// Return whether there is a question that an answer would reach.
+    pub fn answerable(&self, now: Moment) -> Answerable {
         if self.manner.reach == super::Reach::Prompt {
-            return Some("this is a loop, and nothing is typed into it");
+            return Answerable::No("this is a loop, and nothing is typed into it");
         }
         match self.activity().activity {
-            Activity::Exited => Some("the program has exited"),
-            _ if self.handed_over.is_some() => Some(HANDED_OVER),
-            Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => self
-                .has_no_question()
-                .then_some("the program waits for no answer"),
+            Activity::Exited => Answerable::No("the program has exited"),
+            _ if self.handed_over.is_some() => Answerable::No(HANDED_OVER),
+            Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => {
+                match self.dialog {
+                    None if self.knows_dialogs() => {
+                        Answerable::No("the program waits for no answer")
+                    }
+                    Some(_) if self.is_question_fresh(now) => Answerable::NotYet,
+                    None | Some(_) => Answerable::Yes,
+                }
+            }
         }
+    }
+
+    fn is_question_fresh(&self, now: Moment) -> bool {
+        let settled_at = self.shown_at.map(|at| at.mono + QUESTION_SETTLES);
+        let is_settled = settled_at.is_some_and(|at| at <= now.mono);
+        self.knows_dialogs() && (self.is_unshown() || !is_settled)
     }
 
     /// Whether it is known that no question stands open.

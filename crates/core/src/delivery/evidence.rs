@@ -114,10 +114,9 @@ impl Desk {
             input_box,
             output,
             before: _,
-            handed_over,
-            version: _,
+            program,
         } = sighting;
-        self.see_handover(now, handed_over);
+        self.see_handover(now, program.handed_over.as_deref());
         self.judge.seen(now, &claims);
         if ready {
             self.judge.ready(now);
@@ -127,7 +126,7 @@ impl Desk {
             what,
         });
         if let (Some(shown), true, false) = (&shown, self.announced, announced) {
-            self.drawn(shown);
+            self.drawn(now, shown);
         }
         self.announced = announced;
         self.see(now, shown);
@@ -136,9 +135,9 @@ impl Desk {
         self.see_text(now);
     }
 
-    fn see_handover(&mut self, now: Moment, job: Option<String>) {
-        let before = self.handed_over.take();
-        self.handed_over = job.map(|job| (before.map_or(now, |(since, _)| since), job));
+    fn see_handover(&mut self, now: Moment, job: Option<&str>) {
+        let since = self.handed_over.take().map_or(now, |(since, _)| since);
+        self.handed_over = job.map(|job| (since, job.to_owned()));
     }
 
     /// Enter need not wait any longer for a text that the box shows.

@@ -397,7 +397,10 @@ impl Desk {
             Rule::Exited | Rule::Starting | Rule::Blocked | Rule::Working | Rule::Hook => {
                 judged.since
             }
-            Rule::HandedOver => self.handed_over.as_ref().map_or(judged.since, |(at, _)| *at),
+            Rule::HandedOver => self
+                .handed_over
+                .as_ref()
+                .map_or(judged.since, |(at, _)| *at),
             Rule::Paused => self.pauses.first().map_or(judged.since, |p| p.since),
             Rule::Draft => self.drafting.since().unwrap_or(judged.since),
             Rule::Parked => self.parked.as_ref().map_or(judged.since, |p| p.since),

@@ -78,6 +78,7 @@ impl Desk {
         if self.shown == shown {
             return;
         }
+        self.shown_at = Some(now);
         self.hear_echo(shown.as_ref().map(|shown| shown.text.as_str()));
         match (&self.shown, &shown) {
             (Some(_), Some(shown)) if self.asks_still(&shown.text) => {}
@@ -114,7 +115,8 @@ impl Desk {
     }
 
     /// The question that was only told of is on the screen now: it is the same one.
-    pub(super) fn drawn(&mut self, shown: &Shown) {
+    pub(super) fn drawn(&mut self, now: Moment, shown: &Shown) {
+        self.shown_at = Some(now);
         if let (Some(dialog), Some(told)) = (&mut self.dialog, &self.shown)
             && dialog.text == told.text
         {

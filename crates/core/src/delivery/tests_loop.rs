@@ -28,10 +28,8 @@ fn nothing_is_ever_typed() {
         assert_eq!(desk.remind(ms(3_000), &pending), []);
     }
     assert!(desk.bars_a_nudge().is_some_and(|why| why.contains("loop")));
-    assert!(
-        desk.bars_an_answer()
-            .is_some_and(|why| why.contains("loop"))
-    );
+    let answerable = desk.answerable(ms(3_000));
+    assert!(matches!(answerable, Answerable::No(why) if why.contains("loop")));
     assert!(!desk.is_writing());
 }
 

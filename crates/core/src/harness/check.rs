@@ -1,8 +1,8 @@
 //! What is wrong with a manifest whose values are right one by one.
 
-use super::{Handover, InputBox};
 use super::manifest::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
 use super::start::{StartFile, is_variable};
+use super::{Handover, InputBox};
 use crate::name::AgentName;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

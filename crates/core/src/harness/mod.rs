@@ -36,7 +36,7 @@ pub use manifest::{
     Submit,
 };
 pub use pattern::Pattern;
-pub use sight::{Claim, Glance, Says, Sighting};
+pub use sight::{Claim, Glance, ProgramFacts, Says, Sighting};
 pub use start::{Start, StartFile, add, gives_flag, take_flag, take_out};
 pub use template::{Document, Placeholder, Template};
 pub use version::Version;

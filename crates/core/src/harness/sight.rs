@@ -5,6 +5,7 @@ use super::input_box::{BoxState, Mismatch};
 use super::manifest::{Lists, Manifest, Osc, Source};
 use super::pattern::Pattern;
 use crate::text;
+use std::sync::Arc;
 
 /// How much of what was seen is told as evidence.
 const SHOWN: usize = 60;
@@ -62,10 +63,15 @@ pub struct Sighting {
     pub output: u64,
     /// What stands before the cursor in its row, where that is known.
     pub before: Option<String>,
+    pub program: Arc<ProgramFacts>,
+}
+
+/// What is known about the running program from its files and its banner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramFacts {
+    pub version: Option<String>,
     /// The job of another process that has the conversation; nothing is typed then.
     pub handed_over: Option<String>,
-    /// The version of the program, once it is known.
-    pub version: Option<String>,
 }
 
 impl Sighting {
@@ -80,13 +86,12 @@ impl Sighting {
             input_box,
             output,
             before: _,
-            handed_over,
-            version,
+            program,
         } = self;
         (ready, claims, dialog) == (&other.ready, &other.claims, &other.dialog)
             && (question, announced) == (&other.question, &other.announced)
             && (input_box, output) == (&other.input_box, &other.output)
-            && (handed_over, version) == (&other.handed_over, &other.version)
+            && program == &other.program
     }
 }
 
@@ -130,8 +135,7 @@ impl Manifest {
             claims,
             output: glance.output,
             before: Some(glance.before.to_owned()),
-            handed_over: None,
-            version: None,
+            program: Arc::default(),
         }
     }
 

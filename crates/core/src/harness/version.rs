@@ -45,6 +45,14 @@ impl Version {
         readable(self.path.as_ref()?.take(path, VERSION)?)
     }
 
+    /// Return the tested versions if this one is not among them, and none otherwise.
+    pub fn tested_instead(&self, version: Option<&str>) -> &[String] {
+        match version {
+            Some(version) if self.is_untested(version) => &self.tested,
+            Some(_) | None => &[],
+        }
+    }
+
     /// Whether the manifest was tested with other versions only. One that lists none claims nothing.
     pub fn is_untested(&self, version: &str) -> bool {
         !self.tested.is_empty() && !self.tested.iter().any(|tested| tested == version)

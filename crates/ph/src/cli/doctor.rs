@@ -1,15 +1,17 @@
 use crate::context::Context;
+use crate::harness::{Catalogue, installed};
 use crate::output::{counted, progress, progress_done};
 use crate::report::{Code, Report, Result};
 use crate::session::roll;
 use crate::session::start::is_program;
 use anstyle::AnsiColor;
+use posthaste_core::harness::version;
 use posthaste_core::text;
 use posthaste_store::inspect::Health;
 use posthaste_store::{Error, Hint, Home, Journal};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Look the home over: permissions, the journal's integrity, versions, what is installed
 ///
@@ -88,10 +90,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Err(report) => Some(failed("mail", &report)),
     });
     findings.extend(unserved(context));
-    findings.extend(OUTSIDE.iter().map(|program| match on_path(program) {
-        Some(path) => ok(program, path.display().to_string()),
-        None => info(program, "not installed".to_owned()),
-    }));
+    findings.extend(untested(context));
+    findings.extend(OUTSIDE.iter().map(|program| outside(context, program)));
     print(context, &findings)?;
     let is_wrong = findings
         .iter()
@@ -186,6 +186,45 @@ fn space(home: &Home) -> Option<Finding> {
         );
         wrong("disk", detail, Some("free some space".to_owned()))
     })
+}
+
+/// The sessions whose program has a version that its harness was not tested with.
+fn untested(context: &Context) -> Vec<Finding> {
+    let living = roll::living(&context.home, context.config.patience, context.now);
+    let told = living
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|session| {
+            let version = session.version?;
+            let tested = &session.tested_versions;
+            let detail = version::described(&version, tested);
+            let detail = format!("{} runs {} {detail}", session.name, session.harness);
+            (!tested.is_empty()).then(|| info("version", detail))
+        });
+    told.collect()
+}
+
+/// A program that Posthaste works with: where it is, and its version.
+fn outside(context: &Context, program: &'static str) -> Finding {
+    let path = std::env::var_os("PATH");
+    let found = path.and_then(|path| installed::on_path(program, &path, Path::new("/")));
+    let Some(found) = found else {
+        return info(program, "not installed".to_owned());
+    };
+    let shown = found.display().to_string();
+    let harness = Catalogue::of(&context.home, &context.config.harnesses)
+        .and_then(|catalogue| catalogue.take(program));
+    let known = harness.ok().map(|harness| harness.version);
+    let version = known.and_then(|known| {
+        let version = installed::version_of(&found, &known)?;
+        let tested = known.tested_instead(Some(&version));
+        let detail = format!("{shown}, version {}", version::described(&version, tested));
+        Some(match tested {
+            [] => ok(program, detail),
+            [_, ..] => info(program, detail),
+        })
+    });
+    version.unwrap_or_else(|| ok(program, shown))
 }
 
 /// The sessions that get no mail from the script that keeps it.
@@ -298,12 +337,6 @@ fn config_detail(context: &Context) -> String {
     } else {
         there.join(", ")
     }
-}
-
-fn on_path(program: &str) -> Option<PathBuf> {
-    std::env::split_paths(&std::env::var_os("PATH")?)
-        .map(|dir| dir.join(program))
-        .find(|path| is_program(path))
 }
 
 fn print(context: &mut Context, findings: &[Finding]) -> Result<()> {

@@ -3,6 +3,7 @@ use crate::output::note;
 use crate::report::{Code, Result};
 use crate::session::roll;
 use anstyle::{AnsiColor, Style};
+use posthaste_core::harness::version;
 use posthaste_core::{Timestamp, text};
 use posthaste_wire::{Activity, Session};
 use unicode_width::UnicodeWidthStr;
@@ -30,6 +31,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         context.out.line("no sessions run")?;
     } else {
         table(context, &sessions)?;
+    }
+    for session in &sessions {
+        if let (Some(version), [_, ..]) = (&session.version, &session.tested_versions[..]) {
+            let told = version::described(version, &session.tested_versions);
+            note(format!("{} runs {} {told}", session.name, session.harness));
+        }
     }
     for name in crashed {
         note(format!(

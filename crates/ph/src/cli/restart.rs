@@ -1,9 +1,10 @@
 use super::names::{NameParser, complete_agents};
 use super::run::{begin, is_on_terminal, size_here};
-use super::stop::How;
+use super::stop::{Came, How};
 use super::{status, stop};
 use crate::context::Context;
 use crate::harness::Catalogue;
+use crate::output::note;
 use crate::report::{Code, Result};
 use crate::session::place::{Launch, Place};
 use crate::session::start;
@@ -53,7 +54,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .hint("nothing was changed; 'ph run' starts it another way")
     })?;
     let how = if args.kill { How::Kill } else { How::Now };
-    stop::end(context, name, how)?;
+    if let Came::HandedOver(job) = stop::end(context, name, how)? {
+        note(stop::runs_on(name, &job));
+    }
     let mut launch = record.launch;
     let is_shown = !args.detach && !context.json && is_on_terminal();
     if is_shown {

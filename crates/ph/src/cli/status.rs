@@ -5,6 +5,7 @@ use crate::letterbox::field;
 use crate::report::{Code, Report, Result};
 use crate::session::roll;
 use posthaste_core::AgentName;
+use posthaste_core::harness::version;
 use posthaste_wire::{LoopStatus, Session};
 
 /// Say how a session is
@@ -41,6 +42,10 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "activity", &activity)?;
     field(context, "since", &since)?;
     field(context, "evidence", &session.evidence)?;
+    if let Some(job) = &session.handed_over {
+        let told = format!("another process has the conversation, which ph cannot see ({job})");
+        field(context, "handed over", &told)?;
+    }
     if let Some(why) = &session.paused {
         field(context, "paused", why)?;
     }
@@ -61,6 +66,10 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "command", &session.command.join(" "))?;
     field(context, "directory", &session.cwd)?;
     field(context, "harness", &session.harness)?;
+    if let Some(version) = &session.version {
+        let told = version::described(version, &session.tested_versions);
+        field(context, "version", &told)?;
+    }
     field(context, "started", &started)?;
     if let (Some(pid), Some(child)) = (session.pid, session.child_pid) {
         field(context, "processes", &format!("{pid}, its command {child}"))?;

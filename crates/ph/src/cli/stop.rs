@@ -8,14 +8,15 @@ use crate::session::place::{Place, Record};
 use crate::session::process;
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
-use posthaste_wire::method;
+use posthaste_wire::{Session, method};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
 
 /// End a session
 ///
 /// Asks its command to end (SIGHUP, SIGTERM), and after five seconds insists (SIGKILL). Its mail
-/// stays. A loop finishes its iteration first, however long that takes, unless --now is said; its
+/// stays. Exits with 1 if another process goes on with the agent's conversation (Claude Code's
+/// agents view). A loop finishes its iteration first, however long that takes, unless --now is said; its
 /// own agent is not kept waiting for that.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
@@ -46,12 +47,14 @@ pub(super) enum How {
 }
 
 /// What came of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Came {
     NotRunning,
     /// It ends when the iteration is over that we are called from.
     Asked,
     Ended,
+    /// Its program has ended, and another process goes on with the conversation.
+    HandedOver(String),
 }
 
 /// How long it may take to end in order, which includes what it leaves its program.
@@ -72,17 +75,34 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let came = end(context, name, how)?;
     // Whether it ever ran is worth knowing.
     let session = status::find(context, name)?;
+    let (handed_over, code) = match &came {
+        Came::HandedOver(job) => (Some(job.clone()), Code::No),
+        Came::NotRunning | Came::Asked | Came::Ended => (None, Code::Ok),
+    };
     if context.json {
+        let session = Session {
+            handed_over,
+            ..session
+        };
         context.out.json(&session)?;
-        return Ok(Code::Ok);
+        return Ok(code);
     }
     let line = match came {
         Came::NotRunning => format!("{name} does not run"),
         Came::Asked => asked(context, name),
         Came::Ended => format!("{name} has ended: {}", session.exit.unwrap_or_default()),
+        Came::HandedOver(job) => runs_on(name, &job),
     };
     context.out.line(line)?;
-    Ok(Code::Ok)
+    Ok(code)
+}
+
+/// Describe what is left after the end of a program whose conversation another process has.
+pub(super) fn runs_on(name: &AgentName, job: &str) -> String {
+    format!(
+        "the terminal of {name} has ended, but its conversation runs on in another process, which ph \
+         did not start and does not end ({job})"
+    )
 }
 
 /// What is told of a loop that was asked to end.
@@ -104,6 +124,9 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
     if !place.is_held()? {
         return Ok(Came::NotRunning);
     }
+    // The session knows of it; nobody does once it has ended.
+    let session = status::find(context, name).ok();
+    let handed_over = session.and_then(|session| session.handed_over);
     let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
     let ending = Ending {
         name,
@@ -141,7 +164,7 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
     };
     progress_done();
     if is_over {
-        return Ok(Came::Ended);
+        return Ok(handed_over.map_or(Came::Ended, Came::HandedOver));
     }
     let why = refusal.map_or(String::new(), |why| format!(": {why}"));
     let report = Report::storage(format!("{name} does not end{why}"));

@@ -3,6 +3,7 @@
 //! What a manifest says, and what a screen means by it, is the core's.
 
 pub(crate) mod catalogue;
+pub(crate) mod installed;
 #[cfg(test)]
 mod known;
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::session::host::ending;
 use crate::session::layer::{Outfit, Told};
 use crate::session::place::{Launch, Place};
 use crate::session::process;
+use crate::session::program::ProgramFiles;
 use crate::session::sight::Sight;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Desk, Event, Manner};
@@ -90,7 +91,8 @@ pub(crate) fn run(
         let outfit = Outfit::prepare(&told, &harness.start)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
         let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
-        let mut trial = Trial::new(Arc::new(harness), launch, pty);
+        let files = ProgramFiles::of(&harness, launch, child.id().unwrap_or_default());
+        let mut trial = Trial::new(Arc::new(harness), launch, pty, files);
         trial.watch(child, limit, tell).await
     })
 }
@@ -116,7 +118,12 @@ struct Shown {
 }
 
 impl Trial {
-    fn new(harness: Arc<Manifest>, launch: &Launch, pty: AsyncFd<OwnedFd>) -> Self {
+    fn new(
+        harness: Arc<Manifest>,
+        launch: &Launch,
+        pty: AsyncFd<OwnedFd>,
+        files: ProgramFiles,
+    ) -> Self {
         let size = Size {
             cols: launch.cols,
             rows: launch.rows,
@@ -125,7 +132,7 @@ impl Trial {
         if let Some(osc) = &harness.activity.osc {
             screen.listen(osc.number);
         }
-        let (sight, sighted) = Sight::new(harness.clone());
+        let (sight, sighted) = Sight::new(harness.clone(), files);
         let manner = Manner {
             harness,
             path_bytes: 0,

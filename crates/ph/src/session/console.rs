@@ -5,6 +5,7 @@ use super::hub::Hub;
 use super::keyboard::{Keyboard, Typing};
 use super::log;
 use super::place::{Place, Record};
+use super::program::ProgramFiles;
 use super::pulse::Pulse;
 use super::sight::Sight;
 use super::terminal::{self, Stage, Terminal};
@@ -50,7 +51,8 @@ impl Console {
         let hub = Rc::new(Hub::default());
         let pulse = Rc::new(Pulse::default());
         let (draft, drafted) = watch::channel(Typing::default());
-        let (sight, sighted) = Sight::new(harness.clone());
+        let files = ProgramFiles::of(harness, &record.launch, record.child_pid);
+        let (sight, sighted) = Sight::new(harness.clone(), files);
         let (keyboard, typing) = Keyboard::new(pty.clone(), draft, pulse.clone());
         tokio::task::spawn_local(typing);
         let (quiet, drained) = oneshot::channel();

@@ -34,6 +34,7 @@ mod pieces;
 pub(crate) mod place;
 mod post;
 pub(crate) mod process;
+pub(crate) mod program;
 mod pulse;
 mod reading;
 pub(crate) mod roll;

@@ -5,6 +5,7 @@ use super::dispatch::{denial, failure};
 use super::peer::{Look, Peer};
 use super::{Shared, clock};
 use jiff::SignedDuration;
+use posthaste_core::delivery::Answerable;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{
     AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, owed,
@@ -13,8 +14,13 @@ use posthaste_store::{Done, Error, Job, Posted, files};
 use posthaste_wire::method::{Send, Sent};
 use posthaste_wire::rpc::Failure;
 use posthaste_wire::{Message, plain};
+use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use uuid::Uuid;
+
+/// How long an answer waits for its question to be on the screen.
+const QUESTION_SHOWN_WITHIN: Duration = Duration::from_secs(2);
+const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Who sends. What a sender says of itself is believed as far as nothing speaks against it: none
 /// of it is proof against the same user. But who runs in an agent's session is that agent.
@@ -111,21 +117,27 @@ async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
     Ok(found.map_err(|error| failure(&error))?.message.id)
 }
 
-/// Whether the program may have a question that bytes as they are would answer.
+/// Check that the program has a question that an answer would reach. Waits for one that has only just
+/// appeared: what is stored before that could be taken for an answer to another question.
 async fn answerable(shared: &Shared, to: &AgentName) -> Result<(), Failure> {
     let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {
         return Err(refused("what is typed as it is goes to its own session"));
     }
-    let (tell, told) = oneshot::channel();
-    let tell = move |why| {
-        let _ = tell.send(why);
-    };
-    shared.wish(Wish::Answerable(Box::new(tell))).await;
-    match told.await {
-        Ok(None) => Ok(()),
-        Ok(Some(why)) => Err(refused(why)),
-        Err(_) => Err(refused("the session is ending")),
+    let deadline = Instant::now() + QUESTION_SHOWN_WITHIN;
+    loop {
+        let (tell, told) = oneshot::channel();
+        let tell = move |answerable| {
+            let _ = tell.send(answerable);
+        };
+        shared.wish(Wish::Answerable(Box::new(tell))).await;
+        match told.await {
+            Ok(Answerable::Yes) => return Ok(()),
+            Ok(Answerable::NotYet) if Instant::now() >= deadline => return Ok(()),
+            Ok(Answerable::NotYet) => tokio::time::sleep(QUESTION_POLL_INTERVAL).await,
+            Ok(Answerable::No(why)) => return Err(refused(why)),
+            Err(_) => return Err(refused("the session is ending")),
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Looking at the screen by what is known of the program: when its output pauses, and else not
 //! too often; never where nothing is to be recognised, and never while nothing is written.
 //!
-//! Reads the screen and changes nothing. Output does not wait for it.
+//! Reads the screen and the program's own files, and changes nothing. Output does not wait for it.
 
-use posthaste_core::harness::{Glance, Manifest, Sighting};
+use super::program::ProgramFiles;
+use posthaste_core::harness::{Glance, Manifest, ProgramFacts, Sighting};
 use posthaste_screen::Screen;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,6 +35,10 @@ pub(crate) struct Sight {
     harness: Arc<Manifest>,
     /// Whether there is anything to recognise.
     looks: bool,
+    files: ProgramFiles,
+    version: Option<String>,
+    /// Whether the program may still show its version on the screen: it does so as it starts.
+    seeks_banner: bool,
     seen: watch::Sender<Sighting>,
     /// Who waits for a look; whoever asks has one question at a time.
     wanted: Vec<oneshot::Sender<Sighting>>,
@@ -45,10 +50,16 @@ pub(crate) struct Sight {
 
 impl Sight {
     /// Each change of what is seen goes to the other end, the latest alone.
-    pub(crate) fn new(harness: Arc<Manifest>) -> (Self, watch::Receiver<Sighting>) {
+    pub(crate) fn new(
+        harness: Arc<Manifest>,
+        files: ProgramFiles,
+    ) -> (Self, watch::Receiver<Sighting>) {
         let (seen, sightings) = watch::channel(Sighting::default());
         let sight = Self {
             looks: harness.looks(),
+            version: files.version.clone(),
+            seeks_banner: harness.version.banner.is_some(),
+            files,
             harness,
             seen,
             wanted: Vec::new(),
@@ -98,9 +109,26 @@ impl Sight {
         }
     }
 
+    /// Return the version of the program. Its banner counts for more than its installed files, which
+    /// may be newer than the running program.
+    fn version(&mut self, screen: &Screen, is_ready: bool) -> Option<String> {
+        if self.seeks_banner {
+            let (rows, _) = screen.foot(screen.size().rows.into());
+            let shown = self.harness.version.on_screen(&rows);
+            self.seeks_banner = shown.is_none() && !is_ready;
+            self.version = shown.or(self.version.take());
+        }
+        self.version.clone()
+    }
+
     fn look(&mut self, screen: &Screen) {
         self.unseen = None;
-        let sighting = glance(&self.harness, screen, self.output);
+        let mut sighting = glance(&self.harness, screen, self.output);
+        let facts = ProgramFacts {
+            version: self.version(screen, sighting.ready),
+            handed_over: self.files.handed_over(&self.harness),
+        };
+        sighting.program = Arc::new(facts);
         for tell in self.wanted.drain(..) {
             let _ = tell.send(sighting.clone());
         }

@@ -5,13 +5,14 @@
 
 use super::place::{Launch, Place, Record};
 use crate::config::{Config, ScriptSettings};
-use crate::harness::Catalogue;
+use crate::harness::{Catalogue, installed};
 use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
 use posthaste_core::{Limits, text};
 use posthaste_store::Home;
 use rustix::fs::Access;
 use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -77,23 +78,30 @@ pub(crate) fn check(launch: &Launch) -> Result<()> {
 
 /// Whether a program is there, for who is started in this directory with these variables.
 pub(crate) fn check_program(program: &str, cwd: &Path, env: &[(String, String)]) -> Result<()> {
-    let said = env.iter().rfind(|(name, _)| name == "PATH");
-    let path = match said {
-        Some((_, path)) => Some(path.into()),
-        None => std::env::var_os("PATH"),
-    };
-    let is_there = if program.contains('/') {
-        is_program(&cwd.join(program))
-    } else {
-        let mut dirs = path.iter().flat_map(std::env::split_paths);
-        // Where no PATH is set, the system has one of its own.
-        path.is_none() || dirs.any(|dir| is_program(&cwd.join(dir).join(program)))
-    };
-    if is_there {
+    // Where no PATH is set, the system has one of its own.
+    let is_searched = program.contains('/') || path_of(env).is_some();
+    if !is_searched || find_program(program, cwd, env).is_some() {
         return Ok(());
     }
     let shown = text::one_line(program, 80);
     Err(Report::refused(format!("no such command: {shown}")))
+}
+
+/// Find a program as the system would for a command that is started in this directory with these
+/// variables.
+pub(crate) fn find_program(program: &str, cwd: &Path, env: &[(String, String)]) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(cwd.join(program)).filter(|path| is_program(path));
+    }
+    installed::on_path(program, &path_of(env)?, cwd)
+}
+
+fn path_of(env: &[(String, String)]) -> Option<OsString> {
+    let given = env.iter().rfind(|(name, _)| name == "PATH");
+    match given {
+        Some((_, path)) => Some(path.into()),
+        None => std::env::var_os("PATH"),
+    }
 }
 
 /// Whether this is a file that may be executed.

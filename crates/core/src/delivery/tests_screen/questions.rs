@@ -265,3 +265,25 @@ fn an_interrupt_dismisses_the_question_that_another_waits_for() {
     let desk = play(desk, &stays);
     assert_eq!(rule(desk.hold(ms(18_105), &urgent[0], &urgent)), "blocked");
 }
+
+#[test]
+fn a_question_is_answerable_once_it_has_stopped_changing() {
+    let check = |lines: &[Line<'_>], at: u64, want: Answerable| {
+        let desk = play(with(|_| ()), lines);
+        assert_eq!(desk.answerable(ms(at)), want, "at {at}");
+    };
+    let none = Answerable::No("the program waits for no answer");
+    check(&[], 3_000, none);
+    let opened = seen(3_000, asks("Run rm?"), "");
+    check(&[opened], 3_499, Answerable::NotYet);
+    let opened = seen(3_000, asks("Run rm?"), "");
+    check(&[opened], 3_500, Answerable::Yes);
+    let drawn_in_parts = [
+        seen(3_000, asks("Run rm?"), ""),
+        seen(3_400, asks("Run rm? 1. Yes"), ""),
+    ];
+    check(&drawn_in_parts, 3_500, Answerable::NotYet);
+    check(&drawn_in_parts, 3_900, Answerable::Yes);
+    let closed = [seen(3_000, asks("Run rm?"), ""), seen(3_400, empty(), "")];
+    check(&closed, 3_900, none);
+}

@@ -2,6 +2,7 @@
 //! holds that text alone.
 
 use super::*;
+use crate::harness::ProgramFacts;
 
 #[test]
 fn nothing_is_typed_into_an_unknown_view() {
@@ -128,4 +129,68 @@ fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
     assert!(matches!(desk.activity().activity, Activity::Blocked(_)));
     desk.on(ms(7_000), Event::Tick);
     assert_eq!(desk.activity().activity, Activity::Idle);
+}
+
+/// The same screen, while another process has the conversation.
+fn handed_over(sighting: Sighting) -> Sighting {
+    let facts = ProgramFacts {
+        handed_over: Some("job 2d95".to_owned()),
+        ..ProgramFacts::default()
+    };
+    Sighting {
+        program: Arc::new(facts),
+        ..sighting
+    }
+}
+
+#[test]
+fn nothing_is_typed_while_another_process_has_the_conversation() {
+    let all = [
+        letter(1, Normal),
+        letter(2, Interrupt),
+        letter(3, Idle),
+        raw(4),
+    ];
+    for screen in [empty(), asks("Run rm?"), claims(Says::Working)] {
+        let desk = play(
+            with(|_| ()),
+            &[seen(3_000, handed_over(screen.clone()), "")],
+        );
+        for letter in &all {
+            let own = std::slice::from_ref(letter);
+            let desk = play(desk.clone(), &[(9_000, Doing::Act(own), "")]);
+            let hold = desk.hold(ms(9_001), letter, own).unwrap();
+            assert_eq!((hold.rule, hold.since), ("handed-over", ms(3_000).wall));
+            assert_eq!(hold.evidence, "the program's own record names job 2d95");
+        }
+        assert!(desk.bars_a_nudge().unwrap().starts_with("another process"));
+        let answerable = desk.answerable(ms(9_001));
+        assert!(matches!(answerable, Answerable::No(why) if why.starts_with("another process")));
+    }
+    // Once the program has its conversation back, mail goes in.
+    let pending = [letter(1, Normal)];
+    let back = [
+        seen(2_600, handed_over(empty()), ""),
+        seen(3_000, empty(), ""),
+        (3_100, Doing::Act(&pending), "offer 1"),
+    ];
+    play(with(|_| ()), &back);
+}
+
+#[test]
+fn a_handover_takes_an_offer_back_and_withholds_enter() {
+    let pending = [letter(1, Normal)];
+    let before_text = [
+        (3_000, Doing::Act(&pending[..]), "offer 1"),
+        (3_001, recorded(&[1]), "look"),
+        looked(3_002, handed_over(empty()), "withdraw 1"),
+    ];
+    play(with(|_| ()), &before_text);
+    let before_enter = [
+        looked(3_053, handed_over(holds("text")), ""),
+        hear(9_000, Event::Tick, ""),
+    ];
+    let desk = play(written(with(|_| ()), &pending), &before_enter);
+    let hold = desk.hold(ms(9_001), &pending[0], &pending);
+    assert_eq!(rule(hold), "handed-over");
 }

@@ -295,18 +295,10 @@ fn print(
         field(context, "activity", "no claim")?;
     }
     let version = match shown {
-        Some(shown) => version::described(shown, tested_instead(manifest, shown)),
+        Some(shown) => version::described(shown, manifest.version.tested_instead(Some(shown))),
         None => "not shown".to_owned(),
     };
     field(context, "version", &version)
-}
-
-/// The versions that a harness was tested with, if this one is not among them.
-fn tested_instead<'m>(manifest: &'m Manifest, version: &str) -> &'m [String] {
-    match manifest.version.is_untested(version) {
-        true => &manifest.version.tested,
-        false => &[],
-    }
 }
 
 fn told(

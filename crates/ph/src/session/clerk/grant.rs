@@ -9,7 +9,7 @@ use crate::session::place::Launch;
 use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Event, PausedBy};
-use posthaste_core::harness::Turn;
+use posthaste_core::harness::{ProgramFacts, Turn};
 use posthaste_core::{Letter, ReceiptState, Timestamp};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
@@ -67,7 +67,7 @@ impl Clerk {
                 };
                 tell(reason.map(|reason| Bar { reason, passes }));
             }
-            Wish::Answerable(tell) => tell(self.desk.bars_an_answer()),
+            Wish::Answerable(tell) => tell(self.desk.answerable(self.now())),
             Wish::Take(viewer) => self.take(viewer),
             Wish::Release(viewer) => self.release(viewer),
         }
@@ -226,9 +226,22 @@ impl Clerk {
         let end = (judged.activity == Activity::Exited)
             .then(|| (judged.since.wall, judged.evidence.clone()));
         let (ended_at, exit) = end.unzip();
+        let program = self.outset.sighted.borrow().program.clone();
+        let ProgramFacts {
+            version,
+            handed_over,
+        } = (*program).clone();
+        let tested_versions = self
+            .outset
+            .harness
+            .version
+            .tested_instead(version.as_deref());
         wire::Session {
             activity,
             blocked_on,
+            version,
+            tested_versions: tested_versions.to_vec(),
+            handed_over,
             since: since.unwrap_or(judged.since.wall),
             evidence: told.unwrap_or_else(|| judged.told(self.now())),
             unread: self.view.unread,

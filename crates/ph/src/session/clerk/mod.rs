@@ -25,7 +25,7 @@ use homeless::Homeless;
 use look::{Looking, View};
 pub(crate) use looped::LoopView;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Decision, Desk, Event, Manner, Reach};
+use posthaste_core::delivery::{Answerable, Decision, Desk, Event, Manner, Reach};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
@@ -101,8 +101,8 @@ pub(crate) enum Wish {
         asked: Asked,
         tell: Tell<Option<Bar>>,
     },
-    /// Why an answer to the program's question would answer nothing.
-    Answerable(Tell<Option<&'static str>>),
+    /// Whether an answer would reach a question of the program.
+    Answerable(Tell<Answerable>),
     /// A viewer wants the keyboard to itself.
     Take(ViewerId),
     Release(ViewerId),
