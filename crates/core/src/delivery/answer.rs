@@ -76,11 +76,6 @@ impl Desk {
         self.knows_dialogs() && (self.is_unshown() || !is_settled)
     }
 
-    /// Whether it is known that no question stands open.
-    pub(super) fn has_no_question(&self) -> bool {
-        self.knows_dialogs() && self.dialog.is_none()
-    }
-
     /// Whether a question is told of, by a hook or a title, that the screen does not show yet.
     pub(super) fn is_unshown(&self) -> bool {
         self.knows_dialogs() && (self.shown.is_none() || self.announced)
@@ -88,7 +83,7 @@ impl Desk {
 
     /// Whether the question is gone that an answer was begun for, or another has taken its place.
     pub(super) fn asks_another(&self, flight: &Flight) -> bool {
-        planted!(AnswersAnother => return self.has_no_question());
+        planted!(AnswersAnother => return self.knows_dialogs() && self.dialog.is_none());
         let asks = self.dialog.as_ref().map(|dialog| dialog.number);
         let answers = flight.answers.as_ref().map(|question| question.number);
         asks != answers && (asks.is_some() || self.knows_dialogs())

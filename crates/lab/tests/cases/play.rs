@@ -518,7 +518,7 @@ impl Play {
     }
 
     /// End what Claude Code's agents view leaves behind on purpose: it goes on without its terminal.
-    fn end_background(&self) {
+    pub(crate) fn end_background(&self) {
         if self.start != Start::ALONE {
             return;
         }

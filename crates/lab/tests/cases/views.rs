@@ -2,7 +2,7 @@
 //! pressed meanwhile.
 
 use crate::list::Told;
-use crate::play::{ESCAPE, Play, Sent};
+use crate::play::{ESCAPE, NAME, Play, Sent};
 use posthaste_lab::agents::{Agent, Sign};
 use std::time::Duration;
 
@@ -14,8 +14,6 @@ const CTRL_R: &str = "\x12";
 const TYPED_WITHIN: Duration = Duration::from_millis(1500);
 /// How long a view may take to be drawn.
 const DRAWN_WITHIN: Duration = Duration::from_millis(500);
-/// How long mail may take to go in once nothing is in its way.
-const DELIVERED_WITHIN: Duration = Duration::from_secs(8);
 /// How often a person presses the key that closes a view.
 const CLOSE_ATTEMPTS: usize = 4;
 
@@ -43,7 +41,7 @@ fn views(agent: Agent) -> Vec<View> {
             view(Keys(CTRL_O), "Showing detailed transcript"),
             view(Keys(CTRL_R), "earch prompts"),
             view(Command("/model"), "Select model"),
-            view(Command("/config"), "Type to filter"),
+            view(Command("/config"), "Usage   Stats"),
         ],
         Agent::Codex => vec![
             view(Command("/model"), "Select Model and Effort"),
@@ -73,7 +71,8 @@ fn send_into(play: &mut Play, shows: &str, still: fn(&Play) -> Vec<String>) -> (
     let mut rule = String::new();
     play.until("the message to be held", |play| {
         rule = play.rule(&sent).unwrap_or_default();
-        matches!(rule.as_str(), "unrecognised" | "blocked" | "draft")
+        let held = ["unrecognised", "blocked", "draft", "handed-over"];
+        held.contains(&rule.as_str())
     });
     play.soon_not(TYPED_WITHIN, |play| play.noted(&sent, "offering"));
     assert_eq!(still(play), before, "a key was pressed into {shows:?}");
@@ -116,12 +115,12 @@ pub(crate) fn agents(play: &mut Play) -> Told {
     play.free();
     play.terminal.type_keys(LEFT);
     let shows = "describe a task for a new session";
-    // Its rows say how long ago something was.
+    // The rows above the box say how long ago something was.
     let input = |play: &Play| {
-        let screen = play.terminal.screen();
+        let mut screen = play.terminal.screen().into_iter();
         screen
+            .rfind(|row| row.starts_with('❯'))
             .into_iter()
-            .filter(|row| row.starts_with('❯'))
             .collect()
     };
     let (first, rule) = send_into(play, shows, input);
@@ -129,40 +128,40 @@ pub(crate) fn agents(play: &mut Play) -> Told {
     play.until("the conversation's box", |play| {
         play.has_empty_box() && !play.has_on_screen(shows)
     });
-    let after = came_or_is_held(play, &first);
+    stays_held(play, &first);
+    let told = play.status()["handed_over"].to_string();
+    assert!(told.contains("job "), "the session does not say so: {told}");
     let name = play.fresh("asked-after");
     let file = play.stage.work().join(&name);
     play.forbid(file);
-    play.until("an idle box", |play| {
-        play.has_empty_box() && play.sign() == Sign::Free
-    });
     play.prompt(&format!("ask=touch {name}"));
     play.until_sign(Sign::Asking);
     let (second, _) = send_into(play, "Do you want to proceed?", |_| Vec::new());
     play.judge();
     assert_eq!(play.sign(), Sign::Asking, "the question was answered");
     play.deny();
-    let last = came_or_is_held(play, &second);
+    stays_held(play, &second);
+    let stopped = play.ph(&["stop", NAME]);
+    let said = String::from_utf8_lossy(&stopped.stdout).into_owned();
+    assert_eq!(stopped.status.code(), Some(1), "{said}");
+    assert!(said.contains("its conversation runs on"), "{said}");
+    play.end_background();
+    play.reopen();
+    let receipt = play.settle(&[first, second]);
     play.judge();
     let what = format!(
-        "held ({rule}) in the view; back from it {after}; nothing approved, after the no {last}"
+        "held ({rule}) in the view and after it, nothing approved; stop did not claim an end; both \
+         went into the next session"
     );
-    let receipt = String::new();
     Told { what, receipt }
 }
 
-/// Either is right where `ph` cannot see the process that has the conversation: what must not be is
-/// a message that is said to be offered and never came.
+/// `ph` cannot see the process that has the conversation, and types nothing.
 #[track_caller]
-fn came_or_is_held(play: &mut Play, sent: &Sent) -> String {
-    let is_in = |play: &mut Play| play.tally.seen(&sent.mark) > 0;
-    if play.soon_within(DELIVERED_WITHIN, is_in) {
-        return "it went in".to_owned();
-    }
-    let rule = play.rule(sent).expect("it is neither delivered nor held");
-    let claims = play.noted(sent, "offered") || play.noted(sent, "accepted");
-    assert!(!claims, "it is said to be offered, and never came");
-    format!("it stays held ({rule})")
+fn stays_held(play: &mut Play, sent: &Sent) {
+    play.held_by(sent, "handed-over");
+    play.soon_not(TYPED_WITHIN, |play| play.noted(sent, "offering"));
+    assert_eq!(play.tally.seen(&sent.mark), 0, "it went in");
 }
 
 /// `/rename` in a session without hooks: the dialog has the name below it.
