@@ -9,8 +9,7 @@ fn yes(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude | Agent::Gemini => "1",
         Agent::Codex => "y",
-        // Enter alone: it follows every answer.
-        Agent::OpenCode => "",
+        Agent::OpenCode => unreachable!("its dialog takes Enter alone"),
     }
 }
 

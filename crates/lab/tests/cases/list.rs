@@ -71,7 +71,12 @@ pub(crate) const CASES: [Case; 28] = [
     case("interrupt-busy", interrupt_busy),
     case("interrupt-idle", interrupt_idle),
     case("dialog", dialog),
-    case("answer", crate::answer::at_once).often(),
+    case("answer", crate::answer::at_once)
+        .only(
+            &[Agent::Claude, Agent::Codex, Agent::Gemini],
+            "its dialog takes Enter alone, which 'ph answer' does not send",
+        )
+        .often(),
     case("draft", draft),
     case("views", crate::views::known).only(
         &[Agent::Claude, Agent::Codex, Agent::Gemini],

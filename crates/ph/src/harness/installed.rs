@@ -75,7 +75,7 @@ mod tests {
             r#"{"name":"@lab/agent","version":"1.2.3"}"#,
         );
         check(&packed, Some("1.2.3"));
-        let link = dir.path().join("agent");
+        let link = dir.path().join("linked");
         std::os::unix::fs::symlink(&packed, &link).unwrap();
         check(&link, Some("1.2.3"));
         let other = file("other/bin/agent.js", "");

@@ -13,6 +13,7 @@ mod files;
 mod hooks;
 mod matching;
 mod nudges;
+mod programs;
 mod questions;
 mod signs;
 mod starts;
