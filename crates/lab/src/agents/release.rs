@@ -22,6 +22,8 @@ pub enum Wanted {
     Pinned,
     /// The newest version that npm has today.
     Newest,
+    /// The versions that were pinned before, because people still run them.
+    Earlier,
 }
 
 impl Wanted {
@@ -38,8 +40,12 @@ impl Wanted {
         let mut releases = Vec::new();
         for agent in agents {
             let pinned = Release::pinned(*agent);
+            if self == Self::Earlier {
+                releases.extend(Release::recorded(*agent).into_iter().skip(1));
+                continue;
+            }
             let newest = match self {
-                Self::Pinned => pinned.version.clone(),
+                Self::Pinned | Self::Earlier => pinned.version.clone(),
                 Self::Newest => install::newest(agent.package())?,
             };
             if self == Self::Newest && newest == pinned.version {

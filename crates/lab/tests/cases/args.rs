@@ -5,13 +5,14 @@ use posthaste_lab::agents::{Agent, Wanted};
 use std::time::Duration;
 
 const USAGE: &str = "\
-usage: [--agent NAME]... [--case NAME]... [--repeat N] [--limit SECONDS] [--jobs N] [--newest] [--json]
+usage: [--agent NAME]... [--case NAME]... [--repeat N] [--limit SECONDS] [--jobs N] [--newest | --earlier] [--json]
   --agent   claude, codex, opencode or gemini; all, if none is named
   --case    a row of the table; all, if none is named
   --repeat  how often a race is tried with each agent [5]
   --limit   how long a case may take [120]
   --jobs    how many agents run at a time [2]
   --newest  run npm's newest versions, report what differs in one line each, and exit 0
+  --earlier run the versions that were pinned before
   --json    the table as JSON";
 
 pub(crate) struct Args {
@@ -36,6 +37,10 @@ impl Args {
             json: false,
         };
         while let Some(word) = said.next() {
+            if word == "--earlier" {
+                args.wanted = Wanted::Earlier;
+                continue;
+            }
             if word == "--newest" {
                 args.wanted = Wanted::Newest;
                 continue;
