@@ -42,9 +42,10 @@ pub(super) const GONE: &str = "the question that it was to answer is gone";
 /// Whether an answer can be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answerable {
-    Yes,
-    /// The question has only just appeared, and its keys might be ignored.
-    NotYet,
+    /// The question with this number is open; none where the harness knows no questions.
+    Yes(Option<u64>),
+    /// The question with this number has only just appeared, and its keys might be ignored.
+    NotYet(u64),
     /// There is nothing to answer.
     No(&'static str),
 }
@@ -59,12 +60,13 @@ impl Desk {
             Activity::Exited => Answerable::No("the program has exited"),
             _ if self.handed_over.is_some() => Answerable::No(HANDED_OVER),
             Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => {
-                match self.dialog {
+                let number = self.dialog.as_ref().map(|dialog| dialog.number);
+                match number {
                     None if self.knows_dialogs() => {
                         Answerable::No("the program waits for no answer")
                     }
-                    Some(_) if self.is_question_fresh(now) => Answerable::NotYet,
-                    None | Some(_) => Answerable::Yes,
+                    Some(number) if self.is_question_fresh(now) => Answerable::NotYet(number),
+                    None | Some(_) => Answerable::Yes(number),
                 }
             }
         }

@@ -125,19 +125,28 @@ async fn answerable(shared: &Shared, to: &AgentName) -> Result<(), Failure> {
         return Err(refused("what is typed as it is goes to its own session"));
     }
     let deadline = Instant::now() + QUESTION_SHOWN_WITHIN;
+    let mut first = None;
     loop {
         let (tell, told) = oneshot::channel();
         let tell = move |answerable| {
             let _ = tell.send(answerable);
         };
         shared.wish(Wish::Answerable(Box::new(tell))).await;
-        match told.await {
-            Ok(Answerable::Yes) => return Ok(()),
-            Ok(Answerable::NotYet) if Instant::now() >= deadline => return Ok(()),
-            Ok(Answerable::NotYet) => tokio::time::sleep(QUESTION_POLL_INTERVAL).await,
+        let (number, is_settled) = match told.await {
+            Ok(Answerable::Yes(number)) => (number, true),
+            Ok(Answerable::NotYet(number)) => (Some(number), Instant::now() >= deadline),
             Ok(Answerable::No(why)) => return Err(refused(why)),
             Err(_) => return Err(refused("the session is ending")),
+        };
+        if *first.get_or_insert(number) != number {
+            return Err(refused(
+                "its question changed just now; nothing was answered",
+            ));
         }
+        if is_settled {
+            return Ok(());
+        }
+        tokio::time::sleep(QUESTION_POLL_INTERVAL).await;
     }
 }
 

@@ -275,15 +275,15 @@ fn a_question_is_answerable_once_it_has_stopped_changing() {
     let none = Answerable::No("the program waits for no answer");
     check(&[], 3_000, none);
     let opened = seen(3_000, asks("Run rm?"), "");
-    check(&[opened], 3_499, Answerable::NotYet);
+    check(&[opened], 3_499, Answerable::NotYet(1));
     let opened = seen(3_000, asks("Run rm?"), "");
-    check(&[opened], 3_500, Answerable::Yes);
+    check(&[opened], 3_500, Answerable::Yes(Some(1)));
     let drawn_in_parts = [
         seen(3_000, asks("Run rm?"), ""),
         seen(3_400, asks("Run rm? 1. Yes"), ""),
     ];
-    check(&drawn_in_parts, 3_500, Answerable::NotYet);
-    check(&drawn_in_parts, 3_900, Answerable::Yes);
+    check(&drawn_in_parts, 3_500, Answerable::NotYet(2));
+    check(&drawn_in_parts, 3_900, Answerable::Yes(Some(2)));
     let closed = [seen(3_000, asks("Run rm?"), ""), seen(3_400, empty(), "")];
     check(&closed, 3_900, none);
 }
