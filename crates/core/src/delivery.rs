@@ -74,7 +74,7 @@ pub struct Desk {
     dialog: Option<Dialog>,
     /// The question on the screen.
     shown: Option<Shown>,
-    /// When the screen last showed another question, or the same in other words.
+    /// When the question on the screen last changed, including its wording.
     shown_at: Option<Moment>,
     /// It is only told of there, and still to come.
     announced: bool,
@@ -439,7 +439,7 @@ impl Desk {
             }
             Phase::Free if self.can_resume() => self.resume(),
             _ if is_over => self.cut_off(now, "the program exited before it was complete"),
-            // Whoever can answer needs the keyboard.
+            // Release the keyboard so that a person can answer the question.
             Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
                 let flight = flight.clone();
                 self.park(flight)

@@ -204,8 +204,8 @@ fn what_there_is_not() {
     !   [agents.coder-1]
     !   nudge = "Check your mail"
     !
-    ! Some harnesses list the rows below an agent's input box, and no message is typed while there are
-    ! others. If you have a status line there, allow its number of rows:
+    ! Some harnesses list the rows that may appear below the input box. While any other row is there,
+    ! messages are held. If your agent shows a status line there, set its number of rows:
     !
     !   [harness.codex]
     !   status_rows = 1

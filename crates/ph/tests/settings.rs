@@ -90,7 +90,10 @@ fn what_is_wrong_with_the_settings_is_named() {
     );
     check(
         "[harness.codex]\nstatus_rows = 'one'\n",
-        &["harness.codex.status_rows in", "between 0 and 20"],
+        &[
+            "harness.codex.status_rows in",
+            "must be a whole number from 0 to 20",
+        ],
     );
     check(
         "[zebra]\nx = 1\n",

@@ -21,7 +21,7 @@ use std::time::Duration;
 const ATTEMPTS: u8 = 2;
 /// How long a program may take to read an answer.
 const READ_WITHIN: Duration = Duration::from_secs(2);
-/// By then a program has drawn what it makes of what it has read.
+/// Time a program needs to redraw after it has read input.
 const DRAWN: Duration = Duration::from_millis(50);
 /// How long the effect of an answer may take to show.
 const EFFECT_WITHIN: Duration = Duration::from_secs(1);
@@ -31,10 +31,10 @@ const EFFECT_WITHIN: Duration = Duration::from_secs(1);
 /// parts.
 const QUESTION_SETTLES: Duration = Duration::from_millis(500);
 
-const CHANGED: &str = "; the program went on before Enter, which was not pressed";
+const CHANGED: &str = "; Enter was not pressed, because the question or the screen changed first";
 const NOT_READ: &str = "not applied: the program has not read it";
 const SAME_AGAIN: &str =
-    "the same question is open, and the program has drawn since the answer was typed";
+    "the program wrote output after the answer was typed, but still shows the same question";
 const STILL_OPEN: &str = "not applied: the question is still open";
 
 pub(super) const GONE: &str = "the question that it was to answer is gone";
@@ -63,7 +63,7 @@ impl Desk {
                 let number = self.dialog.as_ref().map(|dialog| dialog.number);
                 match number {
                     None if self.knows_dialogs() => {
-                        Answerable::No("the program waits for no answer")
+                        Answerable::No("the program is not asking a question")
                     }
                     Some(number) if self.is_question_fresh(now) => Answerable::NotYet(number),
                     None | Some(_) => Answerable::Yes(number),
@@ -91,9 +91,9 @@ impl Desk {
         asks != answers && (asks.is_some() || self.knows_dialogs())
     }
 
-    /// The keys of an answer are typed. They may be all that it takes; Enter follows only if they are
-    /// seen at the cursor, in a field of the dialog, or if there are none: elsewhere it would choose
-    /// what the dialog offers first.
+    /// Press Enter if the dialog shows the typed keys at the cursor, or if the answer has no keys.
+    /// Otherwise only wait: Enter could select the dialog's first option. If the harness knows no
+    /// dialogs, press Enter unless the question or the screen has changed.
     pub(super) fn answer_typed(
         &mut self,
         now: Moment,
@@ -135,7 +135,7 @@ impl Desk {
         Vec::new()
     }
 
-    /// All keys of an answer are typed: what becomes of its question decides.
+    /// Wait for the effect of a fully typed answer: its question closes, changes or stays open.
     pub(super) fn await_effect(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         if !self.knows_dialogs() {
             return self.finish(now, &flight, "");
@@ -172,7 +172,7 @@ impl Desk {
         if self.unread.is_some() {
             return self.not_applied(&flight, NOT_READ);
         }
-        // The program may have taken the answer and asked the same again: nobody answers twice.
+        // The program may have accepted the answer and asked again, so do not retype it.
         if self.drafting.output() != flight.output {
             self.phase = Phase::Writing(flight);
             return self.lose(SAME_AGAIN);
@@ -194,8 +194,8 @@ impl Desk {
 
     fn applied(&mut self, now: Moment, flight: &Flight) -> Vec<Effect> {
         let evidence = match &self.dialog {
-            Some(_) => "another question took the place of the one that it answers",
-            None => "the question closed after it was typed",
+            Some(_) => "another question replaced the answered one",
+            None => "the question closed after the answer was typed",
         };
         let accepted = Effect::Accepted {
             ids: flight.ids.clone(),

@@ -1,13 +1,14 @@
-//! What the input box holds that is not ours, as far as a person's keys tell and as far as the
-//! screen shows it. Either is reason enough to leave the box alone.
+//! Tracks a person's draft in the input box, from the keys typed and from the screen. Either source
+//! alone is enough to hold messages.
 
 use crate::harness::BoxState;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// The box is typed into only if two looks this far apart show it alike, with no output in between.
+/// Minimum time between the two screen checks that must both show an empty box, with no output in
+/// between.
 const STEADY_AFTER: Duration = Duration::from_millis(100);
-/// The distance doubles each time that the second look shows another screen, up to this.
+/// Upper limit for the time between the checks, which doubles whenever the second check differs.
 const STEADY_AFTER_AT_MOST: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +41,8 @@ pub(super) struct Drafting {
     changes: u32,
     /// The box was empty when it was last recognised, and nobody has typed since.
     was_empty: bool,
-    /// An interrupt key was pressed on an empty box: the program itself puts back what fills it.
+    /// An interrupt key was pressed while the box was empty, so any text that appears was restored
+    /// by the program.
     put_back: bool,
     /// A text of ours that Enter did not submit.
     pub(super) left: Option<String>,
@@ -61,7 +63,7 @@ impl Drafting {
         self.keys = None;
     }
 
-    /// A look shows this state, by which time the program had written so much output.
+    /// Record the box state from a screen check and the output count at that time.
     pub(super) fn see(&mut self, now: Moment, state: BoxState, output: u64) {
         let is_same = state == self.state;
         if !is_same || self.first_look.is_none_or(|look| look.output != output) {
@@ -149,7 +151,8 @@ impl Drafting {
         self.first_look.map(|look| look.output)
     }
 
-    /// A text of ours goes in: the program does not put back what fills the box after that.
+    /// Note that later text in the box is not a restored prompt: our text is being typed, or the
+    /// clear key had no effect.
     pub(super) fn begun(&mut self) {
         self.put_back = false;
     }

@@ -66,8 +66,8 @@ impl Desk {
         let input_box = self.manner.harness.input_box.as_ref()?;
         match self.drafting.state() {
             BoxState::Holds(held) if input_box.is_text(held, line) => None,
-            BoxState::Holds(_) => Some("the input box holds something else, too".to_owned()),
-            BoxState::Empty => Some("the input box does not show it".to_owned()),
+            BoxState::Holds(_) => Some("the input box does not hold exactly this line".to_owned()),
+            BoxState::Empty => Some("the input box is empty and does not show the line".to_owned()),
             BoxState::Unrecognised(_) | BoxState::Undescribed => Some(self.mismatch_says()),
         }
     }

@@ -15,7 +15,7 @@ pub(super) const LONG: Duration = Duration::from_secs(1);
 /// How much of the input box an explanation quotes.
 const QUOTED_CHARS: usize = 60;
 pub(super) const HANDED_OVER: &str =
-    "another process has its conversation, which ph cannot see, so nothing is typed";
+    "the agent's conversation has moved to another process that ph cannot see, so nothing is typed";
 pub(super) const LEFT: &str =
     "what was written before stands in the input box, and Enter did not submit it";
 
@@ -129,8 +129,9 @@ impl Desk {
         }
     }
 
-    /// An interrupt may cancel a dialog: its key is pressed into one that the screen shows, and seen
-    /// to have an effect or not. It might destroy a draft as well, so a draft holds it.
+    /// Return the rule that holds an interrupt while a dialog is open. The interrupt key may cancel
+    /// a dialog that the screen shows. It could also destroy a draft, so a draft holds the
+    /// interrupt.
     fn rule_of_interrupted_dialog(&self) -> Option<Rule> {
         let stays = self.dialog.as_ref().is_some_and(|dialog| dialog.stays);
         let is_barred = |rule: &Rule| *rule != Rule::Blocked || stays;
@@ -140,7 +141,7 @@ impl Desk {
         barrier.or((!is_known).then_some(Rule::Unrecognised))
     }
 
-    /// What the input box says against typing, where the harness describes it.
+    /// Return the rule by which the input box forbids typing, if any.
     fn rule_of_box(&self, lane: Lane) -> Option<Rule> {
         // A text of ours is in the box.
         if self.parked.is_some() || self.is_writing() {
@@ -157,13 +158,14 @@ impl Desk {
         }
     }
 
-    /// What bars an interrupt, whose message waits for a steady screen only once its key has worked.
+    /// Return the rule that holds an interrupt key. A changing screen delays only the text that
+    /// follows the key.
     pub(super) fn interrupt_barrier(&self) -> Option<Rule> {
         self.rule(Lane::Interrupt)
             .filter(|rule| *rule != Rule::Settling)
     }
 
-    /// What must never be written into, however far an offer has come. That holds for interrupts too.
+    /// Return the rule that forbids typing at any stage of an offer, for interrupts too.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
         planted!(DraftIgnored => if self.has_draft() { return self.without_draft().barrier(lane); });
         planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
@@ -360,7 +362,7 @@ impl Desk {
         }
     }
 
-    /// What is said of a text that is written and waits for a box that holds it alone.
+    /// Explain why a typed message waits for its Enter.
     fn awaits_box(&self, parked: &super::Flight) -> Hold {
         let evidence = match self.drafting.state() {
             BoxState::Holds(held) => {
@@ -442,7 +444,7 @@ impl Desk {
             Rule::Hook => (
                 "the agent is working, and its next hook takes it in".to_owned(),
                 told,
-                "its next hook, or the agent is idle".to_owned(),
+                "the agent calls its next hook, or becomes idle".to_owned(),
             ),
             Rule::Unrecognised => (
                 "the screen does not show the agent's input box, so nothing is typed".to_owned(),
@@ -454,8 +456,8 @@ impl Desk {
             ),
             Rule::Settling => (
                 "the screen is changing, so nothing is typed".to_owned(),
-                "the input box is empty, and there was output within the last 100 ms".to_owned(),
-                "the screen stays the same for 100 ms".to_owned(),
+                "the input box is empty, but the screen changed a moment ago".to_owned(),
+                "the screen stays unchanged (100 ms; up to 3 s if it keeps changing)".to_owned(),
             ),
             Rule::Loop => self.loop_says(now, letter),
             Rule::Working => (
@@ -520,7 +522,7 @@ impl Desk {
         )
     }
 
-    /// What is said of a draft; not what it says, which is the person's.
+    /// Explain that a draft holds a message, without quoting the draft: its text is private.
     fn draft_says(&self, set_aside: &str) -> (String, String, String) {
         let release = "it is submitted or cleared".to_owned();
         if self.drafting.left.is_some() {

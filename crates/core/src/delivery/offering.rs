@@ -62,8 +62,7 @@ impl Desk {
         !is_described || self.drafting.is_empty_and_steady()
     }
 
-    /// Goes on with a flight that waits for a steady box, or lets go of it where the box is not empty
-    /// any more.
+    /// Continue an offer once the box is steady, or drop the offer if the box is no longer empty.
     pub(super) fn go_on_settling(&mut self, flight: Flight) -> Vec<Effect> {
         let is_empty = *self.drafting.state() == BoxState::Empty && self.dialog.is_none();
         if !is_empty || self.interrupt_barrier().is_some() {

@@ -74,7 +74,7 @@ pub(super) struct Flight {
     pub(super) spared: Option<&'static str>,
     /// The dialog that the interrupt key has cancelled.
     pub(super) dismissed: Option<String>,
-    /// The box was emptied of what an interrupt made the program put back.
+    /// The clear key was pressed, because the program restored a prompt after the interrupt.
     pub(super) has_cleared: bool,
     /// How often the agent's own door was told to stop it.
     pub(super) aborts: u8,

@@ -73,8 +73,7 @@ impl Desk {
         }
     }
 
-    /// Interrupt the agent for a message: press its key, after a look where the screen can show that
-    /// this would do harm.
+    /// Press the interrupt key. Check the screen first if the key could do harm.
     pub(super) fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
         let quits = self.manner.harness.interrupt.quits_when_idle && self.dialog.is_none();
         if quits || self.has_described_box() && !self.goes_by_door(Lane::Interrupt) {
@@ -100,8 +99,8 @@ impl Desk {
         self.record(flight)
     }
 
-    /// An agent may seem to work only because of what we have typed; the key could end one that does
-    /// not.
+    /// Press the interrupt key only if a dialog is open or the agent may be working. Our own typing
+    /// can look like work, and the key could quit an idle agent.
     fn press_if_it_works(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
         let is_asked = self.dialog.is_some();
         if !is_asked && self.unread.is_none() && !self.judge.may_work() {
@@ -341,8 +340,8 @@ impl Desk {
         }
     }
 
-    /// Sees whether the box has let go of the text. If a question opens or the box goes out of sight,
-    /// the text may still be there: it is looked at again once the box is back.
+    /// Check whether the text has left the box. If a dialog opens or the box is hidden, check again
+    /// once the box is visible.
     pub(super) fn confirm(&mut self, now: Moment) -> Vec<Effect> {
         let Phase::Confirming { flight, until } = &self.phase else {
             return Vec::new();
@@ -485,8 +484,8 @@ impl Desk {
         }
     }
 
-    /// Whether it matters that the program has read all that was typed: if not, keys that seem to
-    /// have no effect may have it yet.
+    /// Return whether the next decision needs all input to be read: unread keys may still take
+    /// effect.
     pub fn awaits_reading(&self) -> bool {
         match &self.phase {
             Phase::Confirming { .. }

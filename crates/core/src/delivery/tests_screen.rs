@@ -112,7 +112,7 @@ pub(super) fn holds(text: &str) -> Sighting {
     }))
 }
 
-/// The same with output before it.
+/// Set the output count of a sighting.
 pub(super) fn after_output(output: u64, sighting: Sighting) -> Sighting {
     Sighting { output, ..sighting }
 }

@@ -135,7 +135,7 @@ impl Manifest {
         if !prompt.has_text() || continuation.as_ref().is_some_and(|more| !more.has_text()) {
             fault(
                 "input_box.prompt",
-                "a group captures the text in the box: (?<text>.*)",
+                "'prompt' and 'continuation' must capture the text in a group: (?<text>.*)",
             )?;
         }
         if top.is_empty() || bottom.is_empty() {

@@ -63,10 +63,10 @@ impl Handover {
             !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
         };
         if !is_below(&self.dir) || !is_below(&self.file) {
-            return Some("'dir' and 'file' are relative paths without '..'");
+            return Some("'dir' and 'file' must be relative paths without '..'");
         }
         if self.field.is_empty() {
-            return Some("'field' is empty");
+            return Some("'field' must not be empty");
         }
         None
     }

@@ -39,7 +39,7 @@ pub struct InputBox {
     /// Which other rows may follow.
     #[serde(default)]
     pub below: Below,
-    /// How many other rows may follow where only listed ones may: a status line of the person's.
+    /// Number of unlisted rows allowed below the box, for a person's status line.
     #[serde(default)]
     pub status_rows: usize,
     /// Texts that the program shows in an empty box.
@@ -55,7 +55,7 @@ pub struct InputBox {
     /// The program shows its cursor while its box has the focus.
     #[serde(default)]
     pub visible_cursor: bool,
-    /// Views that look like the box and are not: text would go elsewhere.
+    /// Different views that look like the input box; nothing is typed there.
     #[serde(default, rename = "except")]
     pub exceptions: Vec<Exception>,
     /// Keys that empty the box.
@@ -72,7 +72,7 @@ pub struct FooterRow {
     pub required: bool,
 }
 
-/// Which rows may stand below the box beside those of its footer.
+/// Rows allowed below the box besides its footer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Below {
@@ -381,8 +381,8 @@ impl InputBox {
             unknown += 1;
             if self.below == Below::Listed && unknown > self.status_rows {
                 let expected = format!(
-                    "nothing but the known status rows below the input box \
-                     ([harness.{harness}] status_rows in config.toml allows others)"
+                    "only listed rows below the input box (allow a status line with \
+                     [harness.{harness}] status_rows in config.toml)"
                 );
                 return Err(Mismatch::new(expected, row));
             }
@@ -439,9 +439,9 @@ impl InputBox {
         }
     }
 
-    /// The row and column at which the cursor of a captured screen is most likely: in the last row that
-    /// matches the prompt, before a hint, else at the end. A capture leaves out blanks at the end of a
-    /// row.
+    /// Guess the cursor's row and column on a captured screen: in the last row that matches the
+    /// prompt, at the start of a hint or else at the end of the text. A capture omits blanks at the
+    /// end of a row.
     pub fn likely_cursor(&self, rows: &[String]) -> Option<(usize, usize)> {
         let in_row = |row: &String| {
             let padded = format!("{row} ");
@@ -482,8 +482,8 @@ fn padded(glance: &Glance<'_>, at: usize) -> String {
     }
 }
 
-/// A text without white space and without characters that take no room: where a box breaks a line,
-/// and how it draws a combining mark, says nothing about its text.
+/// Remove white space and zero-width characters: line wrapping and combining marks must not affect
+/// the comparison.
 fn squeezed(text: &str) -> String {
     let is_seen = |c: &char| !c.is_whitespace() && c.width() != Some(0);
     text.chars().filter(is_seen).collect()
@@ -674,12 +674,16 @@ mod tests {
         check(
             &codex,
             other,
-            "expected nothing but the known status rows below the input box \
-             ([harness.lab] status_rows in config.toml allows others), found \"1. Yes\"",
+            "expected only listed rows below the input box (allow a status line with \
+             [harness.lab] status_rows in config.toml), found \"1. Yes\"",
         );
         codex.status_rows = 1;
         check(&codex, other, "empty");
-        check(&codex, &format!("{other}\n  2. No"), "expected nothing but");
+        check(
+            &codex,
+            &format!("{other}\n  2. No"),
+            "expected only listed rows",
+        );
     }
 
     #[test]
@@ -724,7 +728,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_screen_makes_it_stumble(
+        fn recognition_never_panics_on_any_screen(
             lines in prop::collection::vec("\\PC{0,20}|❯\u{a0}.{0,9}|─{10}|› .{0,9}|", 0..12),
             cursor in prop::option::of(0..14_usize),
             before in "\\PC{0,6}|❯\u{a0}|› ",

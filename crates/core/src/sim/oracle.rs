@@ -233,7 +233,7 @@ impl Oracle {
                 Law::CannotAct.holds(false, || "a door is called that is not there")
             }
             Effect::Fail { ids, .. } => {
-                // An answer without effect; its keys are no half of a text.
+                // The keys of an unapplied answer do not count as a partly typed text.
                 self.is_half_typed &= !ids.iter().any(|id| turn.ids.contains(id));
                 Ok(())
             }

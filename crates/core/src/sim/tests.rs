@@ -133,8 +133,8 @@ fn laws_hold_wherever_it_crashes() {
     }
 }
 
-/// What seed 651307 came down to before the scripts changed: a hook is given a message and says
-/// nothing; after five seconds the session takes the message for uncertain and types it, while the
+/// Reduced from seed 651307 of an older script generator. A hook receives a message and never
+/// answers; after five seconds the session marks the message as uncertain and types it while the
 /// hook still runs.
 #[test]
 fn a_hook_that_never_answers_does_not_keep_its_message() {
@@ -238,8 +238,8 @@ fn runs_meet_what_they_must_survive() {
         "Enter pressed 2 times",
         "the input box still holds it",
         "has not read its Enter yet",
-        "the question closed after it was typed",
-        "another question took the place",
+        "the question closed after the answer was typed",
+        "another question replaced",
         "not applied: the question is still open",
         "a dialog was cancelled for it",
         "the screen changed before the text was typed",

@@ -148,7 +148,7 @@ impl Told {
         }
     }
 
-    /// The desk goes on with a text that waited for its Enter.
+    /// Record that delivery resumes a text that waited for its Enter.
     pub(super) fn resume(&mut self) {
         self.resumes = true;
         self.is_parked = false;
@@ -199,8 +199,8 @@ impl Told {
         self.draft.is_none() && self.is_shown() && self.shows_box() && puts_back
     }
 
-    /// Whether the look that the desk hears of now shows an empty box, as one did long enough before
-    /// it, with no output in between.
+    /// Whether the screen check that delivery now handles shows an empty box, like an earlier check
+    /// at least `STEADY_AFTER` ago, with no output in between.
     pub(super) fn is_recognised_empty(&self) -> bool {
         let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty;
         let is_looked_at = self.looked.as_ref().is_some_and(is_empty);
@@ -209,7 +209,8 @@ impl Told {
         is_looked_at && since.is_some_and(|since| now.is_some_and(|now| since <= now))
     }
 
-    /// Whether the look that the desk hears of now shows this text in the box, and nothing else.
+    /// Whether the screen check that delivery now handles shows this text in the box, and nothing
+    /// else.
     pub(super) fn is_recognised_with(&self, text: &str) -> bool {
         self.looked
             .as_ref()

@@ -37,7 +37,7 @@ impl Aim {
     }
 }
 
-/// Tries two races in turn, and from one try to the next another moment.
+/// Alternate between the two races, and shift the timing after every pair of tries.
 pub(crate) fn swept(play: &mut Play) -> Told {
     let aim = Aim::new(play);
     let step = u64::from(play.runs / 2);
@@ -88,7 +88,7 @@ fn behind_a_draft(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
     sent
 }
 
-/// The text stands in an idle box and waits for its Enter as an agent in the background asks.
+/// The text is in an idle box and waits for its Enter as an agent in the background asks.
 fn beside_an_idle_box(play: &mut Play, aim: &Aim) -> Sent {
     let prompt = aim.prompt();
     play.prompt(&format!(

@@ -144,7 +144,7 @@ pub(crate) fn agents(play: &mut Play) -> Told {
     let stopped = play.ph(&["stop", NAME]);
     let said = String::from_utf8_lossy(&stopped.stdout).into_owned();
     assert_eq!(stopped.status.code(), Some(1), "{said}");
-    assert!(said.contains("its conversation runs on"), "{said}");
+    assert!(said.contains("its conversation continues"), "{said}");
     play.end_background();
     play.reopen();
     let receipt = play.settle(&[first, second]);

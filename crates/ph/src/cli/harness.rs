@@ -138,7 +138,7 @@ fn note_unknown(context: &Context, catalogue: &Catalogue) {
     let names = context.config.harnesses.names();
     for name in names.filter(|name| !is_known(name)) {
         let name = text::one_line(name, 40);
-        let what = format!("the settings have [harness.{name}], and no harness is called so");
+        let what = format!("unknown harness '{name}' in the settings ([harness.{name}])");
         crate::output::note(what);
     }
 }

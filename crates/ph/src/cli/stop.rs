@@ -97,11 +97,11 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(code)
 }
 
-/// Describe what is left after the end of a program whose conversation another process has.
+/// Return the notice that the program has exited but its conversation continues elsewhere.
 pub(super) fn runs_on(name: &AgentName, job: &str) -> String {
     format!(
-        "the terminal of {name} has ended, but its conversation runs on in another process, which ph \
-         did not start and does not end ({job})"
+        "the program of {name} has exited, but its conversation continues in another process that \
+         ph does not control ({job})"
     )
 }
 
@@ -124,7 +124,7 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
     if !place.is_held()? {
         return Ok(Came::NotRunning);
     }
-    // The session knows of it; nobody does once it has ended.
+    // Ask before the session ends: only a live session knows about a handover.
     let session = status::find(context, name).ok();
     let handed_over = session.and_then(|session| session.handed_over);
     let is_loop = place.record().is_some_and(|record| record.launch.is_loop());

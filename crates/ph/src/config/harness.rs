@@ -5,8 +5,9 @@
 //! status_rows = 1
 //! ```
 //!
-//! A project's own settings cannot say it: they may come from anybody, and more rows below an input
-//! box are less certainty before text is typed. The names are not checked here: the harnesses are files of their own, which few commands read.
+//! Project settings cannot set `status_rows`: a project may come from an untrusted author, and
+//! every allowed row weakens the check before typing. The names are not checked here: the harnesses
+//! are files of their own, which few commands read.
 
 use super::{Row, Source};
 use crate::report::{Report, Result};
@@ -18,6 +19,7 @@ use std::path::Path;
 /// The table of a settings file that holds these settings.
 pub(super) const SECTION: &str = "harness";
 const STATUS_ROWS: &str = "status_rows";
+const MUST_BE_TABLE: &str = "must be a table, such as [harness.codex]";
 /// How many rows a person's status line may have.
 const MOST_STATUS_ROWS: i64 = 20;
 
@@ -39,12 +41,12 @@ impl Harnesses {
     /// Add the table of one file. Its values replace those of earlier files.
     pub(super) fn add(&mut self, path: &Path, value: &toml::Value) -> Result<()> {
         let Some(table) = value.as_table() else {
-            return Err(wrong(path, SECTION, "is a table"));
+            return Err(wrong(path, SECTION, MUST_BE_TABLE));
         };
         for (name, value) in table {
             let key = format!("{SECTION}.{name}");
             let Some(table) = value.as_table() else {
-                return Err(wrong(path, &key, "is a table"));
+                return Err(wrong(path, &key, MUST_BE_TABLE));
             };
             for (setting, value) in table {
                 let key = format!("{key}.{setting}");
@@ -54,7 +56,7 @@ impl Harnesses {
                 let count = value.as_integer();
                 let count = count.filter(|count| (0..=MOST_STATUS_ROWS).contains(count));
                 let count = count.and_then(|count| usize::try_from(count).ok());
-                let what = format!("is a number of rows between 0 and {MOST_STATUS_ROWS}");
+                let what = format!("must be a whole number from 0 to {MOST_STATUS_ROWS}");
                 let count = count.ok_or_else(|| wrong(path, &key, &what))?;
                 let source = Source::File(path.to_owned());
                 let is_ignored = false;
@@ -175,12 +177,14 @@ mod tests {
             assert!(report.message().contains(want), "{}", report.message());
             assert_eq!(report.advice().unwrap_or_default(), hint, "{text}");
         };
-        let count = "harness.a.status_rows in config.toml is a number of rows between 0 and 20";
+        let count = "harness.a.status_rows in config.toml must be a whole number from 0 to 20";
         check("[harness.a]\nstatus_rows = -1\n", count, "");
         check("[harness.a]\nstatus_rows = 21\n", count, "");
         check("[harness.a]\nstatus_rows = '1'\n", count, "");
-        check("harness = 1\n", "harness in config.toml is a table", "");
-        check("harness.a = 1\n", "harness.a in config.toml is a table", "");
+        let table = "harness in config.toml must be a table, such as [harness.codex]";
+        check("harness = 1\n", table, "");
+        let table = "harness.a in config.toml must be a table, such as [harness.codex]";
+        check("harness.a = 1\n", table, "");
         check(
             "[harness.a]\nstatus_row = 1\n",
             "unknown setting harness.a.status_row in config.toml",

@@ -27,9 +27,10 @@ const INSIST: Duration = Duration::from_secs(180);
 const GONE: &str = "the terminal is gone";
 /// How long a nudge waits for a program to take it.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a nudge waits for a screen that keeps changing, and how often it looks.
+/// How long a nudge waits for a screen that keeps changing.
 const SETTLES_WITHIN: Duration = Duration::from_secs(1);
-const ASKED_AGAIN_AFTER: Duration = Duration::from_millis(25);
+/// Interval between screen checks for a nudge.
+const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// What came of an errand.
 #[derive(Debug)]
@@ -328,7 +329,8 @@ async fn look_again(shared: &Shared, submission: &Submission, line: &str) -> Res
     }
 }
 
-/// Asks until nothing stands against the line, or the time is over for what may pass.
+/// Retry until the line or its Enter may be typed, a permanent reason forbids it, or `time` has
+/// passed.
 async fn ask_until(
     shared: &Shared,
     submission: &Submission,
@@ -339,7 +341,7 @@ async fn ask_until(
     loop {
         match ask(shared, submission, asked()).await? {
             Some(bar) if bar.passes && Instant::now() < give_up => {
-                tokio::time::sleep(ASKED_AGAIN_AFTER).await;
+                tokio::time::sleep(SCREEN_POLL_INTERVAL).await;
             }
             bar => return Ok(bar.map(|bar| bar.reason)),
         }

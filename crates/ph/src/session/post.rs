@@ -117,8 +117,8 @@ async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
     Ok(found.map_err(|error| failure(&error))?.message.id)
 }
 
-/// Check that the program has a question that an answer would reach. Waits for one that has only just
-/// appeared: what is stored before that could be taken for an answer to another question.
+/// Check that the program has a question that an answer would reach. Wait while a question has only
+/// just appeared: an answer recorded too early could be matched to another question.
 async fn answerable(shared: &Shared, to: &AgentName) -> Result<(), Failure> {
     let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {

@@ -44,7 +44,7 @@ fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
         says(2).ends_with("in answer to: permission: run it"),
         "{shown}"
     );
-    assert_eq!(says(3), "the question closed after it was typed");
+    assert_eq!(says(3), "the question closed after the answer was typed");
     stage.until_receipt(&normal, "offered");
     agent.until_heard("] normal\r");
     assert!(!agent.heard().contains(&3));
@@ -69,7 +69,7 @@ fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
     let check = |line: &str| {
         let facts = stage.facts();
         let done = stage.run(line);
-        done.fails(4, "bot: the program waits for no answer");
+        done.fails(4, "bot: the program is not asking a question");
         let hint = "hint: 'ph peek bot' shows what it shows; 'ph send bot' leaves a message";
         assert!(done.err().contains(hint), "{}", done.err());
         assert_eq!(stage.facts(), facts, "{line}");
@@ -132,7 +132,7 @@ fn an_answer_gets_no_enter_where_the_same_question_comes_again_at_once() {
     stage.until_receipt(&id, "failed");
     let shown = stage.show(&id);
     let reason = shown["receipts"][2]["evidence"].as_str().expect("a text");
-    assert!(reason.starts_with("the same question is open"), "{shown}");
+    assert!(reason.ends_with("still shows the same question"), "{shown}");
     // The second is still open.
     assert_eq!(tui.log(), ["no \"push it\""]);
     assert_eq!(stage.status("bot")["activity"], "blocked");

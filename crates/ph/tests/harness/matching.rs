@@ -73,7 +73,7 @@ fn a_captured_screen_is_explained() {
     version    1.0
     [exit 1]
     $ ph harness match lab below
-    input box  unrecognised: expected nothing but the known status rows below the input box ([harness.lab] status_rows in config.toml allows others), found "1. Yes"
+    input box  unrecognised: expected only listed rows below the input box (allow a status line with [harness.lab] status_rows in config.toml), found "1. Yes"
     cursor     2,2 (assumed)
     dialog     none
     activity   no claim
@@ -145,7 +145,9 @@ fn a_person_can_allow_status_rows() {
     assert_eq!(json["harness"][0]["value"], "2");
     let listed = stage.run("harness ls");
     assert!(
-        listed.err().contains("no harness is called so"),
+        listed
+            .err()
+            .contains("unknown harness 'labb' in the settings ([harness.labb])"),
         "{}",
         listed.err()
     );
@@ -256,25 +258,29 @@ fn a_bad_capture_is_refused() {
         "the screen has at most 20",
     );
     check(b"> ", "lab - --columns 0", "0 is not in 1..=1000");
-    check(b"> ", "lab - --cursor 2", "COLUMN,ROW");
-    check(b"> ", "lab - --cursor=-1,0", "COLUMN,ROW");
+    check(b"> ", "lab - --cursor 2", "write --cursor as COLUMN,ROW");
+    check(b"> ", "lab - --cursor=-1,0", "write --cursor as COLUMN,ROW");
     check(
         b"> ",
         "lab - --cursor 0,1",
-        "--cursor names row 1, and the last row of standard input is row 0",
+        "--cursor row 1 is outside standard input: its last row is 0",
     );
-    check(b"> ", "lab - --cursor 2000,0", "--cursor names column 2000");
+    check(
+        b"> ",
+        "lab - --cursor 2000,0",
+        "--cursor column 2000 is outside the screen: it has 1000 columns",
+    );
     check(
         b"> ",
         "generic - --note x",
-        "generic listens for no status note",
+        "harness generic does not read OSC status notes",
     );
     let title = ["harness", "match", "lab", "-", "--title", "a\u{1b}]0;b"];
     stage
         .call(&title)
         .stdin("> ")
         .run()
-        .fails(2, "control character");
+        .fails(2, "the value contains a control character");
     let done = stage.run("harness match labb -");
     done.fails(3, "did you mean lab?");
 }

@@ -56,8 +56,14 @@ fn nothing_is_typed_and_no_end_is_claimed_while_another_process_has_the_conversa
     assert_eq!(why["evidence"], "the program's own record names job job7");
     let nudged = stage.run("nudge bot look");
     assert_eq!(nudged.code, 1);
-    assert!(nudged.out().contains("another process"), "{}", nudged.out());
-    stage.run("answer bot 1").fails(4, "another process");
+    assert!(
+        nudged.out().contains("moved to another process"),
+        "{}",
+        nudged.out()
+    );
+    stage
+        .run("answer bot 1")
+        .fails(4, "moved to another process");
     assert_eq!(tui.turns(), Vec::<String>::new());
     // It takes its conversation back.
     record(r#"{"pid":1}"#);
@@ -71,7 +77,7 @@ fn nothing_is_typed_and_no_end_is_claimed_while_another_process_has_the_conversa
     assert_eq!(stopped.code, 1);
     let said = stopped.out();
     assert!(
-        said.contains("its conversation runs on in another process"),
+        said.contains("its conversation continues in another process"),
         "{said}"
     );
     assert!(!said.starts_with("bot has ended"), "{said}");

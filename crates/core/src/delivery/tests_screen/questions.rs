@@ -132,7 +132,7 @@ fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
 }
 
 #[test]
-fn what_an_answer_does_is_judged_once_it_is_read() {
+fn an_answer_is_judged_only_after_the_program_has_read_it() {
     let unread = [
         hear(3_060, Event::Unread(true), ""),
         looked(3_061, asks("Run rm?"), ""),
@@ -272,7 +272,7 @@ fn a_question_is_answerable_once_it_has_stopped_changing() {
         let desk = play(with(|_| ()), lines);
         assert_eq!(desk.answerable(ms(at)), want, "at {at}");
     };
-    let none = Answerable::No("the program waits for no answer");
+    let none = Answerable::No("the program is not asking a question");
     check(&[], 3_000, none);
     let opened = seen(3_000, asks("Run rm?"), "");
     check(&[opened], 3_499, Answerable::NotYet(1));

@@ -131,7 +131,7 @@ fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
     assert_eq!(desk.activity().activity, Activity::Idle);
 }
 
-/// The same screen, while another process has the conversation.
+/// Mark a sighting as handed over to another process.
 fn handed_over(sighting: Sighting) -> Sighting {
     let facts = ProgramFacts {
         handed_over: Some("job 2d95".to_owned()),
@@ -163,9 +163,10 @@ fn nothing_is_typed_while_another_process_has_the_conversation() {
             assert_eq!((hold.rule, hold.since), ("handed-over", ms(3_000).wall));
             assert_eq!(hold.evidence, "the program's own record names job 2d95");
         }
-        assert!(desk.bars_a_nudge().unwrap().starts_with("another process"));
+        let moved = "the agent's conversation has moved to another process";
+        assert!(desk.bars_a_nudge().unwrap().starts_with(moved));
         let answerable = desk.answerable(ms(9_001));
-        assert!(matches!(answerable, Answerable::No(why) if why.starts_with("another process")));
+        assert!(matches!(answerable, Answerable::No(why) if why.starts_with(moved)));
     }
     // Once the program has its conversation back, mail goes in.
     let pending = [letter(1, Normal)];

@@ -24,7 +24,7 @@ const LEAST_COLUMNS: u16 = 20;
 /// How much of a text in the input box is shown.
 const SHOWN_CHARS: usize = 200;
 /// How --cursor is written.
-const CURSOR_FORM: &str = "--cursor is COLUMN,ROW, both counted from 0, such as 2,21";
+const CURSOR_FORM: &str = "write --cursor as COLUMN,ROW, counted from 0: --cursor 2,21";
 
 /// Show what a harness recognises on a captured screen
 ///
@@ -46,9 +46,9 @@ pub(super) struct MatchArgs {
     /// The captured screen; '-' is standard input
     #[arg(value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     file: PathBuf,
-    /// The column and row of the cursor, both counted from 0 [default: the end of the last row that
-    /// matches the prompt; the beginning of a hint there]
-    #[arg(long, value_name = "X,Y", value_parser = Cursor::parse)]
+    /// The column and row of the cursor, both counted from 0 [default: the end of the text in the
+    /// last row that matches the prompt, or the start of the hint if the box shows one]
+    #[arg(long, value_name = "COLUMN,ROW", value_parser = Cursor::parse)]
     cursor: Option<Cursor>,
     /// The title of the terminal
     #[arg(long, value_name = "TEXT", value_parser = plain)]
@@ -80,7 +80,7 @@ impl Cursor {
 
 fn plain(said: &str) -> std::result::Result<String, String> {
     match said.chars().any(char::is_control) {
-        true => Err("it has a control character".to_owned()),
+        true => Err("the value contains a control character".to_owned()),
         false => Ok(said.to_owned()),
     }
 }
@@ -96,7 +96,7 @@ struct Capture {
 pub(super) fn run(context: &mut Context, manifest: &Manifest, args: &MatchArgs) -> Result<Code> {
     if args.note.is_some() && manifest.activity.osc.is_none() {
         return Err(Report::usage(format!(
-            "the harness {} listens for no status note",
+            "harness {} does not read OSC status notes",
             manifest.name
         ))
         .hint("leave --note out, or add [activity.osc] to the harness"));
@@ -141,7 +141,7 @@ impl Capture {
         });
         if cursor.row >= rows.len() {
             return Err(Report::usage(format!(
-                "--cursor names row {}, and the last row of {name} is row {}",
+                "--cursor row {} is outside {name}: its last row is {}",
                 cursor.row,
                 rows.len() - 1
             ))
@@ -150,7 +150,7 @@ impl Capture {
         let columns = columns_of(&name, &rows, cursor, args.columns)?;
         if cursor.column >= usize::from(columns) && args.cursor.is_some() {
             return Err(Report::usage(format!(
-                "--cursor names column {}, and the screen has {columns} columns",
+                "--cursor column {} is outside the screen: it has {columns} columns",
                 cursor.column
             ))
             .hint(CURSOR_FORM));
@@ -217,7 +217,7 @@ fn rows_of(name: &str, text: &str) -> Result<Vec<String>> {
     let rows: Vec<String> = text.lines().map(str::to_owned).collect();
     if rows.is_empty() {
         return Err(Report::usage(format!("{name} is empty"))
-            .hint("it has the rows of a screen, as 'tmux capture-pane -p' prints them"));
+            .hint("capture the screen first: tmux capture-pane -p > FILE"));
     }
     if rows.len() > MOST_ROWS {
         return Err(too_large(name, &format!("{MOST_ROWS} rows")));

@@ -116,11 +116,11 @@ pub(crate) enum Asked {
     Enter(String),
 }
 
-/// What stands against a line that is no message.
+/// Reason why a nudge line must not be typed or submitted.
 #[derive(Debug)]
 pub(crate) struct Bar {
     pub(crate) reason: String,
-    /// It may be over in a moment.
+    /// The reason may pass within moments, so retrying makes sense.
     pub(crate) passes: bool,
 }
 
