@@ -34,7 +34,7 @@ mod tests_screen;
 #[cfg(test)]
 mod planted;
 
-pub use answer::Answerable;
+pub use answer::{Answerable, OpenQuestion};
 pub use handing::Handing;
 pub use looped::LoopWait;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
@@ -78,6 +78,12 @@ pub struct Desk {
     shown_at: Option<Moment>,
     /// It is only told of there, and still to come.
     announced: bool,
+    /// The sign of work that the last look at the screen showed, whatever other signs said.
+    shows_work: Option<String>,
+    /// The agent went on working after the last interrupt key.
+    ignores_interrupts: bool,
+    /// The text before the cursor at the last look.
+    at_cursor: Option<String>,
     /// The job of another process that has the conversation, and since when it has.
     handed_over: Option<(Moment, String)>,
     /// How many questions there were.
@@ -118,6 +124,9 @@ impl Desk {
             shown: None,
             shown_at: None,
             announced: false,
+            shows_work: None,
+            ignores_interrupts: false,
+            at_cursor: None,
             handed_over: None,
             unproven: Unproven::default(),
             hands: Hands::default(),
@@ -419,6 +428,7 @@ impl Desk {
 
     /// Goes on with what is under way, as far as things allow by now.
     fn proceed(&mut self, now: Moment) -> Vec<Effect> {
+        self.ignores_interrupts &= self.activity().activity == Activity::Working;
         let is_over = self.activity().activity == Activity::Exited;
         match &self.phase {
             Phase::Breaking {
@@ -440,7 +450,12 @@ impl Desk {
             Phase::Free if self.can_resume() => self.resume(),
             _ if is_over => self.cut_off(now, "the program exited before it was complete"),
             // Release the keyboard so that a person can answer the question.
-            Phase::Written { flight, .. } if self.withheld(flight) == Some(Rule::Blocked) => {
+            Phase::Written { flight, .. }
+                if matches!(
+                    self.withheld(flight),
+                    Some(Rule::Blocked | Rule::HandedOver | Rule::Working)
+                ) =>
+            {
                 let flight = flight.clone();
                 self.park(flight)
             }

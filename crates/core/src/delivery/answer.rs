@@ -35,6 +35,7 @@ const CHANGED: &str = "; Enter was not pressed, because the question or the scre
 const NOT_READ: &str = "not applied: the program has not read it";
 const SAME_AGAIN: &str =
     "the program wrote output after the answer was typed, but still shows the same question";
+const GONE_UNREAD: &str = "the question closed before the program had read the answer";
 const STILL_OPEN: &str = "not applied: the question is still open";
 
 pub(super) const GONE: &str = "the question that it was to answer is gone";
@@ -42,12 +43,20 @@ pub(super) const GONE: &str = "the question that it was to answer is gone";
 /// Whether an answer can be sent now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answerable {
-    /// The question with this number is open; none where the harness knows no questions.
-    Yes(Option<u64>),
-    /// The question with this number has only just appeared, and its keys might be ignored.
-    NotYet(u64),
+    /// This question is open; none where the harness knows no questions.
+    Yes(Option<OpenQuestion>),
+    /// This question has only just appeared, and keys might be ignored.
+    NotYet(OpenQuestion),
     /// There is nothing to answer.
     No(&'static str),
+}
+
+/// A question of the program that waits for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// Counts the questions of a session.
+    pub number: u64,
+    pub since: Timestamp,
 }
 
 impl Desk {
@@ -60,13 +69,16 @@ impl Desk {
             Activity::Exited => Answerable::No("the program has exited"),
             _ if self.handed_over.is_some() => Answerable::No(HANDED_OVER),
             Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => {
-                let number = self.dialog.as_ref().map(|dialog| dialog.number);
-                match number {
+                let open = self.dialog.as_ref().map(|dialog| OpenQuestion {
+                    number: dialog.number,
+                    since: dialog.since.wall,
+                });
+                match open {
                     None if self.knows_dialogs() => {
                         Answerable::No("the program is not asking a question")
                     }
-                    Some(number) if self.is_question_fresh(now) => Answerable::NotYet(number),
-                    None | Some(_) => Answerable::Yes(number),
+                    Some(open) if self.is_question_fresh(now) => Answerable::NotYet(open),
+                    None | Some(_) => Answerable::Yes(open),
                 }
             }
         }
@@ -108,21 +120,24 @@ impl Desk {
                 false => self.finish(now, &flight, CHANGED),
             };
         }
-        if self.asks_another(&flight) {
-            return self.applied(now, &flight);
-        }
         if let Some(unread) = self.unread_for(now) {
             if unread >= READ_WITHIN {
-                return self.not_applied(&flight, NOT_READ);
+                return self.answer_unread(flight);
             }
             return self.look_at_answer_later(now, flight);
+        }
+        if self.asks_another(&flight) {
+            return self.applied(now, &flight);
         }
         if flight.has_read {
             return self.look_at_answer_later(now, flight);
         }
         let keys = flight.keys.as_deref().unwrap_or_default().trim();
         let is_text = !keys.contains(char::is_control);
-        let is_at_cursor = at_cursor.is_some_and(|at| at.trim_end().ends_with(keys));
+        // A hidden cursor may be anywhere: only a text that has grown by the keys shows them.
+        let before = flight.at_cursor.as_deref().map(str::trim_end);
+        let grown = at_cursor.and_then(|at| at.trim_end().strip_suffix(keys));
+        let is_at_cursor = before.is_some() && grown.map(str::trim_end) == before;
         if keys.is_empty() || (is_text && is_at_cursor) {
             return self.press_enter(now, flight);
         }
@@ -153,7 +168,7 @@ impl Desk {
         flight: Flight,
         until: Duration,
     ) -> Vec<Effect> {
-        if self.asks_another(&flight) {
+        if self.unread.is_none() && self.asks_another(&flight) {
             return self.applied(now, &flight);
         }
         match until <= now.mono {
@@ -163,14 +178,14 @@ impl Desk {
     }
 
     pub(super) fn judge_answer(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
+        if self.unread.is_some() {
+            return self.answer_unread(flight);
+        }
         if self.asks_another(&flight) {
             return self.applied(now, &flight);
         }
         if flight.has_read {
             return self.look(flight, Before::Verdict);
-        }
-        if self.unread.is_some() {
-            return self.not_applied(&flight, NOT_READ);
         }
         // The program may have accepted the answer and asked again, so do not retype it.
         if self.drafting.output() != flight.output {
@@ -181,6 +196,16 @@ impl Desk {
             return vec![self.write(flight)];
         }
         self.not_applied(&flight, STILL_OPEN)
+    }
+
+    /// End an answer that the program has not read. If its question is gone, the keys may still go to
+    /// whatever comes next.
+    fn answer_unread(&mut self, flight: Flight) -> Vec<Effect> {
+        if self.asks_another(&flight) {
+            self.phase = Phase::Writing(flight);
+            return self.lose(GONE_UNREAD);
+        }
+        self.not_applied(&flight, NOT_READ)
     }
 
     /// Whether the program has drawn something since an answer was typed, and does not show the
@@ -194,7 +219,7 @@ impl Desk {
 
     fn applied(&mut self, now: Moment, flight: &Flight) -> Vec<Effect> {
         let evidence = match &self.dialog {
-            Some(_) => "another question replaced the answered one",
+            Some(_) => "the question changed after the answer was typed",
             None => "the question closed after the answer was typed",
         };
         let accepted = Effect::Accepted {

@@ -1,9 +1,9 @@
 //! What a desk makes of what is seen on the screen.
 
-use super::hold::Rule;
+use super::hold::{HANDED_OVER, Rule};
 use super::question::Shown;
 use super::{Desk, Lane, Phase};
-use crate::harness::{BoxState, Paste, Sighting};
+use crate::harness::{BoxState, Paste, Says, Sighting};
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::turn::{self, Telling};
@@ -63,6 +63,12 @@ impl Desk {
         if let Some(what) = self.asks() {
             return Some(format!("a question opened ({what})"));
         }
+        if self.handed_over.is_some() {
+            return Some(HANDED_OVER.to_owned());
+        }
+        if self.is_at_work() {
+            return Some("the agent is working".to_owned());
+        }
         let input_box = self.manner.harness.input_box.as_ref()?;
         match self.drafting.state() {
             BoxState::Holds(held) if input_box.is_text(held, line) => None,
@@ -113,9 +119,12 @@ impl Desk {
             announced,
             input_box,
             output,
-            before: _,
+            before,
             program,
         } = sighting;
+        self.at_cursor = before;
+        let work = claims.iter().find(|claim| claim.says == Says::Working);
+        self.shows_work = work.map(|claim| claim.evidence.clone());
         self.see_handover(now, program.handed_over.as_deref());
         self.judge.seen(now, &claims);
         if ready {

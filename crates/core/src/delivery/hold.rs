@@ -118,9 +118,12 @@ impl Desk {
                 self.barrier(lane).or(Some(Rule::Working))
             }
             (Activity::Blocked(_), Lane::Interrupt) => self.rule_of_interrupted_dialog(),
+            (Activity::Working, Lane::Interrupt) if self.ignores_interrupts => {
+                self.barrier(lane).or(Some(Rule::Working))
+            }
             (Activity::Working, Lane::Interrupt) => self.barrier(lane).or_else(|| {
                 self.rule_of_box(lane)
-                    .filter(|rule| *rule != Rule::Settling)
+                    .filter(|rule| !matches!(rule, Rule::Settling | Rule::Working))
             }),
             (Activity::Idle | Activity::Working, Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 self.barrier(lane).or_else(|| self.rule_of_box(lane))
@@ -153,6 +156,7 @@ impl Desk {
             BoxState::Unrecognised(_) => Some(Rule::Unrecognised),
             BoxState::Holds(_) if lane == Lane::Interrupt && self.must_clear() => None,
             BoxState::Holds(_) => Some(Rule::Draft),
+            BoxState::Empty if self.is_at_work() => Some(Rule::Working),
             BoxState::Empty if self.drafting.is_empty_and_steady() => None,
             BoxState::Empty => Some(Rule::Settling),
         }
@@ -185,6 +189,13 @@ impl Desk {
             (Activity::Starting, _) => Some(Rule::Starting),
             (Activity::Idle | Activity::Working, _) => None,
         }
+    }
+
+    /// Return whether anything but output shows that the agent works, where nothing may be typed
+    /// meanwhile. A sign on the screen counts even if a better source says "idle".
+    pub(super) fn is_at_work(&self) -> bool {
+        let is_barred = !self.manner.harness.submit.while_working && self.has_described_box();
+        is_barred && (self.shows_work.is_some() || self.judge.surely_works())
     }
 
     fn is_handed_over(&self) -> bool {
@@ -460,11 +471,19 @@ impl Desk {
                 "the screen stays unchanged (100 ms; up to 3 s if it keeps changing)".to_owned(),
             ),
             Rule::Loop => self.loop_says(now, letter),
-            Rule::Working => (
-                "the agent is working, and it is to wait until that is done".to_owned(),
-                told,
-                "the agent is idle".to_owned(),
-            ),
+            Rule::Working => {
+                let is_working = judged.activity == Activity::Working;
+                let sign = self.shows_work.clone().filter(|_| !is_working);
+                let futile = match self.ignores_interrupts {
+                    true => ", and the interrupt key did not stop it",
+                    false => "",
+                };
+                (
+                    format!("the agent is working{futile}, so nothing is typed"),
+                    sign.unwrap_or(told),
+                    "the agent is idle".to_owned(),
+                )
+            }
         };
         Hold {
             rule: rule.name(),

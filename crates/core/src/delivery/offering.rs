@@ -36,9 +36,16 @@ impl Desk {
                 false => Vec::new(),
             };
         }
+        let is_at_work = self.is_at_work();
         match (self.activity().activity, &mut self.dialog) {
             (_, _) if now.mono < until => Vec::new(),
             (_, _) if keys < KEYS => self.press(now, flight, keys + 1),
+            // Nothing is typed into an agent that goes on working.
+            (Activity::Working, _) if is_at_work => {
+                self.ignores_interrupts = true;
+                self.phase = Phase::Free;
+                Vec::new()
+            }
             // Nothing is typed into an open question.
             (Activity::Blocked(_), Some(dialog)) => {
                 dialog.stays = true;
@@ -200,6 +207,12 @@ impl Desk {
                 Some(Rule::Blocked)
             }
             (_, _) if self.handed_over.is_some() => Some(Rule::HandedOver),
+            // An empty box has nothing to submit.
+            (_, Lane::Interrupt | Lane::Normal | Lane::Idle)
+                if self.is_at_work() && *self.drafting.state() != BoxState::Empty =>
+            {
+                Some(Rule::Working)
+            }
             (_, _) => self.drafting.is_typed().then_some(Rule::Draft),
         }
     }

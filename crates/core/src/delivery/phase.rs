@@ -88,6 +88,8 @@ pub(super) struct Flight {
     pub(super) attempts: u8,
     /// How much output the program had written before that.
     pub(super) output: Option<u64>,
+    /// The text before the cursor before that.
+    pub(super) at_cursor: Option<String>,
 }
 
 /// One question of the program's.
@@ -130,6 +132,7 @@ impl Flight {
             was_parked: false,
             attempts: 0,
             output: None,
+            at_cursor: None,
         }
     }
 

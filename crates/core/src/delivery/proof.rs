@@ -153,6 +153,7 @@ impl Desk {
     pub(super) fn write(&mut self, mut flight: Flight) -> Effect {
         flight.attempts = flight.attempts.saturating_add(1);
         flight.output = self.drafting.output();
+        flight.at_cursor.clone_from(&self.at_cursor);
         if self.manner.harness.is_proven_by_hook() {
             let written = flight.sent.iter();
             for sent in written.filter(|sent| flight.ids.contains(&sent.id)) {

@@ -188,13 +188,16 @@ impl Desk {
     fn write_into_box(&mut self, flight: Flight) -> Vec<Effect> {
         planted!(WrittenUnrecognised => return vec![self.write(flight)]);
         let is_ready = self.dialog.is_none() && self.drafting.is_empty_and_steady();
-        match self.barrier(flight.lane) {
+        let working = self.is_at_work().then_some(Rule::Working);
+        match self.barrier(flight.lane).or(working) {
             None if is_ready => {
                 self.drafting.has_settled();
                 vec![self.write(flight)]
             }
             barrier => {
-                self.drafting.has_changed();
+                if barrier.is_none() {
+                    self.drafting.has_changed();
+                }
                 self.phase = Phase::Free;
                 let changed = "the screen changed before the text was typed";
                 flight.withdrawn(barrier.map_or(changed, Rule::name))
@@ -227,7 +230,7 @@ impl Desk {
 
     fn submit(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
         planted!(EnterUnrecognised => return self.press_enter(now, flight));
-        if let Some(Rule::Blocked | Rule::HandedOver) = self.withheld(&flight) {
+        if let Some(Rule::Blocked | Rule::HandedOver | Rule::Working) = self.withheld(&flight) {
             return self.park(flight);
         }
         let is_early = flight.seen_by.is_some_and(|by| now.mono < by) && !flight.was_parked;
@@ -253,6 +256,15 @@ impl Desk {
 
     pub(super) fn has_described_box(&self) -> bool {
         self.manner.harness.input_box.is_some()
+    }
+
+    /// Whether the box holds a part of the text of a flight, or more than the text.
+    fn holds_a_part(&self, flight: &Flight) -> bool {
+        let input_box = self.manner.harness.input_box.as_ref();
+        match (input_box, self.drafting.state(), &flight.text) {
+            (Some(input_box), BoxState::Holds(held), Some(text)) => input_box.overlaps(held, text),
+            (_, _, _) => false,
+        }
     }
 
     /// Whether the box holds the text of a flight and nothing else.
@@ -282,7 +294,7 @@ impl Desk {
         let is_in_sight = match self.drafting.state() {
             BoxState::Undescribed => true,
             BoxState::Empty => self.unread.is_none(),
-            BoxState::Holds(_) => self.holds_only(parked),
+            BoxState::Holds(_) => self.holds_only(parked) && !self.is_at_work(),
             BoxState::Unrecognised(_) => false,
         };
         let is_barred = self.dialog.is_some() || self.handed_over.is_some();
@@ -335,6 +347,7 @@ impl Desk {
     fn fate(&self, flight: &Flight) -> Fate {
         match self.drafting.state() {
             BoxState::Holds(_) if self.holds_only(flight) => Fate::Stands,
+            BoxState::Holds(_) if self.holds_a_part(flight) => Fate::Hidden,
             BoxState::Holds(_) | BoxState::Empty => Fate::Gone,
             BoxState::Unrecognised(_) | BoxState::Undescribed => Fate::Hidden,
         }
@@ -366,6 +379,8 @@ impl Desk {
             (Fate::Stands | Fate::Hidden, Some(_)) | (Fate::Hidden, None) => {
                 return self.park(flight);
             }
+            // Enter would cut the agent off, or its first Enter is about to have its effect.
+            (Fate::Stands, None) if self.is_at_work() => return self.park(flight),
             // The key that was pressed before may have had its effect by now.
             (Fate::Stands, None) if flight.has_read => return self.look(flight, Before::Retry),
             (Fate::Stands, None) => {}

@@ -421,7 +421,7 @@ fn an_answer_waits_until_its_question_is_shown() {
             (3_501, Doing::Act(&pending), ""),
         ],
     );
-    assert_eq!(desk.answerable(ms(3_502)), Answerable::NotYet(1));
+    assert!(matches!(desk.answerable(ms(3_502)), Answerable::NotYet(_)));
     let hold = desk.hold(ms(3_502), &pending[0], &pending).unwrap();
     assert_eq!(
         (hold.rule, hold.reason.as_str()),

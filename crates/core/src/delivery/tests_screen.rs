@@ -124,6 +124,7 @@ pub(super) fn wrote() -> Event {
 pub(super) fn asks(what: &str) -> Sighting {
     Sighting {
         dialog: Some(what.to_owned()),
+        before: Some(String::new()),
         ..hidden()
     }
 }

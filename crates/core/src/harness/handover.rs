@@ -31,6 +31,14 @@ pub struct Handover {
     pub listed_by: Option<String>,
 }
 
+/// Where the conversation of a program is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Conversation {
+    Here,
+    /// This job of another process has it.
+    With(String),
+}
+
 impl Handover {
     /// Return the path of the file for a program with this process id. `variable` looks up the
     /// program's environment.
@@ -43,17 +51,22 @@ impl Handover {
         Some(dir.join(self.file.replace(PID, &pid.to_string())))
     }
 
-    /// Describe the job that has the conversation, if the text of the file names one.
-    pub fn job(&self, text: &str) -> Option<String> {
-        let record: serde_json::Value = serde_json::from_str(text).ok()?;
-        let job = text::one_line(record.get(&self.field)?.as_str()?, JOB_CHARS);
+    /// Read the text of the file: the job that has the conversation, or that none has it. Return
+    /// nothing if the text is not a whole JSON object.
+    pub fn read(&self, text: &str) -> Option<Conversation> {
+        let record: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
+        let job = match record.get(&self.field) {
+            None | Some(serde_json::Value::Null) => return Some(Conversation::Here),
+            Some(serde_json::Value::String(job)) => text::one_line(job, JOB_CHARS),
+            Some(_) => return None,
+        };
         if job.is_empty() {
-            return None;
+            return Some(Conversation::Here);
         }
-        Some(match &self.listed_by {
+        Some(Conversation::With(match &self.listed_by {
             Some(command) => format!("job {job}; '{command}' lists it"),
             None => format!("job {job}"),
-        })
+        }))
     }
 
     /// Return what is wrong with the section, if anything.
@@ -116,27 +129,21 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_named_only_by_a_text_in_the_field() {
-        let check = |text: &str, want: Option<&str>| {
-            assert_eq!(handover().job(text).as_deref(), want, "{text}");
+    fn only_a_whole_record_says_where_the_conversation_is() {
+        let check = |text: &str, want: Option<Conversation>| {
+            assert_eq!(handover().read(text), want, "{text}");
         };
-        check(
-            r#"{"pid":53,"parkedJobId":"2d95"}"#,
-            Some("job 2d95; 'lab agents' lists it"),
-        );
-        check(
-            r#"{"parkedJobId":"a\u001b[31mb"}"#,
-            Some("job a[31mb; 'lab agents' lists it"),
-        );
+        let with = |job: &str| Some(Conversation::With(format!("{job}; 'lab agents' lists it")));
+        check(r#"{"pid":53,"parkedJobId":"2d95"}"#, with("job 2d95"));
+        check(r#"{"parkedJobId":"a\u001b[31mb"}"#, with("job a[31mb"));
         for text in [
             r#"{"pid":53}"#,
             r#"{"parkedJobId":null}"#,
             r#"{"parkedJobId":""}"#,
-            r#"{"parkedJobId":7}"#,
-            r#"{"parkedJobId":"2d"#,
-            "[]",
-            "",
         ] {
+            check(text, Some(Conversation::Here));
+        }
+        for text in [r#"{"parkedJobId":7}"#, r#"{"parkedJobId":"2d"#, "[]", ""] {
             check(text, None);
         }
     }

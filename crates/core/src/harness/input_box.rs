@@ -11,6 +11,8 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The group of the prompt's pattern that captures the text in the box.
 const TEXT: &str = "text";
+/// A text of one line that is shorter is not folded into a paste marker by any known program.
+const FOLDED_BYTES: usize = 200;
 /// How much of a row an explanation quotes.
 const QUOTED_CHARS: usize = 60;
 
@@ -70,6 +72,9 @@ pub struct FooterRow {
     pub row: RowPattern,
     #[serde(default)]
     pub required: bool,
+    /// The row is directly below the row before it in the list, whose last words did not fit.
+    #[serde(default)]
+    pub wrapped: bool,
 }
 
 /// Rows allowed below the box besides its footer.
@@ -295,7 +300,7 @@ impl InputBox {
             let text = glance.lines.get(row).map_or("", String::as_str);
             if row > cursor && self.is_edge(&self.bottom, text, glance.columns) {
                 let below = glance.lines.get(row + 1..).unwrap_or_default();
-                match self.check_below(below, harness) {
+                match self.check_below(below, glance.columns, harness) {
                     Ok(()) => {
                         let has_footer = true;
                         return Ok(LowerEdge { row, has_footer });
@@ -361,13 +366,18 @@ impl InputBox {
     }
 
     /// Check the rows below the box against the footer, in its order.
-    fn check_below(&self, rows: &[String], harness: &str) -> Result<(), Mismatch> {
+    fn check_below(&self, rows: &[String], columns: usize, harness: &str) -> Result<(), Mismatch> {
         let mut expected = self.footer.iter().peekable();
         let mut unknown = 0;
-        for row in rows.iter().filter(|row| !row.trim().is_empty()) {
+        for (at, row) in rows.iter().enumerate() {
+            if row.trim().is_empty() {
+                continue;
+            }
+            let above = at.checked_sub(1).map_or("", |above| rows[above].as_str());
             let mut ahead = expected.clone();
             let found = loop {
                 match ahead.next() {
+                    Some(footer) if footer.wrapped && !is_wrapped(above, row, columns) => {}
                     Some(footer) if footer.row.matches(row) => break true,
                     Some(footer) if footer.required => break false,
                     Some(_) => {}
@@ -463,14 +473,25 @@ impl InputBox {
     /// Whether a box holds `ours` and nothing else. A box that is too small for it shows its end, and
     /// a long paste may be shown as a marker.
     pub fn is_text(&self, held: &Held, ours: &str) -> bool {
-        let is_marker = self
-            .pasted
-            .iter()
-            .any(|marker| marker.matches(held.text.trim()));
+        let is_long = ours.lines().count() > 1 || ours.len() >= FOLDED_BYTES;
+        let is_marker = |marker: &RowPattern| marker.matches(held.text.trim());
+        let is_marker = is_long && self.pasted.iter().any(is_marker);
         let (shown, ours) = (squeezed(&held.text), squeezed(ours));
         let is_end = held.is_scrolled && !shown.is_empty() && ours.ends_with(&shown);
         is_marker || is_end || shown == ours
     }
+
+    /// Whether the box shows a part of a text of ours, or the text and something else.
+    pub(crate) fn overlaps(&self, held: &Held, ours: &str) -> bool {
+        let (shown, ours) = (squeezed(&held.text), squeezed(ours));
+        !shown.is_empty() && (shown.contains(&ours) || ours.contains(&shown))
+    }
+}
+
+/// Whether a row goes on with the row above it, because its first word did not fit there.
+fn is_wrapped(above: &str, row: &str, columns: usize) -> bool {
+    let first = row.split_whitespace().next().unwrap_or_default();
+    !above.trim().is_empty() && above.width() + 1 + first.width() > columns
 }
 
 /// A row; the cursor's row with the blanks before the cursor, which a screen leaves out at its end.
@@ -535,10 +556,12 @@ mod tests {
                 FooterRow {
                     row: row("  model .*"),
                     required: true,
+                    wrapped: false,
                 },
                 FooterRow {
                     row: row(r"  \? for shortcuts"),
                     required: false,
+                    wrapped: false,
                 },
             ],
             below: Below::Listed,
@@ -687,6 +710,30 @@ mod tests {
     }
 
     #[test]
+    fn a_wrapped_row_follows_one_that_was_full() {
+        let mut codex = between_blanks();
+        codex.footer.insert(
+            1,
+            FooterRow {
+                row: row("  .*"),
+                required: false,
+                wrapped: true,
+            },
+        );
+        let check = |screen: &str, want: &str| {
+            let seen = recognised(&codex, screen, "x");
+            assert!(seen.starts_with(want), "{screen}\n{seen}");
+        };
+        // The test terminal has ten columns.
+        check("\n› _\n\n  model xy\n  and more", "empty");
+        check("\n› _\n\n  model \n  a b", "expected only listed rows");
+        check(
+            "\n› _\n\n  model xy\n\n  and more",
+            "expected only listed rows",
+        );
+    }
+
+    #[test]
     fn a_capture_tells_where_the_cursor_is_likely() {
         let check = |screen: &str, want: Option<(usize, usize)>| {
             let rows: Vec<String> = screen.lines().map(str::to_owned).collect();
@@ -722,7 +769,14 @@ mod tests {
         check("lo!", true, "hello!", true);
         check("", true, "hello!", false);
         check("lo!", false, "hello!", false);
-        check("[Pasted text #1 +5 lines]", false, "hello", true);
+        check("[Pasted text #1 +5 lines]", false, "one\ntwo", true);
+        check(
+            "[Pasted text #1 +5 lines]",
+            false,
+            &"long ".repeat(40),
+            true,
+        );
+        check("[Pasted text #1 +5 lines]", false, "hello", false);
         check("[Pasted text #1 +5 lines] x", false, "hello", false);
     }
 

@@ -24,7 +24,7 @@ pub mod version;
 mod wait;
 
 pub use check::Fault;
-pub use handover::Handover;
+pub use handover::{Conversation, Handover};
 pub use headless::{Headless, Output, PromptWay};
 pub use heard::{Heard, Word};
 pub use hook::{Format, Hooks, Report, Sign, Turn};

@@ -447,7 +447,8 @@ impl Oracle {
             self.told.is_parked = true;
             self.told.parked.clone_from(&turn.ids);
             let is_alone = told::holds(&self.told.input_box, &turn.text());
-            let is_barred = self.told.question.is_some() || self.told.draft.is_some();
+            let works = self.told.shows_work || self.told.is_said_to_work;
+            let is_barred = works || self.told.question.is_some() || self.told.draft.is_some();
             return Law::CannotAct.holds(
                 is_barred || (self.told.shows_box() && !is_alone),
                 || "the keyboard is given back between a text and its Enter",

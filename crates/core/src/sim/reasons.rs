@@ -92,7 +92,8 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
         "starting" => (activity == Activity::Starting || is_asked, None),
         "working" => {
             let waits = waits_for_idle || told.shows_box();
-            (activity == Activity::Working && waits, None)
+            let works = activity == Activity::Working || told.shows_work;
+            (works && waits, None)
         }
         "unrecognised" => (!told.input_box.is_recognised(), told.box_since),
         "settling" => (told.input_box == BoxState::Empty, told.box_since),

@@ -239,7 +239,7 @@ fn runs_meet_what_they_must_survive() {
         "the input box still holds it",
         "has not read its Enter yet",
         "the question closed after the answer was typed",
-        "another question replaced",
+        "the question changed after the answer",
         "not applied: the question is still open",
         "a dialog was cancelled for it",
         "the screen changed before the text was typed",

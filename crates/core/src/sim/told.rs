@@ -4,7 +4,7 @@
 use super::calls::SIDE;
 use super::script::{Nature, Sight};
 use crate::delivery::{Event, PausedBy};
-use crate::harness::{BoxState, Report, Sighting, Turn};
+use crate::harness::{BoxState, Report, Says, Sighting, Turn};
 use crate::id::MessageId;
 use crate::moment::Moment;
 use std::time::Duration;
@@ -23,6 +23,8 @@ pub(super) struct Told {
     pub(super) box_since: Option<Moment>,
     /// The first look that showed the box so, with so much output before it.
     first_look: Option<(Moment, u64)>,
+    /// The last look showed that the program works.
+    pub(super) shows_work: bool,
     pub(super) question: Option<(String, Moment)>,
     /// How many questions there were: one in the same words is another.
     asked: u64,
@@ -116,6 +118,7 @@ impl Told {
 
     fn see(&mut self, now: Moment, sighting: &Sighting) {
         self.ask(now, sighting.dialog.as_ref());
+        self.shows_work = shows_work(sighting);
         let is_same = self.input_box == sighting.input_box;
         if !is_same {
             self.input_box = sighting.input_box.clone();
@@ -202,7 +205,7 @@ impl Told {
     /// Whether the screen check that delivery now handles shows an empty box, like an earlier check
     /// at least `STEADY_AFTER` ago, with no output in between.
     pub(super) fn is_recognised_empty(&self) -> bool {
-        let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty;
+        let is_empty = |seen: &Sighting| seen.input_box == BoxState::Empty && !shows_work(seen);
         let is_looked_at = self.looked.as_ref().is_some_and(is_empty);
         let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
         let now = self.now.map(|now| now.mono);
@@ -214,8 +217,13 @@ impl Told {
     pub(super) fn is_recognised_with(&self, text: &str) -> bool {
         self.looked
             .as_ref()
-            .is_some_and(|seen| holds(&seen.input_box, text))
+            .is_some_and(|seen| holds(&seen.input_box, text) && !shows_work(seen))
     }
+}
+
+/// Whether a look shows that the program works.
+fn shows_work(seen: &Sighting) -> bool {
+    seen.claims.iter().any(|claim| claim.says == Says::Working)
 }
 
 /// Whether a box holds a text and nothing else.

@@ -96,16 +96,19 @@ impl Asked {
     }
 }
 
-/// Claude Code puts its own remarks among the user's words, in tags.
+/// Claude Code puts its own remarks among the user's words, in tags, and Gemini CLI what a hook adds.
 fn without_reminders(text: &str) -> String {
-    const OPEN: &str = "<system-reminder>";
-    const CLOSE: &str = "</system-reminder>";
+    let text = without_tag(text, "<system-reminder>", "</system-reminder>");
+    without_tag(&text, "<hook_context>", "</hook_context>")
+}
+
+fn without_tag(text: &str, open: &str, close: &str) -> String {
     let mut left = String::new();
     let mut rest = text;
-    while let Some((before, inside)) = rest.split_once(OPEN) {
+    while let Some((before, inside)) = rest.split_once(open) {
         left.push_str(before);
         // One that is never closed hides all that follows.
-        rest = inside.split_once(CLOSE).map_or("", |(_, after)| after);
+        rest = inside.split_once(close).map_or("", |(_, after)| after);
     }
     left + rest
 }

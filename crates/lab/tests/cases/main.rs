@@ -324,7 +324,7 @@ impl Faults {
     }
 
     fn is_more_than_late(&self) -> bool {
-        self.approved + self.doubled + self.mixed + self.other > 0 || self.lost > 1
+        self.approved + self.lost + self.doubled + self.mixed + self.other > 0
     }
 }
 

@@ -38,6 +38,14 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             note(format!("{} runs {} {told}", session.name, session.harness));
         }
     }
+    for session in &sessions {
+        if let Some(job) = &session.handed_over {
+            let name = &session.name;
+            note(format!(
+                "another process has the conversation of {name} ({job})"
+            ));
+        }
+    }
     for name in crashed {
         note(format!(
             "the session of {name} has crashed; 'ph restart {name}' starts it again"

@@ -44,7 +44,7 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "evidence", &session.evidence)?;
     if let Some(job) = &session.handed_over {
         let told = format!("another process has the conversation, which ph cannot see ({job})");
-        field(context, "handed over", &told)?;
+        field(context, "moved", &told)?;
     }
     if let Some(why) = &session.paused {
         field(context, "paused", why)?;

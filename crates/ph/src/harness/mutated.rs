@@ -92,7 +92,8 @@ fn screens(harness: &Manifest, folder: &str, size: usize) -> (Vec<(String, Shown
             _ => empty.push((state, shown)),
         }
     }
-    let agent = Agent::ALL.into_iter().find(|agent| agent.name() == folder);
+    let is_its = |agent: &Agent| folder.split('-').next() == Some(agent.name());
+    let agent = Agent::ALL.into_iter().find(is_its);
     let views = agent.map(Agent::views).unwrap_or_default();
     for view in views {
         let state = format!("views/{}", view.name);
@@ -204,7 +205,11 @@ fn dialog_rows(harness: &Manifest, shown: &Shown, hidden: &[Shown], wrong: impl 
     let asks = hidden.iter().flat_map(|other| &other.rows);
     let is_own = |row: &&String| row.trim().is_empty() || shown.rows.contains(row);
     let asks: Vec<&String> = asks.filter(|row| !is_own(row)).collect();
-    for at in rows.start + 1..rows.end {
+    let last = match harness.input_box.as_ref().unwrap().below {
+        Below::Any => rows.end - 1,
+        Below::Listed => rows.end,
+    };
+    for at in rows.start + 1..=last {
         for row in asks.iter().filter(|row| is_of_a_dialog(row)) {
             wrong("a dialog's row comes in", &shown.inserted(at, row));
         }

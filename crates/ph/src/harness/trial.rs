@@ -23,6 +23,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Signal};
 use serde::Serialize;
 use std::os::fd::OwnedFd;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
@@ -91,7 +92,9 @@ pub(crate) fn run(
         let outfit = Outfit::prepare(&told, &harness.start)?;
         let files = rustix::process::getrlimit(Resource::Nofile);
         let (pty, child) = child::spawn(&told, &harness, &outfit, files, ORPHANED)?;
-        let files = ProgramFiles::of(&harness, launch, child.id().unwrap_or_default());
+        let pid = child.id().unwrap_or_default();
+        let started = process::started(pid).unwrap_or_default();
+        let files = ProgramFiles::of(&harness, launch, (pid, started));
         let mut trial = Trial::new(Arc::new(harness), launch, pty, files);
         trial.watch(child, limit, tell).await
     })
@@ -132,7 +135,7 @@ impl Trial {
         if let Some(osc) = &harness.activity.osc {
             screen.listen(osc.number);
         }
-        let (sight, sighted) = Sight::new(harness.clone(), files);
+        let (sight, sighted) = Sight::new(harness.clone(), Rc::new(files));
         let manner = Manner {
             harness,
             path_bytes: 0,

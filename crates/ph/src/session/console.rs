@@ -34,6 +34,7 @@ pub(super) struct Console {
     pub(super) drafted: watch::Receiver<Typing>,
     /// Told when the last output is read.
     pub(super) drained: oneshot::Receiver<()>,
+    pub(super) files: Rc<ProgramFiles>,
 }
 
 impl Console {
@@ -51,8 +52,9 @@ impl Console {
         let hub = Rc::new(Hub::default());
         let pulse = Rc::new(Pulse::default());
         let (draft, drafted) = watch::channel(Typing::default());
-        let files = ProgramFiles::of(harness, &record.launch, record.child_pid);
-        let (sight, sighted) = Sight::new(harness.clone(), files);
+        let child = (record.child_pid, record.child_started);
+        let files = Rc::new(ProgramFiles::of(harness, &record.launch, child));
+        let (sight, sighted) = Sight::new(harness.clone(), files.clone());
         let (keyboard, typing) = Keyboard::new(pty.clone(), draft, pulse.clone());
         tokio::task::spawn_local(typing);
         let (quiet, drained) = oneshot::channel();
@@ -75,6 +77,7 @@ impl Console {
             sighted,
             drafted,
             drained,
+            files,
         }
     }
 }

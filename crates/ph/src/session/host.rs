@@ -335,6 +335,7 @@ impl Running {
             harness: self.harness.clone(),
             sighted: console.sighted,
             drafted: console.drafted,
+            files: console.files,
             taken,
             interactive,
             notice,

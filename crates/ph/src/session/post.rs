@@ -77,7 +77,7 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
         }
         // It is meant for a question that stood there when it was asked for.
         created_at = send.asked_at.map_or(created_at, |at| at.min(created_at));
-        answerable(shared, &draft.to).await?;
+        answerable(shared, &draft.to, created_at).await?;
         draft.priority = Priority::Interrupt;
     }
     draft.key = send.key;
@@ -119,7 +119,7 @@ async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
 
 /// Check that the program has a question that an answer would reach. Wait while a question has only
 /// just appeared: an answer recorded too early could be matched to another question.
-async fn answerable(shared: &Shared, to: &AgentName) -> Result<(), Failure> {
+async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
     let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
     if *to != shared.agent {
         return Err(refused("what is typed as it is goes to its own session"));
@@ -132,13 +132,14 @@ async fn answerable(shared: &Shared, to: &AgentName) -> Result<(), Failure> {
             let _ = tell.send(answerable);
         };
         shared.wish(Wish::Answerable(Box::new(tell))).await;
-        let (number, is_settled) = match told.await {
-            Ok(Answerable::Yes(number)) => (number, true),
-            Ok(Answerable::NotYet(number)) => (Some(number), Instant::now() >= deadline),
+        let (open, is_settled) = match told.await {
+            Ok(Answerable::Yes(open)) => (open, true),
+            Ok(Answerable::NotYet(open)) => (Some(open), Instant::now() >= deadline),
             Ok(Answerable::No(why)) => return Err(refused(why)),
             Err(_) => return Err(refused("the session is ending")),
         };
-        if *first.get_or_insert(number) != number {
+        let is_newer = open.is_some_and(|open| open.since > asked_at);
+        if is_newer || *first.get_or_insert(open) != open {
             return Err(refused(
                 "its question changed just now; nothing was answered",
             ));
@@ -168,7 +169,7 @@ pub(crate) async fn plain(
     draft.raw = send.raw;
     draft.priority = send.priority;
     if send.raw {
-        answerable(shared, &draft.to).await?;
+        answerable(shared, &draft.to, crate::times::now()).await?;
         draft.priority = Priority::Interrupt;
     }
     draft.expects_reply = send.expects_response;

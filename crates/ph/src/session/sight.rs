@@ -6,6 +6,7 @@
 use super::program::ProgramFiles;
 use posthaste_core::harness::{Glance, Manifest, ProgramFacts, Sighting};
 use posthaste_screen::Screen;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::{oneshot, watch};
@@ -35,7 +36,7 @@ pub(crate) struct Sight {
     harness: Arc<Manifest>,
     /// Whether there is anything to recognise.
     looks: bool,
-    files: ProgramFiles,
+    files: Rc<ProgramFiles>,
     version: Option<String>,
     /// Whether the program may still show its version on the screen: it does so as it starts.
     seeks_banner: bool,
@@ -52,7 +53,7 @@ impl Sight {
     /// Each change of what is seen goes to the other end, the latest alone.
     pub(crate) fn new(
         harness: Arc<Manifest>,
-        files: ProgramFiles,
+        files: Rc<ProgramFiles>,
     ) -> (Self, watch::Receiver<Sighting>) {
         let (seen, sightings) = watch::channel(Sighting::default());
         let sight = Self {
@@ -126,7 +127,7 @@ impl Sight {
         let mut sighting = glance(&self.harness, screen, self.output);
         let facts = ProgramFacts {
             version: self.version(screen, sighting.ready),
-            handed_over: self.files.handed_over(&self.harness),
+            handed_over: self.files.handed_over(),
         };
         sighting.program = Arc::new(facts);
         for tell in self.wanted.drain(..) {

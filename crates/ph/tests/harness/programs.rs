@@ -49,7 +49,8 @@ fn nothing_is_typed_and_no_end_is_claimed_while_another_process_has_the_conversa
     until_so("the session to know", || {
         stage.status("bot")["handed_over"] == "job job7"
     });
-    assert!(stage.run("status bot").ok().contains("handed over"));
+    assert!(stage.run("status bot").ok().contains("moved  "));
+    assert!(stage.run("ls").err().contains("conversation of bot"));
     let id = stage.send("bot hello");
     stage.until_rule(&id, "handed-over");
     let why = stage.why(&id);

@@ -59,10 +59,15 @@ fn a_question_in_the_last_moment_parks_the_text() {
 
 /// An answer of these keys to a question, up to the look that follows them.
 fn answered(keys: &str) -> Desk {
+    answered_at(keys, "")
+}
+
+/// Like [`answered`], with a text before the cursor.
+fn answered_at(keys: &str, before: &str) -> Desk {
     let mut pending = [raw(1)];
     pending[0].message.envelope.body = Body::Inline(keys.to_owned());
     let typed = [
-        seen(2_900, asks("Run rm?"), ""),
+        seen(2_900, at_cursor("Run rm?", before), ""),
         (3_000, Doing::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
         hear(3_002, Event::Wrote(keys.to_owned()), ""),
@@ -72,9 +77,13 @@ fn answered(keys: &str) -> Desk {
 }
 
 fn at_cursor(what: &str, before: &str) -> Sighting {
+    at_cursor_of(asks(what), before)
+}
+
+fn at_cursor_of(sighting: Sighting, before: &str) -> Sighting {
     Sighting {
         before: Some(before.to_owned()),
-        ..asks(what)
+        ..sighting
     }
 }
 
@@ -117,18 +126,25 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
 /// Enter after a key that the dialog ignored would choose what the dialog offers first.
 #[test]
 fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {
-    let check = |keys: &str, before: &str, want: &'static str| {
+    let check = |keys: &str, before: &str, after: &str, want: &'static str| {
         play(
-            answered(keys),
-            &[looked(3_053, at_cursor("Run rm?", before), want)],
+            answered_at(keys, before),
+            &[looked(3_053, at_cursor("Run rm?", after), want)],
         );
     };
-    check("2", "Your choice: 2", "enter");
-    check("2", "Your choice: 2  ", "enter");
-    check("", "> 1. Yes", "enter");
-    check("2", "> 1. Yes", "");
-    check("2", "", "");
-    check("\u{1b}[B", "", "");
+    check("2", "Your choice:", "Your choice: 2", "enter");
+    check("2", "Your choice:", "Your choice: 2  ", "enter");
+    check("", "> 1. Yes", "> 1. Yes", "enter");
+    check("2", "> 1. Yes", "> 1. Yes", "");
+    check("2", "", "", "");
+    check("\u{1b}[B", "", "", "");
+    // A hidden cursor in a row that happens to end so.
+    check(
+        "cancel",
+        "Enter to confirm, esc to cancel",
+        "Enter to confirm, esc to cancel",
+        "",
+    );
 }
 
 #[test]
@@ -184,7 +200,7 @@ fn a_question_is_told_by_all_its_words() {
     pending[0].message.created_at = ms(3_000).wall;
     pending[0].message.envelope.body = Body::Inline("text".to_owned());
     let typed = [
-        seen(2_900, long("ls"), ""),
+        seen(2_900, at_cursor_of(long("ls"), ""), ""),
         (3_000, Doing::Act(&pending), "offer 1"),
         (3_001, recorded(&[1]), "write 1"),
         hear(3_002, wrote(), ""),
@@ -273,17 +289,25 @@ fn a_question_is_answerable_once_it_has_stopped_changing() {
         assert_eq!(desk.answerable(ms(at)), want, "at {at}");
     };
     let none = Answerable::No("the program is not asking a question");
+    let open = |number, since| OpenQuestion {
+        number,
+        since: ms(since).wall,
+    };
     check(&[], 3_000, none);
     let opened = seen(3_000, asks("Run rm?"), "");
-    check(&[opened], 3_499, Answerable::NotYet(1));
+    check(&[opened], 3_499, Answerable::NotYet(open(1, 3_000)));
     let opened = seen(3_000, asks("Run rm?"), "");
-    check(&[opened], 3_500, Answerable::Yes(Some(1)));
+    check(&[opened], 3_500, Answerable::Yes(Some(open(1, 3_000))));
     let drawn_in_parts = [
         seen(3_000, asks("Run rm?"), ""),
         seen(3_400, asks("Run rm? 1. Yes"), ""),
     ];
-    check(&drawn_in_parts, 3_500, Answerable::NotYet(2));
-    check(&drawn_in_parts, 3_900, Answerable::Yes(Some(2)));
+    check(&drawn_in_parts, 3_500, Answerable::NotYet(open(2, 3_400)));
+    check(
+        &drawn_in_parts,
+        3_900,
+        Answerable::Yes(Some(open(2, 3_400))),
+    );
     let closed = [seen(3_000, asks("Run rm?"), ""), seen(3_400, empty(), "")];
     check(&closed, 3_900, none);
 }

@@ -182,3 +182,75 @@ fn normal_mail_waits_for_the_end_of_work_where_the_harness_says_so() {
     play(desk, &rests);
     play(waits(), &[(3_001, Doing::Act(&urgent), "look")]);
 }
+
+#[test]
+fn nothing_is_typed_or_entered_while_any_sign_shows_work() {
+    let pending = [letter(1, Normal)];
+    let works = |sighting: Sighting| Sighting {
+        claims: claims(Says::Working).claims,
+        ..sighting
+    };
+    // Before the text.
+    let before_text = [
+        (3_000, Doing::Act(&pending[..]), "offer 1"),
+        (3_001, recorded(&[1]), "look"),
+        looked(3_002, works(empty()), "withdraw 1"),
+    ];
+    play(with(|_| ()), &before_text);
+    // Before Enter: it waits in the box until the agent rests.
+    let before_enter = [
+        looked(3_053, works(holds("text")), ""),
+        hear(9_000, Event::Tick, ""),
+    ];
+    let desk = play(written(with(|_| ()), &pending), &before_enter);
+    assert!(!desk.is_writing());
+    let hold = desk.hold(ms(9_001), &pending[0], &pending).unwrap();
+    assert_eq!(
+        (hold.rule, hold.evidence.as_str()),
+        ("working", "its title says so")
+    );
+    let rests = Sighting {
+        claims: claims(Says::Idle).claims,
+        ..holds("text")
+    };
+    play(desk, &[seen(9_100, rests, "resume")]);
+    // A sign of work on the screen counts though a better source says idle.
+    let mut both = claims(Says::Idle);
+    both.claims.push(Claim {
+        source: Source::Screen,
+        says: Says::Working,
+        evidence: "its screen says: esc to interrupt".to_owned(),
+    });
+    let both = [seen(3_000, both, ""), (3_200, Doing::Act(&pending), "")];
+    let desk = play(with(|_| ()), &both);
+    assert_eq!(desk.activity().activity, Activity::Idle);
+    let hold = desk.hold(ms(3_201), &pending[0], &pending).unwrap();
+    assert_eq!(hold.evidence, "its screen says: esc to interrupt");
+}
+
+#[test]
+fn an_agent_that_ignores_interrupts_is_not_typed_into() {
+    let urgent = [letter(1, Interrupt)];
+    let works = || claims(Says::Working);
+    let ignored = [
+        seen(3_000, works(), ""),
+        (3_001, Doing::Act(&urgent[..]), "look"),
+        looked(3_002, works(), "key [3]"),
+        hear(8_002, Event::Tick, "look"),
+        looked(8_003, works(), "key [3]"),
+        hear(13_003, Event::Tick, "look"),
+        looked(13_004, works(), "key [3]"),
+        hear(18_004, Event::Tick, ""),
+        (18_005, Doing::Act(&urgent), ""),
+    ];
+    let desk = play(with(|_| ()), &ignored);
+    let hold = desk.hold(ms(18_006), &urgent[0], &urgent).unwrap();
+    assert_eq!(hold.rule, "working");
+    assert!(hold.reason.contains("did not stop it"), "{hold:?}");
+    let rests = [
+        seen(20_000, claims(Says::Idle), ""),
+        hear(20_100, Event::Tick, ""),
+        (20_101, Doing::Act(&urgent), "offer 1"),
+    ];
+    play(desk, &rests);
+}

@@ -9,7 +9,7 @@ use crate::session::place::Launch;
 use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::{Event, PausedBy};
-use posthaste_core::harness::{ProgramFacts, Turn};
+use posthaste_core::harness::Turn;
 use posthaste_core::{Letter, ReceiptState, Timestamp};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
@@ -226,11 +226,9 @@ impl Clerk {
         let end = (judged.activity == Activity::Exited)
             .then(|| (judged.since.wall, judged.evidence.clone()));
         let (ended_at, exit) = end.unzip();
-        let program = self.outset.sighted.borrow().program.clone();
-        let ProgramFacts {
-            version,
-            handed_over,
-        } = (*program).clone();
+        let version = self.outset.sighted.borrow().program.version.clone();
+        // Read anew: the program may have written it without drawing anything.
+        let handed_over = self.outset.files.handed_over();
         let tested_versions = self
             .outset
             .harness

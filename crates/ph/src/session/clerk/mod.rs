@@ -17,6 +17,7 @@ use super::errands::{self, Report};
 use super::handing::Giving;
 use super::keyboard::{Lease, Typed, Typing};
 use super::place::Record;
+use super::program::ProgramFiles;
 use super::pulse::Pulse;
 use super::viewer::ViewerId;
 use super::{Shared, log};
@@ -138,6 +139,7 @@ pub(crate) struct Outset {
     pub(crate) harness: Arc<Manifest>,
     pub(crate) sighted: watch::Receiver<Sighting>,
     pub(crate) drafted: watch::Receiver<Typing>,
+    pub(crate) files: Rc<ProgramFiles>,
     pub(crate) taken: watch::Sender<Option<ViewerId>>,
     pub(crate) interactive: watch::Sender<bool>,
     pub(crate) notice: watch::Sender<String>,
