@@ -66,6 +66,10 @@ fn nothing_is_typed_and_no_end_is_claimed_while_another_process_has_the_conversa
         .run("answer bot 1")
         .fails(4, "moved to another process");
     assert_eq!(tui.turns(), Vec::<String>::new());
+    // A record that is half written, or gone, ends nothing.
+    record(r#"{"movedTo":"#);
+    assert_eq!(stage.status("bot")["handed_over"], "job job7");
+    assert_eq!(stage.rule(&id), "handed-over");
     // It takes its conversation back.
     record(r#"{"pid":1}"#);
     stage.until_receipt(&id, "offered");
