@@ -72,9 +72,21 @@ pub struct FooterRow {
     pub row: RowPattern,
     #[serde(default)]
     pub required: bool,
-    /// The row is directly below the row before it in the list, whose last words did not fit.
     #[serde(default)]
-    pub wrapped: bool,
+    pub follows: Follows,
+}
+
+/// Where a row of the footer is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Follows {
+    /// Below the rows before it in the list, if these are there.
+    #[default]
+    Anywhere,
+    /// Directly below the row before it in the list.
+    Directly,
+    /// Directly below the row before it in the list, whose last words did not fit there.
+    Wrapped,
 }
 
 /// Rows allowed below the box besides its footer.
@@ -367,25 +379,27 @@ impl InputBox {
 
     /// Check the rows below the box against the footer, in its order.
     fn check_below(&self, rows: &[String], columns: usize, harness: &str) -> Result<(), Mismatch> {
-        let mut expected = self.footer.iter().peekable();
+        // The next entry of the footer, and the row that the entry before it matched.
+        let (mut next, mut matched) = (0, None);
         let mut unknown = 0;
         for (at, row) in rows.iter().enumerate() {
             if row.trim().is_empty() {
                 continue;
             }
             let above = at.checked_sub(1).map_or("", |above| rows[above].as_str());
-            let mut ahead = expected.clone();
-            let found = loop {
-                match ahead.next() {
-                    Some(footer) if footer.wrapped && !is_wrapped(above, row, columns) => {}
-                    Some(footer) if footer.row.matches(row) => break true,
-                    Some(footer) if footer.required => break false,
-                    Some(_) => {}
-                    None => break false,
+            let is_below = |entry: usize| {
+                let is_next = matched.is_some_and(|last| last + 1 == at) && entry == next;
+                match self.footer[entry].follows {
+                    Follows::Anywhere => true,
+                    Follows::Directly => is_next,
+                    Follows::Wrapped => is_next && is_wrapped(above, row, columns),
                 }
             };
-            if found {
-                expected = ahead;
+            let matches = |entry: usize| is_below(entry) && self.footer[entry].row.matches(row);
+            let is_over = |entry: &usize| matches(*entry) || self.footer[*entry].required;
+            let found = (next..self.footer.len()).find(is_over);
+            if let Some(entry) = found.filter(|entry| matches(*entry)) {
+                (next, matched) = (entry + 1, Some(at));
                 continue;
             }
             unknown += 1;
@@ -397,7 +411,8 @@ impl InputBox {
                 return Err(Mismatch::new(expected, row));
             }
         }
-        match expected.find(|footer| footer.required) {
+        let mut missing = self.footer[next..].iter();
+        match missing.find(|footer| footer.required) {
             Some(footer) => Err(Mismatch::new(
                 format!("a row like '{}' below the input box", footer.row.written),
                 rows.last().map_or("", String::as_str),
@@ -556,12 +571,12 @@ mod tests {
                 FooterRow {
                     row: row("  model .*"),
                     required: true,
-                    wrapped: false,
+                    follows: Follows::Anywhere,
                 },
                 FooterRow {
                     row: row(r"  \? for shortcuts"),
                     required: false,
-                    wrapped: false,
+                    follows: Follows::Anywhere,
                 },
             ],
             below: Below::Listed,
@@ -717,7 +732,7 @@ mod tests {
             FooterRow {
                 row: row("  .*"),
                 required: false,
-                wrapped: true,
+                follows: Follows::Wrapped,
             },
         );
         let check = |screen: &str, want: &str| {

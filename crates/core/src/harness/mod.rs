@@ -28,7 +28,9 @@ pub use handover::{Conversation, Handover};
 pub use headless::{Headless, Output, PromptWay};
 pub use heard::{Heard, Word};
 pub use hook::{Format, Hooks, Report, Sign, Turn};
-pub use input_box::{Below, BoxState, Exception, FooterRow, Held, InputBox, Mismatch, RowPattern};
+pub use input_box::{
+    Below, BoxState, Exception, Follows, FooterRow, Held, InputBox, Mismatch, RowPattern,
+};
 pub use judge::Judge;
 pub use keys::Keys;
 pub use manifest::{

@@ -41,6 +41,7 @@ impl Aim {
 pub(crate) fn swept(play: &mut Play) -> Told {
     let aim = Aim::new(play);
     let step = u64::from(play.runs / 2);
+    let cuts = play.tally.cuts();
     let sent = if play.start().enter == Enter::Late {
         beside_an_idle_box(play, &aim)
     } else if play.runs.is_multiple_of(2) {
@@ -48,7 +49,7 @@ pub(crate) fn swept(play: &mut Play) -> Told {
     } else {
         behind_a_draft(play, &aim, Duration::from_millis(step * 53 % 700))
     };
-    judged(play, &aim, &sent)
+    judged(play, &aim, &sent, cuts)
 }
 
 /// The agent works, and the question opens from 200 ms before the message is sent to 200 ms after.
@@ -101,7 +102,7 @@ fn beside_an_idle_box(play: &mut Play, aim: &Aim) -> Sent {
     sent
 }
 
-fn judged(play: &mut Play, aim: &Aim, sent: &Sent) -> Told {
+fn judged(play: &mut Play, aim: &Aim, sent: &Sent, cuts: usize) -> Told {
     play.until("the question", |play| {
         assert!(!aim.file.exists(), "approved by us");
         play.sign() == Sign::Asking
@@ -113,6 +114,7 @@ fn judged(play: &mut Play, aim: &Aim, sent: &Sent) -> Told {
     if play.noted(sent, "offering") && !play.noted(sent, "offered") {
         play.caught += 1;
     }
+    assert_eq!(play.tally.cuts(), cuts, "an answer was cut off");
     play.deny();
     let receipt = play.settle(std::slice::from_ref(sent));
     let is_mixed = play.tally.turns().iter().any(|turn| {

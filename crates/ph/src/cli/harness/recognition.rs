@@ -50,6 +50,9 @@ pub(super) struct MatchArgs {
     /// last row that matches the prompt, or the start of the hint if the box shows one]
     #[arg(long, value_name = "COLUMN,ROW", value_parser = Cursor::parse)]
     cursor: Option<Cursor>,
+    /// The program hides its cursor (tmux: #{cursor_flag} is 0)
+    #[arg(long)]
+    hidden_cursor: bool,
     /// The title of the terminal
     #[arg(long, value_name = "TEXT", value_parser = plain)]
     title: Option<String>,
@@ -110,7 +113,7 @@ pub(super) fn run(context: &mut Context, manifest: &Manifest, args: &MatchArgs) 
         lines: &lines,
         cursor,
         before: &screen.before_cursor(),
-        cursor_shown: true,
+        cursor_shown: !args.hidden_cursor,
         columns: capture.columns.into(),
         output: 0,
     });
