@@ -3,7 +3,7 @@ use super::status;
 use crate::context::Context;
 use crate::output::{note, progress, progress_done};
 use crate::report::{Code, Report, Result};
-use crate::session::client::{AWAKE, Client, NoAnswer, UNHURRIED};
+use crate::session::client::{AWAKE, Client, NoAnswer, PROMPT, UNHURRIED};
 use crate::session::place::{Place, Record};
 use crate::session::process;
 use crate::session::roll::SILENT;
@@ -64,6 +64,8 @@ const SHORT_GRACE: Duration = Duration::from_secs(5);
 /// How long the system may take to end a process.
 const KILLED: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// How long a session may take to say whether another process has its conversation.
+const ASKED_WITHIN: Duration = Duration::from_millis(500);
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
@@ -124,14 +126,12 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
     if !place.is_held()? {
         return Ok(Came::NotRunning);
     }
-    // Ask before the session ends: only a live session knows about a handover.
-    let session = status::find(context, name).ok();
-    let handed_over = session.and_then(|session| session.handed_over);
     let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
-    let ending = Ending {
+    let mut ending = Ending {
         name,
         place,
         kill: how == How::Kill,
+        handed_over: None,
     };
     let (grace, refusal) = match ending.ask(context)? {
         // The iteration takes as long as it takes: it is asked for once, and stands.
@@ -164,7 +164,7 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
     };
     progress_done();
     if is_over {
-        return Ok(handed_over.map_or(Came::Ended, Came::HandedOver));
+        return Ok(ending.handed_over.map_or(Came::Ended, Came::HandedOver));
     }
     let why = refusal.map_or(String::new(), |why| format!(": {why}"));
     let report = Report::storage(format!("{name} does not end{why}"));
@@ -186,12 +186,14 @@ struct Ending<'a> {
     place: Place,
     /// Nothing is asked of the program.
     kill: bool,
+    /// The job of another process that has the conversation, as the session said before its end.
+    handed_over: Option<String>,
 }
 
 impl Ending<'_> {
     /// Asks the session to end itself. One that begins or ends in this moment, or has lost its
     /// socket, may need a moment.
-    fn ask(&self, context: &Context) -> Result<std::result::Result<(), NoAnswer>> {
+    fn ask(&mut self, context: &Context) -> Result<std::result::Result<(), NoAnswer>> {
         let deadline = Instant::now() + AWAKE;
         while self.place.is_held()? {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -200,9 +202,14 @@ impl Ending<'_> {
                 false => Client::awake(&context.home, self.name),
             };
             let asked = match client {
-                Some(mut client) if self.kill => client.call(&method::Kill {}, left).map(drop),
-                // One that is awake may have to wait for the journal.
-                Some(mut client) => client.call(&method::Stop {}, UNHURRIED).map(drop),
+                Some(mut client) => {
+                    self.handed_over = self.handover(context);
+                    match self.kill {
+                        true => client.call(&method::Kill {}, left).map(drop),
+                        // One that is awake may have to wait for the journal.
+                        false => client.call(&method::Stop {}, UNHURRIED).map(drop),
+                    }
+                }
                 None => Err(NoAnswer::Silence),
             };
             let is_late = Instant::now() > deadline;
@@ -212,6 +219,13 @@ impl Ending<'_> {
             std::thread::sleep(LOOK_AGAIN);
         }
         Ok(Ok(()))
+    }
+
+    /// Ask the session whether another process has the conversation: only a live session knows.
+    fn handover(&self, context: &Context) -> Option<String> {
+        let patience = if self.kill { PROMPT } else { ASKED_WITHIN };
+        let mut client = Client::of(&context.home, self.name)?;
+        client.call(&method::Session {}, patience).ok()?.handed_over
     }
 
     /// The session's record, where it is certain whose process it names.
