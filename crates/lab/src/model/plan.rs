@@ -114,6 +114,14 @@ pub(super) fn plan(asked: &Asked) -> Plan {
 }
 
 fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
+    // The rest of its line is for the tool: a subagent's prompt may have keywords of its own.
+    if let Some(call) = rest_of_line(prompt, "tool=") {
+        let own = prompt.split("tool=").next().unwrap_or_default();
+        let mut plan = obey(own, tools)?;
+        let call = tool(call).ok_or(format!("tool={call}"))?;
+        plan.call = Some(call.through_code(tools));
+        return Ok(plan);
+    }
     let mut plan = Plan::saying(PLAIN);
     if let Some(seconds) = keyword(prompt, "hang=") {
         plan.hang = time(seconds).ok_or(format!("hang={seconds}"))?;
@@ -136,10 +144,6 @@ fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
     }
     if let Some(text) = rest_of_line(prompt, "reply=") {
         text.clone_into(&mut plan.text);
-    }
-    if let Some(call) = rest_of_line(prompt, "tool=") {
-        let call = tool(call).ok_or(format!("tool={call}"))?;
-        plan.call = Some(call.through_code(tools));
     }
     if let Some(path) = keyword(prompt, "Read ").filter(|path| path.starts_with('/')) {
         plan.call = Some(reading(path, tools).ok_or(format!("Read {path}: no tool for it"))?);

@@ -109,14 +109,11 @@ const fn race(name: &'static str, start: Start) -> Case {
 }
 
 /// A question opens as mail comes, with hooks and without, named and unnamed.
-pub(crate) const RACES: [Case; 5] = [
+pub(crate) const RACES: [Case; 4] = [
     race("race", Start::SESSION),
     race("race-no-hooks", Start::NO_HOOKS),
     race("race-named", Start::NAMED).claude(Start::NAMED),
     race("race-named-no-hooks", Start::NAMED_NO_HOOKS).claude(Start::NAMED_NO_HOOKS),
-    race("race-held", Start::LATE_ENTER)
-        .claude(Start::LATE_ENTER)
-        .only(&[Agent::Claude], "no question opens there while it is idle"),
 ];
 
 /// Another agent's conversations among those of the one that runs would be counted as its own: this

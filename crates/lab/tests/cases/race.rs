@@ -2,7 +2,6 @@
 
 use crate::list::Told;
 use crate::play::{ENTER, Play, Sent};
-use crate::scene::Enter;
 use posthaste_lab::agents::Sign;
 use posthaste_lab::model::Voice;
 use std::path::PathBuf;
@@ -42,9 +41,7 @@ pub(crate) fn swept(play: &mut Play) -> Told {
     let aim = Aim::new(play);
     let step = u64::from(play.runs / 2);
     let cuts = play.tally.cuts();
-    let sent = if play.start().enter == Enter::Late {
-        beside_an_idle_box(play, &aim)
-    } else if play.runs.is_multiple_of(2) {
+    let sent = if play.runs.is_multiple_of(2) {
         before_the_question(play, &aim, Duration::from_millis(step * 37 % 400))
     } else {
         behind_a_draft(play, &aim, Duration::from_millis(step * 53 % 700))
@@ -86,19 +83,6 @@ fn behind_a_draft(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
         }
         play.terminal.type_keys(ENTER);
     }
-    sent
-}
-
-/// The text is in an idle box and waits for its Enter as an agent in the background asks.
-fn beside_an_idle_box(play: &mut Play, aim: &Aim) -> Sent {
-    let prompt = aim.prompt();
-    play.prompt(&format!(
-        r#"tool=Agent:{{"description":"lab agent","prompt":"{prompt}","subagent_type":"general-purpose","run_in_background":true}}"#
-    ));
-    play.free();
-    let sent = play.send("lab: into the race");
-    play.until("its text on the screen", |play| play.shows(&sent));
-    aim.fire();
     sent
 }
 

@@ -20,7 +20,6 @@ pub(crate) struct Start {
     pub(crate) args: &'static [&'static str],
     /// Files below the agent's home, and their text.
     pub(crate) files: &'static [(&'static str, &'static str)],
-    pub(crate) enter: Enter,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,13 +37,6 @@ pub(crate) enum Hooks {
     Off,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Enter {
-    Usual,
-    /// Enter comes seconds after the text.
-    Late,
-}
-
 const CLAUDE_SETTINGS: &str = ".claude/settings.json";
 const NO_HOOKS: (&str, &str) = (CLAUDE_SETTINGS, r#"{"disableAllHooks":true}"#);
 
@@ -55,7 +47,6 @@ impl Start {
         hooks: Hooks::On,
         args: &[],
         files: &[],
-        enter: Enter::Usual,
     };
     pub(crate) const NOBODY: Self = Self {
         by: By::Nobody,
@@ -76,11 +67,6 @@ impl Start {
         end: "end-named-no-hooks",
         hooks: Hooks::Off,
         ..Self::NAMED
-    };
-    pub(crate) const LATE_ENTER: Self = Self {
-        end: "end-held",
-        enter: Enter::Late,
-        ..Self::SESSION
     };
     /// Claude Code once more, for a case that leaves another process behind.
     pub(crate) const ALONE: Self = Self {
@@ -104,12 +90,11 @@ impl Start {
         ..Self::SESSION
     };
     /// Every row that says how a run ended, in the order of the table.
-    pub(crate) const ENDS: [&'static str; 8] = [
+    pub(crate) const ENDS: [&'static str; 7] = [
         Self::SESSION.end,
         Self::NAMED.end,
         Self::NO_HOOKS.end,
         Self::NAMED_NO_HOOKS.end,
-        Self::LATE_ENTER.end,
         Self::ALONE.end,
         Self::STATUS_OF_ONE_ROW.end,
         Self::STATUS_OF_THREE_ROWS.end,
@@ -156,9 +141,6 @@ pub(crate) fn shown(
             Agent::OpenCode | Agent::Gemini => {}
         }
     }
-    if start.enter == Enter::Late {
-        otherwise.extend([ROUTES, DELAY]);
-    }
     if !otherwise.is_empty() {
         write_manifest(agent, stage, ph, &otherwise);
     }
@@ -197,7 +179,6 @@ fn give_tools(stage: &Stage, ph: &Path) {
 type Otherwise = (&'static str, &'static str);
 const ROUTES: Otherwise = ("routes = ", "routes = [\"terminal\"]");
 /// Longer than any question takes to be drawn.
-const DELAY: Otherwise = ("delay = ", "delay = \"5s\"");
 /// OpenCode is given no plugin of ours.
 const PLUGIN: Otherwise = ("  \"plugin\": ", "  \"plugin\": [],");
 
