@@ -1,7 +1,7 @@
 //! From a recorded offer to a text that is submitted: the look before the text, the look before
 //! Enter, and Enter again where the box still holds the text.
 //!
-//! Where the harness describes the input box, text goes only into an empty one, and Enter follows
+//! If the harness describes the input box, text goes only into an empty one, and Enter follows
 //! only if the box holds that text and nothing else. The text of a message is never written twice.
 
 use super::hold::Rule;
@@ -20,7 +20,7 @@ const LET_GO: &str = "; the input box let go of it";
 /// What an interrupt key may do.
 const ENDS: &str = "ended the program";
 
-/// What has become of a text after its Enter.
+/// Fate of a text after its Enter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// The box holds it.

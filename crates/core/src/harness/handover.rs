@@ -31,7 +31,7 @@ pub struct Handover {
     pub listed_by: Option<String>,
 }
 
-/// Where the conversation of a program is.
+/// Location of a program's conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Conversation {
     Here,

@@ -76,7 +76,7 @@ pub struct FooterRow {
     pub follows: Follows,
 }
 
-/// Where a row of the footer is.
+/// Position of a footer row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Follows {
@@ -161,7 +161,7 @@ impl From<RowPattern> for String {
     }
 }
 
-/// What a screen shows of the input box.
+/// State of the input box on a screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum BoxState {
     /// The harness describes no input box.
@@ -218,7 +218,7 @@ impl Mismatch {
     }
 }
 
-/// Where the box is on a screen.
+/// Position of the box on a screen.
 struct Found {
     text: String,
     /// The byte of the first row at which the text begins.
@@ -247,7 +247,7 @@ impl Found {
 }
 
 impl InputBox {
-    /// What a screen shows of the box. `harness` is the name of the manifest, for explanations.
+    /// Recognise the box on a screen. `harness` is the name of the manifest, for explanations.
     pub(super) fn recognise(&self, glance: &Glance<'_>, harness: &str) -> BoxState {
         match self.find(glance, harness) {
             Ok(found) => self.read(glance, &found),
@@ -587,7 +587,7 @@ mod tests {
         }
     }
 
-    /// What a box is taken for; `_` is the cursor, and takes no room.
+    /// Describe the recognised box. `_` marks the cursor and takes no room.
     fn recognised(input_box: &InputBox, screen: &str, title: &str) -> String {
         let mut cursor = None;
         let mut before = String::new();

@@ -66,7 +66,7 @@ pub struct Sighting {
     pub program: Arc<ProgramFacts>,
 }
 
-/// What is known about the running program from its files and its banner.
+/// Facts about the running program, from its files and its banner.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramFacts {
     pub version: Option<String>,

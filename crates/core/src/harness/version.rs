@@ -11,7 +11,7 @@ const VERSION: &str = "version";
 /// How much of a version is kept.
 const VERSION_CHARS: usize = 40;
 
-/// What is known about a program's versions.
+/// Tested versions of a program, and where its version is found.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Version {

@@ -19,7 +19,7 @@ enum State {
     Working { until: Duration },
 }
 
-/// What its input box holds.
+/// Content of its input box.
 #[derive(Debug, Clone, Default)]
 struct Input {
     /// Turns, and whether all of their text is there.
