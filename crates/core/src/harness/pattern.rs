@@ -40,7 +40,7 @@ impl Pattern {
         Some((all, found.name(group).map(|taken| taken.as_str())))
     }
 
-    /// Return the range of the first match.
+    /// Return the byte offset of the first match.
     pub(crate) fn position(&self, text: &str) -> Option<usize> {
         self.0.find(text).map(|found| found.start())
     }
