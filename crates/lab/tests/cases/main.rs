@@ -299,7 +299,7 @@ impl Column<'_> {
     }
 }
 
-/// What went wrong in the tries of one case.
+/// Counts of the faults in the tries of one case.
 #[derive(Default)]
 struct Faults {
     approved: u32,

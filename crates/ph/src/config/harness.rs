@@ -23,7 +23,7 @@ const MUST_BE_TABLE: &str = "must be a table, such as [harness.codex]";
 /// How many rows a person's status line may have.
 const MOST_STATUS_ROWS: i64 = 20;
 
-/// What the settings say about harnesses, by their names.
+/// Settings about harnesses, by the harness's name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Harnesses {
     /// In the order of the files.

@@ -199,7 +199,8 @@ fn is_footer_gone(harness: &Manifest, shown: &Shown, other: &Shown) -> bool {
         && below(other) >= required.count()
 }
 
-/// Every row of every dialog and unknown view, at every place from the top of the box down.
+/// Insert rows of dialogs and unknown views at every place from the top of the box down. Only rows
+/// that read like a choice are tried: a footer that may wrap accepts some others (Codex, 40 columns).
 fn dialog_rows(harness: &Manifest, shown: &Shown, hidden: &[Shown], wrong: impl Fn(&str, &Shown)) {
     let rows = counted(harness, shown);
     let asks = hidden.iter().flat_map(|other| &other.rows);

@@ -1,5 +1,5 @@
-//! What the files of a running program tell about it: its installed version, and whether another
-//! process has its conversation. Reads them and never runs the program.
+//! Reads the files of a running program: its installed version, and the record that says whether
+//! another process has its conversation. Never runs the program.
 
 use super::place::Launch;
 use super::process;

@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Output that does not pause is looked at this often.
 const AT_LEAST: Duration = Duration::from_millis(50);
 
-/// What a screen shows by a manifest, after so many changes.
+/// Read a screen by a manifest. `output` counts the changes of the screen so far.
 pub(crate) fn glance(harness: &Manifest, screen: &Screen, output: u64) -> Sighting {
     let (lines, cursor) = screen.foot(harness.lines());
     harness.recognise(&Glance {

@@ -1,4 +1,4 @@
-//! What the program's own files tell: its version, and that another process has its conversation.
+//! Tests for the files of a program: its version, and the record of a handover.
 
 use crate::common::stage::{Stage, until_so};
 use crate::tui::{Tui, lab_with, teach};
