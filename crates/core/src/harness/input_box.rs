@@ -85,8 +85,12 @@ pub enum Follows {
     Anywhere,
     /// Directly below the row before it in the list.
     Directly,
-    /// Directly below the row before it in the list, whose last words did not fit there.
+    /// Directly below the row before it in the list, whose last words did not fit there. The pattern
+    /// is over both rows, with a line break between them.
     Wrapped,
+    /// Directly below the row before it in the list: it continues the terminal's title, which did not
+    /// fit there.
+    Title,
 }
 
 /// Rows allowed below the box besides its footer.
@@ -259,7 +263,8 @@ impl InputBox {
         let held = found.text.trim();
         // A narrow terminal breaks a hint into rows.
         let unbroken = held.split_whitespace().collect::<Vec<_>>().join(" ");
-        let is_hint = self.hints.iter().any(|hint| hint.matches(&unbroken));
+        let is_whole = found.text.split('\n').all(|row| !row.trim().is_empty());
+        let is_hint = is_whole && self.hints.iter().any(|hint| hint.matches(&unbroken));
         if !held.is_empty() && !is_hint {
             return BoxState::Holds(found.held());
         }
@@ -312,7 +317,7 @@ impl InputBox {
             let text = glance.lines.get(row).map_or("", String::as_str);
             if row > cursor && self.is_edge(&self.bottom, text, glance.columns) {
                 let below = glance.lines.get(row + 1..).unwrap_or_default();
-                match self.check_below(below, glance.columns, harness) {
+                match self.check_below(below, glance, harness) {
                     Ok(()) => {
                         let has_footer = true;
                         return Ok(LowerEdge { row, has_footer });
@@ -378,7 +383,12 @@ impl InputBox {
     }
 
     /// Check the rows below the box against the footer, in its order.
-    fn check_below(&self, rows: &[String], columns: usize, harness: &str) -> Result<(), Mismatch> {
+    fn check_below(
+        &self,
+        rows: &[String],
+        glance: &Glance<'_>,
+        harness: &str,
+    ) -> Result<(), Mismatch> {
         // The next entry of the footer, and the row that the entry before it matched.
         let (mut next, mut matched) = (0, None);
         let mut unknown = 0;
@@ -387,15 +397,22 @@ impl InputBox {
                 continue;
             }
             let above = at.checked_sub(1).map_or("", |above| rows[above].as_str());
-            let is_below = |entry: usize| {
+            let matches = |entry: usize| {
                 let is_next = matched.is_some_and(|last| last + 1 == at) && entry == next;
-                match self.footer[entry].follows {
-                    Follows::Anywhere => true,
-                    Follows::Directly => is_next,
-                    Follows::Wrapped => is_next && is_wrapped(above, row, columns),
+                let FooterRow {
+                    row: pattern,
+                    follows,
+                    ..
+                } = &self.footer[entry];
+                match follows {
+                    Follows::Anywhere => pattern.matches(row),
+                    Follows::Directly => is_next && pattern.matches(row),
+                    Follows::Wrapped => is_next && pattern.matches(&format!("{above}\n{row}")),
+                    Follows::Title => {
+                        is_next && pattern.matches(row) && continues_title(&rows[..at], row, glance)
+                    }
                 }
             };
-            let matches = |entry: usize| is_below(entry) && self.footer[entry].row.matches(row);
             let is_over = |entry: &usize| matches(*entry) || self.footer[*entry].required;
             let found = (next..self.footer.len()).find(is_over);
             if let Some(entry) = found.filter(|entry| matches(*entry)) {
@@ -503,10 +520,22 @@ impl InputBox {
     }
 }
 
-/// Whether a row goes on with the row above it, because its first word did not fit there.
-fn is_wrapped(above: &str, row: &str, columns: usize) -> bool {
+/// Whether `row` continues the terminal's title because the rest did not fit into the rows `before`:
+/// these and `row` together end with the beginning of the title, and all of `row` belongs to it.
+fn continues_title(before: &[String], row: &str, glance: &Glance<'_>) -> bool {
     let first = row.split_whitespace().next().unwrap_or_default();
-    !above.trim().is_empty() && above.width() + 1 + first.width() > columns
+    let above = before.last().map_or(0, |above| above.width());
+    if above + 1 + first.width() <= glance.columns {
+        return false;
+    }
+    // The terminal's title can have a mark of its own in front.
+    let is_mark = |c: char| !c.is_alphanumeric();
+    let title = squeezed(glance.title.unwrap_or_default().trim_start_matches(is_mark));
+    let row = squeezed(row);
+    let shown = squeezed(&before.concat()) + &row;
+    let ends = title.char_indices().map(|(at, c)| at + c.len_utf8());
+    ends.filter(|end| *end >= row.len())
+        .any(|end| shown.ends_with(&title[..end]))
 }
 
 /// A row; the cursor's row with the blanks before the cursor, which a screen leaves out at its end.
@@ -725,12 +754,12 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapped_row_follows_one_that_was_full() {
+    fn a_wrapped_row_is_matched_with_the_row_above_it() {
         let mut codex = between_blanks();
         codex.footer.insert(
             1,
             FooterRow {
-                row: row("  .*"),
+                row: row(r"  model ctrl\+p\n  commands"),
                 required: false,
                 follows: Follows::Wrapped,
             },
@@ -739,13 +768,53 @@ mod tests {
             let seen = recognised(&codex, screen, "x");
             assert!(seen.starts_with(want), "{screen}\n{seen}");
         };
-        // The test terminal has ten columns.
-        check("\n› _\n\n  model xy\n  and more", "empty");
-        check("\n› _\n\n  model \n  a b", "expected only listed rows");
+        let unlisted = "expected only listed rows";
+        check("\n› _\n\n  model ctrl+p\n  commands", "empty");
+        check("\n› _\n\n  model xy\n  commands", unlisted);
+        check("\n› _\n\n  model ctrl+p\n\n  commands", unlisted);
+    }
+
+    #[test]
+    fn a_title_row_continues_the_title_of_the_terminal() {
+        let mut codex = between_blanks();
+        for at in [1, 2] {
+            let follows = Follows::Title;
+            let footer = FooterRow {
+                row: row("  .*"),
+                required: false,
+                follows,
+            };
+            codex.footer.insert(at, footer);
+        }
+        let check = |screen: &str, title: &str, want: &str| {
+            let seen = recognised(&codex, screen, title);
+            assert!(seen.starts_with(want), "{screen}\n{title}\n{seen}");
+        };
+        let (empty, unlisted) = ("empty", "expected only listed rows");
         check(
-            "\n› _\n\n  model xy\n\n  and more",
-            "expected only listed rows",
+            "\n› _\n\n  model xy\n  and more",
+            "xy and more | work",
+            empty,
         );
+        check(
+            "\n› _\n\n  model x·\n  and more",
+            "⠋ and more | work",
+            empty,
+        );
+        // The test terminal has ten columns, and these words have room in the first row.
+        check("\n› _\n\n  model \n  a b", "a b", unlisted);
+        check(
+            "\n› _\n\n  model xy\n  and more\n  than so",
+            "xy and more than so",
+            empty,
+        );
+        check("\n› _\n\n  model xy\n  cancel", "xy and more", unlisted);
+        check(
+            "\n› _\n\n  model xy\n  cancel",
+            "how to cancel it",
+            unlisted,
+        );
+        check("\n› _\n\n  model xy\n  cancel", "", unlisted);
     }
 
     #[test]

@@ -35,7 +35,8 @@ use table::{Cell, Entry};
 
 /// Set by `just lab`: the agents are installed from the network, and take minutes.
 const WANTED: &str = "PH_LAB";
-/// Where `ph` is, for the inside: there is no network there to build it with.
+/// The `ph` to run. Set it to try another build; else the sources are built before the namespace is
+/// entered, because it has no network.
 const PH: &str = "PH_LAB_PH";
 /// How many cases may be late at first: these are programs of others, on a machine that may be
 /// busy. What is late twice is red, and so is at once what came twice, was approved, or is said to
@@ -66,7 +67,8 @@ fn main() -> ExitCode {
         return run(&releases, &args);
     }
     let told = Release::tell(&releases);
-    match agents::enter_with(&[(PH, posthaste_lab::ph().as_os_str()), (RELEASES, &told)]) {
+    let ph = std::env::var_os(PH).unwrap_or_else(|| posthaste_lab::ph().into());
+    match agents::enter_with(&[(PH, &ph), (RELEASES, &told)]) {
         Ok(code) => code,
         Err(reason) => {
             skip_or_fail(&reason);

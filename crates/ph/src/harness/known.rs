@@ -347,6 +347,9 @@ fn the_screen_alone() {
                 let is_at_work = says.into_iter().any(|says| says == Says::Working);
                 assert_eq!(is_at_work, works.contains(&&*state), "{about}");
                 assert_eq!(seen.dialog.is_some(), asks.contains(&&*state), "{about}");
+                // A footer can quote the title.
+                let title = screen.title();
+                let seen = harness.recognise(&Glance { title, ..bare });
                 let is_box_there = !asks.contains(&&*state);
                 assert_eq!(seen.ready, is_box_there, "{about}: {:?}", seen.input_box);
             }
@@ -382,6 +385,7 @@ fn what_is_quoted_is_no_question() {
                 let above = quoted(state);
                 let lines = [above.as_slice(), below.as_slice()].concat();
                 let seen = harness.recognise(&Glance {
+                    title: idle.title(),
                     lines: &lines,
                     cursor: cursor.map(|row| row + above.len()),
                     before: &before,

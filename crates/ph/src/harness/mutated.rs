@@ -4,6 +4,8 @@
 use super::known::{FOLDERS, SIZES, dir, manifest, screen, states};
 use posthaste_core::harness::{Below, BoxState, Glance, Manifest};
 use posthaste_lab::agents::{Agent, BoxKind};
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use unicode_width::UnicodeWidthChar;
 
 /// The rows of a screen, and where its cursor is.
@@ -112,6 +114,7 @@ fn screens(harness: &Manifest, folder: &str, size: usize) -> (Vec<(String, Shown
 
 fn check(size: usize) {
     let mut checked = 0;
+    let mistaken = RefCell::new(Vec::new());
     for (folder, agent) in FOLDERS {
         let harness = manifest(agent);
         let (empty, hidden) = screens(&harness, folder, size);
@@ -119,20 +122,28 @@ fn check(size: usize) {
             let about = format!("{folder} {} {state}", SIZES[size].0);
             assert!(shown.is_empty_box(&harness), "{about}");
             let wrong = |what: &str, other: &Shown| {
-                assert!(
-                    !other.is_empty_box(&harness),
-                    "{about}: {what}: {:#?}",
-                    other.rows
-                );
+                if other.is_empty_box(&harness) {
+                    let rows = other.rows.join("\n");
+                    mistaken
+                        .borrow_mut()
+                        .push(format!("{about}: {what}:\n{rows}\n"));
+                }
             };
             rows_from_the_top_down(&harness, shown, wrong);
-            dialog_rows(&harness, shown, &hidden, wrong);
+            foreign_rows(&harness, shown, (&empty, &hidden), wrong);
             cursors(shown, wrong);
             grafts(shown, &hidden, wrong);
             above(&harness, shown, &hidden, &about);
             checked += 1;
         }
     }
+    let mistaken = mistaken.into_inner();
+    let count = mistaken.len();
+    assert!(
+        mistaken.is_empty(),
+        "{count} mistaken:\n{}",
+        mistaken.join("\n")
+    );
     assert!(checked > 20, "{checked}");
 }
 
@@ -199,40 +210,39 @@ fn is_footer_gone(harness: &Manifest, shown: &Shown, other: &Shown) -> bool {
         && below(other) >= required.count()
 }
 
-/// Insert rows of dialogs and unknown views at every place from the top of the box down. Only rows
-/// that read like a choice are tried: a footer that may wrap accepts some others (Codex, 40 columns).
-fn dialog_rows(harness: &Manifest, shown: &Shown, hidden: &[Shown], wrong: impl Fn(&str, &Shown)) {
+/// Insert rows of dialogs and unknown views at every place from the top of the box down. A row that
+/// some screen of the agent shows there beside an empty box is not foreign.
+fn foreign_rows(
+    harness: &Manifest,
+    shown: &Shown,
+    (empty, hidden): (&[(String, Shown)], &[Shown]),
+    wrong: impl Fn(&str, &Shown),
+) {
+    let own: BTreeSet<&String> = empty
+        .iter()
+        .flat_map(|(_, own)| &own.rows[counted(harness, own)])
+        .collect();
+    let is_own = |row: &&String| row.trim().is_empty() || own.contains(row);
+    let foreign: BTreeSet<&String> = hidden
+        .iter()
+        .flat_map(|other| &other.rows)
+        .filter(|row| !is_own(row))
+        .collect();
+    let input_box = harness.input_box.as_ref().unwrap();
     let rows = counted(harness, shown);
-    let asks = hidden.iter().flat_map(|other| &other.rows);
-    let is_own = |row: &&String| row.trim().is_empty() || shown.rows.contains(row);
-    let asks: Vec<&String> = asks.filter(|row| !is_own(row)).collect();
-    let last = match harness.input_box.as_ref().unwrap().below {
+    let last = match input_box.below {
         Below::Any => rows.end - 1,
         Below::Listed => rows.end,
     };
     for at in rows.start + 1..=last {
-        for row in asks.iter().filter(|row| is_of_a_dialog(row)) {
-            wrong("a dialog's row comes in", &shown.inserted(at, row));
+        for row in &foreign {
+            // A rule directly above the prompt is the top of a box; the old top is then above it.
+            let is_top = at == shown.cursor.0 && row.starts_with('─');
+            if !is_top {
+                wrong("a foreign row comes in", &shown.inserted(at, row));
+            }
         }
     }
-}
-
-/// Whether a row offers a choice or says how to make one: others are text like any status line.
-fn is_of_a_dialog(row: &str) -> bool {
-    let row = row.trim_matches(|c: char| c.is_whitespace() || "│┃❯›●".contains(c));
-    let is_choice = row
-        .split_once(". ")
-        .is_some_and(|(n, _)| n.parse::<u8>().is_ok());
-    let says = [
-        "Do you",
-        "Would you",
-        "Esc to",
-        "Enter to",
-        "Press enter",
-        "Allow ",
-        "Permission",
-    ];
-    is_choice || says.iter().any(|words| row.contains(words))
 }
 
 /// The cursor anywhere else.
