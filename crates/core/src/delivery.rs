@@ -37,6 +37,7 @@ mod planted;
 pub use answer::{Answerable, OpenQuestion};
 pub use handing::Handing;
 pub use looped::LoopWait;
+pub use proof::proven_by;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
@@ -99,6 +100,8 @@ pub struct Desk {
     unread: Option<Moment>,
     input: Input,
     unproven: Unproven,
+    /// A hook of this run has named the agent's transcript.
+    has_transcript: bool,
     hands: Hands,
     door: Door,
     phase: Phase,
@@ -129,6 +132,7 @@ impl Desk {
             at_cursor: None,
             handed_over: None,
             unproven: Unproven::default(),
+            has_transcript: false,
             hands: Hands::default(),
             door: Door::default(),
             asked: 0,
@@ -365,6 +369,12 @@ impl Desk {
         let mut effects = self.tick_hands(now);
         effects.extend(self.hear(now, event));
         effects.extend(self.go_on());
+        let awaits_proof = self.awaits_proof();
+        for effect in &mut effects {
+            if let Effect::Offered { proof_awaited, .. } = effect {
+                *proof_awaited &= awaits_proof;
+            }
+        }
         effects
     }
 
@@ -388,7 +398,7 @@ impl Desk {
             Event::NotGoneOn { why } => self.door.not_gone_on(now, &why),
             Event::Taken(number) => return self.taken(now, number),
             Event::Dropped(number) => return self.dropped(now, number),
-            Event::Transcribed(given) => return self.transcribed(&given),
+            Event::Transcribed(shown) => return self.transcribed(now, &shown),
             Event::Looked(sighting) => return self.looked(now, sighting),
             Event::Paused(by) => {
                 if self.pauses.iter().all(|pause| pause.by != by) {

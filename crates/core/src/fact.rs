@@ -9,7 +9,7 @@ use crate::id::MessageId;
 use crate::message::{Envelope, Message};
 use crate::name::AgentName;
 use crate::receipt::{Receipt, Step};
-use crate::session::{Ended, Started};
+use crate::session::{Conversation, Ended, Started};
 use crate::work::{Deed, DeedKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -18,6 +18,7 @@ use uuid::Uuid;
 pub const MESSAGE_KIND: &str = "message";
 pub const STARTED_KIND: &str = "session_started";
 pub const ENDED_KIND: &str = "session_ended";
+pub const CONVERSATION_KIND: &str = "conversation";
 
 /// A line of the journal, verbatim.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub enum Event {
     Started(Started),
     /// A session of the agent ended.
     Ended(Ended),
+    /// The agent's program is in a conversation that it can resume.
+    Conversation(Conversation),
     /// Something happened to the agent's tasks or notes, or it is done.
     Work(Deed),
     /// Something happened to the agent's loop.
@@ -75,6 +78,10 @@ pub struct Progress {
     pub evidence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// Of `offered`: the agent will prove that its model was given the message, so a run that ends
+    /// without this proof leaves the message uncertain.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub proof_awaited: bool,
 }
 
 /// Stands in while the data is read; [`Record::read`] puts the kind's own step in its place.
@@ -92,6 +99,7 @@ impl Progress {
             attempt: None,
             evidence: None,
             reason: None,
+            proof_awaited: false,
         }
     }
 }
@@ -112,6 +120,7 @@ impl Event {
             Self::Progress(progress) => progress.step.as_str(),
             Self::Started(_) => STARTED_KIND,
             Self::Ended(_) => ENDED_KIND,
+            Self::Conversation(_) => CONVERSATION_KIND,
             Self::Work(deed) => deed.kind(),
             Self::Loop(happened) => happened.kind(),
         }
@@ -123,6 +132,7 @@ impl Event {
             Self::Progress(progress) => serde_json::to_string(progress),
             Self::Started(started) => serde_json::to_string(started),
             Self::Ended(ended) => serde_json::to_string(ended),
+            Self::Conversation(conversation) => serde_json::to_string(conversation),
             Self::Work(deed) => deed.data(),
             Self::Loop(happened) => happened.data(),
         };
@@ -143,6 +153,7 @@ impl Fact {
             Event::Progress(_)
             | Event::Started(_)
             | Event::Ended(_)
+            | Event::Conversation(_)
             | Event::Work(_)
             | Event::Loop(_) => None,
         }
@@ -168,7 +179,11 @@ impl Fact {
                 reason: progress.reason.clone(),
                 ..blank
             }),
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => None,
+            Event::Started(_)
+            | Event::Ended(_)
+            | Event::Conversation(_)
+            | Event::Work(_)
+            | Event::Loop(_) => None,
         }
     }
 }
@@ -179,6 +194,7 @@ enum Kind {
     Step(Step),
     Started,
     Ended,
+    Conversation,
     Work(DeedKind),
     Loop(LoopKind),
 }
@@ -189,6 +205,7 @@ impl Kind {
             MESSAGE_KIND => Some(Self::Message),
             STARTED_KIND => Some(Self::Started),
             ENDED_KIND => Some(Self::Ended),
+            CONVERSATION_KIND => Some(Self::Conversation),
             other => Step::from_kind(other)
                 .map(Self::Step)
                 .or_else(|| DeedKind::parse(other).map(Self::Work))
@@ -217,6 +234,7 @@ impl Record {
             }),
             Kind::Started => Event::Started(self.data("session start")?),
             Kind::Ended => Event::Ended(self.data("session end")?),
+            Kind::Conversation => Event::Conversation(self.data("conversation")?),
             Kind::Work(kind) => {
                 let deed = kind.read(&self.data);
                 Event::Work(deed.map_err(|e| malformed(kind.what(), &e))?)

@@ -74,7 +74,7 @@ fn furthest(standing: Standing) -> Option<Goal> {
         (Some(End::Archived), _) => Some(Goal::Read),
         (_, _) if standing.read => Some(Goal::Read),
         (_, Proven::Accepted) => Some(Goal::Accepted),
-        (_, Proven::Offered) => Some(Goal::Offered),
+        (_, Proven::Offered | Proven::Unproven) => Some(Goal::Offered),
         (_, Proven::Stored | Proven::Offering | Proven::Uncertain) => None,
     }
 }

@@ -2,9 +2,12 @@
 //! first. Nothing in a body can close the block that it stands in.
 
 use crate::mail::Letter;
+use crate::receipt::{Proven, Receipt, Step};
 use crate::text;
 use crate::turn::REPEAT;
 
+/// Name of this route in receipts.
+pub const ROUTE: &str = "inject";
 /// How many messages are told in one block.
 pub const MAX_MESSAGES: usize = 3;
 /// How many bytes of each are told.
@@ -62,11 +65,19 @@ fn plain(text: &str) -> String {
     plain
 }
 
+/// Return whether an offer by this route is under way. Only the holder of the agent's inject lock
+/// knows that nobody will complete it.
+pub fn is_under_way(letter: &Letter) -> bool {
+    let is_offer = |receipt: &&Receipt| receipt.state == Step::Offering.as_str();
+    let latest = letter.receipts.iter().rfind(is_offer);
+    let is_ours = latest.is_some_and(|receipt| receipt.route.as_deref() == Some(ROUTE));
+    is_ours && letter.standing.proven == Proven::Offering
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::mail::tests::{message, with_steps};
-    use crate::receipt::Step;
 
     #[test]
     fn it_tells_facts_and_is_bounded() {

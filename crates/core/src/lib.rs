@@ -60,6 +60,6 @@ pub use name::{AgentName, NameError};
 pub use post::{Draft, Posting};
 pub use priority::Priority;
 pub use receipt::{End, Order, Proven, Receipt, ReceiptState, Refusal, Standing, Step};
-pub use session::{Ended, Ending, Run, Sessions, Started};
+pub use session::{Conversation, Ended, Ending, Run, Sessions, Started};
 pub use storm::Limits;
 pub use work::{Note, NoteType, Task, TaskStatus, Work, WorkRefusal};

@@ -39,6 +39,13 @@ impl Letter {
         self.is_waiting(now) && !self.standing.is_handed()
     }
 
+    /// How often an offer of it was begun.
+    pub fn offers(&self) -> u32 {
+        let is_offer = |state: &str| state == Step::Offering.as_str();
+        let offers = self.receipts.iter().filter(|r| is_offer(&r.state));
+        u32::try_from(offers.count()).unwrap_or(u32::MAX - 1)
+    }
+
     /// Whether it will never be put before its agent, by nobody's wish.
     pub fn has_failed(&self) -> bool {
         self.standing.end == Some(End::Failed)
@@ -99,7 +106,7 @@ impl Mail {
             }
             Event::Progress(progress) => match self.letters.get_mut(&progress.message) {
                 Some(letter) => {
-                    letter.standing.apply(progress.step);
+                    letter.standing.apply_progress(progress);
                     letter.receipts.extend(fact.receipt());
                     if gives(progress.step) {
                         let message = letter.message.clone();
@@ -117,7 +124,11 @@ impl Mail {
                     .push(fact.clone()),
             },
             // No mail: see [`crate::session::Sessions`] and [`crate::work::Work`].
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => {}
+            Event::Started(_)
+            | Event::Ended(_)
+            | Event::Conversation(_)
+            | Event::Work(_)
+            | Event::Loop(_) => {}
         }
     }
 

@@ -42,13 +42,16 @@ pub enum Said {
     /// It is about to be shown, by this route.
     Offering { route: String },
     /// It was written whole to a live child, or handed to its hook.
-    Offered { route: String, evidence: String },
+    Offered {
+        route: String,
+        evidence: String,
+        /// See [`Progress::proof_awaited`].
+        proof_awaited: bool,
+    },
     /// The agent's own word shows it.
     Accepted { route: String, evidence: String },
     /// The offer was cut off.
     Uncertain { reason: String },
-    /// The hook that was to show it, and said so, could not print it.
-    NotShown { reason: String },
     /// The offer was taken back before anything was written.
     Withdrawn { reason: String },
     /// The agent is about to be reminded of the answer that it owes.
@@ -78,10 +81,9 @@ fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept>
         Said::Offering { .. } => may_be_offered(now, letter),
         // An answer that had no effect fails while its offer is under way.
         Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
-        Said::Offered { .. } | Said::Uncertain { .. } | Said::Withdrawn { .. } => {
-            is_offering(letter)
-        }
-        Said::NotShown { .. } => is_shown(letter),
+        Said::Offered { .. } | Said::Withdrawn { .. } => is_offering(letter),
+        Said::Uncertain { .. } if letter.standing.proven == Proven::Unproven => Ok(()),
+        Said::Uncertain { .. } => is_offering(letter),
         Said::Accepted { .. } => may_be_accepted(letter),
         Said::Reminded { .. } if owed::may_be_reminded(letter, now) => Ok(()),
         Said::Reminded { .. } => Err(Kept::NotOwed),
@@ -95,13 +97,18 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
     match said {
         Said::Offering { route } => Progress {
             route: Some(route.clone()),
-            attempt: Some(1 + offers(letter)),
+            attempt: Some(1 + letter.offers()),
             evidence: promotion::evidence(message, now),
             ..step(Step::Offering)
         },
-        Said::Offered { route, evidence } => Progress {
+        Said::Offered {
+            route,
+            evidence,
+            proof_awaited,
+        } => Progress {
             route: Some(route.clone()),
             evidence: Some(evidence.clone()),
+            proof_awaited: *proof_awaited,
             ..step(Step::Offered)
         },
         Said::Accepted { route, evidence } => Progress {
@@ -109,7 +116,7 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
             evidence: Some(evidence.clone()),
             ..step(Step::Accepted)
         },
-        Said::Uncertain { reason } | Said::NotShown { reason } => Progress {
+        Said::Uncertain { reason } => Progress {
             reason: Some(reason.clone()),
             ..step(Step::Uncertain)
         },
@@ -142,7 +149,7 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
         // Handed to the agent's hook, it was put before the agent: no other route may do so again.
         Proven::Stored | Proven::Uncertain if standing.shown => Err(Kept::Shown),
         Proven::Stored | Proven::Uncertain => Ok(()),
-        Proven::Offering | Proven::Offered | Proven::Accepted => {
+        Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => {
             Err(Kept::Already(standing.receipt()))
         }
     }
@@ -152,20 +159,10 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
 fn is_offering(letter: &Letter) -> Result<(), Kept> {
     match letter.standing.proven {
         Proven::Offering => Ok(()),
-        Proven::Stored | Proven::Uncertain | Proven::Offered | Proven::Accepted => {
-            Err(Kept::NotOffering(letter.standing.receipt()))
-        }
-    }
-}
-
-/// Whether a hook's word is all that keeps it from being offered.
-fn is_shown(letter: &Letter) -> Result<(), Kept> {
-    match letter.standing.proven {
-        Proven::Stored | Proven::Uncertain if letter.standing.shown => Ok(()),
         Proven::Stored
         | Proven::Uncertain
-        | Proven::Offering
         | Proven::Offered
+        | Proven::Unproven
         | Proven::Accepted => Err(Kept::NotOffering(letter.standing.receipt())),
     }
 }
@@ -175,15 +172,12 @@ fn may_be_accepted(letter: &Letter) -> Result<(), Kept> {
     match letter.standing.proven {
         Proven::Accepted => Err(Kept::Already(letter.standing.receipt())),
         _ if !letter.standing.is_reached() => Err(Kept::NotSeen),
-        Proven::Stored | Proven::Offering | Proven::Uncertain | Proven::Offered => Ok(()),
+        Proven::Stored
+        | Proven::Offering
+        | Proven::Uncertain
+        | Proven::Offered
+        | Proven::Unproven => Ok(()),
     }
-}
-
-/// How often it was offered.
-fn offers(letter: &Letter) -> u32 {
-    let is_offer = |state: &str| state == Step::Offering.as_str();
-    let offers = letter.receipts.iter().filter(|r| is_offer(&r.state));
-    u32::try_from(offers.count()).unwrap_or(u32::MAX - 1)
 }
 
 #[cfg(test)]
@@ -206,6 +200,7 @@ mod tests {
         Said::Offered {
             route: "terminal".into(),
             evidence: "written".into(),
+            proof_awaited: false,
         }
     }
 
@@ -269,16 +264,6 @@ mod tests {
             check(said.clone(), &cut, idle(ReceiptState::Uncertain));
             check(said, &[Accepted], idle(ReceiptState::Accepted));
         }
-        let unprinted = || Said::NotShown {
-            reason: "nobody reads".into(),
-        };
-        check(unprinted(), &[], idle(ReceiptState::Stored));
-        check(unprinted(), &[Shown], Ok(Uncertain));
-        check(unprinted(), &[Shown, Read], Ok(Uncertain));
-        check(unprinted(), &cut_and_shown, Ok(Uncertain));
-        check(unprinted(), &[Offering], idle(ReceiptState::Offering));
-        let accepted_since = [Shown, Accepted];
-        check(unprinted(), &accepted_since, idle(ReceiptState::Accepted));
         check(uncertain(), &[Shown], idle(ReceiptState::Stored));
         // Then it may be offered, and shown, again.
         check(offering(), &[Shown, Uncertain], Ok(Offering));

@@ -8,6 +8,7 @@ mod order;
 
 pub use order::{Order, Refusal, decide};
 
+use crate::fact::Progress;
 use crate::message::Message;
 use crate::name::AgentName;
 use jiff::Timestamp;
@@ -102,6 +103,8 @@ pub enum Proven {
     Offering,
     Uncertain,
     Offered,
+    /// Offered, and the agent's proof that its model was given it is awaited.
+    Unproven,
     Accepted,
 }
 
@@ -186,6 +189,16 @@ pub struct Receipt {
 }
 
 impl Standing {
+    /// Apply a step with its data.
+    pub fn apply_progress(&mut self, progress: &Progress) {
+        self.apply(progress.step);
+        planted!(ProofNotAwaited => return);
+        let is_awaited = progress.step == Step::Offered && progress.proof_awaited;
+        if is_awaited && self.proven == Proven::Offered {
+            self.proven = Proven::Unproven;
+        }
+    }
+
     pub fn apply(&mut self, step: Step) {
         self.seen |= match step {
             Step::Offered | Step::Accepted | Step::Uncertain | Step::Shown | Step::Read => true,
@@ -207,7 +220,7 @@ impl Standing {
                 }
             }
             Step::Offered => {
-                if self.proven != Proven::Accepted {
+                if !matches!(self.proven, Proven::Accepted | Proven::Unproven) {
                     self.proven = Proven::Offered;
                 }
             }
@@ -215,7 +228,7 @@ impl Standing {
             Step::Uncertain => {
                 self.cut = true;
                 match self.proven {
-                    Proven::Offering => self.proven = Proven::Uncertain,
+                    Proven::Offering | Proven::Unproven => self.proven = Proven::Uncertain,
                     // Its hook takes back what it said.
                     Proven::Stored | Proven::Uncertain if self.shown => {
                         self.shown = false;
@@ -263,7 +276,7 @@ impl Standing {
             (None, false, Proven::Stored) => ReceiptState::Stored,
             (None, false, Proven::Offering) => ReceiptState::Offering,
             (None, false, Proven::Uncertain) => ReceiptState::Uncertain,
-            (None, false, Proven::Offered) => ReceiptState::Offered,
+            (None, false, Proven::Offered | Proven::Unproven) => ReceiptState::Offered,
             (None, false, Proven::Accepted) => ReceiptState::Accepted,
         }
     }
@@ -283,7 +296,7 @@ impl Standing {
         self.shown
             || match self.proven {
                 Proven::Stored | Proven::Uncertain => false,
-                Proven::Offering | Proven::Offered | Proven::Accepted => true,
+                Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => true,
             }
     }
 
@@ -362,6 +375,28 @@ mod tests {
         check(&[Cancelled, Archived], ReceiptState::Cancelled);
         check(&[Expired, Deleted], ReceiptState::Deleted);
         check(&[Failed, Expired], ReceiptState::Failed);
+    }
+
+    #[test]
+    fn an_offer_whose_proof_is_awaited_can_become_uncertain() {
+        use Step::*;
+        let check = |later: &[Step], want: ReceiptState, is_handed: bool| {
+            let mut standing = after(&[Offering]);
+            standing.apply_progress(&Progress {
+                proof_awaited: true,
+                ..Progress::of(message(1, "alice", "bob").id, Offered)
+            });
+            later.iter().for_each(|step| standing.apply(*step));
+            assert_eq!(standing.receipt(), want, "{later:?}");
+            assert_eq!(standing.is_handed(), is_handed, "{later:?}");
+        };
+        check(&[], ReceiptState::Offered, true);
+        check(&[Offered], ReceiptState::Offered, true);
+        check(&[Accepted], ReceiptState::Accepted, true);
+        check(&[Uncertain], ReceiptState::Uncertain, false);
+        check(&[Uncertain, Offering], ReceiptState::Offering, true);
+        check(&[Uncertain, Accepted], ReceiptState::Accepted, true);
+        check(&[Accepted, Uncertain], ReceiptState::Accepted, true);
     }
 
     #[test]

@@ -35,6 +35,19 @@ pub struct Ended {
     pub how: Ending,
 }
 
+/// The conversation that an agent's program is in, as its own hooks name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversation {
+    pub run: Uuid,
+    /// The id that the agent's own resume command takes.
+    pub id: String,
+    pub harness: String,
+    pub cwd: String,
+    /// Path of the file in which the agent records the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<String>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
@@ -106,6 +119,7 @@ impl Run {
             Event::Message(_)
             | Event::Progress(_)
             | Event::Ended(_)
+            | Event::Conversation(_)
             | Event::Work(_)
             | Event::Loop(_) => None,
         }
@@ -121,6 +135,7 @@ impl Run {
                 self.end = Some((fact.at, ended.how.clone()));
             }
             Event::Ended(_)
+            | Event::Conversation(_)
             | Event::Message(_)
             | Event::Progress(_)
             | Event::Work(_)
@@ -159,10 +174,19 @@ pub fn end(ended: &Ended, latest: Option<&Run>) -> Vec<Event> {
     event.into_iter().collect()
 }
 
-/// The latest run of every agent, in memory: the model that the journal's view must agree with.
+/// What a conversation adds: nothing if it is the latest already.
+pub fn converse(conversation: &Conversation, latest: Option<&Conversation>) -> Vec<Event> {
+    let is_new = latest != Some(conversation);
+    let event = is_new.then(|| Event::Conversation(conversation.clone()));
+    event.into_iter().collect()
+}
+
+/// The latest run and conversation of every agent, in memory: the model that the journal's view must
+/// agree with.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Sessions {
     latest: BTreeMap<AgentName, Run>,
+    conversations: BTreeMap<AgentName, Conversation>,
 }
 
 impl Sessions {
@@ -175,6 +199,10 @@ impl Sessions {
     }
 
     pub fn apply(&mut self, fact: &Fact) {
+        if let Event::Conversation(conversation) = &fact.event {
+            self.conversations
+                .insert(fact.agent.clone(), conversation.clone());
+        }
         match self.latest.get_mut(&fact.agent) {
             Some(run) => run.apply(fact),
             None => {
@@ -187,6 +215,11 @@ impl Sessions {
 
     pub fn get(&self, agent: &AgentName) -> Option<&Run> {
         self.latest.get(agent)
+    }
+
+    /// The latest conversation of an agent, in whichever run.
+    pub fn conversation(&self, agent: &AgentName) -> Option<&Conversation> {
+        self.conversations.get(agent)
     }
 
     /// In the order of their names.

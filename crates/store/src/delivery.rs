@@ -9,7 +9,7 @@ use crate::work::Log;
 use jiff::Timestamp;
 use posthaste_core::offer::{self, Kept, Said};
 use posthaste_core::receipt::{self, Order};
-use posthaste_core::{AgentName, Ended, Event, MessageId, Started, session};
+use posthaste_core::{AgentName, Conversation, Ended, Event, MessageId, Started, session};
 use rusqlite::{Result, params};
 
 /// How many messages one piece of work records as expired.
@@ -52,27 +52,15 @@ impl Log<'_> {
         let reason = reason.to_owned();
         match cut {
             Cut::These(ids) => self.say(now, agent, ids, &Said::Uncertain { reason }),
-            Cut::Shown(ids) => self.say(now, agent, ids, &Said::NotShown { reason }),
             Cut::All => {
-                let ids = self.under_way(agent)?;
+                let ids = query::marked(self.conn, self.views, Kind::Offering, agent)?;
+                self.say(now, agent, &ids, &Said::Uncertain { reason })
+            }
+            Cut::Unproven => {
+                let ids = query::marked(self.conn, self.views, Kind::Unproven, agent)?;
                 self.say(now, agent, &ids, &Said::Uncertain { reason })
             }
         }
-    }
-
-    /// The messages of which an offer is under way.
-    fn under_way(&self, agent: &AgentName) -> Result<Vec<MessageId>> {
-        let mut look = self.views.prepare(
-            self.conn,
-            &format!(
-                "SELECT f.id FROM v#_marks m CROSS JOIN facts f ON f.seq = m.seq
-                 WHERE m.kind = {} AND m.whose = ?1 AND m.at = 0 ORDER BY m.seq",
-                Kind::Offering as u8
-            ),
-        )?;
-        let ids = look.query_map([agent.as_str()], |row| row.get::<_, String>(0))?;
-        ids.filter_map(|id| id.map(|id| id.parse().ok()).transpose())
-            .collect()
     }
 
     pub(crate) fn expire(&mut self, now: Timestamp, agent: &AgentName) -> Result<Done> {
@@ -126,6 +114,19 @@ impl Log<'_> {
             agent: agent.clone(),
             crashed: latest.filter(|_| is_crash),
         })
+    }
+
+    pub(crate) fn converse(
+        &mut self,
+        now: Timestamp,
+        agent: &AgentName,
+        conversation: &Conversation,
+    ) -> Result<Done> {
+        let latest = self.views.latest_conversation(self.conn, agent)?;
+        let events = session::converse(conversation, latest.as_ref());
+        self.append_events(now, agent, events)?;
+        let agent = agent.clone();
+        Ok(Done::Conversation { agent })
     }
 
     pub(crate) fn end(&mut self, now: Timestamp, agent: &AgentName, ended: &Ended) -> Result<Done> {

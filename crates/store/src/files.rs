@@ -275,6 +275,7 @@ pub(crate) fn settle(home: &Home, job: &Job, made: &Made, ahead: &Ahead, answer:
             | Job::Uncertain { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
+            | Job::Conversation { .. }
             | Job::Ended { .. }
             | Job::AddTask { .. }
             | Job::MoveTask { .. }

@@ -65,6 +65,11 @@ impl Home {
         self.root.join("bell").join("agents").join(agent.as_str())
     }
 
+    /// Lock of the hooks that print an agent's mail.
+    pub fn inject_lock(&self, agent: &AgentName) -> PathBuf {
+        self.root.join("inject").join(format!("{agent}.lock"))
+    }
+
     /// Whether anything was ever stored here.
     pub fn has_journal(&self) -> Result<bool> {
         let path = self.journal();

@@ -1,11 +1,12 @@
 //! What can be asked of a writer, and how it answers.
 
 use jiff::Timestamp;
+use posthaste_core::inject;
 use posthaste_core::offer::{Kept, Said};
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    AgentName, Draft, Ended, Letter, LoopOrder, LoopRefusal, LoopState, Message, MessageId, Note,
-    Order, Refusal, Run, Started, Task, TaskId, TaskStatus, WorkRefusal,
+    AgentName, Conversation, Draft, Ended, Letter, LoopOrder, LoopRefusal, LoopState, Message,
+    MessageId, Note, Order, Refusal, Run, Started, Task, TaskId, TaskStatus, WorkRefusal,
 };
 use uuid::Uuid;
 
@@ -21,7 +22,7 @@ pub enum Job {
         ids: Vec<MessageId>,
     },
     /// Pick the most urgent unread messages that no route has put before their agent yet, and
-    /// record them as shown.
+    /// record that a hook is about to print them; only for who holds the agent's inject lock.
     Inject { now: Timestamp, agent: AgentName },
     /// Record that these messages are about to be shown, as far as they still may be.
     Offer {
@@ -51,6 +52,12 @@ pub enum Job {
         now: Timestamp,
         agent: AgentName,
         started: Started,
+    },
+    /// Record the conversation that a session's program is in.
+    Conversation {
+        now: Timestamp,
+        agent: AgentName,
+        conversation: Conversation,
     },
     /// Record how a session ended.
     Ended {
@@ -98,9 +105,9 @@ pub enum Job {
 pub enum Cut {
     /// All that were under way: the session that made them is gone.
     All,
+    /// All whose proof is awaited: the run that would have brought it has ended.
+    Unproven,
     These(Vec<MessageId>),
-    /// These, which a hook was to show and could not print.
-    Shown(Vec<MessageId>),
 }
 
 /// Whether a commit must outlive a power cut before it is answered.
@@ -115,10 +122,10 @@ impl Durability {
     fn of(said: &Said) -> Self {
         match said {
             Said::Offering { .. } | Said::Reminded { .. } => Self::Unsynced,
+            Said::Offered { route, .. } if route == inject::ROUTE => Self::Unsynced,
             Said::Offered { .. }
             | Said::Accepted { .. }
             | Said::Uncertain { .. }
-            | Said::NotShown { .. }
             | Said::Withdrawn { .. }
             | Said::Failed { .. } => Self::Synced,
         }
@@ -136,6 +143,7 @@ impl Job {
             | Self::Uncertain { .. }
             | Self::Expire { .. }
             | Self::Started { .. }
+            | Self::Conversation { .. }
             | Self::Ended { .. }
             | Self::AddTask { .. }
             | Self::MoveTask { .. }
@@ -168,6 +176,10 @@ pub enum Done {
     Started {
         agent: AgentName,
         crashed: Option<Run>,
+    },
+    /// The conversation is on record.
+    Conversation {
+        agent: AgentName,
     },
     /// A session has its end; false where it had one, or another runs by now.
     Ended {
@@ -278,6 +290,7 @@ impl Done {
             Self::Moved(Moved { agent, moved, .. }) => touched(agent, !moved.is_empty()),
             Self::Expired(Expired { agent, ids, .. }) => touched(agent, !ids.is_empty()),
             Self::Started { agent, .. } => touched(agent, true),
+            Self::Conversation { agent } => touched(agent, true),
             Self::Ended { agent, is_new } => touched(agent, *is_new),
             Self::Task { task, is_changed } => touched(&task.agent, *is_changed),
             Self::Note(note) => touched(&note.agent, true),

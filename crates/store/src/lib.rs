@@ -44,4 +44,5 @@ pub use job::{
     Answer, Cut, Denied, Done, Expired, Injection, Job, Moved, Ordered, Outcome, Posted,
 };
 pub use journal::{Journal, Patience};
+pub use lock::InjectLock;
 pub use query::{Count, Listing, Pending};

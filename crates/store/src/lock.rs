@@ -4,7 +4,8 @@
 //! contended. A waiter sleeps in the kernel; a deadline ends the wait, naming the holder.
 
 use crate::error::{Error, Result, io};
-use crate::home::{Home, private_file};
+use crate::home::{Home, private_dir, private_file};
+use posthaste_core::AgentName;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -71,6 +72,26 @@ impl WritersLock {
             (!line.is_empty()).then_some(line)
         };
         read().unwrap_or_else(|| "another process".to_owned())
+    }
+}
+
+/// The lock of the hooks that print an agent's mail, held from an offer to its completion: whoever
+/// has it knows that an offer which is still under way was cut off.
+#[derive(Debug)]
+pub struct InjectLock {
+    // Closing the file releases the lock.
+    _file: File,
+}
+
+impl InjectLock {
+    /// Take the lock, or return `None` if another hook keeps it for longer than `patience`.
+    pub fn acquire(home: &Home, agent: &AgentName, patience: Duration) -> Result<Option<Self>> {
+        let path = home.inject_lock(agent);
+        if let Some(dir) = path.parent() {
+            private_dir(dir)?;
+        }
+        let locked = lock_within(private_file(&path)?, patience).map_err(io("lock", &path))?;
+        Ok(locked.map(|file| Self { _file: file }))
     }
 }
 

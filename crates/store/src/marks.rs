@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Note = 12,
     /// A fact that means nothing to this version; instead of an agent, why.
     Odd = 13,
+    /// It was offered, and the agent's proof is awaited.
+    Unproven = 14,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +103,9 @@ impl Traits {
         };
         if standing.proven == Proven::Offering {
             add(Kind::Offering, &self.recipient, 0);
+        }
+        if standing.proven == Proven::Unproven {
+            add(Kind::Unproven, &self.recipient, 0);
         }
         if has_failed {
             add(Kind::Failed, &self.recipient, 0);

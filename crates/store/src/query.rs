@@ -8,6 +8,7 @@ use crate::journal::Journal;
 use crate::marks::Kind;
 use crate::views::{DELETED, OFFERING, Views, instant, record_at, record_of, standing_at};
 use jiff::Timestamp;
+use posthaste_core::inject;
 use posthaste_core::receipt::End;
 use posthaste_core::{AgentName, Body, IdPrefix, Letter, MessageId, Priority, Record};
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -140,7 +141,21 @@ impl Journal {
     pub fn has_not_shown(&mut self, agent: &AgentName, now: Timestamp) -> Result<bool> {
         self.catch_up()?;
         let found = pending(&self.conn, self.views, agent, now, 1);
-        Ok(!found.map_err(sqlite(&self.home.journal()))?.is_empty())
+        let left = injecting(&self.conn, self.views, agent);
+        let path = self.home.journal();
+        let found = found.map_err(sqlite(&path))?;
+        Ok(!found.is_empty() || !left.map_err(sqlite(&path))?.is_empty())
+    }
+
+    /// Return the messages whose proof is awaited.
+    pub fn unproven(&mut self, agent: &AgentName) -> Result<Vec<Letter>> {
+        self.catch_up()?;
+        let look = || -> rusqlite::Result<Vec<Letter>> {
+            let ids = marked(&self.conn, self.views, Kind::Unproven, agent)?;
+            let letters = ids.iter().map(|id| letter(&self.conn, self.views, *id));
+            letters.filter_map(rusqlite::Result::transpose).collect()
+        };
+        look().map_err(sqlite(&self.home.journal()))
     }
 
     /// What waits to be put before an agent, and when that changes by the clock alone.
@@ -466,4 +481,37 @@ fn tally(
         unread: kept.unread.saturating_sub(not_due.unread + expired),
         pending: kept.pending.saturating_sub(not_due.pending + expired),
     })
+}
+
+/// Return an agent's messages that have a mark without a time, the oldest first.
+pub(crate) fn marked(
+    conn: &Connection,
+    views: Views,
+    kind: Kind,
+    agent: &AgentName,
+) -> rusqlite::Result<Vec<MessageId>> {
+    let mut look = views.prepare(
+        conn,
+        "SELECT f.id FROM v#_marks m CROSS JOIN facts f ON f.seq = m.seq
+         WHERE m.kind = ?1 AND m.whose = ?2 AND m.at = 0 ORDER BY m.seq",
+    )?;
+    let ids = look.query_map(params![kind as u8, agent.as_str()], |row| {
+        row.get::<_, String>(0)
+    })?;
+    ids.filter_map(|id| id.map(|id| id.parse().ok()).transpose())
+        .collect()
+}
+
+/// Return the messages that a hook is about to print, or was when it was killed.
+pub(crate) fn injecting(
+    conn: &Connection,
+    views: Views,
+    agent: &AgentName,
+) -> rusqlite::Result<Vec<MessageId>> {
+    let mut under_way = Vec::new();
+    for id in marked(conn, views, Kind::Offering, agent)? {
+        let is_ours = letter(conn, views, id)?.is_some_and(|l| inject::is_under_way(&l));
+        under_way.extend(is_ours.then_some(id));
+    }
+    Ok(under_way)
 }

@@ -3,7 +3,7 @@
 use crate::error::{Result, sqlite};
 use crate::journal::Journal;
 use crate::views::{Last, Views, record_at};
-use posthaste_core::{AgentName, Fact, Run};
+use posthaste_core::{AgentName, Conversation, Event, Fact, Run};
 use rusqlite::{Connection, params};
 
 impl Journal {
@@ -37,7 +37,31 @@ impl Journal {
     }
 }
 
+impl Journal {
+    /// Return the latest conversation of an agent, in whichever run.
+    pub fn conversation(&mut self, agent: &AgentName) -> Result<Option<Conversation>> {
+        self.catch_up()?;
+        let latest = self.views.latest_conversation(&self.conn, agent);
+        latest.map_err(sqlite(&self.home.journal()))
+    }
+}
+
 impl Views {
+    pub(crate) fn latest_conversation(
+        self,
+        conn: &Connection,
+        agent: &AgentName,
+    ) -> rusqlite::Result<Option<Conversation>> {
+        let Some((seq, _)) = self.last(conn, Last::Conversation, agent.as_str())? else {
+            return Ok(None);
+        };
+        let fact = record_at(conn, seq)?.and_then(|record| record.read().ok());
+        Ok(fact.and_then(|fact| match fact.event {
+            Event::Conversation(conversation) => Some(conversation),
+            _ => None,
+        }))
+    }
+
     pub(crate) fn start_run(
         self,
         conn: &Connection,

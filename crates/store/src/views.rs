@@ -22,6 +22,8 @@ pub(crate) enum Last {
     Run = 2,
     /// Its word that it is done.
     Completion = 3,
+    /// The conversation that its program was in.
+    Conversation = 4,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +69,7 @@ impl Views {
                     self.add_step(conn, &progress.message.to_string(), seq)?;
                     let before = self.standing(conn, letter)?;
                     let mut after = before;
-                    after.apply(progress.step);
+                    after.apply_progress(progress);
                     if gives(progress.step) {
                         self.give(conn, letter, seq)?;
                     }
@@ -77,6 +79,9 @@ impl Views {
             },
             Event::Started(_) => self.start_run(conn, seq, fact),
             Event::Ended(_) => self.end_run(conn, seq, fact),
+            Event::Conversation(_) => {
+                self.set_last(conn, Last::Conversation, fact.agent.as_str(), seq, None)
+            }
             Event::Work(deed) => self.apply_work(conn, seq, fact, deed),
             Event::Loop(_) => self.apply_to_loop(conn, fact),
         }
@@ -194,7 +199,7 @@ impl Views {
                 ..
             })) = step
             {
-                standing.apply(progress.step);
+                standing.apply_progress(&progress);
                 given = gives(progress.step).then_some(seq).or(given);
             }
         }
@@ -387,6 +392,7 @@ fn proven_code(proven: Proven) -> u8 {
         Proven::Uncertain => 2,
         Proven::Offered => 3,
         Proven::Accepted => 4,
+        Proven::Unproven => 5,
     }
 }
 
@@ -396,6 +402,7 @@ fn proven_of(code: u8) -> Proven {
         2 => Proven::Uncertain,
         3 => Proven::Offered,
         4 => Proven::Accepted,
+        5 => Proven::Unproven,
         // Only `proven_code` writes this column.
         _ => Proven::Stored,
     }

@@ -39,6 +39,7 @@ impl Log<'_> {
             | Job::Uncertain { .. }
             | Job::Expire { .. }
             | Job::Started { .. }
+            | Job::Conversation { .. }
             | Job::Ended { .. }
             | Job::AddTask { .. }
             | Job::MoveTask { .. }
@@ -98,6 +99,11 @@ impl Log<'_> {
                 agent,
                 started,
             } => self.start(*now, agent, started)?,
+            Job::Conversation {
+                now,
+                agent,
+                conversation,
+            } => self.converse(*now, agent, conversation)?,
             Job::Ended { now, agent, ended } => self.end(*now, agent, ended)?,
             Job::AddTask { now, agent, task } => return self.add_task(*now, agent, task),
             Job::MoveTask {
@@ -279,12 +285,14 @@ impl Log<'_> {
 
     fn inject(&mut self, now: Timestamp, agent: &AgentName) -> Result<Done> {
         self.sweep(now, agent)?;
+        let left = query::injecting(self.conn, self.views, agent)?;
+        let reason = "the hook ended before it had printed it".to_owned();
+        self.say(now, agent, &left, &Said::Uncertain { reason })?;
+        // As they are before this offer: a repeat is known by that.
         let letters = query::pending(self.conn, self.views, agent, now, inject::MAX_MESSAGES)?;
-        for letter in &letters {
-            // Refused only for what has ended, and that is not in the list.
-            let events = receipt::decide(now, Order::Show, agent, &letter.message, letter.standing);
-            self.append_events(now, agent, events.unwrap_or_default())?;
-        }
+        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
+        let route = inject::ROUTE.to_owned();
+        self.say(now, agent, &ids, &Said::Offering { route })?;
         let unread = query::count(self.conn, self.views, agent, now)?.unread;
         Ok(Done::Injected(Injection { letters, unread }))
     }

@@ -50,7 +50,15 @@ fn say(now: Timestamp, ids: &[MessageId], said: Said) -> Job {
 
 fn offered(now: Timestamp, ids: &[MessageId]) -> Job {
     let (route, evidence) = ("terminal".to_owned(), "written whole".to_owned());
-    say(now, ids, Said::Offered { route, evidence })
+    say(
+        now,
+        ids,
+        Said::Offered {
+            route,
+            evidence,
+            proof_awaited: false,
+        },
+    )
 }
 
 fn cut(now: Timestamp, cut: Cut) -> Job {

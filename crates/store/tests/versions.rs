@@ -283,7 +283,11 @@ fn run_a_session(journal: &mut Journal) {
             now,
             agent: agent.clone(),
             ids: vec![id(2)],
-            said: Said::Offered { route, evidence },
+            said: Said::Offered {
+                route,
+                evidence,
+                proof_awaited: false,
+            },
         },
         Job::Ended {
             now,

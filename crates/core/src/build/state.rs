@@ -123,7 +123,8 @@ impl LoopState {
             | Event::Message(_)
             | Event::Progress(_)
             | Event::Started(_)
-            | Event::Ended(_) => {}
+            | Event::Ended(_)
+            | Event::Conversation(_) => {}
         }
     }
 

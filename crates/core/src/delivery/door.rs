@@ -88,10 +88,10 @@ impl Door {
         self.unproven.forget(ids);
     }
 
-    /// Which of them a text shows that was submitted.
+    /// Return the messages that this event proves to be given to the model.
     pub(super) fn hear(&mut self, report: &Report) -> Vec<MessageId> {
-        let submitted = report.prompt.as_deref();
-        submitted.map_or_else(Vec::new, |text| self.unproven.take_shown(text))
+        let given = report.given.as_deref();
+        given.map_or_else(Vec::new, |text| self.unproven.take_shown(text))
     }
 }
 

@@ -14,13 +14,6 @@ impl Desk {
         self.manner.harness.knows_dialogs()
     }
 
-    /// Why a message that was written can never be seen to be accepted, if it cannot.
-    pub fn lacks_proof(&self) -> Option<String> {
-        let harness = &self.manner.harness;
-        let lacks = !harness.is_proven_by_hook();
-        lacks.then(|| format!("; harness {} has no proof of more", harness.name))
-    }
-
     /// Whether the screen tells anything about this program.
     pub fn looks(&self) -> bool {
         self.manner.harness.looks()

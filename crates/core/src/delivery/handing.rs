@@ -290,12 +290,18 @@ impl Desk {
                 ids,
                 evidence,
                 route,
+                proof_awaited: true,
             }];
         }
         for sent in hand.sent.iter().filter(|sent| hand.ids.contains(&sent.id)) {
             self.hands.unproven.add(sent);
         }
-        vec![offered(hand.ids)]
+        let mut offered = offered(hand.ids);
+        // Only the transcript shows what came by a hook.
+        if let Effect::Offered { proof_awaited, .. } = &mut offered {
+            *proof_awaited = self.manner.harness.proof.contains(&Proof::Transcript);
+        }
+        vec![offered]
     }
 
     /// The hook has gone without a word, or the door has not answered.
@@ -337,23 +343,19 @@ impl Desk {
             .collect()
     }
 
-    /// Whether the agent's transcript may prove something.
-    pub fn asks_transcript(&self) -> bool {
-        self.manner.harness.proof.contains(&Proof::Transcript) && !self.hands.unproven.is_empty()
-    }
-
-    /// What the agent's transcript shows as given to it.
-    pub(super) fn transcribed(&mut self, given: &str) -> Vec<Effect> {
+    /// Return the effect of messages that a transcript shows as passed on by a hook.
+    pub(super) fn prove_handed(&mut self, given: &str) -> Option<Effect> {
         let ids = self.hands.unproven.take_shown(given);
-        if ids.is_empty() {
-            return Vec::new();
-        }
         let (evidence, route) = (SHOWN.to_owned(), Route::Hook);
-        vec![Effect::Accepted {
+        (!ids.is_empty()).then_some(Effect::Accepted {
             ids,
             evidence,
             route,
-        }]
+        })
+    }
+
+    pub(super) fn awaits_proof_of_handed(&self) -> bool {
+        !self.hands.unproven.is_empty()
     }
 }
 
@@ -363,6 +365,7 @@ fn offered(ids: Vec<MessageId>) -> Effect {
         ids,
         evidence,
         route,
+        proof_awaited: true,
     }
 }
 

@@ -47,6 +47,7 @@ impl Desk {
             ids: ids.clone(),
             evidence: "sent".to_owned(),
             route: crate::harness::Route::Terminal,
+            proof_awaited: false,
         };
         vec![offered, Effect::Write { ids }]
     }

@@ -1,13 +1,14 @@
-//! What a desk makes of the agent's own hooks: what they say of its work, what they ask, and which
-//! messages they prove to be accepted.
+//! What a desk makes of the agent's own hooks and its transcript: what they say of its work, what
+//! they ask, and which messages they prove to be accepted.
 //!
-//! A message is accepted by one thing alone: a hook of this agent's shows a text that was
-//! submitted, and in it stands the whole header of a message that this session has written.
+//! A message is accepted by one thing alone: the agent's transcript, or its hook, shows a text that
+//! the model was given, and the text contains the whole header of a message that this session has
+//! written. A text that was only submitted may still be queued: it proves that Enter had its effect.
 
 use super::phase::Cargo;
 use super::submit::Before;
 use super::{Desk, Effect, Flight, Phase};
-use crate::harness::{Claim, Report, Route, Source, Turn, Word};
+use crate::harness::{Claim, Proof, Report, Route, Source, Turn, Word, transcript};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
@@ -17,6 +18,8 @@ use crate::turn;
 /// How many messages are remembered as written and not yet accepted.
 const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
+const TRANSCRIBED: &str = "its transcript shows the id in what its model was given";
+const WITHDRAWN: &str = "a person took it back from the agent's queue";
 const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
 /// A message and who sent it.
@@ -72,12 +75,12 @@ impl Unproven {
         self.written.retain(|known| !ids.contains(&known.id));
     }
 
-    /// Takes out those whose header stands in a text that was submitted. One that would fit two
-    /// messages proves neither; one that is no repeat may be all that is left of an offer that
-    /// broke off, and does not prove the repeat.
-    pub(super) fn take_shown(&mut self, submitted: &str) -> Vec<MessageId> {
+    /// Return the messages whose header is in a text. A header that would fit two messages proves
+    /// neither; one that is no repeat may be all that is left of an offer that broke off, and does
+    /// not prove the repeat.
+    fn shown(&self, text: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
-        for header in turn::headers(submitted) {
+        for header in turn::headers(text) {
             let fits = |sent: &&Sent| {
                 sent.from.as_str() == header.from
                     && sent.id.id8() == header.id8
@@ -91,24 +94,49 @@ impl Unproven {
                 shown.push(sent.id);
             }
         }
+        shown
+    }
+
+    /// Like `shown`, and forget them: they are proven.
+    pub(super) fn take_shown(&mut self, text: &str) -> Vec<MessageId> {
+        let shown = self.shown(text);
         self.written.retain(|sent| !shown.contains(&sent.id));
         shown
     }
 }
 
-/// What shows that messages were accepted.
+/// Messages that a text shows, and what that proves.
 #[derive(Debug, Clone)]
-pub(super) struct Proof {
+pub(super) struct Shown {
     ids: Vec<MessageId>,
-    evidence: String,
+    /// Those of them that the model was given, and what shows it.
+    accepted: Option<(Vec<MessageId>, String)>,
 }
 
-impl Proof {
-    fn effect(&self) -> Effect {
-        Effect::Accepted {
-            ids: self.ids.clone(),
-            evidence: self.evidence.clone(),
-            route: Route::Terminal,
+impl Shown {
+    fn effect(&self) -> Option<Effect> {
+        let (ids, evidence) = self.accepted.clone()?;
+        let route = Route::Terminal;
+        Some(Effect::Accepted {
+            ids,
+            evidence,
+            route,
+        })
+    }
+
+    /// Add what was shown before.
+    fn after(self, before: Option<Self>) -> Self {
+        let Some(before) = before else {
+            return self;
+        };
+        Self {
+            ids: [before.ids, self.ids].concat(),
+            accepted: match (before.accepted, self.accepted) {
+                (Some((first, _)), Some((more, evidence))) => {
+                    Some(([first, more].concat(), evidence))
+                }
+                (first, more) => more.or(first),
+            },
         }
     }
 }
@@ -129,7 +157,7 @@ impl Flight {
             ..self.clone()
         };
         let mut effects = part(submitted).offered(evidence);
-        effects.push(proof.effect());
+        effects.extend(proof.effect());
         if !cut_off.is_empty() {
             effects.extend(part(cut_off).uncertain(CUT_OFF));
         }
@@ -142,7 +170,57 @@ impl Flight {
     }
 }
 
+/// Return the messages that a transcript of an earlier run proves to be given to the model, of those
+/// that it offered. A message that was repeated before cannot be told from that repeat.
+pub fn proven_by(given: &str, letters: &[Letter]) -> Vec<MessageId> {
+    let is_plain = |letter: &&Letter| letter.offers() <= 2;
+    let mut unproven = Unproven::default();
+    for letter in letters.iter().filter(is_plain) {
+        unproven.add(&Sent {
+            is_repeat: letter.standing.cut,
+            ..Sent::of(letter)
+        });
+    }
+    unproven.shown(given)
+}
+
 impl Desk {
+    /// Return whether the agent will prove what its model was given: its harness knows how, and its
+    /// hooks are heard in this run.
+    pub(super) fn awaits_proof(&self) -> bool {
+        self.missing_proof().is_none()
+    }
+
+    fn missing_proof(&self) -> Option<String> {
+        let harness = &self.manner.harness;
+        let is_heard = self.heard.session().is_some();
+        match harness.proof.as_slice() {
+            [] => Some(format!("harness {} has no proof of more", harness.name)),
+            proof if proof.contains(&Proof::Hook) && is_heard => None,
+            proof if proof.contains(&Proof::Transcript) && self.has_transcript => None,
+            proof if proof.contains(&Proof::Transcript) => {
+                Some("no transcript: none of its hooks has named one".to_owned())
+            }
+            _ => Some("none of its hooks was heard".to_owned()),
+        }
+    }
+
+    /// Return whether a hook's report is of the agent's own conversation.
+    pub fn is_own(&self, report: &Report) -> bool {
+        report.session.is_some() && self.heard.is_own(report)
+    }
+
+    /// Explain why a message that was offered cannot be proven to be accepted, if it cannot.
+    pub fn lacks_proof(&self) -> Option<String> {
+        self.missing_proof().map(|why| format!("; {why}"))
+    }
+
+    /// Return whether the agent's transcript may prove something.
+    pub fn asks_transcript(&self) -> bool {
+        let is_unproven = !self.unproven.is_empty() || self.awaits_proof_of_handed();
+        self.manner.harness.proof.contains(&Proof::Transcript) && is_unproven
+    }
+
     /// What the agent's hooks say it does within its turn.
     pub fn doing(&self) -> Option<Turn> {
         let is_heard = self.activity().heard.is_some();
@@ -154,7 +232,7 @@ impl Desk {
         flight.attempts = flight.attempts.saturating_add(1);
         flight.output = self.drafting.output();
         flight.at_cursor.clone_from(&self.at_cursor);
-        if self.manner.harness.is_proven_by_hook() {
+        if self.manner.harness.has_proof() {
             let written = flight.sent.iter();
             for sent in written.filter(|sent| flight.ids.contains(&sent.id)) {
                 self.unproven.add(sent);
@@ -168,10 +246,11 @@ impl Desk {
     /// A hook has something to say.
     pub(super) fn hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
         let Some(word) = self.heard.hear(now, report) else {
-            planted!(AcceptedElsewhere => return self.prove(now, report));
+            planted!(AcceptedElsewhere => return self.prove_hooked(now, report));
             return self.proceed(now);
         };
         self.door.enter(self.heard.session());
+        self.has_transcript |= report.transcript.is_some();
         if report.ready {
             self.judge.ready(now);
         }
@@ -192,14 +271,17 @@ impl Desk {
             Word::Nothing => {}
         }
         self.ask(now);
-        let mut effects = self.prove(now, report);
+        let mut effects = self.prove_hooked(now, report);
         effects.extend(self.prove_called(report));
         effects.extend(self.proceed(now));
         effects
     }
 
-    /// The same of those that went by the door.
+    /// Return the effect of messages that went by the door and that the hook proves to be given.
     fn prove_called(&mut self, report: &Report) -> Option<Effect> {
+        if !self.manner.harness.proof.contains(&Proof::Hook) {
+            return None;
+        }
         let ids = self.door.hear(report);
         let (evidence, route) = (shows(report), Route::Http);
         (!ids.is_empty()).then_some(Effect::Accepted {
@@ -209,27 +291,54 @@ impl Desk {
         })
     }
 
-    /// Sees which messages a text shows that was submitted.
-    fn prove(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
-        let Some(submitted) = &report.prompt else {
-            return Vec::new();
+    /// See which messages a hook shows: submitted, or given to the model.
+    fn prove_hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
+        let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
+        let given = report.given.as_deref().filter(|_| is_proof);
+        match (given, &report.prompt) {
+            (Some(given), _) => self.prove(now, given, Some(shows(report))),
+            (None, Some(submitted)) => {
+                planted!(AcceptedWhenQueued => return self.prove(now, submitted, Some(shows(report))));
+                self.prove(now, submitted, None)
+            }
+            (None, None) => Vec::new(),
+        }
+    }
+
+    /// See which messages the agent's transcript shows as given to its model, or as taken back by a
+    /// person before that.
+    pub(super) fn transcribed(&mut self, now: Moment, shown: &transcript::Shown) -> Vec<Effect> {
+        let handed = self.prove_handed(&shown.given);
+        let mut effects = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
+        effects.extend(handed);
+        let ids = self.unproven.shown(&shown.withdrawn);
+        let reason = WITHDRAWN.to_owned();
+        effects.extend((!ids.is_empty()).then_some(Effect::Uncertain { ids, reason }));
+        effects
+    }
+
+    /// See which messages a text shows. With evidence, the text is one that the model was given;
+    /// else it was submitted, and may be queued.
+    fn prove(&mut self, now: Moment, text: &str, evidence: Option<String>) -> Vec<Effect> {
+        let ids = match evidence {
+            Some(_) => self.unproven.take_shown(text),
+            None => self.unproven.shown(text),
         };
-        let ids = self.unproven.take_shown(submitted);
         if ids.is_empty() {
             return Vec::new();
         }
-        let evidence = shows(report);
-        let proof = Proof { ids, evidence };
+        let accepted = evidence.map(|evidence| (ids.clone(), evidence));
+        let proof = Shown { ids, accepted };
         if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
             // Somebody else has pressed Enter, or ours had its effect behind a dialog.
             let how = self.evidence(&flight, SUBMITTED);
-            let proof = Some(proof);
+            let proof = Some(proof.after(flight.proof.clone()));
             return Flight { proof, ..flight }.arrived(how);
         }
         self.prove_in_flight(now, proof)
     }
 
-    fn prove_in_flight(&mut self, now: Moment, proof: Proof) -> Vec<Effect> {
+    fn prove_in_flight(&mut self, now: Moment, proof: Shown) -> Vec<Effect> {
         match &mut self.phase {
             Phase::Writing(flight)
             | Phase::Written { flight, .. }
@@ -242,9 +351,8 @@ impl Desk {
             | Phase::Confirming { flight, .. }
                 if flight.has(&proof.ids) =>
             {
-                let known = flight.proof.take().map(|known| known.ids);
-                let ids = [known.unwrap_or_default(), proof.ids].concat();
-                flight.proof = Some(Proof { ids, ..proof });
+                let before = flight.proof.take();
+                flight.proof = Some(proof.after(before));
                 self.submitted(now)
             }
             Phase::Free
@@ -257,7 +365,7 @@ impl Desk {
             | Phase::Resuming(_)
             | Phase::Entering(_)
             | Phase::Confirming { .. }
-            | Phase::Resting { .. } => vec![proof.effect()],
+            | Phase::Resting { .. } => proof.effect().into_iter().collect(),
         }
     }
 

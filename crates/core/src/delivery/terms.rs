@@ -1,6 +1,6 @@
 //! What a desk hears and what it says.
 
-use crate::harness::{Manifest, Report, Route, Sighting};
+use crate::harness::{Manifest, Report, Route, Sighting, transcript};
 use crate::id::MessageId;
 use crate::name::AgentName;
 use crate::session::Ending;
@@ -108,8 +108,8 @@ pub enum Event {
     Taken(u64),
     /// Of an [`Effect::Give`]: the hook has gone, and did not say so.
     Dropped(u64),
-    /// What the agent's transcript shows as given to it.
-    Transcribed(String),
+    /// A part of the agent's transcript was read, and shows this.
+    Transcribed(transcript::Shown),
     /// Somebody has taken the keyboard, or wants nothing delivered.
     Paused(PausedBy),
     Released(PausedBy),
@@ -173,6 +173,8 @@ pub enum Effect {
         ids: Vec<MessageId>,
         evidence: String,
         route: Route,
+        /// See [`crate::fact::Progress::proof_awaited`].
+        proof_awaited: bool,
     },
     /// Record that the agent's own word shows these.
     Accepted {

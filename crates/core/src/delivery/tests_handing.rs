@@ -5,7 +5,7 @@ use super::tests_screen::{asks, claims, hear, holds, manifest, resting, seen};
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Proof, Report, Route, Says, Source};
+use crate::harness::{Proof, Report, Route, Says, Source, transcript};
 use crate::priority::Priority;
 use serde_json::json;
 
@@ -248,7 +248,12 @@ fn its_transcript_proves_what_its_hook_passed_on() {
     let mut desk = working();
     assert!(!desk.asks_transcript());
     call(&mut desk, 4_000, TOOL, &pending).unwrap();
-    let shows = |text: &str| Event::Transcribed(text.to_owned());
+    let shows = |text: &str| {
+        Event::Transcribed(transcript::Shown {
+            given: text.to_owned(),
+            ..transcript::Shown::default()
+        })
+    };
     let ours = "[ph message from: alice id: 00000001] hi\n";
     let lines = [
         // Before it was passed on, it can prove nothing.

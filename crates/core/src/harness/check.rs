@@ -81,6 +81,9 @@ impl Manifest {
         if let Some(what) = self.handover.as_ref().and_then(Handover::fault) {
             fault("handover", what)?;
         }
+        if let Some(what) = self.resume.fault() {
+            fault("resume", what)?;
+        }
         self.check_sizes()?;
         self.check_input_box()
     }

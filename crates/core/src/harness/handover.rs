@@ -33,7 +33,7 @@ pub struct Handover {
 
 /// Location of a program's conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Conversation {
+pub enum Holder {
     Here,
     /// This job of another process has it.
     With(String),
@@ -53,17 +53,17 @@ impl Handover {
 
     /// Read the text of the file: the job that has the conversation, or that none has it. Return
     /// nothing if the text is not a whole JSON object.
-    pub fn read(&self, text: &str) -> Option<Conversation> {
+    pub fn read(&self, text: &str) -> Option<Holder> {
         let record: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
         let job = match record.get(&self.field) {
-            None | Some(serde_json::Value::Null) => return Some(Conversation::Here),
+            None | Some(serde_json::Value::Null) => return Some(Holder::Here),
             Some(serde_json::Value::String(job)) => text::one_line(job, JOB_CHARS),
             Some(_) => return None,
         };
         if job.is_empty() {
-            return Some(Conversation::Here);
+            return Some(Holder::Here);
         }
-        Some(Conversation::With(match &self.listed_by {
+        Some(Holder::With(match &self.listed_by {
             Some(command) => format!("job {job}; '{command}' lists it"),
             None => format!("job {job}"),
         }))
@@ -130,10 +130,10 @@ mod tests {
 
     #[test]
     fn only_a_whole_record_says_where_the_conversation_is() {
-        let check = |text: &str, want: Option<Conversation>| {
+        let check = |text: &str, want: Option<Holder>| {
             assert_eq!(handover().read(text), want, "{text}");
         };
-        let with = |job: &str| Some(Conversation::With(format!("{job}; 'lab agents' lists it")));
+        let with = |job: &str| Some(Holder::With(format!("{job}; 'lab agents' lists it")));
         check(r#"{"pid":53,"parkedJobId":"2d95"}"#, with("job 2d95"));
         check(r#"{"parkedJobId":"a\u001b[31mb"}"#, with("job a[31mb"));
         for text in [
@@ -141,7 +141,7 @@ mod tests {
             r#"{"parkedJobId":null}"#,
             r#"{"parkedJobId":""}"#,
         ] {
-            check(text, Some(Conversation::Here));
+            check(text, Some(Holder::Here));
         }
         for text in [r#"{"parkedJobId":7}"#, r#"{"parkedJobId":"2d"#, "[]", ""] {
             check(text, None);

@@ -21,6 +21,8 @@ pub struct Hooks {
     pub ready: Vec<Sign>,
     /// A text was submitted, and a turn begins.
     pub submitted: Vec<Sign>,
+    /// The model was given a text. With none of these listed, a submitted text counts as given.
+    pub given: Vec<Sign>,
     pub working: Vec<Sign>,
     /// It is about to use a tool.
     pub tool: Vec<Sign>,
@@ -56,6 +58,7 @@ impl Default for Hooks {
         Self {
             ready: Vec::new(),
             submitted: Vec::new(),
+            given: Vec::new(),
             working: Vec::new(),
             tool: Vec::new(),
             idle: Vec::new(),
@@ -211,6 +214,8 @@ pub struct Report {
     pub(crate) what: Option<String>,
     /// The text that was submitted, where this event shows one.
     pub(crate) prompt: Option<String>,
+    /// The text that the model was given, where this event shows one.
+    pub(crate) given: Option<String>,
     /// Whether what its hook prints goes to the agent.
     pub(crate) takes: bool,
     /// Where it says that the transcript is.
@@ -225,6 +230,16 @@ impl Report {
         self.turn == Some(Turn::Submitted) && self.takes
     }
 
+    /// Whether it is of a turn: the conversation has begun.
+    pub fn is_of_a_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// The agent's own id of its conversation: a word from outside.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
     /// Where it says that the agent's transcript is: a word from outside.
     pub fn transcript(&self) -> Option<&str> {
         self.transcript.as_deref()
@@ -233,7 +248,7 @@ impl Report {
     /// Whether its harness knows nothing of such events.
     pub(crate) fn means_nothing(&self) -> bool {
         let says = self.ready || self.begins || self.ends || self.side.is_some();
-        !says && self.turn.is_none()
+        !says && self.turn.is_none() && self.given.is_none()
     }
 }
 
@@ -263,10 +278,11 @@ impl Hooks {
         self.lists().iter().any(|signs| !signs.is_empty())
     }
 
-    pub(crate) fn lists(&self) -> [&[Sign]; 11] {
+    pub(crate) fn lists(&self) -> [&[Sign]; 12] {
         [
             &self.ready,
             &self.submitted,
+            &self.given,
             &self.working,
             &self.tool,
             &self.idle,
@@ -304,6 +320,11 @@ impl Hooks {
         let shown = |text: String| text::one_line(&text, SHOWN);
         let mut print = DefaultHasher::new();
         (event, payload).hash(&mut print);
+        let prompt = fields.text(&self.prompt).filter(|_| is_in(&self.submitted));
+        let given = match self.given.is_empty() {
+            true => prompt.clone(),
+            false => fields.text(&self.prompt).filter(|_| is_in(&self.given)),
+        };
         Report {
             event: shown(event.to_owned()),
             ready: is_in(&self.ready),
@@ -319,7 +340,8 @@ impl Hooks {
                 .text(&self.what)
                 .map(shown)
                 .filter(|what| !what.is_empty()),
-            prompt: fields.text(&self.prompt).filter(|_| is_in(&self.submitted)),
+            prompt,
+            given,
             takes: is_in(&self.context) && fields.text(&self.aside).is_none(),
             transcript: fields.text(&self.transcript),
             print: print.finish(),

@@ -1,7 +1,7 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Handover, Headless, Hooks, InputBox, Keys, Pattern, Start, Version, Wait};
+use super::{Handover, Headless, Hooks, InputBox, Keys, Pattern, Resume, Start, Version, Wait};
 use serde::{Deserialize, Serialize};
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
@@ -40,6 +40,9 @@ pub struct Manifest {
     /// How the program says that another process has its conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
+    /// How the program resumes a conversation.
+    #[serde(default)]
+    pub resume: Resume,
     #[serde(default)]
     pub activity: Activities,
     #[serde(default)]
@@ -324,6 +327,7 @@ impl Manifest {
             headless: None,
             version: Version::default(),
             handover: None,
+            resume: Resume::default(),
             activity: Activities::default(),
             hook: Hooks::default(),
             http: Http::default(),
@@ -362,9 +366,9 @@ impl Manifest {
         self.input_box.is_some() || !self.hook.ready.is_empty()
     }
 
-    /// Whether the agent's own hook proves that a message was accepted.
-    pub fn is_proven_by_hook(&self) -> bool {
-        self.proof.contains(&Proof::Hook)
+    /// Whether anything can prove that a message was accepted.
+    pub fn has_proof(&self) -> bool {
+        !self.proof.is_empty()
     }
 
     /// What it says that this version does nothing with.
@@ -385,8 +389,8 @@ impl Manifest {
             Route::Hook | Route::Http | Route::Terminal => None,
         });
         let proof = self.proof.iter().filter_map(|proof| match proof {
-            Proof::Transcript if !self.routes.contains(&Route::Hook) => Some(
-                "proof: 'transcript' proves what went by way of the hook, and nothing does"
+            Proof::Transcript if !self.hook.is_known() => Some(
+                "proof: 'transcript' needs a hook that names the transcript, and none is known"
                     .to_owned(),
             ),
             Proof::Transcript | Proof::Hook => None,

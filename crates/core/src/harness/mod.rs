@@ -16,6 +16,7 @@ mod judge;
 mod keys;
 mod manifest;
 mod pattern;
+mod resume;
 mod sight;
 mod start;
 mod template;
@@ -24,7 +25,7 @@ pub mod version;
 mod wait;
 
 pub use check::Fault;
-pub use handover::{Conversation, Handover};
+pub use handover::{Handover, Holder};
 pub use headless::{Headless, Output, PromptWay};
 pub use heard::{Heard, Word};
 pub use hook::{Format, Hooks, Report, Sign, Turn};
@@ -38,6 +39,7 @@ pub use manifest::{
     Submit,
 };
 pub use pattern::Pattern;
+pub use resume::Resume;
 pub use sight::{Claim, Glance, ProgramFacts, Says, Sighting};
 pub use start::{Start, StartFile, add, gives_flag, take_flag, take_out};
 pub use template::{Document, Placeholder, Template};

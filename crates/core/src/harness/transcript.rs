@@ -1,12 +1,38 @@
-//! What an agent's transcript shows as given to it: what its hooks added, and what was submitted.
-//! Never what the agent said itself, nor what its tools found: both can repeat anything. Of Gemini
-//! CLI's tools only what its own hook has put behind their results.
+//! Reading an agent's transcript: the texts that its model was given, by its hooks and as prompts.
+//! Never the agent's own words, nor what its tools found: both can repeat anything. Of the results
+//! of Gemini CLI's tools, only the text that its own hook has added counts.
 
 use serde::Deserialize;
 use serde_json::Value;
 
-/// How much at the end of a transcript is looked at.
-pub const TAIL: u64 = 256 << 10;
+/// What a part of a transcript shows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Shown {
+    /// The texts that the model was given, one after another.
+    pub given: String,
+    /// The texts that a person took back before the model was given them.
+    pub withdrawn: String,
+}
+
+impl Shown {
+    /// Add what these lines show. Lines that mean nothing are skipped.
+    pub fn add(&mut self, lines: &str) {
+        let records = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        for record in records {
+            self.given.push_str(&texts(&record));
+            if record.is_withdrawal() {
+                let text = joined(&record.content, |_| None);
+                self.withdrawn.push_str(&text);
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.given.is_empty() && self.withdrawn.is_empty()
+    }
+}
 
 #[derive(Deserialize)]
 struct Record {
@@ -18,12 +44,22 @@ struct Record {
     message: Option<Message>,
     #[serde(default)]
     payload: Option<Payload>,
-    /// Of a user, as Gemini CLI writes it.
+    /// Of Claude Code's queue of prompts.
+    #[serde(default)]
+    operation: String,
+    /// Of a user, as Gemini CLI writes it, or of Claude Code's queue.
     #[serde(default)]
     content: Value,
     /// Of Gemini CLI's model, with what each gave back.
     #[serde(default, rename = "toolCalls")]
     calls: Value,
+}
+
+impl Record {
+    /// Whether a person took a queued prompt back. Its text is in the input box then.
+    fn is_withdrawal(&self) -> bool {
+        self.kind == "queue-operation" && self.operation == "popAll"
+    }
 }
 
 /// What Codex writes of a conversation.
@@ -46,12 +82,17 @@ struct About {
 }
 
 impl Payload {
-    /// What a hook has added, and nothing else.
+    /// A prompt, or the text that a hook has added and nothing else.
     fn is_given(&self) -> bool {
         let is_hooks = |kind: &String| kind == "hooks.additional_context";
         let kinds = &self.about.content_item_kinds;
         let is_added = !kinds.is_empty() && kinds.iter().all(is_hooks);
-        self.kind == "message" && self.role == "developer" && is_added
+        let is_given = match self.role.as_str() {
+            "user" => true,
+            "developer" => is_added,
+            _ => false,
+        };
+        self.kind == "message" && is_given
     }
 }
 
@@ -61,6 +102,9 @@ struct Attachment {
     kind: String,
     #[serde(default)]
     content: Value,
+    /// Of a prompt that was queued.
+    #[serde(default)]
+    prompt: Value,
 }
 
 #[derive(Deserialize)]
@@ -68,14 +112,6 @@ struct Message {
     role: String,
     #[serde(default)]
     content: Value,
-}
-
-/// The texts that were given, one after another; lines that mean nothing are passed over.
-pub fn given(tail: &str) -> String {
-    let records = tail
-        .lines()
-        .filter_map(|line| serde_json::from_str(line).ok());
-    records.map(|record| texts(&record)).collect()
 }
 
 fn texts(record: &Record) -> String {
@@ -89,10 +125,13 @@ fn texts(record: &Record) -> String {
         ("attachment", Some(attachment), _) if attachment.kind == "hook_additional_context" => {
             joined(&attachment.content, Value::as_str)
         }
+        ("attachment", Some(attachment), _) if attachment.kind == "queued_command" => {
+            joined(&attachment.prompt, |part| text_of(part, "text"))
+        }
         ("user", _, Some(message)) if message.role == "user" => {
             joined(&message.content, |part| text_of(part, "text"))
         }
-        ("user", _, None) if record.content.is_array() => joined(&record.content, added),
+        ("user", _, None) if record.content.is_array() => joined(&record.content, prompt),
         ("gemini", _, None) if record.calls.is_array() => joined_calls(&record.calls),
         (_, _, _) => String::new(),
     }
@@ -101,11 +140,13 @@ fn texts(record: &Record) -> String {
 const OPEN: &str = "<hook_context>";
 const CLOSE: &str = "</hook_context>";
 
-/// What a hook of Gemini CLI's has added to a prompt. No message can hold these tags: a `<` in it is
-/// written otherwise.
-fn added(part: &Value) -> Option<&str> {
-    let inside = part.get("text")?.as_str()?.strip_prefix(OPEN)?;
-    inside.strip_suffix(CLOSE)
+/// A part of a prompt of Gemini CLI's, or the text that its hook has added to it, without its tags.
+fn prompt(part: &Value) -> Option<&str> {
+    let text = part.get("text")?.as_str()?;
+    let inside = text
+        .strip_prefix(OPEN)
+        .and_then(|text| text.strip_suffix(CLOSE));
+    Some(inside.unwrap_or(text))
 }
 
 /// What hooks have added to the results of calls.
@@ -149,7 +190,11 @@ mod tests {
 
     #[test]
     fn only_what_was_given_counts() {
-        let check = |line: &str, want: &str| assert_eq!(given(line), want, "{line}");
+        let check = |line: &str, want: &str| {
+            let mut shown = Shown::default();
+            shown.add(line);
+            assert_eq!(shown.given, want, "{line}");
+        };
         let added = r#"{"type":"attachment","attachment":{"type":"hook_additional_context","content":["a","b"]},"x":1}"#;
         check(added, "a\nb\n");
         check(
@@ -170,6 +215,24 @@ mod tests {
             r#"{"type":"user","message":{"role":"assistant","content":"a"}}"#,
             "",
         );
+        let queued = |key: &str| {
+            format!(
+                r#"{{"type":"attachment","attachment":{{"type":"queued_command","{key}":"a"}}}}"#
+            )
+        };
+        check(&queued("prompt"), "a\n");
+        check(&queued("content"), "");
+        let queue = |operation: &str| {
+            let line =
+                format!(r#"{{"type":"queue-operation","operation":"{operation}","content":"a"}}"#);
+            let mut shown = Shown::default();
+            shown.add(&line);
+            (shown.given, shown.withdrawn)
+        };
+        let nothing = (String::new(), String::new());
+        assert_eq!(queue("enqueue"), nothing);
+        assert_eq!(queue("remove"), nothing);
+        assert_eq!(queue("popAll"), (String::new(), "a\n".to_owned()));
         let codex = |role: &str, kinds: &str| {
             format!(
                 r#"{{"type":"response_item","payload":{{"type":"message","role":"{role}","content":[{{"type":"input_text","text":"a"}}],"internal_chat_message_metadata_passthrough":{{"content_item_kinds":[{kinds}]}}}}}}"#
@@ -179,7 +242,8 @@ mod tests {
         check(&codex("developer", hook), "a\n");
         check(&codex("developer", ""), "");
         check(&codex("developer", &format!(r#"{hook},"other""#)), "");
-        check(&codex("user", hook), "");
+        check(&codex("user", hook), "a\n");
+        check(&codex("user", ""), "a\n");
         check(&codex("assistant", hook), "");
         check(
             r#"{"type":"response_item","payload":{"type":"function_call_output","output":"a"}}"#,
@@ -187,7 +251,7 @@ mod tests {
         );
         check(
             r#"{"id":"1","type":"user","content":[{"text":"a"},{"text":"<hook_context>b\nc</hook_context>"}]}"#,
-            "b\nc\n",
+            "a\nb\nc\n",
         );
         check(
             r#"{"id":"1","type":"gemini","content":[{"text":"<hook_context>b</hook_context>"}]}"#,

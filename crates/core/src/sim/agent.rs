@@ -5,6 +5,7 @@ use super::calls::{Call, Typed};
 use super::script::{Act, Nature, Sight};
 use super::terminal::{Piece, TurnNo};
 use crate::harness::{BoxState, Claim, Held, Mismatch, Says, Sighting, Source};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 /// After so long a rest it says once more that it rests.
@@ -58,7 +59,7 @@ pub(super) enum Saw {
     Swallowed,
     /// It ended by the interrupt key.
     Quit,
-    /// A prompt was submitted, with these turns in it, whole or not.
+    /// A prompt was submitted, with these turns in it, whole or not. It may be queued.
     Prompt {
         turns: Vec<(TurnNo, bool)>,
         /// Whether a person's own text stood in it too.
@@ -77,6 +78,8 @@ pub(super) struct Agent {
     input: Input,
     /// What it was given last.
     given: Input,
+    /// Prompts that wait until its work is done.
+    queue: VecDeque<Input>,
     is_hidden: bool,
     /// Whether somebody has seen that a draft stands in its box.
     is_draft_shown: bool,
@@ -107,6 +110,7 @@ impl Agent {
             question: None,
             input: Input::default(),
             given: Input::default(),
+            queue: VecDeque::new(),
             is_hidden: false,
             is_draft_shown: false,
             asked: 0,
@@ -235,6 +239,9 @@ impl Agent {
                 State::Working { until } if until <= at => {
                     self.calls.push(Call::Rests);
                     self.rest(at);
+                    if let Some(next) = self.queue.pop_front() {
+                        self.give(at, next);
+                    }
                 }
                 State::Booting { .. } | State::Working { .. } | State::Prompt => {}
             }
@@ -362,7 +369,25 @@ impl Agent {
         if input.is_empty() {
             return Saw::Nothing;
         }
-        self.given = input.clone();
+        self.calls.push(Call::Submitted {
+            turns: input.turns.clone(),
+            typed: input.typed,
+        });
+        let saw = Saw::Prompt {
+            turns: input.turns.clone(),
+            is_typed: input.typed > 0,
+        };
+        let is_working = matches!(self.state, State::Working { .. });
+        if self.nature.queues && is_working {
+            self.queue.push_back(input);
+        } else {
+            self.give(now, input);
+        }
+        saw
+    }
+
+    /// The model is given a prompt.
+    fn give(&mut self, now: Duration, input: Input) {
         self.prompts = self.prompts.wrapping_add(1);
         let works = Duration::from_millis(self.nature.works.into());
         self.state = State::Working { until: now + works };
@@ -370,14 +395,10 @@ impl Agent {
         if is_nth(self.prompts, self.nature.asks) {
             self.ask();
         }
-        self.calls.push(Call::Submitted {
+        self.calls.push(Call::Given {
             turns: input.turns.clone(),
-            typed: input.typed,
         });
-        Saw::Prompt {
-            turns: input.turns,
-            is_typed: input.typed > 0,
-        }
+        self.given = input;
     }
 
     /// Whether it calls each hook twice.

@@ -31,6 +31,10 @@ pub(super) enum Call {
         turns: Vec<(TurnNo, bool)>,
         typed: u32,
     },
+    /// The model was given these turns, whole or not.
+    Given {
+        turns: Vec<(TurnNo, bool)>,
+    },
     Rests,
 }
 
@@ -92,10 +96,23 @@ impl Play {
         let calls = std::mem::take(&mut session.agent.calls);
         let times = if session.agent.repeats() { 2 } else { 1 };
         let session = own(session.run);
+        for call in &calls {
+            if let Call::Given { turns } = call {
+                for id in Session::gets(turns, &self.turns) {
+                    self.oracle.ledger.gets(id);
+                }
+            }
+        }
         for call in calls.iter().filter(|_| self.nature.proves) {
             let (event, prompt) = match call {
                 Call::Begins => (harness::BEGINS, None),
                 Call::Rests => (harness::RESTS, None),
+                Call::Given { .. } if !self.nature.queues => continue,
+                Call::Given { turns } => {
+                    let part =
+                        |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);
+                    (harness::GIVEN, Some(turns.iter().map(part).collect()))
+                }
                 Call::Submitted { turns, typed } => {
                     let part =
                         |(turn, is_whole): &(TurnNo, bool)| self.turns[*turn].part(*is_whole);

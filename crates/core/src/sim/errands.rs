@@ -209,9 +209,14 @@ impl Session {
                 ids,
                 evidence,
                 route,
+                proof_awaited,
             } => {
-                let route = route.as_str().to_owned();
-                self.owe(ids, Said::Offered { route, evidence }, world);
+                let said = Said::Offered {
+                    route: route.as_str().to_owned(),
+                    evidence,
+                    proof_awaited,
+                };
+                self.owe(ids, said, world);
             }
             Effect::Accepted {
                 ids,

@@ -28,11 +28,13 @@ static INPUT_BOX: LazyLock<InputBox> = LazyLock::new(|| InputBox {
 static QUESTION: LazyLock<Pattern> = LazyLock::new(|| pattern("Run command"));
 static TOOL: LazyLock<Sign> = LazyLock::new(|| sign(HOOK));
 static HOOKS: LazyLock<[Sign; 3]> = LazyLock::new(|| [BEGINS, SUBMITTED, RESTS].map(sign));
+static GIVEN_SIGN: LazyLock<Sign> = LazyLock::new(|| sign(GIVEN));
 /// The event of the hook that takes mail.
 pub(super) const HOOK: &str = "PostToolUse";
 /// Those of the hooks that tell of it.
 pub(super) const BEGINS: &str = "SessionStart";
 pub(super) const SUBMITTED: &str = "UserPromptSubmit";
+pub(super) const GIVEN: &str = "PromptGiven";
 pub(super) const RESTS: &str = "Stop";
 static WORKS: LazyLock<Pattern> = LazyLock::new(|| pattern("works"));
 
@@ -65,6 +67,9 @@ pub(super) fn manifest(nature: Nature) -> Arc<Manifest> {
         manifest.hook.begins.push(begins);
         manifest.hook.submitted.push(submitted);
         manifest.hook.idle.push(rests);
+        if nature.queues {
+            manifest.hook.given.push(GIVEN_SIGN.clone());
+        }
     }
     if nature.sight == Sight::Nothing {
         return Arc::new(manifest);

@@ -6,6 +6,7 @@ use super::script::Disk;
 use super::session::Found;
 use crate::fact::{Event, Fact};
 use crate::id::MessageId;
+use crate::inject;
 use crate::mail::{Letter, Mail};
 use crate::message::Message;
 use crate::moment::Moment;
@@ -228,7 +229,6 @@ impl Journal {
             Said::Offered { .. }
             | Said::Accepted { .. }
             | Said::Uncertain { .. }
-            | Said::NotShown { .. }
             | Said::Withdrawn { .. }
             | Said::Failed { .. } => Durability::Synced,
         };
@@ -279,16 +279,37 @@ impl Journal {
     pub(super) fn start(&mut self, now: Moment, started: &Started) -> Result<(), DiskFailed> {
         let latest = self.sessions.get(&self.agent);
         let events = session::start(started, latest);
-        let is_offering = |letter: &&Letter| letter.standing.proven == receipt::Proven::Offering;
-        let cut: Vec<_> = self.mail.all().filter(is_offering).collect();
-        let cut: Vec<_> = cut.iter().map(|letter| letter.message.id).collect();
-        let reason = "the session ended while it was being offered".to_owned();
-        self.say(now, &cut, &Said::Uncertain { reason })?;
+        self.cut_off(now, receipt::Proven::Offering)?;
+        self.cut_off(now, receipt::Proven::Unproven)?;
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)
     }
 
+    /// The hooks that were to print these are gone.
+    pub(super) fn cut_off_injected(&mut self, now: Moment) -> Result<(), DiskFailed> {
+        let cut: Vec<_> = self
+            .mail
+            .all()
+            .filter(|l| inject::is_under_way(l))
+            .collect();
+        let cut: Vec<_> = cut.iter().map(|letter| letter.message.id).collect();
+        let reason = "the hook ended before it had printed it".to_owned();
+        self.say(now, &cut, &Said::Uncertain { reason })?;
+        Ok(())
+    }
+
+    /// What is proven so far of these offers is all that ever will be.
+    fn cut_off(&mut self, now: Moment, proven: receipt::Proven) -> Result<(), DiskFailed> {
+        let is_cut = |letter: &&Letter| letter.standing.proven == proven;
+        let cut: Vec<_> = self.mail.all().filter(is_cut).collect();
+        let cut: Vec<_> = cut.iter().map(|letter| letter.message.id).collect();
+        let reason = "the session ended before it was proven".to_owned();
+        self.say(now, &cut, &Said::Uncertain { reason })?;
+        Ok(())
+    }
+
     pub(super) fn end(&mut self, now: Moment, run: Uuid, how: Ending) -> Result<(), DiskFailed> {
+        self.cut_off(now, receipt::Proven::Unproven)?;
         let events = session::end(&Ended { run, how }, self.sessions.get(&self.agent));
         let facts = self.facts_of(now.wall, events);
         self.commit(facts, Durability::Synced)

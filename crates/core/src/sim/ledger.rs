@@ -41,6 +41,8 @@ pub(super) struct Known {
     /// An offer is on record, and no word of how it ended.
     pub(super) offering: bool,
     offered: bool,
+    /// The agent's proof of the last offer is awaited.
+    awaited: bool,
     accepted: bool,
     answered: bool,
     reminded: u32,
@@ -63,7 +65,9 @@ struct Exposed {
 pub(super) struct Ledger {
     known: BTreeMap<MessageId, Known>,
     exposed: BTreeMap<MessageId, Exposed>,
-    /// What the program was really given, in a prompt.
+    /// What was really submitted to the program, which may have queued it.
+    submitted: BTreeSet<MessageId>,
+    /// What its model was really given, in a prompt.
     got: BTreeSet<MessageId>,
     heard: usize,
     /// What each agent was given last.
@@ -95,6 +99,7 @@ impl Known {
             cut: false,
             offering: false,
             offered: false,
+            awaited: false,
             accepted: false,
             answered: false,
             reminded: 0,
@@ -167,18 +172,21 @@ impl Known {
         first(&reasons)
     }
 
-    fn apply(&mut self, step: Step) {
+    fn apply(&mut self, progress: &Progress) {
+        let step = progress.step;
         match step {
             Step::Offering => self.offering = true,
             Step::Offered | Step::Accepted => {
                 self.offering = false;
                 self.offered = true;
                 self.accepted |= step == Step::Accepted;
+                self.awaited = progress.proof_awaited && !self.accepted;
             }
             Step::Uncertain => {
                 self.offering = false;
                 self.shown = false;
                 self.cut = true;
+                self.offered &= !std::mem::take(&mut self.awaited);
             }
             Step::Withdrawn => self.offering = false,
             Step::Shown => self.shown = true,
@@ -225,7 +233,10 @@ impl Ledger {
                 return self.must_follow(fact, envelope);
             }
             Event::Progress(progress) => progress,
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => return Ok(()),
+            Event::Started(_) => return self.is_nothing_awaited(),
+            Event::Ended(_) | Event::Conversation(_) | Event::Work(_) | Event::Loop(_) => {
+                return Ok(());
+            }
         };
         let must_be = self.also.pop_front();
         let is_it = must_be.is_none_or(|also| also == (progress.message, progress.step));
@@ -233,6 +244,16 @@ impl Ledger {
             format!("{progress:?} is recorded, and not {must_be:?}")
         })?;
         self.judge_step(fact, progress, must_be.is_some())
+    }
+
+    /// What was only queued when its process died comes again, so no later session may begin while
+    /// the proof of an earlier one is still awaited.
+    fn is_nothing_awaited(&self) -> Checked {
+        let awaited = self.known.iter().find(|(_, known)| known.awaited);
+        Law::NothingLost.holds(awaited.is_none(), || {
+            let id = awaited.map(|(id, _)| id.id8()).unwrap_or_default();
+            format!("{id} was never proven, and the session that offered it is gone")
+        })
     }
 
     /// A step of a message; whether it had to be recorded with what came before it.
@@ -269,7 +290,7 @@ impl Ledger {
             },
             // Somebody else may have pressed Enter, and the agent says so.
             Step::Offered => claim(
-                exposed.is_whole || self.got.contains(&id),
+                exposed.is_whole || self.submitted.contains(&id),
                 "text and Enter were not both written",
             ),
             Step::Accepted => {
@@ -279,12 +300,12 @@ impl Ledger {
                 let is_answer = known.raw && exposed.is_begun;
                 claim(
                     self.got.contains(&id) || is_answer,
-                    "the agent never got it",
+                    "the model was never given it",
                 )
             }
             Step::Withdrawn => claim(!exposed.is_begun, "something of it was written"),
             Step::Uncertain => claim(
-                known.offering || known.shown,
+                known.offering || known.shown || known.awaited,
                 "no offer of it was under way, and no hook has shown it",
             ),
             Step::Cancelled | Step::Expired => {
@@ -359,13 +380,17 @@ impl Ledger {
                 self.known.insert(MessageId(fact.id), known);
             }
             Event::Progress(progress) => self.comes_further(fact.at, progress),
-            Event::Started(_) | Event::Ended(_) | Event::Work(_) | Event::Loop(_) => {}
+            Event::Started(_)
+            | Event::Ended(_)
+            | Event::Conversation(_)
+            | Event::Work(_)
+            | Event::Loop(_) => {}
         }
     }
 
     fn comes_further(&mut self, at: Timestamp, progress: &Progress) {
         if let Some(known) = self.known.get_mut(&progress.message) {
-            known.apply(progress.step);
+            known.apply(progress);
             if let Step::Offering | Step::Offered | Step::Accepted | Step::Shown = progress.step {
                 self.given.insert(known.to.clone(), (known.hops, at));
             }
@@ -413,7 +438,12 @@ impl Ledger {
         }
     }
 
-    /// The program was given a prompt with this in it.
+    /// A prompt with this in it was submitted to the program.
+    pub(super) fn submits(&mut self, id: MessageId) {
+        self.submitted.insert(id);
+    }
+
+    /// The model was given a prompt with this in it.
     pub(super) fn gets(&mut self, id: MessageId) {
         self.got.insert(id);
     }

@@ -55,6 +55,10 @@ pub(crate) enum Bug {
     AcceptedByEnter,
     /// What a hook of another session shows counts as accepted.
     AcceptedElsewhere,
+    /// A text that was submitted counts as accepted, though it may be queued.
+    AcceptedWhenQueued,
+    /// An offer whose proof never came stays offered.
+    ProofNotAwaited,
 }
 
 thread_local! {

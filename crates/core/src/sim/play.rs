@@ -57,6 +57,8 @@ pub(super) struct Play {
     /// Something was stored, and the session was not told.
     pub(super) has_missed_bell: bool,
     runs: u128,
+    /// How many hooks of agents without a session have asked for mail.
+    pub(super) injects: u32,
     /// As of the last check: how often the journal was written, and how much acknowledged.
     written: (usize, usize),
     pub(super) trace: Trace,
@@ -91,6 +93,7 @@ impl Play {
             drafts: Vec::new(),
             has_missed_bell: false,
             runs: 0,
+            injects: 0,
             written: (0, 0),
             trace,
         }
@@ -351,6 +354,7 @@ fn told(fact: &Fact) -> String {
         }
         fact::Event::Started(_)
         | fact::Event::Ended(_)
+        | fact::Event::Conversation(_)
         | fact::Event::Work(_)
         | fact::Event::Loop(_) => kind.to_owned(),
     }

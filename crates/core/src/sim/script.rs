@@ -58,6 +58,9 @@ pub(super) struct Nature {
     pub(super) has_hooks: bool,
     /// Its hooks tell what was submitted, and when it rests.
     pub(super) proves: bool,
+    /// A prompt that is submitted while it works waits in a queue, which dies with it; a hook of its
+    /// own tells when the model is given a prompt.
+    pub(super) queues: bool,
 }
 
 /// What is known of the program's screen.
@@ -214,6 +217,7 @@ impl Script {
             lines = with_hooks(&mut Chance::new(!seed), lines);
         }
         nature.proves = matches!(seed % 8, 1 | 3 | 5);
+        nature.queues = nature.proves && seed % 16 < 8;
         if nature.proves {
             lines = with_words(&mut Chance::new(seed.rotate_left(32)), lines);
         }
@@ -273,6 +277,7 @@ fn nature(chance: &mut Chance) -> Nature {
         never_answers: chance.one_in(8),
         has_hooks: false,
         proves: false,
+        queues: false,
     }
 }
 

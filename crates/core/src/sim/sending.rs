@@ -7,9 +7,9 @@ use super::script::{Link, Post, Way, Writer};
 use super::session::Session;
 use crate::id::MessageId;
 use crate::inject;
-use crate::mail::Letter;
 use crate::mail::tests::name;
 use crate::message::Evidence;
+use crate::offer::Said;
 use crate::post::Draft;
 use crate::receipt::Order;
 use crate::storm::Limits;
@@ -109,14 +109,16 @@ impl Play {
     }
 
     pub(super) fn inject(&mut self) -> Checked {
+        let _ = self.journal.cut_off_injected(self.now);
         let mut letters = self.journal.look(self.now.wall).pending;
         letters.truncate(inject::MAX_MESSAGES);
-        let agent = self.agent.clone();
-        let show = |letter: &Letter| {
-            let id = letter.message.id;
-            self.journal.order(self.now, &agent, Order::Show, id)
+        let route = inject::ROUTE.to_owned();
+        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
+        let offering = Said::Offering {
+            route: route.clone(),
         };
-        if letters.iter().map(show).all(|shown| shown.is_ok()) {
+        let recorded = self.journal.say(self.now, &ids, &offering);
+        if recorded.is_ok_and(|recorded| recorded == ids) {
             let entries: Vec<_> = letters
                 .iter()
                 .map(|letter| inject::Entry {
@@ -125,7 +127,19 @@ impl Play {
                 })
                 .collect();
             let block = inject::reminder(&entries, letters.len() as u64);
+            self.oracle.ledger.hear(self.journal.facts())?;
             self.oracle.injects(&letters, &block)?;
+            // Every other hook is killed before it can say that it has printed the block.
+            self.injects += 1;
+            if self.injects.is_multiple_of(2) {
+                ids.iter().for_each(|id| self.oracle.ledger.complete(*id));
+                let offered = Said::Offered {
+                    route,
+                    evidence: "printed".to_owned(),
+                    proof_awaited: false,
+                };
+                let _ = self.journal.say(self.now, &ids, &offered);
+            }
         }
         self.ring()
     }

@@ -169,6 +169,7 @@ fn a_hook_that_never_answers_does_not_keep_its_message() {
         never_answers: false,
         has_hooks: true,
         proves: true,
+        queues: false,
     };
     let lines = vec![
         Line::Start,
@@ -349,4 +350,6 @@ fn planted_bugs_are_found() {
     check(Bug::HandedTooEarly, &[Law::NoClaimBeyondProof]);
     check(Bug::AcceptedByEnter, &[Law::NoClaimBeyondProof]);
     check(Bug::AcceptedElsewhere, &[Law::NoClaimBeyondProof]);
+    check(Bug::AcceptedWhenQueued, &[Law::NoClaimBeyondProof]);
+    check(Bug::ProofNotAwaited, &[Law::NothingStarved]);
 }

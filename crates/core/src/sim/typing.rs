@@ -160,7 +160,7 @@ impl Session {
             || "a person's draft was submitted by our Enter",
         )?;
         for id in Self::gets(&turns, world.turns) {
-            world.oracle.ledger.gets(id);
+            world.oracle.ledger.submits(id);
         }
         Ok(())
     }

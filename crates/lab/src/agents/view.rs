@@ -388,9 +388,9 @@ fn gemini() -> Vec<View> {
         view("shell", Hidden, "shell mode enabled").keys("!"),
         view("settings", Hidden, "Apply To").command("/settings"),
         view("model", Hidden, "Manually select a model").command("/model"),
-        view("theme", Hidden, "Dracula Dark").command("/theme"),
+        view("theme", Hidden, "Select Theme").command("/theme"),
         view("auth", Hidden, "How would you like to authenticate").command("/auth"),
-        view("help", Empty, "keyboard-shortcuts").command("/help"),
+        view("help", Empty, "ard-shortcuts").command("/help"),
         view("resume", Hidden, "Chat Sessions")
             .turn("lines=2")
             .command("/clear")

@@ -278,6 +278,7 @@ impl Mail<'_> {
         let ids = std::mem::take(&mut self.offered);
         let (now, agent) = (times::now(), self.agent.clone());
         let said = offer::Said::Offered {
+            proof_awaited: false,
             route: ROUTE.to_owned(),
             evidence: WRITTEN.to_owned(),
         };
@@ -424,6 +425,7 @@ impl Ready {
     ) -> Result<()> {
         let place = Place::of(&runner.home, &runner.agent);
         let told = Told {
+            resume: None,
             home: &runner.home,
             place: &place,
             socket: &runner.record.socket,

@@ -4,6 +4,7 @@ use crate::build::{Plan, plan};
 use crate::context::Context;
 use crate::report::{Code, Report, Result};
 use crate::session::place::Launch;
+use crate::session::start::Resumption;
 use crate::times::parse_duration;
 use jiff::SignedDuration;
 use posthaste_core::AgentName;
@@ -77,7 +78,7 @@ pub(super) struct Args {
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let is_detached = args.detach;
     let launch = launch(context, args)?;
-    begin_here(context, launch, is_detached)
+    begin_here(context, launch, is_detached, Resumption::Never)
 }
 
 /// What was said, made into what is meant.

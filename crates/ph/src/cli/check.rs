@@ -7,9 +7,13 @@ use crate::output::{self, note};
 use crate::report::{Code, Report, Result};
 use crate::worklist;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
+use posthaste_core::offer;
 use posthaste_core::{AgentName, Body, Letter, MessageId, text};
-use posthaste_store::{Cut, Done, Injection, Job, Journal, Patience, files};
+use posthaste_store::{Done, InjectLock, Injection, Job, Journal, Patience, files};
 use posthaste_wire::Count;
+
+/// Evidence of an offer by this route.
+const PRINTED: &str = "its hook has printed it whole";
 
 /// Ask whether there is unread mail
 ///
@@ -17,9 +21,10 @@ use posthaste_wire::Count;
 /// nothing.
 ///
 /// With --inject it is what an agent's hook calls at a prompt: it prints new mail as a reminder
-/// for the agent, most urgent first, each message once, and exits with 0 whatever happens. It
-/// records that they were shown, and changes nothing else. What could not be printed comes again,
-/// marked as a repeat. A person who asks for an agent's mail is shown it, and nothing is recorded.
+/// for the agent, most urgent first, each message once, and exits with 0 whatever happens. Each
+/// message is 'offering' before it is printed and 'offered' afterwards. If the hook is killed in
+/// between, or cannot print, the message comes again, marked as a repeat. A person who asks for an
+/// agent's mail is shown it, and nothing is recorded.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -100,17 +105,19 @@ pub(crate) struct Reminder {
 enum Shown {
     /// Nothing: a person looks at an agent's mail.
     ToThePerson { agent: AgentName },
-    /// These, unless it cannot be printed.
+    /// These, once they are printed.
     ToItsAgent {
         journal: Box<Journal>,
         agent: AgentName,
         ids: Vec<MessageId>,
+        /// Held until the outcome is recorded.
+        lock: InjectLock,
     },
 }
 
 impl Reminder {
-    /// Says what became of it. Where it could not be printed, nobody knows how much of it was
-    /// seen: it comes again, marked as a repeat.
+    /// Record whether it was printed. If it was not, nobody knows how much of it was seen: it comes
+    /// again, marked as a repeat.
     pub(crate) fn settle(
         self,
         context: &Context,
@@ -122,23 +129,33 @@ impl Reminder {
                  (PH_AGENT={agent})"
             )),
             (Shown::ToThePerson { .. }, Err(_)) => {}
-            (Shown::ToItsAgent { journal, .. }, Ok(())) => letterbox::leave(*journal),
             (
                 Shown::ToItsAgent {
                     mut journal,
                     agent,
                     ids,
+                    lock,
                 },
-                Err(why),
+                printed,
             ) => {
-                let reason = format!("a hook could not print it: {why}");
-                let job = Job::Uncertain {
+                let said = match printed {
+                    Ok(()) => offer::Said::Offered {
+                        route: inject::ROUTE.to_owned(),
+                        evidence: PRINTED.to_owned(),
+                        proof_awaited: false,
+                    },
+                    Err(why) => offer::Said::Uncertain {
+                        reason: format!("a hook could not print it: {why}"),
+                    },
+                };
+                let job = Job::Say {
                     now: context.now,
                     agent,
-                    cut: Cut::Shown(ids),
-                    reason,
+                    ids,
+                    said,
                 };
                 journal.commit(job)??;
+                drop(lock);
                 letterbox::leave(*journal);
             }
         }
@@ -146,8 +163,8 @@ impl Reminder {
     }
 }
 
-/// New mail of an agent as a reminder for it, if there is any. From then on it counts as shown,
-/// unless it is a person who looks, or [`Reminder::settle`] hears that it could not be printed.
+/// Return new mail of an agent as a reminder for it, if there is any. Unless it is a person who looks,
+/// an offer of it is under way until [`Reminder::settle`].
 pub(crate) fn reminder(
     context: &mut Context,
     name: &AgentName,
@@ -199,9 +216,12 @@ fn look(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Rem
     })
 }
 
-/// Recorded before it is printed, so that no other route shows it too; taken back where it cannot
-/// be.
+/// Record the offer before it is printed, so that no other route shows the same. If another hook
+/// prints mail of this agent for longer than we wait, there is nothing for this one.
 fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Option<Reminder>> {
+    let Some(lock) = InjectLock::acquire(&context.home, name, Patience::HOOK.0)? else {
+        return Ok(None);
+    };
     let job = Job::Inject {
         now: context.now,
         agent: name.clone(),
@@ -219,6 +239,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
             journal: Box::new(journal),
             agent: name.clone(),
             ids: letters.iter().map(|letter| letter.message.id).collect(),
+            lock,
         },
     }))
 }

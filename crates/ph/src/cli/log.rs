@@ -142,6 +142,9 @@ fn gist(record: &Record, id8: &str) -> String {
                 format!("pid {}: {command}", started.child_pid)
             }
             posthaste_core::Event::Ended(ended) => ended.how.to_string(),
+            posthaste_core::Event::Conversation(conversation) => {
+                text::one_line(&conversation.id, 80)
+            }
             posthaste_core::Event::Work(deed) => work_gist(&deed, id8),
             posthaste_core::Event::Loop(happened) => loop_gist(&happened, id8),
         },

@@ -7,18 +7,20 @@ use crate::harness::Catalogue;
 use crate::output::note;
 use crate::report::{Code, Result};
 use crate::session::place::{Launch, Place};
-use crate::session::start;
+use crate::session::start::{self, Resumption};
 use posthaste_core::AgentName;
 
 /// End a session, if it runs, and start it again as it was
 ///
-/// The same command in the same directory; the environment is today's, with what --env said. A
-/// loop's iteration is ended, and the loop goes on where it was.
+/// The same command in the same directory; the environment is today's, with what --env said. Claude
+/// Code, Codex, OpenCode and Gemini CLI resume their last conversation, and a prompt on their
+/// command line is not given again. A loop's iteration is ended, and the loop goes on where it was.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph restart coder-1
-  ph restart coder-1 --detach")]
+  ph restart coder-1 --detach
+  ph restart coder-1 --fresh")]
 pub(super) struct Args {
     /// The agent's name
     #[arg(value_name = "NAME", value_parser = NameParser, add = complete_agents())]
@@ -29,6 +31,9 @@ pub(super) struct Args {
     /// Do not ask the old one first
     #[arg(long, short)]
     kill: bool,
+    /// Begin a new conversation instead of resuming the last one
+    #[arg(long)]
+    fresh: bool,
 }
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
@@ -62,5 +67,9 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if is_shown {
         (launch.cols, launch.rows) = size_here();
     }
-    begin(context, launch, is_shown)
+    let resumption = match args.fresh {
+        true => Resumption::Never,
+        false => Resumption::Always,
+    };
+    begin(context, launch, is_shown, resumption)
 }

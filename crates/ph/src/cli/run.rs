@@ -5,18 +5,22 @@ use crate::harness::Catalogue;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
 use crate::session::listen::check_length;
-use crate::session::place::Launch;
-use crate::session::start::{self, Audience, Started};
+use crate::session::place::{Launch, Record};
+use crate::session::roll;
+use crate::session::start::{self, Audience, Resumption, Started};
 use posthaste_core::{AgentName, text};
+use posthaste_wire::Activity;
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Run an agent in a terminal that outlives the window
 ///
 /// Starts the command in a session of its own and shows it. Ctrl+\ d leaves it running; 'ph
 /// attach' shows it again. Everything after COMMAND is its own. Mail to the agent's name reaches
-/// its terminal.
+/// its terminal. If the last session of this name has crashed, Claude Code, Codex, OpenCode and
+/// Gemini CLI resume its conversation.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -34,6 +38,9 @@ pub(super) struct Args {
     /// else generic]
     #[arg(long, value_name = "H", add = complete_harnesses())]
     harness: Option<String>,
+    /// Begin a new conversation, also if the last session of this name has crashed
+    #[arg(long)]
+    fresh: bool,
     #[command(flatten)]
     around: Around,
     /// The command and its arguments
@@ -82,37 +89,56 @@ impl Around {
     }
 }
 
+/// How long a program that resumes a conversation may take until it is up.
+const RESUMED_WITHIN: Duration = Duration::from_secs(10);
 /// The size of a terminal that nobody looks at yet.
 const USUAL: (u16, u16) = (80, 24);
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
     let is_detached = args.detach;
+    let resumption = match args.fresh {
+        true => Resumption::Never,
+        false => Resumption::AfterCrash,
+    };
     let launch = launch(context, args)?;
-    begin_here(context, launch, is_detached)
+    begin_here(context, launch, is_detached, resumption)
 }
 
 /// Starts a session, and shows it unless it is to stay in the background, or nobody could see it.
-pub(super) fn begin_here(context: &mut Context, launch: Launch, is_detached: bool) -> Result<Code> {
+pub(super) fn begin_here(
+    context: &mut Context,
+    launch: Launch,
+    is_detached: bool,
+    resumption: Resumption,
+) -> Result<Code> {
     let is_shown = !is_detached && is_on_terminal();
     if !is_detached && !is_shown && !context.json {
         note("this is no terminal, so it runs in the background");
     }
-    begin(context, launch, is_shown)
+    begin(context, launch, is_shown, resumption)
 }
 
 /// Starts a session, says so, and shows it where that is wanted.
-pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Result<Code> {
+pub(super) fn begin(
+    context: &mut Context,
+    launch: Launch,
+    is_shown: bool,
+    resumption: Resumption,
+) -> Result<Code> {
     let name = launch.name.clone();
     let audience = if is_shown {
         Audience::Expected
     } else {
         Audience::None
     };
-    let Started { record, note: past } =
-        start::start(&context.home, &context.config, launch, audience)?;
-    if let Some(past) = past {
-        note(past);
+    let mut started = start(context, launch.clone(), audience, resumption)?;
+    if started.is_resumed && !is_up(context, &started.record)? {
+        note(
+            "the conversation could not be resumed: the program ended at once; starting a new one",
+        );
+        started = start(context, launch, audience, Resumption::Never)?;
     }
+    let record = started.record;
     if is_shown {
         let options = Options {
             read_only: false,
@@ -132,6 +158,40 @@ pub(super) fn begin(context: &mut Context, launch: Launch, is_shown: bool) -> Re
     Ok(Code::Ok)
 }
 
+/// Wait until a program that resumes a conversation is up. Return false if it ends with an error
+/// before that.
+fn is_up(context: &Context, record: &Record) -> Result<bool> {
+    let deadline = Instant::now() + RESUMED_WITHIN;
+    let patience = context.config.patience;
+    let name = &record.launch.name;
+    while Instant::now() < deadline {
+        let session = roll::latest(&context.home, patience, name, crate::times::now())?;
+        match session {
+            Some(session) if session.activity == Activity::Starting => {}
+            Some(session) if session.activity == Activity::Exited => {
+                return Ok(session.exit.as_deref() == Some("exit 0"));
+            }
+            Some(_) | None => break,
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(true)
+}
+
+/// Start a session, and say what there is to say about the one before it.
+fn start(
+    context: &Context,
+    launch: Launch,
+    audience: Audience,
+    resumption: Resumption,
+) -> Result<Started> {
+    let started = start::start(&context.home, &context.config, launch, audience, resumption)?;
+    if let Some(past) = &started.note {
+        note(past);
+    }
+    Ok(started)
+}
+
 pub(super) fn is_on_terminal() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
@@ -141,6 +201,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     let Args {
         name,
         detach: _,
+        fresh: _,
         harness,
         around,
         command,

@@ -82,6 +82,7 @@ pub(crate) fn run(
     runtime.block_on(async {
         let door = Key::for_program(&harness, launch)?;
         let told = Told {
+            resume: None,
             home: &home,
             place: &Place::of(&home, &launch.name),
             socket: &dir.path().join("none.sock"),

@@ -6,15 +6,15 @@
 
 use super::clerk::{Asked, Bar, Wish};
 use super::door::Calling;
-use super::handing::{Giving, Transcript};
+use super::handing::Giving;
 use super::keyboard::{HasDraft, Lease};
-use super::{Shared, clock, log};
+use super::{Shared, clock, log, transcript};
 use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::harness::Route;
 use posthaste_core::offer::Said;
 use posthaste_core::turn::{self, Entry, Input, Telling};
-use posthaste_core::{Letter, MessageId, Timestamp, owed, text};
-use posthaste_store::{Done, Error, Job, files};
+use posthaste_core::{Conversation, Letter, MessageId, Timestamp, owed, text};
+use posthaste_store::{Cut, Done, Error, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -24,6 +24,9 @@ use tokio::time::timeout;
 const NUDGE: usize = 1_000;
 /// For how long a receipt is tried again that could not be recorded.
 const INSIST: Duration = Duration::from_secs(180);
+/// Reason for a message whose run ended without proof.
+pub(crate) const NEVER_PROVEN: &str =
+    "the program ended, and nothing shows that its model was given the message";
 const GONE: &str = "the terminal is gone";
 /// How long a nudge waits for a program to take it.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -48,7 +51,7 @@ pub(crate) enum Report {
     /// The same of an offer to the agent's own door.
     Calling(Calling),
     /// What the agent's transcript shows as given to it.
-    Transcript(Transcript),
+    Transcript(transcript::Found),
 }
 
 /// How an offer to the terminal is called in receipts.
@@ -182,9 +185,14 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
             ids,
             evidence,
             route,
+            proof_awaited,
         } => {
-            let route = route.as_str().to_owned();
-            (ids, Said::Offered { route, evidence })
+            let said = Said::Offered {
+                route: route.as_str().to_owned(),
+                evidence,
+                proof_awaited,
+            };
+            (ids, said)
         }
         Effect::Accepted {
             ids,
@@ -216,6 +224,34 @@ fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
         ids,
         said,
     })
+}
+
+/// Record the conversation that the program is in.
+pub(crate) async fn converse(shared: Rc<Shared>, conversation: Conversation) -> Report {
+    let job = Job::Conversation {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        conversation,
+    };
+    if let Err(error) = shared.books.commit(job).await {
+        log::line(format!("the conversation could not be recorded: {error}"));
+    }
+    Report::Recorded
+}
+
+/// Record that the run has ended before these were proven to be given to the model.
+pub(crate) async fn never_proven(shared: &Shared) {
+    let job = Job::Uncertain {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        cut: Cut::Unproven,
+        reason: NEVER_PROVEN.to_owned(),
+    };
+    if let Err(error) = shared.books.commit(job).await {
+        log::line(format!(
+            "unproven messages stay offered until the next start: {error}"
+        ));
+    }
 }
 
 /// Records what ran out of time.

@@ -9,6 +9,7 @@ use super::door::Key;
 use super::layer::{Outfit, Told};
 use super::listen::{self, Listening};
 use super::place::{Birth, Claim, Launch, Place, Record};
+use super::resuming::Resuming;
 use super::start::{Answer, Audience, Orders};
 use super::{Shared, child, left, log, process};
 use crate::config::ScriptSettings;
@@ -135,10 +136,13 @@ async fn run(orders: Orders) -> Result<()> {
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(&home, Patience(orders.patience))?;
     let books = Books::new(writer);
-    let note = left::take_over(&books, &home, &launch.name).await?;
+    let crashed = left::take_over(&books, &home, &launch.name).await?;
+    let harness = Arc::new(orders.harness.clone());
+    let resuming = Resuming::choose(&books, &orders, crashed.is_some()).await?;
+    left::settle_unproven(&books, &launch.name, resuming.conversation()).await?;
+    let note = joined([crashed, resuming.note()]);
     let socket = place.socket()?;
     let sockets = listen_on(&socket, &claim, launch)?;
-    let harness = Arc::new(orders.harness.clone());
     let door = Key::for_program(&harness, launch)?;
     let told = Told {
         home: &home,
@@ -147,6 +151,7 @@ async fn run(orders: Orders) -> Result<()> {
         launch,
         run: Uuid::new_v4(),
         door: door.as_ref(),
+        resume: resuming.args(),
     };
     // Kept until the end, with the files that the program was given.
     let outfit = Outfit::prepare(&told, &harness.start)?;
@@ -179,11 +184,17 @@ async fn run(orders: Orders) -> Result<()> {
     answer(&Answer::Runs {
         record: Box::new(record.clone()),
         note,
+        is_resumed: resuming.conversation().is_some(),
     });
     running
         .live(home, &place, record, pty, child, orders.audience)
         .await;
     Ok(())
+}
+
+fn joined(notes: [Option<String>; 2]) -> Option<String> {
+    let notes: Vec<String> = notes.into_iter().flatten().collect();
+    (!notes.is_empty()).then(|| notes.join("; "))
 }
 
 /// Its own socket, and those that were asked for.

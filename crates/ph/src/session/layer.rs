@@ -27,6 +27,8 @@ pub(crate) struct Told<'a> {
     pub(crate) run: Uuid,
     /// What the program's own door is to be opened with, where it has one.
     pub(crate) door: Option<&'a Key>,
+    /// The arguments that resume a conversation, in place of those that a person has given.
+    pub(crate) resume: Option<&'a [String]>,
 }
 
 impl Told<'_> {
@@ -76,7 +78,7 @@ impl Outfit {
         let said = told.launch.command.get(1..).unwrap_or_default();
         let value = |blank| told.value(blank);
         let mut outfit = Self {
-            args: said.to_vec(),
+            args: told.resume.unwrap_or(said).to_vec(),
             env: Vec::new(),
             merged: Vec::new(),
             has_hooks: start.hooks && start.is_for(said),

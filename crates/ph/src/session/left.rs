@@ -2,14 +2,18 @@
 //! pid and their start, never by a name.
 
 use super::books::Books;
-use super::{place, process};
+use super::errands::NEVER_PROVEN;
+use super::{place, process, transcript};
 use crate::report::Result;
-use posthaste_core::AgentName;
+use posthaste_core::harness::Route;
+use posthaste_core::offer::Said;
 use posthaste_core::session::{Ended, Ending};
+use posthaste_core::{AgentName, Conversation, delivery};
 use posthaste_store::{Cut, Home, Job};
 use rustix::process::Signal;
 
-/// Puts away what a session of this name has left behind, and says so.
+/// Put away what a session of this name has left behind. Return a note about it if that session has
+/// crashed.
 pub(super) async fn take_over(
     books: &Books,
     home: &Home,
@@ -57,6 +61,42 @@ pub(super) async fn take_over(
     };
     books.commit(job).await??;
     Ok(note)
+}
+
+/// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript
+/// of the resumed conversation shows is accepted; any other is uncertain, and comes again, marked.
+pub(super) async fn settle_unproven(
+    books: &Books,
+    name: &AgentName,
+    resumed: Option<&Conversation>,
+) -> Result<()> {
+    let agent = name.clone();
+    let unproven = books.ask(move |journal| journal.unproven(&agent)).await?;
+    if unproven.is_empty() {
+        return Ok(());
+    }
+    let (now, agent) = (crate::times::now(), name.clone());
+    if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
+        let found = transcript::read_whole(path).await;
+        let job = Job::Say {
+            now,
+            agent: agent.clone(),
+            ids: delivery::proven_by(&found.text.given, &unproven),
+            said: Said::Accepted {
+                route: Route::Terminal.as_str().to_owned(),
+                evidence: "the transcript of the resumed conversation shows the id".to_owned(),
+            },
+        };
+        books.commit(job).await??;
+    }
+    let job = Job::Uncertain {
+        now,
+        agent,
+        cut: Cut::Unproven,
+        reason: NEVER_PROVEN.to_owned(),
+    };
+    books.commit(job).await??;
+    Ok(())
 }
 
 /// Ends whatever runs as this agent by the notes of its sessions: agents of a loop, which lead

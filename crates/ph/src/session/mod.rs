@@ -37,11 +37,13 @@ pub(crate) mod process;
 pub(crate) mod program;
 mod pulse;
 mod reading;
+mod resuming;
 pub(crate) mod roll;
 pub(crate) mod sight;
 mod socket;
 pub(crate) mod start;
 mod terminal;
+mod transcript;
 mod viewer;
 
 use books::Books;

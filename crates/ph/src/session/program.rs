@@ -5,7 +5,7 @@ use super::place::Launch;
 use super::process;
 use super::start::find_program;
 use crate::harness::installed;
-use posthaste_core::harness::{Conversation, Handover, Manifest};
+use posthaste_core::harness::{Handover, Holder, Manifest};
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;
@@ -70,8 +70,8 @@ impl HandoverRecord {
             self.handover.read(&text)
         });
         match read {
-            Some(Conversation::With(job)) => *self.job.borrow_mut() = Some(job),
-            Some(Conversation::Here) => *self.job.borrow_mut() = None,
+            Some(Holder::With(job)) => *self.job.borrow_mut() = Some(job),
+            Some(Holder::Here) => *self.job.borrow_mut() = None,
             None => {}
         }
         self.job.borrow().clone()

@@ -36,6 +36,18 @@ pub(crate) struct Orders {
     /// What is known of its kind, as of now.
     pub(crate) harness: Manifest,
     pub(crate) audience: Audience,
+    pub(crate) resumption: Resumption,
+}
+
+/// Whether the agent's last conversation is resumed. It must have been one of the same kind of agent
+/// in the same directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Resumption {
+    /// If there is one.
+    Always,
+    /// If the last session crashed.
+    AfterCrash,
+    Never,
 }
 
 /// Whether somebody is about to look at a session that is started.
@@ -54,6 +66,8 @@ pub(crate) enum Answer {
         record: Box<Record>,
         /// What became of the session before it, where there is something to say.
         note: Option<String>,
+        /// Whether the program was told to resume a conversation.
+        is_resumed: bool,
     },
     Failed(Report),
 }
@@ -62,6 +76,7 @@ pub(crate) enum Answer {
 pub(crate) struct Started {
     pub(crate) record: Record,
     pub(crate) note: Option<String>,
+    pub(crate) is_resumed: bool,
 }
 
 /// Whether what is to be started can be found, as far as that can be told before it is.
@@ -143,6 +158,7 @@ pub(crate) fn start(
     config: &Config,
     launch: Launch,
     audience: Audience,
+    resumption: Resumption,
 ) -> Result<Started> {
     check_paths(home, &launch)?;
     let script = config.mail.script()?;
@@ -162,12 +178,18 @@ pub(crate) fn start(
         launch,
         harness,
         audience,
+        resumption,
     };
     let mut host = spawn(&place)?;
     match tell(&mut host, &orders)? {
-        Some(Answer::Runs { record, note }) => Ok(Started {
+        Some(Answer::Runs {
+            record,
+            note,
+            is_resumed,
+        }) => Ok(Started {
             record: *record,
             note,
+            is_resumed,
         }),
         Some(Answer::Failed(report)) => {
             let _ = host.wait();

@@ -100,20 +100,22 @@ pub(super) enum Saying {
     Accepted,
     Uncertain,
     AllUncertain,
-    NotShown,
+    OfferedAwaitingProof,
+    NeverProven,
     Withdraw,
     Remind,
     Fail,
     Expire,
 }
 
-pub(super) const SAYINGS: [Saying; 10] = [
+pub(super) const SAYINGS: [Saying; 11] = [
     Saying::Offer,
     Saying::Offered,
     Saying::Accepted,
     Saying::Uncertain,
     Saying::AllUncertain,
-    Saying::NotShown,
+    Saying::OfferedAwaitingProof,
+    Saying::NeverProven,
     Saying::Withdraw,
     Saying::Remind,
     Saying::Fail,

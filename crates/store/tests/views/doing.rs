@@ -5,8 +5,8 @@ use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::Said;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    AgentName, Draft, Ended, Ending, Event, Evidence, Fact, Limits, Mail, MessageId, NoteId,
-    Progress, Record, TaskId, work,
+    AgentName, Draft, Ended, Ending, Event, Evidence, Fact, Letter, Limits, Mail, MessageId,
+    NoteId, Progress, Record, Step, TaskId, inject, work,
 };
 use posthaste_lab::{id, name, records, started};
 use posthaste_store::{Answer, Cut, Done, Job, Journal, Moved, portable};
@@ -83,7 +83,7 @@ struct Before {
 
 impl Before {
     fn of(journal: &Journal, now: Timestamp, deed: &Deed) -> Self {
-        let mail = Mail::replay(&records(journal));
+        let mut mail = Mail::replay(&records(journal));
         let agent = match deed {
             Deed::Inject { agent } | Deed::Deliver { agent, .. } => name(AGENTS[*agent]),
             Deed::Post(_)
@@ -93,6 +93,9 @@ impl Before {
             | Deed::BringMove { .. }
             | Deed::Bring { .. } => AgentName::human(),
         };
+        if let Deed::Inject { .. } = deed {
+            cut_off_injected(&mut mail, now, &agent);
+        }
         let offer = Saying::Offer;
         let pending = mail.pending(&agent, now);
         Self {
@@ -113,6 +116,20 @@ impl Before {
     }
 }
 
+/// A hook finds out first what hooks before it have left.
+fn cut_off_injected(mail: &mut Mail, now: Timestamp, agent: &AgentName) {
+    let is_left = |l: &&Letter| l.message.to == *agent && inject::is_under_way(l);
+    let left: Vec<_> = mail.all().filter(is_left).map(|l| l.message.id).collect();
+    for id in left {
+        mail.apply(&Fact {
+            id: Uuid::new_v4(),
+            at: now,
+            agent: agent.clone(),
+            event: Event::Progress(Progress::of(id, Step::Uncertain)),
+        });
+    }
+}
+
 fn check(journal: &mut Journal, head: u64, before: &Before, answer: Answer) {
     match answer {
         Err(_) => assert_eq!(journal.head().unwrap(), head, "denied: nothing was written"),
@@ -124,7 +141,7 @@ fn check(journal: &mut Journal, head: u64, before: &Before, answer: Answer) {
         }
         Ok(Done::Moved(done)) => before.check_moved(journal, &done),
         Ok(Done::Ordered(_) | Done::Expired(_) | Done::Started { .. } | Done::Ended { .. }) => {}
-        Ok(Done::Completed { .. } | Done::Loop { .. }) => {}
+        Ok(Done::Completed { .. } | Done::Loop { .. } | Done::Conversation { .. }) => {}
         Ok(Done::Note(note)) => {
             let notes = journal.notes(&note.agent, &[note.kind]).unwrap();
             assert_eq!(notes.last(), Some(&note));
@@ -253,11 +270,11 @@ impl Saying {
                     reason,
                 };
             }
-            Self::NotShown => {
+            Self::NeverProven => {
                 return Job::Uncertain {
                     now,
                     agent,
-                    cut: Cut::Shown(ids),
+                    cut: Cut::Unproven,
                     reason,
                 };
             }
@@ -270,9 +287,10 @@ impl Saying {
                 };
             }
             Self::Expire => return Job::Expire { now, agent },
-            Self::Offered => Said::Offered {
+            Self::Offered | Self::OfferedAwaitingProof => Said::Offered {
                 route,
                 evidence: word("written"),
+                proof_awaited: self == Self::OfferedAwaitingProof,
             },
             Self::Accepted => Said::Accepted {
                 route,

@@ -20,6 +20,7 @@ impl Clerk {
                 Effect::Offer { ids } => {
                     // What is known of the mail is old as soon as this is recorded.
                     self.outdate();
+                    self.skip_transcripts();
                     self.in_hand = pick(&self.view.pending.due, &ids);
                     self.send(errands::offer(shared, ids));
                 }
@@ -49,8 +50,11 @@ impl Clerk {
                     self.outdate();
                     self.send(errands::record(shared, effect));
                 }
-                effect @ (Effect::Offered { .. }
-                | Effect::Accepted { .. }
+                effect @ Effect::Offered { .. } => {
+                    self.transcripts.read_soon();
+                    self.send(errands::record(shared, effect));
+                }
+                effect @ (Effect::Accepted { .. }
                 | Effect::Withdraw { .. }
                 | Effect::Uncertain { .. }) => {
                     self.send(errands::record(shared, effect));

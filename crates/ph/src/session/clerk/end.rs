@@ -1,6 +1,7 @@
 //! The end of a session: asked for, insisted on, and brought to its close.
 
 use super::{Clerk, Wish};
+use crate::session::errands;
 use crate::session::host::ending;
 use crate::session::process;
 use crate::session::terminal::Ask;
@@ -59,6 +60,7 @@ impl Clerk {
         self.shared.terminal.ask(Ask::End).await;
         let _ = drained.await;
         let how = ending(status);
+        self.read_last().await;
         self.tell(Event::Exited(how));
         // What was being offered has its receipt before the session has its end. A write that
         // hangs has none to wait for.
@@ -69,6 +71,7 @@ impl Clerk {
                 Ok(None) | Err(_) => break,
             }
         }
+        errands::never_proven(&self.shared).await;
         self.last_look(Instant::now() + LAST_RECEIPTS).await;
         let run = match (&self.ending, status) {
             (Some(_), _) => Run::Stopped,

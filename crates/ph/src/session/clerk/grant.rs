@@ -81,7 +81,9 @@ impl Clerk {
         let held = self.desk.hold(now, letter, &self.view.pending.due);
         let mut why = wire::Why::live(letter, now.wall, held);
         if why.receipt == ReceiptState::Offered.as_str() {
-            let doubt = self.desk.lacks_proof();
+            let unread = self.transcripts.trouble();
+            let unread = unread.map(|why| format!("; no transcript: {why}"));
+            let doubt = self.desk.lacks_proof().or(unread);
             why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
         }
         why

@@ -2,12 +2,15 @@
 
 use super::{Clerk, Tell};
 use crate::session::door::{self, Call, Calling};
-use crate::session::handing::{self, Giving, Hand, Transcript};
+use crate::session::errands;
+use crate::session::handing::{self, Giving, Hand};
+use crate::session::transcript::{self, Found};
 use posthaste_core::delivery::Event;
 use posthaste_core::harness;
 use posthaste_core::turn::Telling;
-use posthaste_core::{Letter, MessageId};
+use posthaste_core::{Conversation, Letter, MessageId};
 use posthaste_wire::method::{HookEvent, Hooked};
+use std::time::Instant;
 
 impl Clerk {
     /// What a hook says is for the harness to understand; one for another kind of agent is that
@@ -29,12 +32,13 @@ impl Clerk {
             tell(Hooked::noted());
             self.tell(event);
         }
-        self.read_transcript(&report);
+        self.follow(&report);
     }
 
     /// Hands over what is due, if anything is. Only what was looked up since the last offer: else
     /// it would not be known what is a repeat.
     fn hand(&mut self, report: &harness::Report, event: String, tell: Tell<Hooked>) {
+        self.skip_transcripts();
         let (now, pending) = (self.now(), &self.view.pending.due);
         let handing = self.is_fresh.then(|| self.desk.hand(now, report, pending));
         let Some(handing) = handing.flatten() else {
@@ -109,36 +113,69 @@ impl Clerk {
         }
     }
 
-    /// Looks whether the transcript shows what hooks have passed on.
-    fn read_transcript(&mut self, report: &harness::Report) {
-        if let Some(path) = report.transcript() {
-            self.transcript = Some(path.into());
+    /// Follow the transcript and the conversation that a hook of the agent's own names.
+    fn follow(&mut self, report: &harness::Report) {
+        if !self.desk.is_own(report) {
+            return;
         }
-        self.read_on();
+        if let Some(path) = report.transcript() {
+            let is_awaited = self.desk.asks_transcript();
+            self.transcripts.follow(path, is_awaited);
+        }
+        self.transcripts.read_soon();
+        let Some(id) = report.session().filter(|_| report.is_of_a_turn()) else {
+            return;
+        };
+        let record = &self.outset.record;
+        let before = self.conversation.as_ref().filter(|known| known.id == id);
+        let path = report.transcript().map(str::to_owned);
+        let conversation = Conversation {
+            run: record.run,
+            id: id.to_owned(),
+            harness: record.launch.harness.clone(),
+            cwd: record.launch.cwd.to_string_lossy().into_owned(),
+            transcript: path.or_else(|| before?.transcript.clone()),
+        };
+        if self.conversation.as_ref() != Some(&conversation) {
+            self.conversation = Some(conversation.clone());
+            self.send(errands::converse(self.shared.clone(), conversation));
+        }
     }
 
     /// A hook has passed it on; it may be the last that comes.
     pub(super) fn taken(&mut self, number: u64) {
         self.tell(Event::Taken(number));
-        self.read_on();
+        self.transcripts.read_soon();
     }
 
-    fn read_on(&mut self) {
-        let is_asked = self.desk.asks_transcript() && !self.is_reading;
-        if let Some(path) = self.transcript.clone().filter(|_| is_asked) {
-            self.is_reading = true;
-            self.send(handing::transcript(path, 0));
+    /// Note where the transcripts end, before an offer: nothing before that can prove it. Where an
+    /// earlier offer awaits its proof, they are read from there.
+    pub(super) fn skip_transcripts(&mut self) {
+        if !self.desk.asks_transcript() {
+            self.transcripts.skip_to_end();
         }
     }
 
-    /// Agents write their transcripts in their own time: a hook may come before what it follows is
-    /// there, and no other after it.
-    pub(super) fn transcribe(&mut self, read: Transcript) {
-        self.tell(Event::Transcribed(read.given));
-        let is_again = self.desk.asks_transcript() && read.times < handing::READ_AT.len();
-        self.is_reading = is_again;
-        if is_again {
-            self.send(handing::transcript(read.path, read.times));
+    /// Read the transcripts if that is due. Agents write them in their own time: a hook may come
+    /// before what it follows is there, and no other after it.
+    pub(super) fn read_transcripts(&mut self, now: Instant) {
+        let is_awaited = self.desk.asks_transcript();
+        if let Some(files) = self.transcripts.begin(now, is_awaited) {
+            self.send(transcript::read(files));
+        }
+    }
+
+    pub(super) fn transcribe(&mut self, found: Found) {
+        self.tell(Event::Transcribed(found.text.clone()));
+        let is_awaited = self.desk.asks_transcript();
+        self.transcripts.finish(found, is_awaited);
+    }
+
+    /// Read the transcripts to their end, after the program has ended.
+    pub(super) async fn read_last(&mut self) {
+        if self.desk.asks_transcript() {
+            let found = transcript::read_now(self.transcripts.rest()).await;
+            self.transcribe(found);
         }
     }
 }

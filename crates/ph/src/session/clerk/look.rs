@@ -234,7 +234,11 @@ fn happened_since(
             let (id, receipt) = match &fact.event {
                 Fact::Message(_) => (MessageId(fact.id), ReceiptState::Stored.as_str()),
                 Fact::Progress(progress) => (progress.message, progress.step.as_str()),
-                Fact::Started(_) | Fact::Ended(_) | Fact::Work(_) | Fact::Loop(_) => continue,
+                Fact::Started(_)
+                | Fact::Ended(_)
+                | Fact::Conversation(_)
+                | Fact::Work(_)
+                | Fact::Loop(_) => continue,
             };
             if let Some(mut letter) = journal.letter(id)? {
                 letter.message.envelope.body = Body::Inline(String::new());

@@ -19,6 +19,7 @@ use super::keyboard::{Lease, Typed, Typing};
 use super::place::Record;
 use super::program::ProgramFiles;
 use super::pulse::Pulse;
+use super::transcript::Transcripts;
 use super::viewer::ViewerId;
 use super::{Shared, log};
 use end::{Ending, Signals};
@@ -30,11 +31,10 @@ use posthaste_core::delivery::{Answerable, Decision, Desk, Event, Manner, Reach}
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn::Input;
-use posthaste_core::{Letter, Timestamp};
+use posthaste_core::{Conversation, Letter, Timestamp};
 use posthaste_store::bell::{self, Watch};
 use posthaste_store::{Error, files};
 use posthaste_wire::{self as wire, Run, method, plain};
-use std::path::PathBuf;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -175,10 +175,9 @@ pub(crate) struct Clerk {
     giving: Option<Giving>,
     /// The same for the agent's own door.
     calling: Option<Calling>,
-    /// The agent's transcript, as its last hook named it.
-    transcript: Option<PathBuf>,
-    /// Whether the agent's transcript is being read.
-    is_reading: bool,
+    transcripts: Transcripts,
+    /// The conversation that the program is in, as it is on record.
+    conversation: Option<Conversation>,
     /// How many errands are under way.
     errands: usize,
     reports: mpsc::Sender<Report>,
@@ -236,8 +235,8 @@ impl Clerk {
             in_hand: Vec::new(),
             giving: None,
             calling: None,
-            transcript: None,
-            is_reading: false,
+            transcripts: Transcripts::default(),
+            conversation: None,
             errands: 0,
             reports,
             reported,
@@ -344,7 +343,8 @@ impl Clerk {
             .forgets_at()
             .map(|at| at.max(Instant::now() + SOON / 100));
         let homeless = self.homeless.ends_at().filter(|_| self.ending.is_none());
-        let all = [desk, insist, look, due, input, forget, homeless];
+        let read = self.transcripts.next_read();
+        let all = [desk, insist, look, due, input, forget, homeless, read];
         all.into_iter().flatten().min()
     }
 
@@ -378,6 +378,7 @@ impl Clerk {
         if self.is_stale && self.looking.is_none() && self.looked_at + LOOK <= now {
             self.look();
         }
+        self.read_transcripts(now);
         self.reach_checkpoint();
         self.look_at_input();
         self.forget_keys();

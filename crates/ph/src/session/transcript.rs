@@ -1,0 +1,275 @@
+//! An agent's transcripts: the files in which it records what its model was given.
+//!
+//! A session reads only what was added since the offers whose proof it awaits. The paths are words
+//! from outside: each is opened only as a regular file of this user's, and only read.
+
+use super::errands::Report;
+use posthaste_core::harness::transcript;
+use rustix::fs::{FileType, Mode, OFlags};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Delays between reads, as long as a proof is awaited; the last one repeats. On a busy machine an
+/// agent writes its last words seconds after its last hook.
+const READ_INTERVALS: [Duration; 5] = [
+    Duration::ZERO,
+    Duration::from_millis(500),
+    Duration::from_secs(3),
+    Duration::from_secs(10),
+    Duration::from_secs(30),
+];
+/// How many transcripts are read: a conversation that was cleared may still prove something.
+const MOST_FILES: usize = 4;
+/// How much of one transcript is read at once; the next read continues there.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// A transcript, and how far it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Followed {
+    path: PathBuf,
+    offset: u64,
+}
+
+/// What a read has found.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) text: transcript::Shown,
+    files: Vec<Followed>,
+    trouble: Option<String>,
+}
+
+/// The transcripts that the agent's hooks have named in this run, and when they are read next.
+#[derive(Debug, Default)]
+pub(crate) struct Transcripts {
+    files: Vec<Followed>,
+    /// How many reads there were since something happened.
+    reads: usize,
+    next_read: Option<Instant>,
+    is_reading: bool,
+    trouble: Option<String>,
+}
+
+impl Transcripts {
+    /// Follow the transcript at `path`: from its beginning if a proof is awaited already, else from
+    /// its end.
+    pub(crate) fn follow(&mut self, path: &str, is_awaited: bool) {
+        let path = PathBuf::from(path);
+        if self.files.iter().any(|file| file.path == path) {
+            return;
+        }
+        if self.files.len() == MOST_FILES {
+            self.files.remove(0);
+        }
+        let offset = if is_awaited { 0 } else { length(&path) };
+        self.files.push(Followed { path, offset });
+    }
+
+    /// Note where the transcripts end, before an offer. Nothing before that can prove it.
+    pub(crate) fn skip_to_end(&mut self) {
+        for file in &mut self.files {
+            file.offset = length(&file.path);
+        }
+    }
+
+    /// Read soon: something happened that the transcript may show.
+    pub(crate) fn read_soon(&mut self) {
+        self.reads = 0;
+        self.next_read = Some(Instant::now());
+    }
+
+    /// Return when the next read is due.
+    pub(crate) fn next_read(&self) -> Option<Instant> {
+        self.next_read.filter(|_| !self.is_reading)
+    }
+
+    /// Begin a read if one is due and `is_awaited`; its result is told to [`Self::finish`].
+    pub(crate) fn begin(&mut self, now: Instant, is_awaited: bool) -> Option<Vec<Followed>> {
+        self.next_read().filter(|at| *at <= now)?;
+        self.next_read = None;
+        if !is_awaited || self.files.is_empty() {
+            return None;
+        }
+        self.is_reading = true;
+        Some(self.files.clone())
+    }
+
+    pub(crate) fn finish(&mut self, found: Found, is_awaited: bool) {
+        self.is_reading = false;
+        self.trouble = found.trouble;
+        for read in found.files {
+            let is_it = |file: &&mut Followed| file.path == read.path;
+            if let Some(file) = self.files.iter_mut().find(is_it) {
+                file.offset = file.offset.max(read.offset);
+            }
+        }
+        self.reads += 1;
+        if is_awaited && self.next_read.is_none() {
+            let last = READ_INTERVALS.len() - 1;
+            self.next_read = Some(Instant::now() + READ_INTERVALS[self.reads.min(last)]);
+        }
+    }
+
+    /// Return what there is to read at the end of the run.
+    pub(crate) fn rest(&self) -> Vec<Followed> {
+        self.files.clone()
+    }
+
+    /// Explain why no transcript could be read, if that is so.
+    pub(crate) fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    open(path)
+        .and_then(|file| file.metadata())
+        .map_or(0, |meta| meta.len())
+}
+
+/// Read what was added to these transcripts, beside the owner of the session's state.
+pub(crate) async fn read(files: Vec<Followed>) -> Report {
+    Report::Transcript(read_now(files).await)
+}
+
+pub(crate) async fn read_now(files: Vec<Followed>) -> Found {
+    let read = tokio::task::spawn_blocking(move || read_files(files)).await;
+    read.unwrap_or_else(|_| Found {
+        text: transcript::Shown::default(),
+        files: Vec::new(),
+        trouble: Some("it could not be read".to_owned()),
+    })
+}
+
+/// Read the whole transcript of an earlier run.
+pub(crate) async fn read_whole(path: &str) -> Found {
+    let path = path.into();
+    read_now(vec![Followed { path, offset: 0 }]).await
+}
+
+fn read_files(mut files: Vec<Followed>) -> Found {
+    let mut text = transcript::Shown::default();
+    let mut trouble = None;
+    for file in &mut files {
+        match read_lines(file) {
+            Ok(lines) => text.add(&lines),
+            Err(error) => trouble = Some(format!("{error}")),
+        }
+    }
+    // One that can be read is enough.
+    let trouble = trouble.filter(|_| text.is_empty());
+    Found {
+        text,
+        files,
+        trouble,
+    }
+}
+
+/// Read the whole lines behind the offset, and move it there. One that is cut off is read later.
+fn read_lines(followed: &mut Followed) -> std::io::Result<String> {
+    let mut file = open(&followed.path)?;
+    let length = file.metadata()?.len();
+    if length < followed.offset {
+        // It was truncated, or is another file by now.
+        followed.offset = 0;
+    }
+    file.seek(SeekFrom::Start(followed.offset))?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
+    let is_full = bytes.len() as u64 == MOST_BYTES;
+    let end = bytes
+        .iter()
+        .rposition(|byte| *byte == b'\n')
+        .map(|at| at + 1);
+    // No record is so long: it is skipped.
+    let end = end.unwrap_or(if is_full { bytes.len() } else { 0 });
+    bytes.truncate(end);
+    followed.offset += end as u64;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn open(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&file)?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file || stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(std::io::ErrorKind::PermissionDenied.into());
+    }
+    Ok(File::from(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    const ROW: &str = r#"{"type":"user","message":{"role":"user","content":"TEXT"}}"#;
+
+    fn row(text: &str) -> String {
+        format!("{}\n", ROW.replace("TEXT", text))
+    }
+
+    fn given(files: Vec<Followed>) -> (String, Vec<Followed>) {
+        let found = read_files(files);
+        (found.text.given, found.files)
+    }
+
+    #[test]
+    fn only_whole_lines_behind_the_offset_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        std::fs::write(&path, row("old")).unwrap();
+        let mut transcripts = Transcripts::default();
+        transcripts.follow(path.to_str().unwrap(), false);
+        let mut file = File::options().append(true).open(&path).unwrap();
+        let (half, rest) = ROW.split_at(20);
+        file.write_all(row("one").as_bytes()).unwrap();
+        file.write_all(half.as_bytes()).unwrap();
+        let (text, files) = given(transcripts.rest());
+        assert_eq!(text, "one\n");
+        file.write_all(format!("{rest}\n").as_bytes()).unwrap();
+        assert_eq!(given(files).0, "TEXT\n");
+        transcripts.skip_to_end();
+        assert_eq!(given(transcripts.rest()).0, "");
+        // A file that is shorter than before is read anew.
+        std::fs::write(&path, row("new")).unwrap();
+        assert_eq!(given(transcripts.rest()).0, "new\n");
+    }
+
+    #[test]
+    fn only_a_plain_file_of_ours_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, link) = (dir.path().join("file"), dir.path().join("link"));
+        std::fs::write(&file, row("x")).unwrap();
+        assert!(open(&file).is_ok());
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        let nowhere = dir.path().join("nowhere");
+        for other in [link.as_path(), dir.path(), Path::new("/dev/zero"), &nowhere] {
+            assert!(open(other).is_err(), "{}", other.display());
+            let offset = 0;
+            let path = other.to_owned();
+            let found = read_files(vec![Followed { path, offset }]);
+            assert!(found.trouble.is_some());
+        }
+    }
+
+    #[test]
+    fn reads_follow_each_other_while_a_proof_is_awaited() {
+        let mut transcripts = Transcripts::default();
+        let now = Instant::now();
+        assert_eq!(transcripts.begin(now, true), None);
+        transcripts.follow("/nowhere", true);
+        transcripts.read_soon();
+        let files = transcripts.begin(Instant::now(), true).unwrap();
+        assert_eq!(transcripts.next_read(), None);
+        transcripts.finish(read_files(files), true);
+        assert!(transcripts.trouble().is_some());
+        assert!(transcripts.next_read().unwrap() > now + READ_INTERVALS[1]);
+        transcripts.read_soon();
+        let files = transcripts.begin(Instant::now(), true).unwrap();
+        transcripts.finish(read_files(files), false);
+        assert_eq!(transcripts.next_read(), None);
+    }
+}
