@@ -40,7 +40,7 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
             rule: "uncertain",
             since: last_step(letter),
             reason: "an offer was cut off; nobody knows whether the agent saw it".to_owned(),
-            evidence: cut_off_by(letter).to_owned(),
+            evidence: cut_off_by(letter),
             release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
         }),
         ReceiptState::Offering => Why::Held(Hold {
@@ -143,14 +143,12 @@ pub fn silent(letter: &Letter, now: Timestamp) -> Hold {
     })
 }
 
-/// What an uncertain message was last seen by.
-fn cut_off_by(letter: &Letter) -> &'static str {
-    let [shown, offering] = [Step::Shown, Step::Offering].map(Step::as_str);
-    let mut states = letter.receipts.iter().rev().map(|r| r.state.as_str());
-    match states.find(|state| [shown, offering].contains(state)) {
-        Some(state) if state == shown => "a hook was to show it, and could not print it",
-        _ => "the journal has 'offering' and no 'offered'",
-    }
+/// Return the reason that the journal has for a message that is uncertain.
+fn cut_off_by(letter: &Letter) -> String {
+    let is_cut = |receipt: &&Receipt| receipt.state == Step::Uncertain.as_str();
+    let latest = letter.receipts.iter().rfind(is_cut);
+    let reason = latest.and_then(|receipt| receipt.reason.clone());
+    reason.unwrap_or_else(|| "the journal has 'uncertain' without a reason".to_owned())
 }
 
 /// Since when it could have been delivered.

@@ -207,7 +207,7 @@ impl Desk {
 
     /// Return whether a hook's report is of the agent's own conversation.
     pub fn is_own(&self, report: &Report) -> bool {
-        report.session.is_some() && self.heard.is_own(report)
+        self.heard.is_own(report)
     }
 
     /// Explain why a message that was offered cannot be proven to be accepted, if it cannot.

@@ -2,7 +2,7 @@
 
 use super::manifest::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
 use super::start::{StartFile, is_variable};
-use super::{Handover, InputBox};
+use super::{Handover, InputBox, Resume};
 use crate::name::AgentName;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -81,7 +81,7 @@ impl Manifest {
         if let Some(what) = self.handover.as_ref().and_then(Handover::fault) {
             fault("handover", what)?;
         }
-        if let Some(what) = self.resume.fault() {
+        if let Some(what) = self.resume.as_ref().and_then(Resume::fault) {
             fault("resume", what)?;
         }
         self.check_sizes()?;

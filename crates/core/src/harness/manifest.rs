@@ -41,8 +41,8 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handover: Option<Handover>,
     /// How the program resumes a conversation.
-    #[serde(default)]
-    pub resume: Resume,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resume: Option<Resume>,
     #[serde(default)]
     pub activity: Activities,
     #[serde(default)]
@@ -327,7 +327,7 @@ impl Manifest {
             headless: None,
             version: Version::default(),
             handover: None,
-            resume: Resume::default(),
+            resume: None,
             activity: Activities::default(),
             hook: Hooks::default(),
             http: Http::default(),

@@ -27,7 +27,7 @@ impl Resume {
     /// Return the arguments that resume `conversation`, with the flags that a person has given the
     /// program, or `None` if it cannot be resumed.
     pub fn args(&self, said: &[String], conversation: &str) -> Option<Vec<String>> {
-        if self.args.is_empty() || !is_plain(conversation) {
+        if !is_plain(conversation) {
             return None;
         }
         let ours = self.args.iter();
@@ -62,7 +62,7 @@ impl Resume {
     pub(super) fn fault(&self) -> Option<&'static str> {
         let has_id = self.args.iter().any(|arg| arg.contains(CONVERSATION));
         let is_flag = |word: &String| word.starts_with('-') && !word.contains('=');
-        if !self.args.is_empty() && !has_id {
+        if !has_id {
             Some("args: one of them has {conversation}")
         } else if !self
             .drop
@@ -144,6 +144,5 @@ mod tests {
         for bad in ["", "--help", "a b", "a/b", "$(x)", &"x".repeat(129)] {
             assert_eq!(resume.args(&[], bad), None, "{bad}");
         }
-        assert_eq!(Resume::default().args(&[], "ses_1"), None);
     }
 }

@@ -28,7 +28,10 @@ impl Resuming {
             Resumption::Never => false,
         };
         let launch = &orders.launch;
-        if !is_wanted || launch.is_loop() || orders.harness.resume.args.is_empty() {
+        let Some(resume) = &orders.harness.resume else {
+            return Ok(Self::Nothing);
+        };
+        if !is_wanted || launch.is_loop() {
             return Ok(Self::Nothing);
         }
         let agent = launch.name.clone();
@@ -51,7 +54,7 @@ impl Resuming {
         if !orders.harness.start.is_for(said) {
             return Ok(Self::Nothing);
         }
-        Ok(match orders.harness.resume.args(said, &conversation.id) {
+        Ok(match resume.args(said, &conversation.id) {
             Some(args) => Self::Resumes { conversation, args },
             None => Self::Impossible("its id is not a plain word"),
         })

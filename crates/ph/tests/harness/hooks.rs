@@ -377,6 +377,7 @@ fn what_a_manifest_says_in_vain_is_told() {
         "routes: 'hook' needs an event in [hook] context, and has none",
         "routes: 'http' needs [http] api, and there is none",
         "routes: 'queue' is not supported; mail goes by way of the terminal",
+        "proof: 'transcript' needs a hook that names the transcript, and none is known",
     ];
     for verb in ["ls", "show vain", "test vain -- true"] {
         let done = stage.run(&format!("harness {verb}"));

@@ -161,7 +161,7 @@ fn its_transcript_proves_that_it_was_accepted() {
     // It is written late.
     let added = json!({"type": "attachment", "attachment": {
         "type": "hook_additional_context", "content": [given]}});
-    let path = stage.file("transcript.jsonl", format!("{said}\n{added}\n"));
+    let path = stage.file("transcript.jsonl", format!("{said}\n{result}\n{added}\n"));
     until_so("its own word", || {
         hook(&stage, "PreToolUse", &with(&path));
         stage.receipt(&id) == "accepted"
