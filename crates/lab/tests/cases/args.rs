@@ -1,14 +1,16 @@
 //! What the lab is asked to run.
 
-use crate::list::{CASES, Case, LAST, RACES};
+use crate::list::{CASES, Case, LAST, RACES, SOAK};
 use posthaste_lab::agents::{Agent, Wanted};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 const USAGE: &str = "\
-usage: [--agent NAME]... [--case NAME]... [--repeat N] [--limit SECONDS] [--jobs N] [--newest | --earlier] [--json]
+usage: [--agent NAME]... [--case NAME]... [--repeat N] [--messages N] [--limit SECONDS] [--jobs N] [--newest | --earlier] [--json]
   --agent   claude, codex, opencode or gemini; all, if none is named
   --case    a row of the table; all, if none is named
   --repeat  how often a race is tried with each agent [5]
+  --messages how many messages the case 'kills' sends [30]
   --limit   how long a case may take [120]
   --jobs    how many agents run at a time [2]
   --newest  run npm's newest versions, report what differs in one line each, and exit 0
@@ -49,7 +51,16 @@ impl Args {
                 args.json = true;
                 continue;
             }
-            if !["--agent", "--case", "--repeat", "--limit", "--jobs"].contains(&word.as_str()) {
+            if ![
+                "--agent",
+                "--case",
+                "--repeat",
+                "--messages",
+                "--limit",
+                "--jobs",
+            ]
+            .contains(&word.as_str())
+            {
                 return Err(format!("{word:?} is not understood\n{USAGE}"));
             }
             let value = said.next().unwrap_or_default();
@@ -71,6 +82,7 @@ impl Args {
             "--agent" => self.agents.push(Agent::named(value)?),
             "--case" => self.cases.push(all().find(|case| case.name == value)?),
             "--repeat" => self.repeat = number()?,
+            "--messages" => crate::soak::MESSAGES.store(number()?, Ordering::Relaxed),
             "--limit" => self.limit = Duration::from_secs(u64::from(number()?)),
             _ => self.jobs = number()?,
         }
@@ -79,5 +91,5 @@ impl Args {
 }
 
 fn all() -> impl Iterator<Item = Case> {
-    CASES.into_iter().chain(RACES).chain(LAST)
+    CASES.into_iter().chain(SOAK).chain(RACES).chain(LAST)
 }

@@ -1,23 +1,15 @@
 //! Our session killed, and the agent: what was said of their mail stays true, and it comes once.
 
 use crate::list::Told;
-use crate::play::{Play, Sent};
+use crate::play::{CLEAR, ESCAPE, Play, Sent};
 use posthaste_core::turn::REPEAT;
-use posthaste_lab::agents::Agent;
+use posthaste_lab::agents::Sign;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
-/// What has an agent go on with its last conversation.
-fn resumed(agent: Agent) -> &'static [&'static str] {
-    match agent {
-        Agent::Claude | Agent::OpenCode => &["--continue"],
-        Agent::Codex => &["resume", "--last"],
-        Agent::Gemini => &["--resume", "latest"],
-    }
-}
-
-/// `kill -9` with one message there, one half in and one that comes meanwhile; then the same
-/// conversation again. The agent stands still before, so that it shows nothing of the second.
+/// `kill -9` with one message there, one half in and one that comes meanwhile. A plain start after
+/// that resumes the conversation. The agent stands still before the kill, so that it shows nothing of
+/// the second.
 pub(crate) fn killed(play: &mut Play) -> Told {
     // One of its own: Gemini goes on with the one that was begun last.
     let before = play.fresh("uncrashed");
@@ -32,7 +24,7 @@ pub(crate) fn killed(play: &mut Play) -> Told {
     play.until("an offer to begin", |play| play.noted(&second, "offering"));
     play.kill_session();
     let third = play.send("lab: while nobody runs");
-    play.reopen_with(resumed(play.agent));
+    play.reopen();
     assert!(!runs(agent), "what was left of the old agent lives");
     let both = [second, third];
     let receipt = play.settle(&both);
@@ -68,6 +60,72 @@ pub(crate) fn mid_offer(play: &mut Play) -> Told {
     }
 }
 
+/// `ph restart` resumes the conversation; with --fresh it begins a new one.
+pub(crate) fn restarted(play: &mut Play) -> Told {
+    let first = play.send("lab: before the restart");
+    play.settle(std::slice::from_ref(&first));
+    play.restart(&[]);
+    let second = play.send("lab: after the restart");
+    let receipt = play.settle(std::slice::from_ref(&second));
+    let has_first = |play: &Play| {
+        let last = play.tally.turns().last().expect("the model was asked");
+        last.count(&first.mark)
+    };
+    assert_eq!(has_first(play), 1, "it is another conversation");
+    play.restart(&["--fresh"]);
+    let third = play.send("lab: after a fresh start");
+    play.settle(std::slice::from_ref(&third));
+    assert_eq!(has_first(play), 0, "it is the same conversation");
+    let what = "the conversation went on, and --fresh began another".to_owned();
+    Told { what, receipt }
+}
+
+/// Put a message into the agent's own queue, while its model speaks.
+fn queue(play: &mut Play, body: &str) -> Sent {
+    let before = play.fresh("streams");
+    play.prompt(&format!("{before} slow=40"));
+    play.until_sign(Sign::Working);
+    let sent = play.send(body);
+    play.until("the message to be offered", |play| {
+        play.noted(&sent, "offered")
+    });
+    assert_eq!(play.tally.seen(&sent.mark), 0, "it was not queued");
+    assert!(!play.noted(&sent, "accepted"), "the model has not seen it");
+    play.expect_repeats(&sent);
+    sent
+}
+
+/// A person takes a queued message back and clears it: it is uncertain, and comes again, marked.
+pub(crate) fn withdrawn(play: &mut Play) -> Told {
+    let sent = queue(play, "lab: taken back from the queue");
+    play.terminal.type_keys("\x1b[A");
+    play.until("the message to be uncertain", |play| {
+        play.noted(&sent, "uncertain")
+    });
+    play.terminal.type_keys(CLEAR);
+    play.until("the repeat to be queued", |play| play.offers(&sent) == 2);
+    play.terminal.type_keys(ESCAPE);
+    let receipt = play.settle(std::slice::from_ref(&sent));
+    is_repeat(play, &sent);
+    let what = "uncertain when it was taken back, came again and said so".to_owned();
+    Told { what, receipt }
+}
+
+/// The session is killed while the agent has a message in its queue: the message comes again, marked.
+pub(crate) fn queued(play: &mut Play) -> Told {
+    let sent = queue(play, "lab: queued at the crash");
+    play.kill_session();
+    play.reopen();
+    play.until("the message to be uncertain", |play| {
+        play.noted(&sent, "uncertain")
+    });
+    let receipt = play.settle(std::slice::from_ref(&sent));
+    is_repeat(play, &sent);
+    let what = "offered while it was queued, uncertain after the crash, came again and said so";
+    let what = what.to_owned();
+    Told { what, receipt }
+}
+
 /// It came once, marked as one that may have come before.
 #[track_caller]
 fn is_repeat(play: &mut Play, sent: &Sent) {
@@ -76,15 +134,33 @@ fn is_repeat(play: &mut Play, sent: &Sent) {
 }
 
 impl Play {
+    /// How often a message was offered.
+    fn offers(&self, sent: &Sent) -> usize {
+        let shown = self.asked(&["show", &sent.id]);
+        let steps = shown["receipts"].as_array().cloned().unwrap_or_default();
+        steps
+            .iter()
+            .filter(|step| step["state"] == "offered")
+            .count()
+    }
+
     /// Ends the session by the number of its process, as a crash would.
-    fn kill_session(&mut self) {
+    pub(crate) fn kill_session(&mut self) {
         let pid = number(&self.status()["pid"]);
         rustix::process::kill_process(pid, Signal::KILL).expect("the session runs");
         self.terminal.wait_exit();
     }
 
-    fn agents_pid(&self) -> Pid {
+    pub(crate) fn agents_pid(&self) -> Pid {
         number(&self.status()["child_pid"])
+    }
+
+    /// Start it again, by `ph restart` or, after a crash, by `ph run`: both resume the conversation.
+    pub(crate) fn start_again(&mut self, by_restart: bool) {
+        match by_restart {
+            true => self.restart(&[]),
+            false => self.reopen(),
+        }
     }
 
     /// It runs no further until it is killed.
@@ -92,7 +168,7 @@ impl Play {
         rustix::process::kill_process_group(pid, Signal::STOP).expect("the agent runs");
     }
 
-    fn kill_agent(&mut self, pid: Pid) {
+    pub(crate) fn kill_agent(&mut self, pid: Pid) {
         rustix::process::kill_process_group(pid, Signal::KILL).expect("the agent runs");
         self.terminal.wait_exit();
     }

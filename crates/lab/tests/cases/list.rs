@@ -63,7 +63,7 @@ const fn case(name: &'static str, act: fn(&mut Play) -> Told) -> Case {
     }
 }
 
-pub(crate) const CASES: [Case; 28] = [
+pub(crate) const CASES: [Case; 32] = [
     case("idle", idle),
     case("streaming", streaming),
     case("long-stream", long_stream).only(&[Agent::Codex], "Codex only"),
@@ -92,9 +92,13 @@ pub(crate) const CASES: [Case; 28] = [
     case("older", crate::talks::older),
     case("killed", crate::crash::killed),
     case("mid-offer", crate::crash::mid_offer),
+    case("restart", crate::crash::restarted),
     case("inject", inject),
     case("mcp", crate::own::mcp),
     case("agents-view", crate::views::agents).claude(Start::ALONE),
+    case("queued-http", crate::crash::queued).only(&[Agent::OpenCode], "OpenCode only"),
+    case("queued", crate::crash::queued).claude(Start::QUEUES),
+    case("withdrawn", crate::crash::withdrawn).claude(Start::QUEUES),
     case("status-1", idle).claude(Start::STATUS_OF_ONE_ROW),
     case("status-3", idle).claude(Start::STATUS_OF_THREE_ROWS),
     case("named", idle).claude(Start::NAMED),
@@ -115,6 +119,9 @@ pub(crate) const RACES: [Case; 4] = [
     race("race-named", Start::NAMED).claude(Start::NAMED),
     race("race-named-no-hooks", Start::NAMED_NO_HOOKS).claude(Start::NAMED_NO_HOOKS),
 ];
+
+/// Many messages, with kills at random.
+pub(crate) const SOAK: [Case; 1] = [case("kills", crate::soak::kills)];
 
 /// Another agent's conversations among those of the one that runs would be counted as its own: this
 /// comes after all that count on.

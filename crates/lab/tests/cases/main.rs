@@ -14,6 +14,7 @@ mod own;
 mod play;
 mod race;
 mod scene;
+mod soak;
 mod table;
 mod talks;
 mod views;

@@ -99,10 +99,10 @@ pub(crate) fn inject(play: &Play) -> Told {
         let told = asked.map(|turn| turn.count(newest));
         assert_eq!(told, Some(1), "in the request with {prompt}");
     }
-    // That it was shown is no receipt: nobody has said that they read it.
+    // That it was printed is all that is known: nobody has said that they read it.
     for (id, _) in &left {
         let shown = own.asked(&["show", id]);
-        assert_eq!(shown["receipt"], "stored", "{shown}");
+        assert_eq!(shown["receipt"], "offered", "{shown}");
         assert_eq!(shown["read"], false, "{shown}");
     }
     own.close();

@@ -140,6 +140,17 @@ impl Play {
         self.free();
     }
 
+    /// The same agent once more, by `ph restart` with these words.
+    pub(crate) fn restart(&mut self, more: &[&str]) {
+        self.terminal = crate::scene::restarted(&self.stage, &self.ph, more);
+        self.free();
+    }
+
+    /// Take a message out of those that must come exactly once.
+    pub(crate) fn expect_repeats(&mut self, sent: &Sent) {
+        self.sent.retain(|other| other.id != sent.id);
+    }
+
     pub(crate) fn until_when(&mut self, deadline: Instant) {
         self.deadline = deadline;
     }

@@ -20,6 +20,8 @@ pub(crate) struct Start {
     pub(crate) args: &'static [&'static str],
     /// Files below the agent's home, and their text.
     pub(crate) files: &'static [(&'static str, &'static str)],
+    /// Whether mail is typed while the agent works, so that it queues the mail itself.
+    pub(crate) queues: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +49,13 @@ impl Start {
         hooks: Hooks::On,
         args: &[],
         files: &[],
+        queues: false,
+    };
+    /// Claude Code with mail that it has to queue.
+    pub(crate) const QUEUES: Self = Self {
+        end: "end-queues",
+        queues: true,
+        ..Self::SESSION
     };
     pub(crate) const NOBODY: Self = Self {
         by: By::Nobody,
@@ -90,12 +99,13 @@ impl Start {
         ..Self::SESSION
     };
     /// Every row that says how a run ended, in the order of the table.
-    pub(crate) const ENDS: [&'static str; 7] = [
+    pub(crate) const ENDS: [&'static str; 8] = [
         Self::SESSION.end,
         Self::NAMED.end,
         Self::NO_HOOKS.end,
         Self::NAMED_NO_HOOKS.end,
         Self::ALONE.end,
+        Self::QUEUES.end,
         Self::STATUS_OF_ONE_ROW.end,
         Self::STATUS_OF_THREE_ROWS.end,
     ];
@@ -141,6 +151,9 @@ pub(crate) fn shown(
             Agent::OpenCode | Agent::Gemini => {}
         }
     }
+    if start.queues {
+        otherwise.extend([ROUTES, WHILE_WORKING]);
+    }
     if !otherwise.is_empty() {
         write_manifest(agent, stage, ph, &otherwise);
     }
@@ -161,6 +174,13 @@ pub(crate) fn shown(
     Terminal::start(started, Size::USUAL).patient(Duration::from_secs(60))
 }
 
+/// The agent in a terminal once more, by `ph restart`.
+pub(crate) fn restarted(stage: &Stage, ph: &Path, more: &[&str]) -> Terminal {
+    let mut restart = command(stage, ph);
+    restart.args(["restart", NAME]).args(more);
+    Terminal::start(restart, Size::USUAL).patient(Duration::from_secs(60))
+}
+
 /// A person writes into Gemini's settings what `ph mcp config` prints, and where this `ph` is.
 fn give_tools(stage: &Stage, ph: &Path) {
     let mut config = command(stage, ph);
@@ -178,7 +198,7 @@ fn give_tools(stage: &Stage, ph: &Path) {
 /// What is said otherwise in a manifest: how its line begins, and all of the new one.
 type Otherwise = (&'static str, &'static str);
 const ROUTES: Otherwise = ("routes = ", "routes = [\"terminal\"]");
-/// Longer than any question takes to be drawn.
+const WHILE_WORKING: Otherwise = ("while_working = ", "while_working = true");
 /// OpenCode is given no plugin of ours.
 const PLUGIN: Otherwise = ("  \"plugin\": ", "  \"plugin\": [],");
 

@@ -9,5 +9,6 @@ mod common;
 mod alone;
 mod handing;
 mod install;
+mod killed;
 mod plain;
 mod shown;

@@ -1,0 +1,121 @@
+//! Many messages, with kills at random: of the session, of the agent, of its hooks. Nothing may be
+//! lost, come twice unmarked, or be called accepted without the model having seen it.
+
+use crate::list::Told;
+use crate::play::{Play, Sent};
+use posthaste_lab::agents;
+use rustix::process::{Pid, Signal};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+/// How many messages are sent; `--messages N` names another number.
+pub(crate) static MESSAGES: AtomicU32 = AtomicU32::new(30);
+/// Senders in turn, so that none writes more than the limit between two agents allows.
+const SENDERS: usize = 40;
+const LARGEST_BURST: u32 = 12;
+/// How long hooks are looked for, to be killed.
+const HOOK_HUNT: Duration = Duration::from_millis(800);
+/// How long all messages may take to be proven after the last kill.
+const PROVEN_WITHIN: Duration = Duration::from_secs(240);
+
+#[derive(Default)]
+struct Kills {
+    sessions: u32,
+    agents: u32,
+    hooks: u32,
+}
+
+/// A linear congruential generator: the same kills in each run, as far as programs allow.
+struct Random(u32);
+
+impl Random {
+    fn below(&mut self, end: u32) -> u32 {
+        self.0 = self.0.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (self.0 >> 16) % end
+    }
+}
+
+pub(crate) fn kills(play: &mut Play) -> Told {
+    let wanted = MESSAGES.load(Ordering::Relaxed) as usize;
+    let mut random = Random(u32::try_from(wanted).expect("a number"));
+    let (mut sent, mut kills) = (Vec::new(), Kills::default());
+    while sent.len() < wanted {
+        for _ in 0..=random.below(LARGEST_BURST) {
+            let from = format!("s{}", sent.len() % SENDERS);
+            let one = play.send_as(&from, &format!("lab: number {}", sent.len()), &[]);
+            play.expect_repeats(&one);
+            sent.push(one);
+        }
+        play.terminal
+            .watch(Duration::from_millis(u64::from(random.below(2_500))));
+        match random.below(6) {
+            0 => {
+                kills.sessions += 1;
+                play.kill_session();
+                play.start_again(random.below(2) == 0);
+            }
+            1 => {
+                kills.agents += 1;
+                let agent = play.agents_pid();
+                play.kill_agent(agent);
+                play.start_again(true);
+            }
+            2 => kills.hooks += hunt(play),
+            _ => {}
+        }
+    }
+    prove(play, &sent);
+    judge(play, &sent);
+    let Kills {
+        sessions,
+        agents,
+        hooks,
+    } = kills;
+    let again = sent.iter().filter(|one| play.noted(one, "uncertain"));
+    let (many, again) = (sent.len(), again.count());
+    let what = format!(
+        "{many} messages; killed: {sessions} sessions, {agents} agents, {hooks} hooks; \
+         {again} uncertain; 0 lost, 0 doubled unmarked, 0 accepted unseen"
+    );
+    let receipt = "accepted".to_owned();
+    Told { what, receipt }
+}
+
+/// Kill hooks of this agent as they appear.
+fn hunt(play: &Play) -> u32 {
+    let stage = play.stage.dir().to_string_lossy().into_owned();
+    let until = Instant::now() + HOOK_HUNT;
+    let mut killed = 0;
+    while Instant::now() < until {
+        for process in agents::started_with(&stage) {
+            let is_hook = process.contains(" hook ") && !process.contains("sh -c");
+            let pid = process.split(' ').next().and_then(|pid| pid.parse().ok());
+            if let (true, Some(pid)) = (is_hook, pid.and_then(Pid::from_raw)) {
+                let done = rustix::process::kill_process(pid, Signal::KILL);
+                killed += u32::from(done.is_ok());
+            }
+        }
+    }
+    killed
+}
+
+/// Wait until every message is accepted, or nothing has changed for long.
+fn prove(play: &mut Play, sent: &[Sent]) {
+    let until = Instant::now() + PROVEN_WITHIN;
+    play.until_when(until);
+    play.until("all messages to be accepted", |play| {
+        sent.iter().all(|one| play.noted(one, "accepted"))
+    });
+    play.free();
+}
+
+fn judge(play: &mut Play, sent: &[Sent]) {
+    play.tally.look();
+    for one in sent {
+        let mark = &one.mark;
+        assert!(play.tally.seen(mark) > 0, "{mark} is accepted and unseen");
+        let unmarked = play.tally.seen(&format!("{mark}]"));
+        assert!(unmarked < 2, "{mark} came {unmarked} times unmarked");
+    }
+    play.judge();
+}
