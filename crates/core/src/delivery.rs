@@ -41,7 +41,7 @@ pub use proof::proven_by;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
-use crate::harness::{Heard, Judge};
+use crate::harness::{Heard, Judge, Proof};
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
@@ -51,7 +51,7 @@ use drafting::Drafting;
 use handing::Hands;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
-use proof::{Sent, Unproven};
+use proof::{Sent, TranscriptHope, Unproven};
 use question::{Dialog, Shown};
 use std::time::Duration;
 use submit::Before;
@@ -100,8 +100,7 @@ pub struct Desk {
     unread: Option<Moment>,
     input: Input,
     unproven: Unproven,
-    /// A hook of this run has named the agent's transcript.
-    has_transcript: bool,
+    transcript: TranscriptHope,
     hands: Hands,
     door: Door,
     phase: Phase,
@@ -132,7 +131,7 @@ impl Desk {
             at_cursor: None,
             handed_over: None,
             unproven: Unproven::default(),
-            has_transcript: false,
+            transcript: TranscriptHope::default(),
             hands: Hands::default(),
             door: Door::default(),
             asked: 0,
@@ -268,6 +267,7 @@ impl Desk {
             .into_iter()
             .chain(self.judge.next_wakeup())
             .chain(self.drafting.next_wakeup())
+            .chain(self.transcript.next_wakeup())
             .chain(self.question_ends_at())
             .chain(self.spaced)
             .chain(self.hands.next_wakeup())
@@ -369,10 +369,17 @@ impl Desk {
         let mut effects = self.tick_hands(now);
         effects.extend(self.hear(now, event));
         effects.extend(self.go_on());
+        effects.extend(self.give_up_transcript(now));
         let awaits_proof = self.awaits_proof();
         for effect in &mut effects {
-            if let Effect::Offered { proof_awaited, .. } = effect {
+            if let Effect::Offered {
+                ids, proof_awaited, ..
+            } = effect
+            {
                 *proof_awaited &= awaits_proof;
+                if *proof_awaited && self.manner.harness.proof.contains(&Proof::Transcript) {
+                    self.transcript.hope(now, ids);
+                }
             }
         }
         effects

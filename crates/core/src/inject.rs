@@ -8,6 +8,8 @@ use crate::turn::REPEAT;
 
 /// Name of this route in receipts.
 pub const ROUTE: &str = "inject";
+/// Reason for a message whose hook was killed.
+pub const UNPRINTED: &str = "the hook ended before it had printed it";
 /// How many messages are told in one block.
 pub const MAX_MESSAGES: usize = 3;
 /// How many bytes of each are told.
@@ -63,6 +65,14 @@ fn plain(text: &str) -> String {
         plain.push('…');
     }
     plain
+}
+
+/// Choose the messages of one block from those that wait, in their order. An answer to a program's
+/// question is for its terminal alone.
+pub fn choose(mut pending: Vec<Letter>) -> Vec<Letter> {
+    pending.retain(|letter| !letter.message.envelope.raw);
+    pending.truncate(MAX_MESSAGES);
+    pending
 }
 
 /// Return whether an offer by this route is under way. Only the holder of the agent's inject lock

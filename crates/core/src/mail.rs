@@ -39,6 +39,12 @@ impl Letter {
         self.is_waiting(now) && !self.standing.is_handed()
     }
 
+    /// Those of several that are repeats.
+    pub fn repeats(letters: &[Self]) -> Vec<MessageId> {
+        let repeats = letters.iter().filter(|letter| letter.is_repeat());
+        repeats.map(|letter| letter.message.id).collect()
+    }
+
     /// How often an offer of it was begun.
     pub fn offers(&self) -> u32 {
         let is_offer = |state: &str| state == Step::Offering.as_str();

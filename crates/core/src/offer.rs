@@ -4,6 +4,7 @@
 //! may have been read, called back or shown by another route since the session looked.
 
 use crate::fact::{Event, Progress};
+use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::name::AgentName;
 use crate::owed;
@@ -30,6 +31,8 @@ pub enum Kept {
     Already(ReceiptState),
     #[error("no offer of it is under way: {0}")]
     NotOffering(ReceiptState),
+    #[error("it may have been shown meanwhile, and would come again unmarked")]
+    Unmarked,
     #[error("nothing was ever put before the agent")]
     NotSeen,
     #[error("the agent owes no answer to it, or was reminded of it often enough")]
@@ -40,7 +43,11 @@ pub enum Kept {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
     /// It is about to be shown, by this route.
-    Offering { route: String },
+    Offering {
+        route: String,
+        /// Those that will be marked as repeats.
+        repeats: Vec<MessageId>,
+    },
     /// It was written whole to a live child, or handed to its hook.
     Offered {
         route: String,
@@ -78,12 +85,21 @@ pub fn decide(
 /// Whether it can be true of the message as it stands.
 fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept> {
     match said {
-        Said::Offering { .. } => may_be_offered(now, letter),
+        Said::Offering { repeats, .. } => {
+            may_be_offered(now, letter)?;
+            is_marked(letter, repeats)
+        }
         // An answer that had no effect fails while its offer is under way.
         Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
-        Said::Offered { .. } | Said::Withdrawn { .. } => is_offering(letter),
-        Said::Uncertain { .. } if letter.standing.proven == Proven::Unproven => Ok(()),
-        Said::Uncertain { .. } => is_offering(letter),
+        // Nobody knows whether the model was given it, or its proof is not awaited any more.
+        Said::Uncertain { .. }
+        | Said::Offered {
+            proof_awaited: false,
+            ..
+        } if letter.standing.proven == Proven::Unproven => Ok(()),
+        Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => {
+            is_offering(letter)
+        }
         Said::Accepted { .. } => may_be_accepted(letter),
         Said::Reminded { .. } if owed::may_be_reminded(letter, now) => Ok(()),
         Said::Reminded { .. } => Err(Kept::NotOwed),
@@ -95,7 +111,7 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
     let message = &letter.message;
     let step = |step| Progress::of(message.id, step);
     match said {
-        Said::Offering { route } => Progress {
+        Said::Offering { route, .. } => Progress {
             route: Some(route.clone()),
             attempt: Some(1 + letter.offers()),
             evidence: promotion::evidence(message, now),
@@ -155,6 +171,15 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
     }
 }
 
+/// Whether a message that may have been shown is marked. It may have become one since it was looked
+/// up, by a hook that was killed.
+fn is_marked(letter: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
+    match letter.is_repeat() && !repeats.contains(&letter.message.id) {
+        true => Err(Kept::Unmarked),
+        false => Ok(()),
+    }
+}
+
 /// Whether an offer is under way, whatever else became of the message meanwhile.
 fn is_offering(letter: &Letter) -> Result<(), Kept> {
     match letter.standing.proven {
@@ -193,6 +218,7 @@ mod tests {
     fn offering() -> Said {
         Said::Offering {
             route: "terminal".into(),
+            repeats: vec![message(1, "alice", "bob").id],
         }
     }
 
@@ -238,6 +264,12 @@ mod tests {
         let idle = |state| Err(Kept::NotOffering(state));
         check(offering(), &[], Ok(Offering));
         check(offering(), &[Offering, Uncertain], Ok(Offering));
+        let unmarked = || Said::Offering {
+            route: "terminal".into(),
+            repeats: Vec::new(),
+        };
+        check(unmarked(), &[], Ok(Offering));
+        check(unmarked(), &[Offering, Uncertain], Err(Kept::Unmarked));
         check(offering(), &[Read, Unread], Ok(Offering));
         check(offering(), &[Offering], already(ReceiptState::Offering));
         let done = [Offering, Offered];

@@ -193,9 +193,13 @@ impl Standing {
     pub fn apply_progress(&mut self, progress: &Progress) {
         self.apply(progress.step);
         planted!(ProofNotAwaited => return);
-        let is_awaited = progress.step == Step::Offered && progress.proof_awaited;
-        if is_awaited && self.proven == Proven::Offered {
-            self.proven = Proven::Unproven;
+        if progress.step == Step::Offered
+            && matches!(self.proven, Proven::Offered | Proven::Unproven)
+        {
+            self.proven = match progress.proof_awaited {
+                true => Proven::Unproven,
+                false => Proven::Offered,
+            };
         }
     }
 
@@ -391,12 +395,21 @@ mod tests {
             assert_eq!(standing.is_handed(), is_handed, "{later:?}");
         };
         check(&[], ReceiptState::Offered, true);
-        check(&[Offered], ReceiptState::Offered, true);
         check(&[Accepted], ReceiptState::Accepted, true);
         check(&[Uncertain], ReceiptState::Uncertain, false);
         check(&[Uncertain, Offering], ReceiptState::Offering, true);
         check(&[Uncertain, Accepted], ReceiptState::Accepted, true);
         check(&[Accepted, Uncertain], ReceiptState::Accepted, true);
+        // No proof will come after all.
+        let mut standing = after(&[Offering]);
+        for proof_awaited in [true, false] {
+            standing.apply_progress(&Progress {
+                proof_awaited,
+                ..Progress::of(message(1, "alice", "bob").id, Offered)
+            });
+        }
+        standing.apply(Uncertain);
+        assert_eq!(standing.receipt(), ReceiptState::Offered);
     }
 
     #[test]

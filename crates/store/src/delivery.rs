@@ -56,6 +56,10 @@ impl Log<'_> {
                 let ids = query::marked(self.conn, self.views, Kind::Offering, agent)?;
                 self.say(now, agent, &ids, &Said::Uncertain { reason })
             }
+            Cut::Injected => {
+                let ids = query::injecting(self.conn, self.views, agent)?;
+                self.say(now, agent, &ids, &Said::Uncertain { reason })
+            }
             Cut::Unproven => {
                 let ids = query::marked(self.conn, self.views, Kind::Unproven, agent)?;
                 self.say(now, agent, &ids, &Said::Uncertain { reason })

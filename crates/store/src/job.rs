@@ -30,6 +30,8 @@ pub enum Job {
         agent: AgentName,
         ids: Vec<MessageId>,
         route: String,
+        /// Those that will be marked as repeats.
+        repeats: Vec<MessageId>,
     },
     /// Record what a session says of these messages, as far as it can be true.
     Say {
@@ -105,6 +107,8 @@ pub enum Job {
 pub enum Cut {
     /// All that were under way: the session that made them is gone.
     All,
+    /// Those that a hook was to print and has not; only for who holds the agent's inject lock.
+    Injected,
     /// All whose proof is awaited: the run that would have brought it has ended.
     Unproven,
     These(Vec<MessageId>),

@@ -8,7 +8,7 @@ use crate::home::{Home, private_dir, private_file};
 use posthaste_core::AgentName;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -87,11 +87,26 @@ impl InjectLock {
     /// Take the lock, or return `None` if another hook keeps it for longer than `patience`.
     pub fn acquire(home: &Home, agent: &AgentName, patience: Duration) -> Result<Option<Self>> {
         let path = home.inject_lock(agent);
+        let locked = lock_within(Self::open(&path)?, patience).map_err(io("lock", &path))?;
+        Ok(locked.map(|file| Self { _file: file }))
+    }
+
+    /// Take the lock only if no hook has it.
+    pub fn try_acquire(home: &Home, agent: &AgentName) -> Result<Option<Self>> {
+        let path = home.inject_lock(agent);
+        let file = Self::open(&path)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(io("lock", &path)(error)),
+        }
+    }
+
+    fn open(path: &Path) -> Result<File> {
         if let Some(dir) = path.parent() {
             private_dir(dir)?;
         }
-        let locked = lock_within(private_file(&path)?, patience).map_err(io("lock", &path))?;
-        Ok(locked.map(|file| Self { _file: file }))
+        private_file(path)
     }
 }
 

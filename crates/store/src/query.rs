@@ -147,6 +147,13 @@ impl Journal {
         Ok(!found.is_empty() || !left.map_err(sqlite(&path))?.is_empty())
     }
 
+    /// Return whether a hook prints mail of this agent, or has left it unprinted.
+    pub fn is_injecting(&mut self, agent: &AgentName) -> Result<bool> {
+        self.catch_up()?;
+        let under_way = injecting(&self.conn, self.views, agent);
+        Ok(!under_way.map_err(sqlite(&self.home.journal()))?.is_empty())
+    }
+
     /// Return the messages whose proof is awaited.
     pub fn unproven(&mut self, agent: &AgentName) -> Result<Vec<Letter>> {
         self.catch_up()?;

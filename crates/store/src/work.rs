@@ -1,7 +1,7 @@
 //! The pieces of work that a writer carries out inside one transaction: the core decides on views
 //! at head, what it decides is appended as facts, and the views follow.
 
-use crate::job::{Answer, Denied, Done, Injection, Job, Ordered, Outcome, Posted};
+use crate::job::{Answer, Cut, Denied, Done, Injection, Job, Ordered, Outcome, Posted};
 use crate::marks::{self, Kind};
 use crate::query;
 use crate::replies;
@@ -77,9 +77,10 @@ impl Log<'_> {
                 agent,
                 ids,
                 route,
+                repeats,
             } => {
-                let route = route.clone();
-                self.say(*now, agent, ids, &Said::Offering { route })?
+                let (route, repeats) = (route.clone(), repeats.clone());
+                self.say(*now, agent, ids, &Said::Offering { route, repeats })?
             }
             Job::Say {
                 now,
@@ -285,14 +286,14 @@ impl Log<'_> {
 
     fn inject(&mut self, now: Timestamp, agent: &AgentName) -> Result<Done> {
         self.sweep(now, agent)?;
-        let left = query::injecting(self.conn, self.views, agent)?;
-        let reason = "the hook ended before it had printed it".to_owned();
-        self.say(now, agent, &left, &Said::Uncertain { reason })?;
+        self.cut_off(now, agent, &Cut::Injected, inject::UNPRINTED)?;
         // As they are before this offer: a repeat is known by that.
-        let letters = query::pending(self.conn, self.views, agent, now, inject::MAX_MESSAGES)?;
+        let pending = query::pending(self.conn, self.views, agent, now, query::Pending::MOST)?;
+        let letters = inject::choose(pending);
         let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
         let route = inject::ROUTE.to_owned();
-        self.say(now, agent, &ids, &Said::Offering { route })?;
+        let repeats = Letter::repeats(&letters);
+        self.say(now, agent, &ids, &Said::Offering { route, repeats })?;
         let unread = query::count(self.conn, self.views, agent, now)?.unread;
         Ok(Done::Injected(Injection { letters, unread }))
     }

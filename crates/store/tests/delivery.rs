@@ -36,6 +36,7 @@ fn offer(now: Timestamp, ids: &[MessageId]) -> Job {
         agent: name("bob"),
         ids: ids.to_vec(),
         route: "terminal".to_owned(),
+        repeats: ids.to_vec(),
     }
 }
 

@@ -278,6 +278,7 @@ fn run_a_session(journal: &mut Journal) {
             agent: agent.clone(),
             ids: vec![id(2)],
             route: route.clone(),
+            repeats: Vec::new(),
         },
         Job::Say {
             now,

@@ -14,11 +14,16 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::name::AgentName;
 use crate::turn;
+use std::time::Duration;
 
 /// How many messages are remembered as written and not yet accepted.
 const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
 const TRANSCRIBED: &str = "its transcript shows the id in what its model was given";
+/// How long after the first offer of a run a hook may take to name the transcript.
+const HOOK_HEARD_WITHIN: Duration = Duration::from_secs(10);
+const NO_TRANSCRIPT: &str =
+    "no transcript: none of its hooks has named one, so no proof is awaited";
 const WITHDRAWN: &str = "a person took it back from the agent's queue";
 const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
@@ -37,6 +42,44 @@ impl Sent {
             id: letter.message.id,
             from: letter.message.envelope.from.clone(),
             is_repeat: letter.is_repeat(),
+        }
+    }
+}
+
+/// Whether the agent's hooks have named its transcript in this run. Codex does so only at its first
+/// prompt, and a person may have turned all hooks off.
+#[derive(Debug, Clone, Default)]
+pub(super) enum TranscriptHope {
+    /// No hook has named it, and nothing depends on it yet.
+    #[default]
+    Unheard,
+    /// The proof of these is awaited in the hope that a hook names it by then.
+    Hoped {
+        ids: Vec<MessageId>,
+        until: Duration,
+    },
+    Missing,
+    Named,
+}
+
+impl TranscriptHope {
+    pub(super) fn hope(&mut self, now: Moment, offered: &[MessageId]) {
+        match self {
+            Self::Unheard => {
+                *self = Self::Hoped {
+                    ids: offered.to_vec(),
+                    until: now.mono + HOOK_HEARD_WITHIN,
+                };
+            }
+            Self::Hoped { ids, .. } => ids.extend_from_slice(offered),
+            Self::Missing | Self::Named => {}
+        }
+    }
+
+    pub(super) fn next_wakeup(&self) -> Option<Duration> {
+        match self {
+            Self::Hoped { until, .. } => Some(*until),
+            Self::Unheard | Self::Missing | Self::Named => None,
         }
     }
 }
@@ -197,12 +240,40 @@ impl Desk {
         match harness.proof.as_slice() {
             [] => Some(format!("harness {} has no proof of more", harness.name)),
             proof if proof.contains(&Proof::Hook) && is_heard => None,
-            proof if proof.contains(&Proof::Transcript) && self.has_transcript => None,
+            proof if proof.contains(&Proof::Transcript) && self.hopes_for_transcript() => None,
             proof if proof.contains(&Proof::Transcript) => {
                 Some("no transcript: none of its hooks has named one".to_owned())
             }
             _ => Some("none of its hooks was heard".to_owned()),
         }
+    }
+
+    fn hopes_for_transcript(&self) -> bool {
+        match self.transcript {
+            TranscriptHope::Named => true,
+            TranscriptHope::Unheard | TranscriptHope::Hoped { .. } => {
+                self.manner.harness.start.hooks
+            }
+            TranscriptHope::Missing => false,
+        }
+    }
+
+    /// Take back that a proof is awaited, if no hook has named a transcript in time.
+    pub(super) fn give_up_transcript(&mut self, now: Moment) -> Option<Effect> {
+        let TranscriptHope::Hoped { ids, until } = &self.transcript else {
+            return None;
+        };
+        if *until > now.mono {
+            return None;
+        }
+        let ids = ids.clone();
+        self.transcript = TranscriptHope::Missing;
+        Some(Effect::Offered {
+            ids,
+            evidence: NO_TRANSCRIPT.to_owned(),
+            route: Route::Terminal,
+            proof_awaited: false,
+        })
     }
 
     /// Return whether a hook's report is of the agent's own conversation.
@@ -250,7 +321,9 @@ impl Desk {
             return self.proceed(now);
         };
         self.door.enter(self.heard.session());
-        self.has_transcript |= report.transcript.is_some();
+        if report.transcript.is_some() {
+            self.transcript = TranscriptHope::Named;
+        }
         if report.ready {
             self.judge.ready(now);
         }

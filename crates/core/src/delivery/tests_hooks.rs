@@ -7,7 +7,7 @@ use super::tests_screen::{
 use super::*;
 use crate::activity::tests::ms;
 use crate::harness::hook::tests::like_claude;
-use crate::harness::{Proof, Sighting, Turn};
+use crate::harness::{Proof, Sighting, Turn, transcript};
 use crate::mail::tests::{message, with_steps};
 use crate::priority::Priority;
 use serde_json::json;
@@ -471,4 +471,130 @@ fn a_hook_shows_that_it_is_ready() {
     assert!(desk.is_starting());
     desk.on(ms(9_100), hook("SessionStart", &json!({"session_id": "a"})));
     assert!(!desk.is_starting());
+}
+
+/// What a transcript shows: texts that the model was given, and texts that were taken back.
+fn transcript_shows(given: &str, withdrawn: &str) -> Event {
+    Event::Transcribed(transcript::Shown {
+        given: given.to_owned(),
+        withdrawn: withdrawn.to_owned(),
+    })
+}
+
+fn by_transcript() -> Desk {
+    with(|manifest| manifest.proof = vec![Proof::Transcript])
+}
+
+/// Names the transcript, as every hook of Claude Code does.
+fn names_transcript(desk: Desk) -> Desk {
+    let start = hook(
+        "SessionStart",
+        &json!({"session_id": "a", "transcript_path": "/t"}),
+    );
+    play(desk, &[hear(2_600, start, "")])
+}
+
+#[test]
+fn a_submitted_text_may_be_queued_and_only_the_transcript_proves_it() {
+    let pending = [letter(1, "alice")];
+    let ours = heads(&[("alice", 1)]);
+    let submitted = hook(PROMPT, &json!({"session_id": "a", "prompt": ours}));
+    let queued = || {
+        let desk = entered(names_transcript(by_transcript()), &pending);
+        play(
+            desk,
+            &[
+                hear(3_054, Event::Entered, ""),
+                hear(3_060, submitted.clone(), "offered 1"),
+            ],
+        )
+    };
+    assert!(queued().asks_transcript());
+    let desk = play(
+        queued(),
+        &[
+            hear(3_100, transcript_shows("[Request interrupted]", ""), ""),
+            hear(9_000, transcript_shows(&ours, ""), "accepted 1"),
+            hear(9_001, transcript_shows(&ours, ""), ""),
+        ],
+    );
+    assert!(!desk.asks_transcript());
+    // A person takes it back, and may submit it after all.
+    play(
+        queued(),
+        &[
+            hear(4_000, transcript_shows("", &ours), "uncertain 1"),
+            hear(9_000, transcript_shows(&ours, ""), "accepted 1"),
+        ],
+    );
+    let both = transcript_shows(&ours, &ours);
+    play(queued(), &[hear(4_000, both, "accepted 1")]);
+}
+
+#[test]
+fn a_hook_proves_what_the_model_was_given() {
+    let pending = [letter(1, "alice")];
+    let ours = heads(&[("alice", 1)]);
+    let desk = with(|manifest| {
+        let given = "Given".to_owned().try_into().expect("a sign");
+        manifest.hook.given = vec![given];
+    });
+    play(
+        entered(desk, &pending),
+        &[
+            hear(3_054, Event::Entered, ""),
+            hear(3_060, hook_of(&ours, PROMPT), "offered 1"),
+            hear(9_000, hook_of(&ours, "Given"), "accepted 1"),
+        ],
+    );
+}
+
+/// An event of an agent that tells what its model was given.
+fn hook_of(prompt: &str, event: &str) -> Event {
+    let mut hooks = like_claude();
+    hooks.given = vec!["Given".to_owned().try_into().expect("a sign")];
+    let payload = json!({"prompt": prompt});
+    Event::Hook(Box::new(hooks.read(event, &payload.to_string())))
+}
+
+#[test]
+fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
+    let pending = [letter(1, "alice")];
+    let offered = |desk: Desk| {
+        let mut desk = entered(desk, &pending);
+        desk.on(ms(3_054), Event::Entered);
+        let effects = desk.on(ms(3_060), Event::Seen(empty()));
+        let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
+            panic!("{effects:?}");
+        };
+        (desk, proof_awaited)
+    };
+    let (desk, is_awaited) = offered(by_transcript());
+    assert!(!is_awaited, "no hook was heard, and none was given to it");
+    let why = desk.lacks_proof().unwrap_or_default();
+    assert!(why.starts_with("; no transcript"), "{why}");
+    assert!(offered(names_transcript(by_transcript())).1);
+    // Our own hooks may come with the first prompt.
+    let given = || {
+        with(|manifest| {
+            manifest.proof = vec![Proof::Transcript];
+            manifest.start.hooks = true;
+        })
+    };
+    let (mut desk, is_awaited) = offered(given());
+    assert!(is_awaited);
+    let effects = desk.on(ms(13_060), Event::Tick);
+    let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
+        panic!("{effects:?}");
+    };
+    assert!(!proof_awaited, "no hook was heard");
+    let (desk, _) = offered(given());
+    let named = hook(
+        "PreToolUse",
+        &json!({"session_id": "a", "transcript_path": "/t"}),
+    );
+    let desk = play(desk, &[hear(3_500, named, "")]);
+    play(desk, &[hear(13_060, Event::Tick, "")]);
+    // One that has no proof at all awaits none.
+    assert!(!offered(with(|manifest| manifest.proof.clear())).1);
 }

@@ -91,6 +91,10 @@ impl Play {
 
     fn be_kind(&mut self) -> Checked {
         self.forgive();
+        // A session looks now and then whether a hook has left something.
+        if self.session.is_some() && self.journal.cut_off_injected(self.now).unwrap_or_default() {
+            self.ring()?;
+        }
         let Some((session, mut world)) = self.session() else {
             return Ok(());
         };

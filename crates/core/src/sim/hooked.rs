@@ -105,7 +105,8 @@ impl Session {
         let event = match hook.stage {
             Stage::Asked => {
                 let route = Route::Hook.as_str().to_owned();
-                let said = Said::Offering { route };
+                let repeats = Letter::repeats(&hook.letters);
+                let said = Said::Offering { route, repeats };
                 let number = hook.number;
                 let recorded = world.journal.say(world.now, &hook.ids, &said);
                 let event = match recorded {

@@ -285,17 +285,17 @@ impl Journal {
         self.commit(facts, Durability::Synced)
     }
 
-    /// The hooks that were to print these are gone.
-    pub(super) fn cut_off_injected(&mut self, now: Moment) -> Result<(), DiskFailed> {
+    /// The hooks that were to print messages are gone; return whether they have left any.
+    pub(super) fn cut_off_injected(&mut self, now: Moment) -> Result<bool, DiskFailed> {
         let cut: Vec<_> = self
             .mail
             .all()
             .filter(|l| inject::is_under_way(l))
             .collect();
         let cut: Vec<_> = cut.iter().map(|letter| letter.message.id).collect();
-        let reason = "the hook ended before it had printed it".to_owned();
-        self.say(now, &cut, &Said::Uncertain { reason })?;
-        Ok(())
+        let reason = inject::UNPRINTED.to_owned();
+        let cut = self.say(now, &cut, &Said::Uncertain { reason })?;
+        Ok(!cut.is_empty())
     }
 
     /// What is proven so far of these offers is all that ever will be.

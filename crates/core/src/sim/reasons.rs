@@ -8,6 +8,7 @@ use super::told::Told;
 use crate::activity::Activity;
 use crate::delivery::{Decision, Desk, Event};
 use crate::harness::BoxState;
+use crate::inject;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::priority::Priority;
@@ -59,6 +60,8 @@ pub(super) fn check(
             ..
         } => {
             let is_busy = session.is_some_and(|session| session.is_busy_with(letter.message.id));
+            // A hook of an agent without a session has it, or had: the session finds out later.
+            let is_busy = is_busy || inject::is_under_way(letter);
             Law::EveryWaitHasAReason.holds(is_busy, || {
                 format!("{} is said to be on its way, and nobody has it", id8())
             })

@@ -7,6 +7,7 @@ use super::script::{Link, Post, Way, Writer};
 use super::session::Session;
 use crate::id::MessageId;
 use crate::inject;
+use crate::mail::Letter;
 use crate::mail::tests::name;
 use crate::message::Evidence;
 use crate::offer::Said;
@@ -110,12 +111,12 @@ impl Play {
 
     pub(super) fn inject(&mut self) -> Checked {
         let _ = self.journal.cut_off_injected(self.now);
-        let mut letters = self.journal.look(self.now.wall).pending;
-        letters.truncate(inject::MAX_MESSAGES);
+        let letters = inject::choose(self.journal.look(self.now.wall).pending);
         let route = inject::ROUTE.to_owned();
         let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
         let offering = Said::Offering {
             route: route.clone(),
+            repeats: Letter::repeats(&letters),
         };
         let recorded = self.journal.say(self.now, &ids, &offering);
         if recorded.is_ok_and(|recorded| recorded == ids) {
@@ -139,6 +140,8 @@ impl Play {
                     proof_awaited: false,
                 };
                 let _ = self.journal.say(self.now, &ids, &offered);
+            } else if self.session.is_some() {
+                let _ = self.journal.cut_off_injected(self.now);
             }
         }
         self.ring()

@@ -208,7 +208,7 @@ fn runs_meet_what_they_must_survive() {
         "fact: withdrawn",
         "fact: cancelled",
         "fact: expired",
-        "fact: shown",
+        "the hook ended before it had printed it",
         "hears Barred",
         "hears NotRecorded",
         "hears WriteFailed",
@@ -351,5 +351,5 @@ fn planted_bugs_are_found() {
     check(Bug::AcceptedByEnter, &[Law::NoClaimBeyondProof]);
     check(Bug::AcceptedElsewhere, &[Law::NoClaimBeyondProof]);
     check(Bug::AcceptedWhenQueued, &[Law::NoClaimBeyondProof]);
-    check(Bug::ProofNotAwaited, &[Law::NothingStarved]);
+    check(Bug::ProofNotAwaited, &[Law::NothingLost]);
 }

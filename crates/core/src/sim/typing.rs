@@ -32,7 +32,10 @@ impl Session {
     pub(super) fn go_on_offering(&mut self, world: &mut World<'_>) -> Checked {
         let route = Route::Terminal.as_str().to_owned();
         let said = match self.offering.take() {
-            Some(Offering::Granted(Begin::Offer)) => Said::Offering { route },
+            Some(Offering::Granted(Begin::Offer)) => {
+                let repeats = Letter::repeats(&self.turn.letters);
+                Said::Offering { route, repeats }
+            }
             Some(Offering::Granted(Begin::Reminder)) => Said::Reminded { route },
             Some(Offering::Granted(Begin::Resume)) => {
                 self.offering = Some(Offering::Said(Event::Resumed));

@@ -146,13 +146,13 @@ impl Play {
 
     /// Ends the session by the number of its process, as a crash would.
     pub(crate) fn kill_session(&mut self) {
-        let pid = number(&self.status()["pid"]);
+        let pid = number(&self.status(), "pid");
         rustix::process::kill_process(pid, Signal::KILL).expect("the session runs");
         self.terminal.wait_exit();
     }
 
     pub(crate) fn agents_pid(&self) -> Pid {
-        number(&self.status()["child_pid"])
+        number(&self.status(), "child_pid")
     }
 
     /// Start it again, by `ph restart` or, after a crash, by `ph run`: both resume the conversation.
@@ -178,9 +178,10 @@ fn runs(pid: Pid) -> bool {
     rustix::process::test_kill_process_group(pid).is_ok()
 }
 
-fn number(value: &Value) -> Pid {
-    let number = value.as_i64().and_then(|pid| i32::try_from(pid).ok());
-    number
-        .and_then(Pid::from_raw)
-        .expect("a status has the numbers of its processes")
+fn number(status: &Value, field: &str) -> Pid {
+    let number = status[field]
+        .as_i64()
+        .and_then(|pid| i32::try_from(pid).ok());
+    let number = number.and_then(Pid::from_raw);
+    number.unwrap_or_else(|| panic!("a status has the numbers of its processes: {status}"))
 }

@@ -202,9 +202,10 @@ impl Play {
         let run: Vec<_> = run.map(|file| file.display().to_string()).collect();
         let status = self.status();
         format!(
-            "{}\ncursor: {:?}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
+            "{}\ncursor: {:?}, {:?}\nits session: {} by {}\nlast message: {}\napproved by us: {run:?}",
             screen.trim_end(),
             self.terminal.cursor(),
+            Shot::of(&self.terminal).beside,
             status["activity"],
             status["evidence"],
             journey.unwrap_or_default()
@@ -264,9 +265,15 @@ impl Play {
     #[track_caller]
     pub(crate) fn free(&mut self) {
         self.until("an empty box and nothing going on", |play| {
-            play.sign() == Sign::Free
-                && play.has_empty_box()
-                && (play.start.by == By::Nobody || play.status()["activity"] == "idle")
+            let is_free = match play.start.by {
+                By::Nobody => play.sign() == Sign::Free,
+                // A terminal that is attached late does not see what Codex said of itself before.
+                By::Session => {
+                    let is_quiet = matches!(play.sign(), Sign::Free | Sign::Unknown);
+                    is_quiet && play.status()["activity"] == "idle"
+                }
+            };
+            is_free && play.has_empty_box()
         });
     }
 

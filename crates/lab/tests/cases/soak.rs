@@ -88,8 +88,10 @@ fn hunt(play: &Play) -> u32 {
     let mut killed = 0;
     while Instant::now() < until {
         for process in agents::started_with(&stage) {
-            let is_hook = process.contains(" hook ") && !process.contains("sh -c");
-            let pid = process.split(' ').next().and_then(|pid| pid.parse().ok());
+            let mut words = process.split(' ');
+            let pid = words.next().and_then(|pid| pid.parse().ok());
+            let is_ph = words.next().is_some_and(|program| program.ends_with("/ph"));
+            let is_hook = is_ph && words.next() == Some("hook");
             if let (true, Some(pid)) = (is_hook, pid.and_then(Pid::from_raw)) {
                 let done = rustix::process::kill_process(pid, Signal::KILL);
                 killed += u32::from(done.is_ok());
@@ -99,7 +101,7 @@ fn hunt(play: &Play) -> u32 {
     killed
 }
 
-/// Wait until every message is accepted, or nothing has changed for long.
+/// Wait until every message is accepted.
 fn prove(play: &mut Play, sent: &[Sent]) {
     let until = Instant::now() + PROVEN_WITHIN;
     play.until_when(until);

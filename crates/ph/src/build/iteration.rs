@@ -109,7 +109,7 @@ impl Runner {
             Ok(ready) => ready,
             Err(report) => return Ok(Some(Attempt::not_started(&report))),
         };
-        let offered = self.offer(&prompt.mail)?;
+        let offered = self.offer(prompt)?;
         let call = Call {
             home: &self.home,
             name: &self.agent,
@@ -216,15 +216,16 @@ impl Runner {
     }
 
     /// Records that mail is about to be shown, as far as no prompt has had it before.
-    fn offer(&mut self, mail: &[MessageId]) -> Result<Vec<MessageId>> {
-        if mail.is_empty() {
+    fn offer(&mut self, prompt: &Prompt) -> Result<Vec<MessageId>> {
+        if prompt.mail.is_empty() {
             return Ok(Vec::new());
         }
         let job = Job::Offer {
             now: times::now(),
             agent: self.agent.clone(),
-            ids: mail.to_vec(),
+            ids: prompt.mail.clone(),
             route: ROUTE.to_owned(),
+            repeats: prompt.repeats.clone(),
         };
         match self.journal.commit(job)?? {
             posthaste_store::Done::Moved(moved) => Ok(moved.moved),

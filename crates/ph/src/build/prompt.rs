@@ -29,6 +29,8 @@ const RESERVE: usize = 32 << 10;
 pub(super) struct Prompt {
     pub(super) text: String,
     pub(super) mail: Vec<MessageId>,
+    /// The mail that it marks as repeats, if it stands there.
+    pub(super) repeats: Vec<MessageId>,
     /// All mail that was there when it was made: that, and what had no room in it.
     pub(super) known: Vec<MessageId>,
     pub(super) injected: Vec<PromptId>,
@@ -176,6 +178,12 @@ pub(super) fn compose(
     Ok(Prompt {
         text,
         mail,
+        repeats: gathered
+            .mail
+            .iter()
+            .filter(|(letter, _)| letter.is_repeat())
+            .map(|(letter, _)| letter.message.id)
+            .collect(),
         known: gathered.mail.iter().map(|(l, _)| l.message.id).collect(),
         injected: injected.iter().map(|waiting| waiting.id).collect(),
         story: stories.prd().and_then(Prd::current).map(|s| s.id.clone()),

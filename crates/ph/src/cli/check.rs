@@ -206,8 +206,7 @@ pub(crate) fn reminder(
 
 /// What an agent would be shown, for a person.
 fn look(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Reminder> {
-    let mut letters = journal.pending(name, context.now)?.due;
-    letters.truncate(inject::MAX_MESSAGES);
+    let letters = inject::choose(journal.pending(name, context.now)?.due);
     let unread = journal.count(name, context.now)?.unread;
     let agent = name.clone();
     Ok(Reminder {

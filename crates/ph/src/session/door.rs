@@ -142,6 +142,7 @@ pub(super) async fn call(shared: Rc<Shared>, call: Call) -> Report {
         agent: shared.agent.clone(),
         ids: call.letters.iter().map(|(l, _)| l.message.id).collect(),
         route: Route::Http.as_str().to_owned(),
+        repeats: errands::repeats(&call.letters),
     };
     let ids = match shared.books.commit(job).await {
         Ok(Ok(Done::Moved(moved))) => moved.moved,

@@ -13,8 +13,8 @@ use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::harness::Route;
 use posthaste_core::offer::Said;
 use posthaste_core::turn::{self, Entry, Input, Telling};
-use posthaste_core::{Conversation, Letter, MessageId, Timestamp, owed, text};
-use posthaste_store::{Cut, Done, Error, Job, files};
+use posthaste_core::{Conversation, Letter, MessageId, Timestamp, inject, owed, text};
+use posthaste_store::{Cut, Done, Error, InjectLock, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -60,12 +60,17 @@ fn terminal() -> String {
 }
 
 /// Takes the keyboard and records the offer.
-pub(crate) async fn offer(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
+pub(crate) async fn offer(
+    shared: Rc<Shared>,
+    ids: Vec<MessageId>,
+    repeats: Vec<MessageId>,
+) -> Report {
     let job = Job::Offer {
         now: crate::times::now(),
         agent: shared.agent.clone(),
         ids,
         route: terminal(),
+        repeats,
     };
     begin(shared, job).await
 }
@@ -239,6 +244,31 @@ pub(crate) async fn converse(shared: Rc<Shared>, conversation: Conversation) -> 
     Report::Recorded
 }
 
+/// Record that a killed hook has left mail unprinted, if one has: the next hook may never come.
+pub(crate) async fn put_away_injected(shared: Rc<Shared>) -> Report {
+    let agent = shared.agent.clone();
+    let asked = shared
+        .books
+        .ask(move |journal| journal.is_injecting(&agent));
+    if !matches!(asked.await, Ok(true)) {
+        return Report::Recorded;
+    }
+    // Held by a hook that still prints.
+    let Ok(Some(_lock)) = InjectLock::try_acquire(&shared.home, &shared.agent) else {
+        return Report::Recorded;
+    };
+    let job = Job::Uncertain {
+        now: crate::times::now(),
+        agent: shared.agent.clone(),
+        cut: Cut::Injected,
+        reason: inject::UNPRINTED.to_owned(),
+    };
+    if let Err(error) = shared.books.commit(job).await {
+        log::line(format!("unprinted mail waits for the next hook: {error}"));
+    }
+    Report::Recorded
+}
+
 /// Record that the run has ended before these were proven to be given to the model.
 pub(crate) async fn never_proven(shared: &Shared) {
     let job = Job::Uncertain {
@@ -275,6 +305,12 @@ pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
 
 fn render(shared: &Shared, letters: &[(Letter, Telling)], input: Input) -> Result<Vec<u8>, Error> {
     told(shared, letters, |entries| turn::render(entries, input))
+}
+
+/// Those of an offer that are repeats.
+pub(crate) fn repeats(letters: &[(Letter, Telling)]) -> Vec<MessageId> {
+    let repeats = letters.iter().filter(|(letter, _)| letter.is_repeat());
+    repeats.map(|(letter, _)| letter.message.id).collect()
 }
 
 /// What is made of messages, once each has its file.

@@ -55,6 +55,7 @@ pub(crate) async fn hand(shared: Rc<Shared>, hand: Hand) -> Report {
         agent: shared.agent.clone(),
         ids: hand.letters.iter().map(|(l, _)| l.message.id).collect(),
         route: Route::Hook.as_str().to_owned(),
+        repeats: errands::repeats(&hand.letters),
     };
     let mut commit = std::pin::pin!(shared.books.commit(job));
     let (recorded, tell) = match timeout(IN_TIME, &mut commit).await {

@@ -97,7 +97,10 @@ impl Before {
             cut_off_injected(&mut mail, now, &agent);
         }
         let offer = Saying::Offer;
-        let pending = mail.pending(&agent, now);
+        let mut pending = mail.pending(&agent, now);
+        if let Deed::Inject { .. } = deed {
+            pending.retain(|letter| !letter.message.envelope.raw);
+        }
         Self {
             is_offer: matches!(deed, Deed::Deliver { said, .. } if *said == offer),
             pending: pending.iter().map(|letter| letter.message.id).collect(),
@@ -258,6 +261,7 @@ impl Saying {
                 return Job::Offer {
                     now,
                     agent,
+                    repeats: ids.clone(),
                     ids,
                     route,
                 };

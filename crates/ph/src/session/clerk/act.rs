@@ -22,7 +22,8 @@ impl Clerk {
                     self.outdate();
                     self.skip_transcripts();
                     self.in_hand = pick(&self.view.pending.due, &ids);
-                    self.send(errands::offer(shared, ids));
+                    let repeats = Letter::repeats(&self.in_hand);
+                    self.send(errands::offer(shared, ids, repeats));
                 }
                 Effect::Remind { ids } => {
                     self.outdate();

@@ -309,7 +309,10 @@ impl Clerk {
                     self.tell(Event::Seen(sighting));
                 }
                 () = asked_to_end.next() => self.end(),
-                _ = tick.tick() => self.is_stale = true,
+                _ = tick.tick() => {
+                    self.is_stale = true;
+                    self.send(errands::put_away_injected(self.shared.clone()));
+                }
                 // After all else, none of which can come without end: many who ask hold up nothing.
                 Some(wish) = wishes.recv() => self.grant(wish),
                 () = tokio::time::sleep_until(wakeup.unwrap_or_else(far).into()), if wakeup.is_some() => {}
