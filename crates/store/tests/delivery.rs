@@ -4,7 +4,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::{Kept, Said};
-use posthaste_core::{Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run};
+use posthaste_core::{
+    Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run,
+};
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, id, name, order, post, started};
 use posthaste_store::bell::Ear;
 use posthaste_store::{Cut, Done, Expired, Job, Journal, Moved};
@@ -112,9 +114,7 @@ fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
     let again = moved(&mut journal, offer(at(2), &want));
     assert_eq!(again.moved, want[6..]);
     let why: Vec<_> = again.kept.into_iter().map(|(_, why)| why).collect();
-    let offering = Kept::Already(ReceiptState::Offering);
-    assert_eq!(why[..3], [offering.clone(), offering.clone(), offering]);
-    assert_eq!(why[3..], [Kept::Shown, Kept::Shown, Kept::Shown]);
+    assert_eq!(why, vec![Kept::Already(ReceiptState::Offering); 6]);
 }
 
 #[test]
@@ -413,4 +413,68 @@ fn what_is_late_goes_before_those_that_wait() {
     let first: Vec<_> = with_normal.due[..2].iter().map(|l| l.message.id).collect();
     assert_eq!(first, [id(1), id(200)], "by age among the normal ones");
     assert_views_agree(&mut journal, &[at(59), at(60), at(62)]);
+}
+
+#[test]
+fn an_offer_whose_proof_never_came_is_uncertain_and_any_other_stays_offered() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=4 {
+        post(&mut journal, at(0), &numbered(n, Priority::Normal));
+    }
+    let all = [1, 2, 3, 4].map(id);
+    moved(&mut journal, offer(at(1), &all));
+    let offered_awaiting = |proof_awaited| Said::Offered {
+        route: "terminal".to_owned(),
+        evidence: "written".to_owned(),
+        proof_awaited,
+    };
+    moved(&mut journal, say(at(2), &all[..3], offered_awaiting(true)));
+    moved(&mut journal, say(at(2), &all[3..], offered_awaiting(false)));
+    // The agent's hooks say nothing of a transcript: its proof is not awaited any more.
+    moved(
+        &mut journal,
+        say(at(3), &all[2..3], offered_awaiting(false)),
+    );
+    let (route, evidence) = ("terminal".to_owned(), "transcript".to_owned());
+    moved(
+        &mut journal,
+        say(at(3), &all[..1], Said::Accepted { route, evidence }),
+    );
+    let unproven = journal.unproven(&name("bob")).unwrap();
+    let unproven: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
+    assert_eq!(unproven, [id(2)]);
+    let cut_off = || cut(at(4), Cut::Unproven);
+    assert_eq!(moved(&mut journal, cut_off()).moved, [id(2)]);
+    assert_eq!(moved(&mut journal, cut_off()).moved, []);
+    assert_eq!(due(&mut journal, at(5)), [id(2)]);
+    let receipts = all.map(|id| journal.letter(id).unwrap().unwrap().standing.receipt());
+    use ReceiptState::{Accepted, Offered, Uncertain};
+    assert_eq!(receipts, [Accepted, Uncertain, Offered, Offered]);
+}
+
+#[test]
+fn a_conversation_is_the_latest_of_its_agent() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    assert_eq!(journal.conversation(&name("bob")).unwrap(), None);
+    let conversation = |id: &str| Conversation {
+        run: Uuid::nil(),
+        id: id.to_owned(),
+        harness: "claude".to_owned(),
+        cwd: "/work".to_owned(),
+        transcript: Some("/t.jsonl".to_owned()),
+    };
+    for id in ["one", "two", "two"] {
+        let job = Job::Conversation {
+            now: at(0),
+            agent: name("bob"),
+            conversation: conversation(id),
+        };
+        commit(&mut journal, job);
+    }
+    assert_eq!(journal.head().unwrap(), 2, "the second 'two' adds nothing");
+    let latest = journal.conversation(&name("bob")).unwrap();
+    assert_eq!(latest, Some(conversation("two")));
+    assert_eq!(journal.conversation(&name("alice")).unwrap(), None);
 }

@@ -395,6 +395,8 @@ fn with_fixture(name: &str) -> (TempHome, Journal) {
 fn journals_of_every_version_are_opened_listed_searched_and_continued() {
     for fixture in FIXTURES {
         let (_home, mut journal) = with_fixture(fixture);
+        // Nothing was awaited then: what was offered stays so.
+        assert_eq!(journal.unproven(&name("bob")).unwrap(), []);
         assert_intact(&mut journal);
         assert_views_agree(&mut journal, &[at(25), at(70), at(2_000)]);
 

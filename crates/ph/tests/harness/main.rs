@@ -15,6 +15,7 @@ mod matching;
 mod nudges;
 mod programs;
 mod questions;
+mod resumes;
 mod signs;
 mod starts;
 mod tui;
