@@ -156,7 +156,7 @@ fn a_hook_shows_each_message_once_most_urgent_first_and_bounded() {
         "4 in all, 4 unread\n",
         "shown is not read"
     );
-    assert_eq!(ph.run("show {4} --json").json()["receipt"], "stored");
+    assert_eq!(ph.run("show {4} --json").json()["receipt"], "offered");
     ph.send("bob 'one more'");
     let again = ph.run_as("bob", "check --inject").ok();
     assert!(
