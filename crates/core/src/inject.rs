@@ -8,8 +8,8 @@ use crate::turn::REPEAT;
 
 /// Name of this route in receipts.
 pub const ROUTE: &str = "inject";
-/// Reason for a message whose hook was killed.
-pub const UNPRINTED: &str = "the hook ended before it had printed it";
+/// Reason recorded for a message whose hook was killed before it had printed the message.
+pub const UNPRINTED: &str = "the hook ended before it had printed the message";
 /// How many messages are told in one block.
 pub const MAX_MESSAGES: usize = 3;
 /// How many bytes of each are told.
@@ -67,16 +67,16 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// Choose the messages of one block from those that wait, in their order. An answer to a program's
-/// question is for its terminal alone.
+/// Choose the messages of one block from the pending messages, in order. Raw answers are left out,
+/// because they go only to the program's terminal.
 pub fn choose(mut pending: Vec<Letter>) -> Vec<Letter> {
     pending.retain(|letter| !letter.message.envelope.raw);
     pending.truncate(MAX_MESSAGES);
     pending
 }
 
-/// Return whether an offer by this route is under way. Only the holder of the agent's inject lock
-/// knows that nobody will complete it.
+/// Return whether an offer by this route is open. The holder of the agent's inject lock may treat an
+/// open offer as cut off.
 pub fn is_under_way(letter: &Letter) -> bool {
     let is_offer = |receipt: &&Receipt| receipt.state == Step::Offering.as_str();
     let latest = letter.receipts.iter().rfind(is_offer);

@@ -39,13 +39,13 @@ impl Letter {
         self.is_waiting(now) && !self.standing.is_handed()
     }
 
-    /// Those of several that are repeats.
+    /// Return the ids of the repeats among `letters`.
     pub fn repeats(letters: &[Self]) -> Vec<MessageId> {
         let repeats = letters.iter().filter(|letter| letter.is_repeat());
         repeats.map(|letter| letter.message.id).collect()
     }
 
-    /// How often an offer of it was begun.
+    /// Return how many offers of this message were begun.
     pub fn offers(&self) -> u32 {
         let is_offer = |state: &str| state == Step::Offering.as_str();
         let offers = self.receipts.iter().filter(|r| is_offer(&r.state));

@@ -31,7 +31,7 @@ pub enum Kept {
     Already(ReceiptState),
     #[error("no offer of it is under way: {0}")]
     NotOffering(ReceiptState),
-    #[error("it may have been shown meanwhile, and would come again unmarked")]
+    #[error("it may have been shown meanwhile, so it must be offered as a repeat")]
     Unmarked,
     #[error("nothing was ever put before the agent")]
     NotSeen,
@@ -45,7 +45,7 @@ pub enum Said {
     /// It is about to be shown, by this route.
     Offering {
         route: String,
-        /// Those that will be marked as repeats.
+        /// Messages that the offer marks as repeats.
         repeats: Vec<MessageId>,
     },
     /// It was written whole to a live child, or handed to its hook.
@@ -91,7 +91,7 @@ fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept>
         }
         // An answer that had no effect fails while its offer is under way.
         Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
-        // Nobody knows whether the model was given it, or its proof is not awaited any more.
+        // The proof did not arrive, or is no longer awaited.
         Said::Uncertain { .. }
         | Said::Offered {
             proof_awaited: false,
@@ -171,8 +171,8 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
     }
 }
 
-/// Whether a message that may have been shown is marked. It may have become one since it was looked
-/// up, by a hook that was killed.
+/// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it, if
+/// a hook was killed meanwhile.
 fn is_marked(letter: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
     match letter.is_repeat() && !repeats.contains(&letter.message.id) {
         true => Err(Kept::Unmarked),

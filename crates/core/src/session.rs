@@ -174,7 +174,7 @@ pub fn end(ended: &Ended, latest: Option<&Run>) -> Vec<Event> {
     event.into_iter().collect()
 }
 
-/// What a conversation adds: nothing if it is the latest already.
+/// Return the event that records `conversation`, unless it is already the latest.
 pub fn converse(conversation: &Conversation, latest: Option<&Conversation>) -> Vec<Event> {
     let is_new = latest != Some(conversation);
     let event = is_new.then(|| Event::Conversation(conversation.clone()));
@@ -217,7 +217,7 @@ impl Sessions {
         self.latest.get(agent)
     }
 
-    /// The latest conversation of an agent, in whichever run.
+    /// Return the latest conversation of an agent, from any run.
     pub fn conversation(&self, agent: &AgentName) -> Option<&Conversation> {
         self.conversations.get(agent)
     }

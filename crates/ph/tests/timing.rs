@@ -212,7 +212,7 @@ fn what_somebody_may_have_seen_is_neither_called_back_nor_expired() {
     ph.send("bob 'deploy now'");
     ph.run_as("bob", "check --inject").ok();
     ph.run("cancel {1}")
-        .fails(4, "called back any more: a hook has shown it to its agent");
+        .fails(4, "called back any more: offered");
     ph.send("bob --ttl 1h later");
     ph.run_as("bob", "read {2} --body").ok();
     ph.run_as("bob", "mark-unread {2}").ok();

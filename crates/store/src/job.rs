@@ -22,7 +22,7 @@ pub enum Job {
         ids: Vec<MessageId>,
     },
     /// Pick the most urgent unread messages that no route has put before their agent yet, and
-    /// record that a hook is about to print them; only for who holds the agent's inject lock.
+    /// record that a hook is about to print them. The caller must hold the agent's inject lock.
     Inject { now: Timestamp, agent: AgentName },
     /// Record that these messages are about to be shown, as far as they still may be.
     Offer {
@@ -30,7 +30,7 @@ pub enum Job {
         agent: AgentName,
         ids: Vec<MessageId>,
         route: String,
-        /// Those that will be marked as repeats.
+        /// Messages that the offer marks as repeats.
         repeats: Vec<MessageId>,
     },
     /// Record what a session says of these messages, as far as it can be true.
@@ -107,9 +107,9 @@ pub enum Job {
 pub enum Cut {
     /// All that were under way: the session that made them is gone.
     All,
-    /// Those that a hook was to print and has not; only for who holds the agent's inject lock.
+    /// Offers that a hook began and did not complete. The caller must hold the agent's inject lock.
     Injected,
-    /// All whose proof is awaited: the run that would have brought it has ended.
+    /// Offers whose proof can no longer arrive, because the run that made them has ended.
     Unproven,
     These(Vec<MessageId>),
 }

@@ -75,8 +75,8 @@ impl WritersLock {
     }
 }
 
-/// The lock of the hooks that print an agent's mail, held from an offer to its completion: whoever
-/// has it knows that an offer which is still under way was cut off.
+/// Lock for the hooks that print an agent's mail, held from the start of an offer until its outcome
+/// is recorded. An offer that is still open when the lock is acquired was therefore cut off.
 #[derive(Debug)]
 pub struct InjectLock {
     // Closing the file releases the lock.

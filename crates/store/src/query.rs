@@ -147,7 +147,7 @@ impl Journal {
         Ok(!found.is_empty() || !left.map_err(sqlite(&path))?.is_empty())
     }
 
-    /// Return whether a hook prints mail of this agent, or has left it unprinted.
+    /// Return whether a hook is printing mail of this agent, or was killed while printing.
     pub fn is_injecting(&mut self, agent: &AgentName) -> Result<bool> {
         self.catch_up()?;
         let under_way = injecting(&self.conn, self.views, agent);
@@ -509,7 +509,7 @@ pub(crate) fn marked(
         .collect()
 }
 
-/// Return the messages that a hook is about to print, or was when it was killed.
+/// Return the messages of offers that a hook has begun and not completed.
 pub(crate) fn injecting(
     conn: &Connection,
     views: Views,

@@ -38,7 +38,7 @@ impl Journal {
 }
 
 impl Journal {
-    /// Return the latest conversation of an agent, in whichever run.
+    /// Return the latest conversation of an agent, from any run.
     pub fn conversation(&mut self, agent: &AgentName) -> Result<Option<Conversation>> {
         self.catch_up()?;
         let latest = self.views.latest_conversation(&self.conn, agent);

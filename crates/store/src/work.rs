@@ -287,7 +287,8 @@ impl Log<'_> {
     fn inject(&mut self, now: Timestamp, agent: &AgentName) -> Result<Done> {
         self.sweep(now, agent)?;
         self.cut_off(now, agent, &Cut::Injected, inject::UNPRINTED)?;
-        // As they are before this offer: a repeat is known by that.
+        // Load the messages before the offer is recorded: the offer ends the state `uncertain`, which
+        // marks a repeat.
         let pending = query::pending(self.conn, self.views, agent, now, query::Pending::MOST)?;
         let letters = inject::choose(pending);
         let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();

@@ -297,7 +297,7 @@ impl Desk {
             self.hands.unproven.add(sent);
         }
         let mut offered = offered(hand.ids);
-        // Only the transcript shows what came by a hook.
+        // Mail passed on by a hook can be proven only by the transcript.
         if let Effect::Offered { proof_awaited, .. } = &mut offered {
             *proof_awaited = self.manner.harness.proof.contains(&Proof::Transcript);
         }

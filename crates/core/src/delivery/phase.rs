@@ -159,7 +159,7 @@ impl Flight {
             ids,
             evidence,
             route,
-            // The screen shows what became of an answer.
+            // The screen, not a proof, shows whether a raw answer had its effect.
             proof_awaited: self.lane != Lane::Raw,
         })
     }

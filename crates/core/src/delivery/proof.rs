@@ -1,9 +1,9 @@
-//! What a desk makes of the agent's own hooks and its transcript: what they say of its work, what
-//! they ask, and which messages they prove to be accepted.
+//! Evaluation of the agent's hooks and transcript: its activity, its questions, and the messages that
+//! are proven to be accepted.
 //!
-//! A message is accepted by one thing alone: the agent's transcript, or its hook, shows a text that
-//! the model was given, and the text contains the whole header of a message that this session has
-//! written. A text that was only submitted may still be queued: it proves that Enter had its effect.
+//! A message is accepted only if the agent's transcript or hook shows a text that the model was given,
+//! and this text contains the whole header of a message that this session has written. A text that was
+//! only submitted may still be queued: it proves that Enter had its effect.
 
 use super::phase::Cargo;
 use super::submit::Before;
@@ -19,11 +19,11 @@ use std::time::Duration;
 /// How many messages are remembered as written and not yet accepted.
 const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
-const TRANSCRIBED: &str = "its transcript shows the id in what its model was given";
-/// How long after the first offer of a run a hook may take to name the transcript.
+const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
+/// Timeout for a hook to name the transcript, counted from the first offer of a run.
 const HOOK_HEARD_WITHIN: Duration = Duration::from_secs(10);
 const NO_TRANSCRIPT: &str =
-    "no transcript: none of its hooks has named one, so no proof is awaited";
+    "no transcript: no hook of the agent has named one, so no proof is awaited";
 const WITHDRAWN: &str = "a person took it back from the agent's queue";
 const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
@@ -46,14 +46,14 @@ impl Sent {
     }
 }
 
-/// Whether the agent's hooks have named its transcript in this run. Codex does so only at its first
-/// prompt, and a person may have turned all hooks off.
+/// Whether a hook has named the agent's transcript in this run. Codex hooks name it only at the first
+/// prompt, and a person may have disabled all hooks.
 #[derive(Debug, Clone, Default)]
 pub(super) enum TranscriptHope {
-    /// No hook has named it, and nothing depends on it yet.
+    /// No hook has named the transcript, and no offer depends on it.
     #[default]
     Unheard,
-    /// The proof of these is awaited in the hope that a hook names it by then.
+    /// The proof of these messages is awaited until the deadline, if a hook names the transcript.
     Hoped {
         ids: Vec<MessageId>,
         until: Duration,
@@ -118,9 +118,9 @@ impl Unproven {
         self.written.retain(|known| !ids.contains(&known.id));
     }
 
-    /// Return the messages whose header is in a text. A header that would fit two messages proves
-    /// neither; one that is no repeat may be all that is left of an offer that broke off, and does
-    /// not prove the repeat.
+    /// Return the messages whose header is in `text`. A header that matches two messages proves
+    /// neither. A header without the repeat mark does not prove a repeat: the header may be left from
+    /// an earlier offer that was cut off.
     fn shown(&self, text: &str) -> Vec<MessageId> {
         let mut shown = Vec::new();
         for header in turn::headers(text) {
@@ -140,7 +140,7 @@ impl Unproven {
         shown
     }
 
-    /// Like `shown`, and forget them: they are proven.
+    /// Like `shown`, but remove the returned messages, because they are proven.
     pub(super) fn take_shown(&mut self, text: &str) -> Vec<MessageId> {
         let shown = self.shown(text);
         self.written.retain(|sent| !shown.contains(&sent.id));
@@ -148,11 +148,11 @@ impl Unproven {
     }
 }
 
-/// Messages that a text shows, and what that proves.
+/// Messages found in a text, and the proof that the text gives.
 #[derive(Debug, Clone)]
 pub(super) struct Shown {
     ids: Vec<MessageId>,
-    /// Those of them that the model was given, and what shows it.
+    /// Messages that the model was given, and the evidence.
     accepted: Option<(Vec<MessageId>, String)>,
 }
 
@@ -167,7 +167,7 @@ impl Shown {
         })
     }
 
-    /// Add what was shown before.
+    /// Merge with an earlier result.
     fn after(self, before: Option<Self>) -> Self {
         let Some(before) = before else {
             return self;
@@ -213,8 +213,8 @@ impl Flight {
     }
 }
 
-/// Return the messages that a transcript of an earlier run proves to be given to the model, of those
-/// that it offered. A message that was repeated before cannot be told from that repeat.
+/// Return those of `letters` that the transcript of an earlier run shows as given to the model. A
+/// message with more than two offers is skipped, because its repeats have identical headers.
 pub fn proven_by(given: &str, letters: &[Letter]) -> Vec<MessageId> {
     let is_plain = |letter: &&Letter| letter.offers() <= 2;
     let mut unproven = Unproven::default();
@@ -228,8 +228,8 @@ pub fn proven_by(given: &str, letters: &[Letter]) -> Vec<MessageId> {
 }
 
 impl Desk {
-    /// Return whether the agent will prove what its model was given: its harness knows how, and its
-    /// hooks are heard in this run.
+    /// Return whether a proof of acceptance is expected: the harness defines one, and the agent's hooks
+    /// work in this run.
     pub(super) fn awaits_proof(&self) -> bool {
         self.missing_proof().is_none()
     }
@@ -238,13 +238,13 @@ impl Desk {
         let harness = &self.manner.harness;
         let is_heard = self.heard.session().is_some();
         match harness.proof.as_slice() {
-            [] => Some(format!("harness {} has no proof of more", harness.name)),
+            [] => Some(format!("harness {} cannot prove 'accepted'", harness.name)),
             proof if proof.contains(&Proof::Hook) && is_heard => None,
             proof if proof.contains(&Proof::Transcript) && self.hopes_for_transcript() => None,
             proof if proof.contains(&Proof::Transcript) => {
-                Some("no transcript: none of its hooks has named one".to_owned())
+                Some("no transcript: no hook of the agent has named one".to_owned())
             }
-            _ => Some("none of its hooks was heard".to_owned()),
+            _ => Some("no hook of the agent has reported".to_owned()),
         }
     }
 
@@ -258,7 +258,7 @@ impl Desk {
         }
     }
 
-    /// Take back that a proof is awaited, if no hook has named a transcript in time.
+    /// Stop awaiting proofs if no hook has named a transcript in time.
     pub(super) fn give_up_transcript(&mut self, now: Moment) -> Option<Effect> {
         let TranscriptHope::Hoped { ids, until } = &self.transcript else {
             return None;
@@ -276,17 +276,17 @@ impl Desk {
         })
     }
 
-    /// Return whether a hook's report is of the agent's own conversation.
+    /// Return whether a report belongs to the agent's own conversation.
     pub fn is_own(&self, report: &Report) -> bool {
         self.heard.is_own(report)
     }
 
-    /// Explain why a message that was offered cannot be proven to be accepted, if it cannot.
+    /// Return why an offered message cannot be proven to be accepted, if there is a reason.
     pub fn lacks_proof(&self) -> Option<String> {
         self.missing_proof().map(|why| format!("; {why}"))
     }
 
-    /// Return whether the agent's transcript may prove something.
+    /// Return whether a message awaits a proof by the transcript.
     pub fn asks_transcript(&self) -> bool {
         let is_unproven = !self.unproven.is_empty() || self.awaits_proof_of_handed();
         self.manner.harness.proof.contains(&Proof::Transcript) && is_unproven
@@ -350,7 +350,7 @@ impl Desk {
         effects
     }
 
-    /// Return the effect of messages that went by the door and that the hook proves to be given.
+    /// Return the effect of messages sent over HTTP that a hook proves to be given to the model.
     fn prove_called(&mut self, report: &Report) -> Option<Effect> {
         if !self.manner.harness.proof.contains(&Proof::Hook) {
             return None;
@@ -364,7 +364,7 @@ impl Desk {
         })
     }
 
-    /// See which messages a hook shows: submitted, or given to the model.
+    /// Find the messages that a hook reports as submitted or as given to the model.
     fn prove_hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
         let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
         let given = report.given.as_deref().filter(|_| is_proof);
@@ -378,8 +378,8 @@ impl Desk {
         }
     }
 
-    /// See which messages the agent's transcript shows as given to its model, or as taken back by a
-    /// person before that.
+    /// Find the messages that the transcript shows as given to the model, or as taken back by a person
+    /// before that.
     pub(super) fn transcribed(&mut self, now: Moment, shown: &transcript::Shown) -> Vec<Effect> {
         let handed = self.prove_handed(&shown.given);
         let mut effects = self.prove(now, &shown.given, Some(TRANSCRIBED.to_owned()));
@@ -390,8 +390,8 @@ impl Desk {
         effects
     }
 
-    /// See which messages a text shows. With evidence, the text is one that the model was given;
-    /// else it was submitted, and may be queued.
+    /// Find the messages in `text`. With evidence, the model was given the text; without evidence, the
+    /// text was only submitted and may be queued.
     fn prove(&mut self, now: Moment, text: &str, evidence: Option<String>) -> Vec<Effect> {
         let ids = match evidence {
             Some(_) => self.unproven.take_shown(text),

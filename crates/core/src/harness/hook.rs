@@ -214,7 +214,7 @@ pub struct Report {
     pub(crate) what: Option<String>,
     /// The text that was submitted, where this event shows one.
     pub(crate) prompt: Option<String>,
-    /// The text that the model was given, where this event shows one.
+    /// The text that the model was given, if this event shows one.
     pub(crate) given: Option<String>,
     /// Whether what its hook prints goes to the agent.
     pub(crate) takes: bool,
@@ -230,12 +230,12 @@ impl Report {
         self.turn == Some(Turn::Submitted) && self.takes
     }
 
-    /// Whether it is of a turn: the conversation has begun.
+    /// Return whether this event belongs to a turn, so that the conversation has begun.
     pub fn is_of_a_turn(&self) -> bool {
         self.turn.is_some()
     }
 
-    /// The agent's own id of its conversation: a word from outside.
+    /// Return the agent's own id of the conversation. The id is untrusted input.
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }

@@ -85,11 +85,10 @@ pub enum Follows {
     Anywhere,
     /// Directly below the row before it in the list.
     Directly,
-    /// Directly below the row before it in the list, whose last words did not fit there. The pattern
-    /// is over both rows, with a line break between them.
+    /// Directly below the previous row in the list, as its wrapped end. The pattern matches both rows,
+    /// joined by a line break.
     Wrapped,
-    /// Directly below the row before it in the list: it continues the terminal's title, which did not
-    /// fit there.
+    /// Directly below the previous row in the list, as the wrapped end of the terminal's title.
     Title,
 }
 
@@ -520,15 +519,15 @@ impl InputBox {
     }
 }
 
-/// Whether `row` continues the terminal's title because the rest did not fit into the rows `before`:
-/// these and `row` together end with the beginning of the title, and all of `row` belongs to it.
+/// Return whether `row` continues the terminal's title, which did not fit into the rows `before`. The
+/// text of `before` and `row` must end with a prefix of the title that contains all of `row`.
 fn continues_title(before: &[String], row: &str, glance: &Glance<'_>) -> bool {
     let first = row.split_whitespace().next().unwrap_or_default();
     let above = before.last().map_or(0, |above| above.width());
     if above + 1 + first.width() <= glance.columns {
         return false;
     }
-    // The terminal's title can have a mark of its own in front.
+    // The terminal's title can begin with a status symbol that the row does not show.
     let is_mark = |c: char| !c.is_alphanumeric();
     let title = squeezed(glance.title.unwrap_or_default().trim_start_matches(is_mark));
     let row = squeezed(row);

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Stands for the conversation's id in the arguments.
+/// Placeholder for the conversation's id in the arguments.
 const CONVERSATION: &str = "{conversation}";
-/// No agent's own id is longer.
-const LONGEST_ID: usize = 128;
+/// Maximum length of a conversation id, in bytes.
+const MAX_ID_BYTES: usize = 128;
 
 /// How a program is told to resume a conversation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Resume {
-    /// Arguments behind the command; `{conversation}` is replaced by the id.
+    /// Arguments after the command; `{conversation}` is replaced by the id.
     pub args: Vec<String>,
     /// The program's own flags that choose a conversation. They are dropped.
     pub drop: Vec<String>,
@@ -19,13 +19,14 @@ pub struct Resume {
     pub values: Vec<String>,
     /// The program's flags that take all words up to the next flag.
     pub lists: Vec<String>,
-    /// Whether other words are kept. Without it they are a prompt or a subcommand, and are dropped.
+    /// Whether positional arguments are kept. Otherwise they are a prompt or a subcommand, and are
+    /// dropped.
     pub keeps_words: bool,
 }
 
 impl Resume {
-    /// Return the arguments that resume `conversation`, with the flags that a person has given the
-    /// program, or `None` if it cannot be resumed.
+    /// Return the arguments that resume `conversation`, including the flags that a person gave the
+    /// program, or `None` if the conversation's id is invalid.
     pub fn args(&self, said: &[String], conversation: &str) -> Option<Vec<String>> {
         if !is_plain(conversation) {
             return None;
@@ -58,12 +59,12 @@ impl Resume {
         Some(args)
     }
 
-    /// What is wrong with it, if anything.
+    /// Return why this section is invalid, if it is.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let has_id = self.args.iter().any(|arg| arg.contains(CONVERSATION));
         let is_flag = |word: &String| word.starts_with('-') && !word.contains('=');
         if !has_id {
-            Some("args: one of them has {conversation}")
+            Some("'args' must contain {conversation}")
         } else if !self
             .drop
             .iter()
@@ -71,17 +72,17 @@ impl Resume {
             .chain(&self.lists)
             .all(is_flag)
         {
-            Some("drop, values and lists: flags, like --resume")
+            Some("'drop', 'values' and 'lists' may contain only flags, such as --resume")
         } else {
             None
         }
     }
 }
 
-/// Whether an id from outside can be a word of a command line.
+/// Return whether an untrusted id is safe as a command-line argument.
 fn is_plain(id: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=LONGEST_ID).contains(&id.len()) && !id.starts_with('-') && id.bytes().all(is_plain)
+    (1..=MAX_ID_BYTES).contains(&id.len()) && !id.starts_with('-') && id.bytes().all(is_plain)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Reading an agent's transcript: the texts that its model was given, by its hooks and as prompts.
-//! Never the agent's own words, nor what its tools found: both can repeat anything. Of the results
-//! of Gemini CLI's tools, only the text that its own hook has added counts.
+//! Parser for agents' transcripts: extracts the texts that a model was given, as prompts or by hooks.
+//! Ignores the agent's own output and tool results, because both can quote any text. The only
+//! exception is the text that a Gemini CLI hook has appended to a tool result.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,10 +44,10 @@ struct Record {
     message: Option<Message>,
     #[serde(default)]
     payload: Option<Payload>,
-    /// Of Claude Code's queue of prompts.
+    /// Operation on Claude Code's prompt queue.
     #[serde(default)]
     operation: String,
-    /// Of a user, as Gemini CLI writes it, or of Claude Code's queue.
+    /// Content of a user row in Gemini CLI, or of a queue operation in Claude Code.
     #[serde(default)]
     content: Value,
     /// Of Gemini CLI's model, with what each gave back.
@@ -56,7 +56,8 @@ struct Record {
 }
 
 impl Record {
-    /// Whether a person took a queued prompt back. Its text is in the input box then.
+    /// Return whether a person took back a queued prompt. Claude Code then puts the text of the prompt
+    /// into the input box.
     fn is_withdrawal(&self) -> bool {
         self.kind == "queue-operation" && self.operation == "popAll"
     }
@@ -102,7 +103,7 @@ struct Attachment {
     kind: String,
     #[serde(default)]
     content: Value,
-    /// Of a prompt that was queued.
+    /// Text of a queued prompt.
     #[serde(default)]
     prompt: Value,
 }
@@ -140,7 +141,7 @@ fn texts(record: &Record) -> String {
 const OPEN: &str = "<hook_context>";
 const CLOSE: &str = "</hook_context>";
 
-/// A part of a prompt of Gemini CLI's, or the text that its hook has added to it, without its tags.
+/// Return the text of a part of a Gemini CLI prompt, without the tags around text from a hook.
 fn prompt(part: &Value) -> Option<&str> {
     let text = part.get("text")?.as_str()?;
     let inside = text

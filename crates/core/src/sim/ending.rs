@@ -91,7 +91,7 @@ impl Play {
 
     fn be_kind(&mut self) -> Checked {
         self.forgive();
-        // A session looks now and then whether a hook has left something.
+        // A session checks periodically for offers that a killed hook left open.
         if self.session.is_some() && self.journal.cut_off_injected(self.now).unwrap_or_default() {
             self.ring()?;
         }

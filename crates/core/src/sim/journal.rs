@@ -285,7 +285,7 @@ impl Journal {
         self.commit(facts, Durability::Synced)
     }
 
-    /// The hooks that were to print messages are gone; return whether they have left any.
+    /// Mark the offers that killed hooks left open as uncertain. Return whether there were any.
     pub(super) fn cut_off_injected(&mut self, now: Moment) -> Result<bool, DiskFailed> {
         let cut: Vec<_> = self
             .mail
@@ -298,7 +298,7 @@ impl Journal {
         Ok(!cut.is_empty())
     }
 
-    /// What is proven so far of these offers is all that ever will be.
+    /// Mark every offer in the state `proven` as uncertain: no further proof can arrive.
     fn cut_off(&mut self, now: Moment, proven: receipt::Proven) -> Result<(), DiskFailed> {
         let is_cut = |letter: &&Letter| letter.standing.proven == proven;
         let cut: Vec<_> = self.mail.all().filter(is_cut).collect();

@@ -65,9 +65,9 @@ struct Exposed {
 pub(super) struct Ledger {
     known: BTreeMap<MessageId, Known>,
     exposed: BTreeMap<MessageId, Exposed>,
-    /// What was really submitted to the program, which may have queued it.
+    /// Messages that were submitted to the program, which may have queued them.
     submitted: BTreeSet<MessageId>,
-    /// What its model was really given, in a prompt.
+    /// Messages that the model was given in a prompt.
     got: BTreeSet<MessageId>,
     heard: usize,
     /// What each agent was given last.
@@ -246,8 +246,8 @@ impl Ledger {
         self.judge_step(fact, progress, must_be.is_some())
     }
 
-    /// What was only queued when its process died comes again, so no later session may begin while
-    /// the proof of an earlier one is still awaited.
+    /// Check that no proof is awaited when a session begins. A queued prompt is lost with its process,
+    /// so its message must be uncertain by then, and be offered again.
     fn is_nothing_awaited(&self) -> Checked {
         let awaited = self.known.iter().find(|(_, known)| known.awaited);
         Law::NothingLost.holds(awaited.is_none(), || {
@@ -438,12 +438,12 @@ impl Ledger {
         }
     }
 
-    /// A prompt with this in it was submitted to the program.
+    /// Record that a prompt with this message was submitted to the program.
     pub(super) fn submits(&mut self, id: MessageId) {
         self.submitted.insert(id);
     }
 
-    /// The model was given a prompt with this in it.
+    /// Record that the model was given a prompt with this message.
     pub(super) fn gets(&mut self, id: MessageId) {
         self.got.insert(id);
     }

@@ -60,7 +60,7 @@ pub(super) fn check(
             ..
         } => {
             let is_busy = session.is_some_and(|session| session.is_busy_with(letter.message.id));
-            // A hook of an agent without a session has it, or had: the session finds out later.
+            // A hook without a session holds the message, or was killed and left the offer open.
             let is_busy = is_busy || inject::is_under_way(letter);
             Law::EveryWaitHasAReason.holds(is_busy, || {
                 format!("{} is said to be on its way, and nobody has it", id8())

@@ -208,7 +208,7 @@ fn runs_meet_what_they_must_survive() {
         "fact: withdrawn",
         "fact: cancelled",
         "fact: expired",
-        "the hook ended before it had printed it",
+        "the hook ended before it had printed the message",
         "hears Barred",
         "hears NotRecorded",
         "hears WriteFailed",

@@ -7,9 +7,9 @@ use posthaste_lab::agents::Sign;
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
 
-/// `kill -9` with one message there, one half in and one that comes meanwhile. A plain start after
-/// that resumes the conversation. The agent stands still before the kill, so that it shows nothing of
-/// the second.
+/// Kill the session with one message accepted, one partly written, and one sent while no session
+/// runs. `ph run` then resumes the conversation. The agent is stopped before the kill, so that the
+/// second message does not appear on its screen.
 pub(crate) fn killed(play: &mut Play) -> Told {
     // One of its own: Gemini goes on with the one that was begun last.
     let before = play.fresh("uncrashed");
@@ -80,7 +80,7 @@ pub(crate) fn restarted(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// Put a message into the agent's own queue, while its model speaks.
+/// Queue a message in the agent, while its model streams an answer.
 fn queue(play: &mut Play, body: &str) -> Sent {
     let before = play.fresh("streams");
     play.prompt(&format!("{before} slow=40"));
@@ -155,7 +155,8 @@ impl Play {
         number(&self.status(), "child_pid")
     }
 
-    /// Start it again, by `ph restart` or, after a crash, by `ph run`: both resume the conversation.
+    /// Start the agent again by `ph restart` or, after a crash, `ph run`. Both resume the
+    /// conversation.
     pub(crate) fn start_again(&mut self, by_restart: bool) {
         match by_restart {
             true => self.restart(&[]),

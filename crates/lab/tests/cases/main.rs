@@ -36,8 +36,8 @@ use table::{Cell, Entry};
 
 /// Set by `just lab`: the agents are installed from the network, and take minutes.
 const WANTED: &str = "PH_LAB";
-/// The `ph` to run. Set it to try another build; else the sources are built before the namespace is
-/// entered, because it has no network.
+/// Path of the `ph` binary to test. If unset, `ph` is built before the network namespace is entered,
+/// because the namespace has no network.
 const PH: &str = "PH_LAB_PH";
 /// How many cases may be late at first: these are programs of others, on a machine that may be
 /// busy. What is late twice is red, and so is at once what came twice, was approved, or is said to

@@ -99,7 +99,7 @@ pub(crate) fn inject(play: &Play) -> Told {
         let told = asked.map(|turn| turn.count(newest));
         assert_eq!(told, Some(1), "in the request with {prompt}");
     }
-    // That it was printed is all that is known: nobody has said that they read it.
+    // The journal records only that the hook printed the message: no one has reported reading it.
     for (id, _) in &left {
         let shown = own.asked(&["show", id]);
         assert_eq!(shown["receipt"], "offered", "{shown}");

@@ -140,13 +140,13 @@ impl Play {
         self.free();
     }
 
-    /// The same agent once more, by `ph restart` with these words.
+    /// Restart the agent with `ph restart` and these arguments.
     pub(crate) fn restart(&mut self, more: &[&str]) {
         self.terminal = crate::scene::restarted(&self.stage, &self.ph, more);
         self.free();
     }
 
-    /// Take a message out of those that must come exactly once.
+    /// Exempt a message from the check that every message arrives exactly once.
     pub(crate) fn expect_repeats(&mut self, sent: &Sent) {
         self.sent.retain(|other| other.id != sent.id);
     }
@@ -267,7 +267,7 @@ impl Play {
         self.until("an empty box and nothing going on", |play| {
             let is_free = match play.start.by {
                 By::Nobody => play.sign() == Sign::Free,
-                // A terminal that is attached late does not see what Codex said of itself before.
+                // A terminal attached late has missed the state that Codex reported earlier.
                 By::Session => {
                     let is_quiet = matches!(play.sign(), Sign::Free | Sign::Unknown);
                     is_quiet && play.status()["activity"] == "idle"

@@ -51,7 +51,7 @@ impl Start {
         files: &[],
         queues: false,
     };
-    /// Claude Code with mail that it has to queue.
+    /// Claude Code with mail typed while it works, so that Claude Code queues the mail.
     pub(crate) const QUEUES: Self = Self {
         end: "end-queues",
         queues: true,
@@ -174,7 +174,7 @@ pub(crate) fn shown(
     Terminal::start(started, Size::USUAL).patient(Duration::from_secs(60))
 }
 
-/// The agent in a terminal once more, by `ph restart`.
+/// Restart the agent with `ph restart` and return its terminal.
 pub(crate) fn restarted(stage: &Stage, ph: &Path, more: &[&str]) -> Terminal {
     let mut restart = command(stage, ph);
     restart.args(["restart", NAME]).args(more);

@@ -1,5 +1,5 @@
-//! Many messages, with kills at random: of the session, of the agent, of its hooks. Nothing may be
-//! lost, come twice unmarked, or be called accepted without the model having seen it.
+//! Soak test: sends many messages and kills the session, the agent and its hooks at random. No message
+//! may be lost, arrive twice unmarked, or be accepted without the model having seen it.
 
 use crate::list::Told;
 use crate::play::{Play, Sent};
@@ -13,9 +13,9 @@ pub(crate) static MESSAGES: AtomicU32 = AtomicU32::new(30);
 /// Senders in turn, so that none writes more than the limit between two agents allows.
 const SENDERS: usize = 40;
 const LARGEST_BURST: u32 = 12;
-/// How long hooks are looked for, to be killed.
+/// Duration of one search for hooks to kill.
 const HOOK_HUNT: Duration = Duration::from_millis(800);
-/// How long all messages may take to be proven after the last kill.
+/// Timeout for all messages to be accepted after the last kill.
 const PROVEN_WITHIN: Duration = Duration::from_secs(240);
 
 #[derive(Default)]
@@ -25,7 +25,7 @@ struct Kills {
     hooks: u32,
 }
 
-/// A linear congruential generator: the same kills in each run, as far as programs allow.
+/// Linear congruential generator seeded with the number of messages, so that runs are comparable.
 struct Random(u32);
 
 impl Random {

@@ -29,7 +29,7 @@ const RESERVE: usize = 32 << 10;
 pub(super) struct Prompt {
     pub(super) text: String,
     pub(super) mail: Vec<MessageId>,
-    /// The mail that it marks as repeats, if it stands there.
+    /// Messages that the prompt marks as repeats, if it includes them.
     pub(super) repeats: Vec<MessageId>,
     /// All mail that was there when it was made: that, and what had no room in it.
     pub(super) known: Vec<MessageId>,

@@ -12,7 +12,7 @@ use posthaste_core::{AgentName, Body, Letter, MessageId, text};
 use posthaste_store::{Done, InjectLock, Injection, Job, Journal, Patience, files};
 use posthaste_wire::Count;
 
-/// Evidence of an offer by this route.
+/// Evidence recorded when a hook has printed a message.
 const PRINTED: &str = "its hook has printed it whole";
 
 /// Ask whether there is unread mail
@@ -20,11 +20,11 @@ const PRINTED: &str = "its hook has printed it whole";
 /// Says how much and exits with 0; says nothing and exits with 1 where there is none. Changes
 /// nothing.
 ///
-/// With --inject it is what an agent's hook calls at a prompt: it prints new mail as a reminder
-/// for the agent, most urgent first, each message once, and exits with 0 whatever happens. Each
-/// message is 'offering' before it is printed and 'offered' afterwards. If the hook is killed in
-/// between, or cannot print, the message comes again, marked as a repeat. A person who asks for an
-/// agent's mail is shown it, and nothing is recorded.
+/// With --inject, for an agent's hook: prints new mail as a reminder for the agent, most urgent
+/// first, each message once, and always exits with 0. Each message is 'offering' before it is
+/// printed and 'offered' afterwards. If the hook is killed in between, or cannot print, the message
+/// is offered again, marked as a repeat. For a person, --inject shows the agent's mail and records
+/// nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -105,7 +105,7 @@ pub(crate) struct Reminder {
 enum Shown {
     /// Nothing: a person looks at an agent's mail.
     ToThePerson { agent: AgentName },
-    /// These, once they are printed.
+    /// These messages, once they are printed.
     ToItsAgent {
         journal: Box<Journal>,
         agent: AgentName,
@@ -116,8 +116,8 @@ enum Shown {
 }
 
 impl Reminder {
-    /// Record whether it was printed. If it was not, nobody knows how much of it was seen: it comes
-    /// again, marked as a repeat.
+    /// Record whether the reminder was printed. If printing failed, its messages become uncertain,
+    /// because the agent may have seen a part, and are offered again, marked as repeats.
     pub(crate) fn settle(
         self,
         context: &Context,
@@ -163,8 +163,8 @@ impl Reminder {
     }
 }
 
-/// Return new mail of an agent as a reminder for it, if there is any. Unless it is a person who looks,
-/// an offer of it is under way until [`Reminder::settle`].
+/// Return an agent's new mail as a reminder, if there is any. Unless the caller is a person, the
+/// messages are 'offering' until [`Reminder::settle`].
 pub(crate) fn reminder(
     context: &mut Context,
     name: &AgentName,
@@ -215,8 +215,8 @@ fn look(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Rem
     })
 }
 
-/// Record the offer before it is printed, so that no other route shows the same. If another hook
-/// prints mail of this agent for longer than we wait, there is nothing for this one.
+/// Record the offer before it is printed, so that no other route offers these messages. Return
+/// `None` if another hook holds the inject lock for too long.
 fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Option<Reminder>> {
     let Some(lock) = InjectLock::acquire(&context.home, name, Patience::HOOK.0)? else {
         return Ok(None);

@@ -12,9 +12,10 @@ use posthaste_core::AgentName;
 
 /// End a session, if it runs, and start it again as it was
 ///
-/// The same command in the same directory; the environment is today's, with what --env said. Claude
-/// Code, Codex, OpenCode and Gemini CLI resume their last conversation, and a prompt on their
-/// command line is not given again. A loop's iteration is ended, and the loop goes on where it was.
+/// Runs the command again in its directory, with the current environment and the variables that
+/// --env set. Claude Code, Codex, OpenCode and Gemini CLI resume their last conversation; a prompt
+/// on their command line is not sent again. A restarted loop ends its current iteration and
+/// continues.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

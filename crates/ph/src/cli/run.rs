@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 ///
 /// Starts the command in a session of its own and shows it. Ctrl+\ d leaves it running; 'ph
 /// attach' shows it again. Everything after COMMAND is its own. Mail to the agent's name reaches
-/// its terminal. If the last session of this name has crashed, Claude Code, Codex, OpenCode and
-/// Gemini CLI resume its conversation.
+/// its terminal. If the last session of this name crashed, Claude Code, Codex, OpenCode and Gemini
+/// CLI resume the conversation of that session.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,7 +38,7 @@ pub(super) struct Args {
     /// else generic]
     #[arg(long, value_name = "H", add = complete_harnesses())]
     harness: Option<String>,
-    /// Begin a new conversation, also if the last session of this name has crashed
+    /// Begin a new conversation, even if the last session of this name crashed
     #[arg(long)]
     fresh: bool,
     #[command(flatten)]
@@ -89,8 +89,8 @@ impl Around {
     }
 }
 
-/// How long a program that resumes a conversation may take until it is up.
-const RESUMED_WITHIN: Duration = Duration::from_secs(10);
+/// Timeout for a program to start when it resumes a conversation.
+const RESUME_TIMEOUT: Duration = Duration::from_secs(10);
 /// The size of a terminal that nobody looks at yet.
 const USUAL: (u16, u16) = (80, 24);
 
@@ -134,7 +134,7 @@ pub(super) fn begin(
     let mut started = start(context, launch.clone(), audience, resumption)?;
     if started.is_resumed && !is_up(context, &started.record)? {
         note(
-            "the conversation could not be resumed: the program ended at once; starting a new one",
+            "cannot resume the conversation: the program failed at startup; starting a new conversation",
         );
         started = start(context, launch, audience, Resumption::Never)?;
     }
@@ -158,10 +158,10 @@ pub(super) fn begin(
     Ok(Code::Ok)
 }
 
-/// Wait until a program that resumes a conversation is up. Return false if it ends with an error
-/// before that.
+/// Wait until a program that resumes a conversation has started. Return false if the program exits
+/// with an error before that.
 fn is_up(context: &Context, record: &Record) -> Result<bool> {
-    let deadline = Instant::now() + RESUMED_WITHIN;
+    let deadline = Instant::now() + RESUME_TIMEOUT;
     let patience = context.config.patience;
     let name = &record.launch.name;
     while Instant::now() < deadline {
@@ -178,7 +178,7 @@ fn is_up(context: &Context, record: &Record) -> Result<bool> {
     Ok(true)
 }
 
-/// Start a session, and say what there is to say about the one before it.
+/// Start a session, and print the note about the previous session, if any.
 fn start(
     context: &Context,
     launch: Launch,

@@ -244,7 +244,8 @@ pub(crate) async fn converse(shared: Rc<Shared>, conversation: Conversation) -> 
     Report::Recorded
 }
 
-/// Record that a killed hook has left mail unprinted, if one has: the next hook may never come.
+/// Mark mail that a killed hook left unprinted as uncertain. The session does not leave this to the
+/// next hook, because no other hook may run.
 pub(crate) async fn put_away_injected(shared: Rc<Shared>) -> Report {
     let agent = shared.agent.clone();
     let asked = shared
@@ -253,7 +254,7 @@ pub(crate) async fn put_away_injected(shared: Rc<Shared>) -> Report {
     if !matches!(asked.await, Ok(true)) {
         return Report::Recorded;
     }
-    // Held by a hook that still prints.
+    // If the lock is taken, a hook is still printing.
     let Ok(Some(_lock)) = InjectLock::try_acquire(&shared.home, &shared.agent) else {
         return Report::Recorded;
     };
@@ -264,12 +265,14 @@ pub(crate) async fn put_away_injected(shared: Rc<Shared>) -> Report {
         reason: inject::UNPRINTED.to_owned(),
     };
     if let Err(error) = shared.books.commit(job).await {
-        log::line(format!("unprinted mail waits for the next hook: {error}"));
+        log::line(format!(
+            "cannot mark unprinted mail as uncertain until the next hook runs: {error}"
+        ));
     }
     Report::Recorded
 }
 
-/// Record that the run has ended before these were proven to be given to the model.
+/// Mark the messages of this run that were not proven to be accepted as uncertain.
 pub(crate) async fn never_proven(shared: &Shared) {
     let job = Job::Uncertain {
         now: crate::times::now(),
@@ -307,7 +310,7 @@ fn render(shared: &Shared, letters: &[(Letter, Telling)], input: Input) -> Resul
     told(shared, letters, |entries| turn::render(entries, input))
 }
 
-/// Those of an offer that are repeats.
+/// Return the messages of an offer that are repeats.
 pub(crate) fn repeats(letters: &[(Letter, Telling)]) -> Vec<MessageId> {
     let repeats = letters.iter().filter(|(letter, _)| letter.is_repeat());
     repeats.map(|(letter, _)| letter.message.id).collect()

@@ -1,4 +1,4 @@
-//! The errands of the route through the agent's hook: an offer recorded in time, and its text made.
+//! Tasks for the route through the agent's hook: record an offer in time, and render its text.
 
 use super::Shared;
 use super::clerk::Tell;

@@ -27,7 +27,7 @@ pub(crate) struct Told<'a> {
     pub(crate) run: Uuid,
     /// What the program's own door is to be opened with, where it has one.
     pub(crate) door: Option<&'a Key>,
-    /// The arguments that resume a conversation, in place of those that a person has given.
+    /// Arguments that resume a conversation. They replace the arguments that the person gave.
     pub(crate) resume: Option<&'a [String]>,
 }
 

@@ -1,4 +1,4 @@
-//! Whether a session resumes its agent's last conversation, and how that is said.
+//! Decides whether a session resumes its agent's last conversation, and words the note about it.
 
 use super::books::Books;
 use super::start::{Orders, Resumption};
@@ -6,12 +6,12 @@ use crate::report::Result;
 use posthaste_core::Conversation;
 use std::path::Path;
 
-/// What becomes of the agent's last conversation.
+/// Decision about the agent's last conversation.
 #[derive(Debug)]
 pub(super) enum Resuming {
-    /// There is none, or nobody wants it.
+    /// No conversation is on record, or resuming was not requested.
     Nothing,
-    /// It cannot be resumed, for this reason.
+    /// The conversation cannot be resumed, for this reason.
     Impossible(&'static str),
     Resumes {
         conversation: Conversation,
@@ -43,20 +43,20 @@ impl Resuming {
         let transcript = conversation.transcript.as_deref();
         let is_gone = transcript.is_some_and(|path| !Path::new(path).is_file());
         if conversation.harness != launch.harness {
-            return Ok(Self::Impossible("it was one of another kind of agent"));
+            return Ok(Self::Impossible("it belongs to a different harness"));
         }
         if Path::new(&conversation.cwd) != launch.cwd {
-            return Ok(Self::Impossible("it was in another directory"));
+            return Ok(Self::Impossible("it was in a different directory"));
         }
         if is_gone {
-            return Ok(Self::Impossible("its transcript is gone"));
+            return Ok(Self::Impossible("its transcript no longer exists"));
         }
         if !orders.harness.start.is_for(said) {
             return Ok(Self::Nothing);
         }
         Ok(match resume.args(said, &conversation.id) {
             Some(args) => Self::Resumes { conversation, args },
-            None => Self::Impossible("its id is not a plain word"),
+            None => Self::Impossible("its id contains invalid characters"),
         })
     }
 
@@ -78,11 +78,11 @@ impl Resuming {
         match self {
             Self::Nothing => None,
             Self::Impossible(why) => Some(format!(
-                "a new conversation begins; the last one cannot be resumed: {why}"
+                "cannot resume the last conversation: {why}; starting a new one"
             )),
             Self::Resumes { conversation, .. } => {
                 let id = posthaste_core::text::one_line(&conversation.id, 40);
-                Some(format!("resumes conversation {id}"))
+                Some(format!("resuming conversation {id}"))
             }
         }
     }

@@ -39,14 +39,15 @@ pub(crate) struct Orders {
     pub(crate) resumption: Resumption,
 }
 
-/// Whether the agent's last conversation is resumed. It must have been one of the same kind of agent
-/// in the same directory.
+/// When to resume the agent's last conversation. Only a conversation of the same harness in the same
+/// directory is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Resumption {
-    /// If there is one.
+    /// Resume the last conversation, if one is on record.
     Always,
-    /// If the last session crashed.
+    /// Resume only if the last session crashed.
     AfterCrash,
+    /// Start a new conversation.
     Never,
 }
 

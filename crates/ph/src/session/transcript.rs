@@ -1,7 +1,7 @@
 //! An agent's transcripts: the files in which it records what its model was given.
 //!
-//! A session reads only what was added since the offers whose proof it awaits. The paths are words
-//! from outside: each is opened only as a regular file of this user's, and only read.
+//! A session reads only the rows that were added after the offers whose proof it awaits. Paths come
+//! from hooks and are untrusted: only regular files owned by this user are opened, read-only.
 
 use super::errands::Report;
 use posthaste_core::harness::transcript;
@@ -11,8 +11,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Delays between reads, as long as a proof is awaited; the last one repeats. On a busy machine an
-/// agent writes its last words seconds after its last hook.
+/// Delays between reads while a proof is awaited; the last delay repeats. On a busy machine an agent
+/// can write its last rows seconds after its last hook.
 const READ_INTERVALS: [Duration; 5] = [
     Duration::ZERO,
     Duration::from_millis(500),
@@ -20,10 +20,11 @@ const READ_INTERVALS: [Duration; 5] = [
     Duration::from_secs(10),
     Duration::from_secs(30),
 ];
-/// How many transcripts are read: a conversation that was cleared may still prove something.
-const MOST_FILES: usize = 4;
-/// How much of one transcript is read at once; the next read continues there.
-const MOST_BYTES: u64 = 64 << 20;
+/// Maximum number of transcripts that are followed. The transcript of a cleared conversation may
+/// still contain a proof.
+const MAX_FILES: usize = 4;
+/// Maximum number of bytes per read of one transcript.
+const MAX_READ_BYTES: u64 = 64 << 20;
 
 /// A transcript, and how far it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +33,7 @@ pub(crate) struct Followed {
     offset: u64,
 }
 
-/// What a read has found.
+/// Result of one read.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) text: transcript::Shown,
@@ -44,7 +45,7 @@ pub(crate) struct Found {
 #[derive(Debug, Default)]
 pub(crate) struct Transcripts {
     files: Vec<Followed>,
-    /// How many reads there were since something happened.
+    /// Number of reads since the last hook or offer.
     reads: usize,
     next_read: Option<Instant>,
     is_reading: bool,
@@ -59,21 +60,22 @@ impl Transcripts {
         if self.files.iter().any(|file| file.path == path) {
             return;
         }
-        if self.files.len() == MOST_FILES {
+        if self.files.len() == MAX_FILES {
             self.files.remove(0);
         }
         let offset = if is_awaited { 0 } else { length(&path) };
         self.files.push(Followed { path, offset });
     }
 
-    /// Note where the transcripts end, before an offer. Nothing before that can prove it.
+    /// Move the read offsets to the ends of the transcripts, before an offer. Earlier rows cannot prove
+    /// the offer.
     pub(crate) fn skip_to_end(&mut self) {
         for file in &mut self.files {
             file.offset = length(&file.path);
         }
     }
 
-    /// Read soon: something happened that the transcript may show.
+    /// Schedule a read now and restart the delays, after a hook or an offer.
     pub(crate) fn read_soon(&mut self) {
         self.reads = 0;
         self.next_read = Some(Instant::now());
@@ -111,12 +113,12 @@ impl Transcripts {
         }
     }
 
-    /// Return what there is to read at the end of the run.
+    /// Return the transcripts for the last read, at the end of the run.
     pub(crate) fn rest(&self) -> Vec<Followed> {
         self.files.clone()
     }
 
-    /// Explain why no transcript could be read, if that is so.
+    /// Return why no transcript could be read, if the last read failed.
     pub(crate) fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }
@@ -128,7 +130,7 @@ fn length(path: &Path) -> u64 {
         .map_or(0, |meta| meta.len())
 }
 
-/// Read what was added to these transcripts, beside the owner of the session's state.
+/// Read the rows added to these transcripts, on a blocking thread outside the state's owner.
 pub(crate) async fn read(files: Vec<Followed>) -> Report {
     Report::Transcript(read_now(files).await)
 }
@@ -138,7 +140,7 @@ pub(crate) async fn read_now(files: Vec<Followed>) -> Found {
     read.unwrap_or_else(|_| Found {
         text: transcript::Shown::default(),
         files: Vec::new(),
-        trouble: Some("it could not be read".to_owned()),
+        trouble: Some("the transcript could not be read".to_owned()),
     })
 }
 
@@ -157,7 +159,7 @@ fn read_files(mut files: Vec<Followed>) -> Found {
             Err(error) => trouble = Some(format!("{error}")),
         }
     }
-    // One that can be read is enough.
+    // Report an error only if no transcript yielded any text.
     let trouble = trouble.filter(|_| text.is_empty());
     Found {
         text,
@@ -166,23 +168,24 @@ fn read_files(mut files: Vec<Followed>) -> Found {
     }
 }
 
-/// Read the whole lines behind the offset, and move it there. One that is cut off is read later.
+/// Read the complete lines after the offset, and advance the offset past them. An incomplete last line
+/// is left for the next read.
 fn read_lines(followed: &mut Followed) -> std::io::Result<String> {
     let mut file = open(&followed.path)?;
     let length = file.metadata()?.len();
     if length < followed.offset {
-        // It was truncated, or is another file by now.
+        // The file was truncated or replaced.
         followed.offset = 0;
     }
     file.seek(SeekFrom::Start(followed.offset))?;
     let mut bytes = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut bytes)?;
-    let is_full = bytes.len() as u64 == MOST_BYTES;
+    file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
+    let is_full = bytes.len() as u64 == MAX_READ_BYTES;
     let end = bytes
         .iter()
         .rposition(|byte| *byte == b'\n')
         .map(|at| at + 1);
-    // No record is so long: it is skipped.
+    // Skip a line longer than the limit: no valid record is that long.
     let end = end.unwrap_or(if is_full { bytes.len() } else { 0 });
     bytes.truncate(end);
     followed.offset += end as u64;

@@ -324,7 +324,7 @@ fn why_tells_of_a_text_that_was_never_submitted() {
     let reason = why["reason"].as_str().expect("a reason");
     assert!(reason.contains("the input box still holds it"), "{why}");
     assert!(
-        reason.ends_with("harness lab has no proof of more"),
+        reason.ends_with("harness lab cannot prove 'accepted'"),
         "{why}"
     );
     assert!(tui.turns().is_empty());

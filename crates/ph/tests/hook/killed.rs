@@ -29,7 +29,7 @@ fn receipt(ph: &Ph, id: &str) -> String {
     shown["receipt"].as_str().expect("a word").to_owned()
 }
 
-/// Let a hook run for so long, kill it, and return what it has printed by then.
+/// Run a hook for `time`, kill it, and return its output.
 fn killed_after(ph: &Ph, time: Duration) -> String {
     let mut child = hook(ph, Stdio::piped());
     let begun = Instant::now();

@@ -119,7 +119,7 @@ impl Before {
     }
 }
 
-/// A hook finds out first what hooks before it have left.
+/// Mark the offers that earlier hooks left open as uncertain, as every hook does first.
 fn cut_off_injected(mail: &mut Mail, now: Timestamp, agent: &AgentName) {
     let is_left = |l: &&Letter| l.message.to == *agent && inject::is_under_way(l);
     let left: Vec<_> = mail.all().filter(is_left).map(|l| l.message.id).collect();

@@ -148,16 +148,16 @@ impl Clerk {
         self.transcripts.read_soon();
     }
 
-    /// Note where the transcripts end, before an offer: nothing before that can prove it. Where an
-    /// earlier offer awaits its proof, they are read from there.
+    /// Move the read offsets to the ends of the transcripts before an offer: earlier rows cannot prove
+    /// the offer. Keep the offsets while an earlier offer still awaits its proof.
     pub(super) fn skip_transcripts(&mut self) {
         if !self.desk.asks_transcript() {
             self.transcripts.skip_to_end();
         }
     }
 
-    /// Read the transcripts if that is due. Agents write them in their own time: a hook may come
-    /// before what it follows is there, and no other after it.
+    /// Read the transcripts if a read is due. An agent may write a row only after the hook that
+    /// reports the same event, and no later hook may follow, so reads repeat on a timer.
     pub(super) fn read_transcripts(&mut self, now: Instant) {
         let is_awaited = self.desk.asks_transcript();
         if let Some(files) = self.transcripts.begin(now, is_awaited) {
