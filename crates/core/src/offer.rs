@@ -92,11 +92,9 @@ fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept>
         // An answer that had no effect fails while its offer is under way.
         Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
         // The proof did not arrive, or is no longer awaited.
-        Said::Uncertain { .. }
-        | Said::Offered {
-            proof_awaited: false,
-            ..
-        } if letter.standing.proven == Proven::Unproven => Ok(()),
+        Said::Uncertain { .. } if letter.standing.proven == Proven::Unproven => Ok(()),
+        // Whether a proof is awaited may change later.
+        Said::Offered { .. } if is_offered(letter) => Ok(()),
         Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => {
             is_offering(letter)
         }
@@ -169,6 +167,10 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
             Err(Kept::Already(standing.receipt()))
         }
     }
+}
+
+fn is_offered(letter: &Letter) -> bool {
+    matches!(letter.standing.proven, Proven::Offered | Proven::Unproven)
 }
 
 /// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it, if
@@ -289,9 +291,12 @@ mod tests {
             check(offering(), &[end], Err(Kept::Ended(state)));
         }
 
+        check(offered(), &done, Ok(Offered));
+        for said in [uncertain(), withdrawn()] {
+            check(said, &done, idle(ReceiptState::Offered));
+        }
         for said in [offered(), uncertain(), withdrawn()] {
             check(said.clone(), &[], idle(ReceiptState::Stored));
-            check(said.clone(), &done, idle(ReceiptState::Offered));
             let cut = [Offering, Uncertain];
             check(said.clone(), &cut, idle(ReceiptState::Uncertain));
             check(said, &[Accepted], idle(ReceiptState::Accepted));

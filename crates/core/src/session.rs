@@ -61,6 +61,19 @@ pub enum Ending {
     Failed(String),
 }
 
+impl Ending {
+    /// Return whether nobody asked for this end: the session is gone, or a signal that ends a faulty
+    /// program, or kills any program, has ended the child.
+    pub fn is_crash(&self) -> bool {
+        match self {
+            Self::Crashed => true,
+            // ILL, ABRT, BUS, FPE, KILL, SEGV on Linux.
+            Self::Signal(number) => [4, 6, 7, 8, 9, 11].contains(number),
+            Self::Exit(_) | Self::Failed(_) => false,
+        }
+    }
+}
+
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -1,9 +1,9 @@
 //! Why a message is where it is: the rule that holds it, since when, on what evidence, and what
 //! would release it. A reason is derived from what is known now, never stored.
 
-use crate::harness::Route;
+use crate::inject;
 use crate::mail::Letter;
-use crate::receipt::{Receipt, ReceiptState, Step};
+use crate::receipt::{Proven, Receipt, ReceiptState, Step};
 use jiff::Timestamp;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +28,9 @@ pub struct Hold {
     pub release: String,
 }
 
+const AWAITED: &str = "a proof that the model was given it is awaited; if the agent ends without one, the \
+     message is offered again, marked as a repeat";
+
 pub fn why(letter: &Letter, now: Timestamp) -> Why {
     let message = &letter.message;
     let standing = letter.standing.at(message, now);
@@ -42,6 +45,15 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
             reason: "an offer was cut off; nobody knows whether the agent saw it".to_owned(),
             evidence: cut_off_by(letter),
             release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
+        }),
+        ReceiptState::Offering if inject::is_under_way(letter) => Why::Held(Hold {
+            rule: "offering",
+            since: last_step(letter),
+            reason: "a hook of its agent is printing it, or was killed while printing".to_owned(),
+            evidence: "the journal has 'offering' and no 'offered'".to_owned(),
+            release: "the hook ends; the next hook or session then offers it again, marked as a \
+                      repeat, if the hook has not printed it"
+                .to_owned(),
         }),
         ReceiptState::Offering => Why::Held(Hold {
             rule: "offering",
@@ -76,7 +88,7 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
             Why::Arrived {
                 state,
                 since: arrived(letter),
-                reason: receipt.and_then(offered_so),
+                reason: receipt.and_then(|receipt| offered_so(receipt, standing.proven)),
             }
         }
         ReceiptState::Accepted
@@ -229,12 +241,15 @@ fn no_offer(letter: &Letter) -> &'static str {
 
 /// What is known of a message that was offered, and of which nobody knows more. A door answers
 /// before it has put anything before its agent.
-fn offered_so(receipt: &Receipt) -> Option<String> {
+fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
     let evidence = receipt.evidence.clone()?;
-    let by_door = receipt.route.as_deref() == Some(Route::Http.as_str());
-    Some(match by_door {
-        true => format!("{evidence}; no hook of the agent's has shown it since"),
-        false => evidence,
+    Some(match proven {
+        Proven::Unproven => format!("{evidence}; {AWAITED}"),
+        Proven::Stored
+        | Proven::Offering
+        | Proven::Uncertain
+        | Proven::Offered
+        | Proven::Accepted => evidence,
     })
 }
 

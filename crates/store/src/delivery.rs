@@ -53,7 +53,10 @@ impl Log<'_> {
         match cut {
             Cut::These(ids) => self.say(now, agent, ids, &Said::Uncertain { reason }),
             Cut::All => {
-                let ids = query::marked(self.conn, self.views, Kind::Offering, agent)?;
+                // A hook that still prints holds the inject lock, which the caller need not have.
+                let injecting = query::injecting(self.conn, self.views, agent)?;
+                let mut ids = query::marked(self.conn, self.views, Kind::Offering, agent)?;
+                ids.retain(|id| !injecting.contains(id));
                 self.say(now, agent, &ids, &Said::Uncertain { reason })
             }
             Cut::Injected => {

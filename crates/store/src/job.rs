@@ -105,7 +105,7 @@ pub enum Job {
 /// Which offers were cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Cut {
-    /// All that were under way: the session that made them is gone.
+    /// All that a session has begun: that session has ended. Offers of hooks are left alone.
     All,
     /// Offers that a hook began and did not complete. The caller must hold the agent's inject lock.
     Injected,

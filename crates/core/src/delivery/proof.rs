@@ -24,6 +24,7 @@ const TRANSCRIBED: &str = "the agent's transcript shows that the model was given
 const HOOK_HEARD_WITHIN: Duration = Duration::from_secs(10);
 const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
+const NAMED_LATE: &str = "a hook has named the transcript, so a proof is awaited";
 const WITHDRAWN: &str = "a person took it back from the agent's queue";
 const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
@@ -58,7 +59,10 @@ pub(super) enum TranscriptHope {
         ids: Vec<MessageId>,
         until: Duration,
     },
-    Missing,
+    /// No hook has named the transcript in time, so the proof of these messages is not awaited.
+    Missing {
+        ids: Vec<MessageId>,
+    },
     Named,
 }
 
@@ -72,14 +76,14 @@ impl TranscriptHope {
                 };
             }
             Self::Hoped { ids, .. } => ids.extend_from_slice(offered),
-            Self::Missing | Self::Named => {}
+            Self::Missing { .. } | Self::Named => {}
         }
     }
 
     pub(super) fn next_wakeup(&self) -> Option<Duration> {
         match self {
             Self::Hoped { until, .. } => Some(*until),
-            Self::Unheard | Self::Missing | Self::Named => None,
+            Self::Unheard | Self::Missing { .. } | Self::Named => None,
         }
     }
 }
@@ -95,6 +99,10 @@ pub(super) struct Unproven {
 impl Unproven {
     pub(super) fn is_empty(&self) -> bool {
         self.written.is_empty()
+    }
+
+    fn has(&self, id: MessageId) -> bool {
+        self.written.iter().any(|sent| sent.id == id)
     }
 
     pub(super) fn add(&mut self, sent: &Sent) {
@@ -254,7 +262,25 @@ impl Desk {
             TranscriptHope::Unheard | TranscriptHope::Hoped { .. } => {
                 self.manner.harness.start.hooks
             }
-            TranscriptHope::Missing => false,
+            TranscriptHope::Missing { .. } => false,
+        }
+    }
+
+    /// Note that a hook has named the transcript. Await the proof of messages again that were given up
+    /// before.
+    fn name_transcript(&mut self, report: &Report) -> Option<Effect> {
+        report.transcript.as_ref()?;
+        match std::mem::replace(&mut self.transcript, TranscriptHope::Named) {
+            TranscriptHope::Missing { mut ids } => {
+                ids.retain(|id| self.unproven.has(*id));
+                (!ids.is_empty()).then_some(Effect::Offered {
+                    ids,
+                    evidence: NAMED_LATE.to_owned(),
+                    route: Route::Terminal,
+                    proof_awaited: true,
+                })
+            }
+            TranscriptHope::Unheard | TranscriptHope::Hoped { .. } | TranscriptHope::Named => None,
         }
     }
 
@@ -267,7 +293,7 @@ impl Desk {
             return None;
         }
         let ids = ids.clone();
-        self.transcript = TranscriptHope::Missing;
+        self.transcript = TranscriptHope::Missing { ids: ids.clone() };
         Some(Effect::Offered {
             ids,
             evidence: NO_TRANSCRIPT.to_owned(),
@@ -321,9 +347,7 @@ impl Desk {
             return self.proceed(now);
         };
         self.door.enter(self.heard.session());
-        if report.transcript.is_some() {
-            self.transcript = TranscriptHope::Named;
-        }
+        let named_late = self.name_transcript(report);
         if report.ready {
             self.judge.ready(now);
         }
@@ -344,7 +368,8 @@ impl Desk {
             Word::Nothing => {}
         }
         self.ask(now);
-        let mut effects = self.prove_hooked(now, report);
+        let mut effects = Vec::from_iter(named_late);
+        effects.extend(self.prove_hooked(now, report));
         effects.extend(self.prove_called(report));
         effects.extend(self.proceed(now));
         effects

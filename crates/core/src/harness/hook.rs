@@ -12,6 +12,9 @@ const SHOWN: usize = 60;
 /// No agent's own id is longer; a longer one would only be kept.
 const LONGEST_ID: usize = 200;
 
+/// Maximum length of a path on Linux, in bytes.
+const LONGEST_PATH: usize = 4096;
+
 /// Which hook events mean what. One may stand in several lists; of work, rest and questions it
 /// says what comes first of: blocked, submitted, tool, working, idle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -343,7 +346,9 @@ impl Hooks {
             prompt,
             given,
             takes: is_in(&self.context) && fields.text(&self.aside).is_none(),
-            transcript: fields.text(&self.transcript),
+            transcript: fields
+                .text(&self.transcript)
+                .filter(|path| path.len() <= LONGEST_PATH),
             print: print.finish(),
         }
     }

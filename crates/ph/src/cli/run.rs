@@ -169,7 +169,9 @@ fn is_up(context: &Context, record: &Record) -> Result<bool> {
         match session {
             Some(session) if session.activity == Activity::Starting => {}
             Some(session) if session.activity == Activity::Exited => {
-                return Ok(session.exit.as_deref() == Some("exit 0"));
+                // A program that a person stopped ends by a signal, or with success.
+                let exit = session.exit.unwrap_or_default();
+                return Ok(!exit.starts_with("exit ") || exit == "exit 0");
             }
             Some(_) | None => break,
         }

@@ -8,7 +8,7 @@ use super::clerk::{Asked, Bar, Wish};
 use super::door::Calling;
 use super::handing::Giving;
 use super::keyboard::{HasDraft, Lease};
-use super::{Shared, clock, log, transcript};
+use super::{Shared, clock, left, log, transcript};
 use posthaste_core::delivery::{Effect, Event, REST};
 use posthaste_core::harness::Route;
 use posthaste_core::offer::Said;
@@ -240,6 +240,18 @@ pub(crate) async fn converse(shared: Rc<Shared>, conversation: Conversation) -> 
     };
     if let Err(error) = shared.books.commit(job).await {
         log::line(format!("the conversation could not be recorded: {error}"));
+    }
+    Report::Recorded
+}
+
+/// Settle the offers of earlier sessions by the transcript of the resumed conversation.
+pub(crate) async fn settle(shared: Rc<Shared>, resumed: Conversation) -> Report {
+    let settled = left::settle_unproven(&shared.books, &shared.agent, Some(&resumed)).await;
+    if let Err(report) = settled {
+        let why = report.message();
+        log::line(format!(
+            "earlier offers stay unproven until the end of the run: {why}"
+        ));
     }
     Report::Recorded
 }

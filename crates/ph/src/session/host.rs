@@ -17,7 +17,7 @@ use crate::report::{Report, Result};
 use posthaste_core::build::{LoopOrder, Settings};
 use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
-use posthaste_core::{AgentName, Limits, Timestamp};
+use posthaste_core::{AgentName, Conversation, Limits, Timestamp};
 use posthaste_store::Writer;
 use posthaste_store::{Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
@@ -136,11 +136,14 @@ async fn run(orders: Orders) -> Result<()> {
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(&home, Patience(orders.patience))?;
     let books = Books::new(writer);
-    let crashed = left::take_over(&books, &home, &launch.name).await?;
+    let left = left::take_over(&books, &home, &launch.name).await?;
     let harness = Arc::new(orders.harness.clone());
-    let resuming = Resuming::choose(&books, &orders, crashed.is_some()).await?;
-    left::settle_unproven(&books, &launch.name, resuming.conversation()).await?;
-    let note = joined([crashed, resuming.note()]);
+    let resuming = Resuming::choose(&books, &orders, left.has_crashed).await?;
+    let resumed = resuming.conversation().cloned();
+    if resumed.is_none() {
+        left::settle_unproven(&books, &launch.name, None).await?;
+    }
+    let note = joined([left.note, resuming.note()]);
     let socket = place.socket()?;
     let sockets = listen_on(&socket, &claim, launch)?;
     let door = Key::for_program(&harness, launch)?;
@@ -177,6 +180,9 @@ async fn run(orders: Orders) -> Result<()> {
     };
     let _child = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
+    if let Some(resumed) = &resumed {
+        running.begin_conversation(resumed.clone()).await?;
+    }
     if let Some(settings) = &launch.build {
         running.begin_loop(record.run, settings.clone()).await?;
     }
@@ -184,10 +190,10 @@ async fn run(orders: Orders) -> Result<()> {
     answer(&Answer::Runs {
         record: Box::new(record.clone()),
         note,
-        is_resumed: resuming.conversation().is_some(),
+        is_resumed: resumed.is_some(),
     });
     running
-        .live(home, &place, record, pty, child, orders.audience)
+        .live(home, &place, record, pty, child, orders.audience, resumed)
         .await;
     Ok(())
 }
@@ -284,6 +290,20 @@ impl Running {
         Ok(())
     }
 
+    /// Record that this run resumes a conversation: its hooks may not say so before the first prompt.
+    async fn begin_conversation(&self, resumed: Conversation) -> Result<()> {
+        let job = Job::Conversation {
+            now: crate::times::now(),
+            agent: self.agent.clone(),
+            conversation: Conversation {
+                run: self.run,
+                ..resumed
+            },
+        };
+        self.books.commit(job).await??;
+        Ok(())
+    }
+
     /// Begins a loop, or goes on with the one that was. Its runner waits for that.
     async fn begin_loop(&self, run: Uuid, settings: Box<Settings>) -> Result<()> {
         let run = Some(run);
@@ -305,6 +325,7 @@ impl Running {
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
         audience: Audience,
+        resumed: Option<Conversation>,
     ) {
         let console = Console::open(place, &record, &self.harness, pty);
         let (wishes, mut wished) = mpsc::channel(WISHES);
@@ -351,6 +372,7 @@ impl Running {
             interactive,
             notice,
             without_home: self.without_home,
+            resumed,
         });
         let status = clerk.run(&mut wished, &mut child, console.drained).await;
         let how = ending(&status);

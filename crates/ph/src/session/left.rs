@@ -5,23 +5,30 @@ use super::books::Books;
 use super::errands::NEVER_PROVEN;
 use super::{place, process, transcript};
 use crate::report::Result;
-use posthaste_core::harness::Route;
 use posthaste_core::offer::Said;
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, delivery};
 use posthaste_store::{Cut, Home, Job};
 use rustix::process::Signal;
 
-/// Put away what a session of this name has left behind. Return a note about it if that session has
-/// crashed.
-pub(super) async fn take_over(
-    books: &Books,
-    home: &Home,
-    name: &AgentName,
-) -> Result<Option<String>> {
+/// The last session of a name, as the next one finds it.
+pub(super) struct Left {
+    /// Whether the session or its program has crashed.
+    pub(super) has_crashed: bool,
+    pub(super) note: Option<String>,
+}
+
+/// End the processes that a crashed session of this name has left, and mark its open offers uncertain.
+pub(super) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> Result<Left> {
     let agent = name.clone();
     let latest = books.ask(move |journal| journal.session(&agent)).await?;
     let mut note = None;
+    let end = latest.as_ref().map(|run| run.end.as_ref());
+    let has_crashed = match end {
+        Some(Some((_, how))) => how.is_crash(),
+        Some(None) => true,
+        None => false,
+    };
     if let Some(run) = latest.filter(|run| run.end.is_none()) {
         let (child, began) = (run.started.child_pid, run.started.child_started);
         let left = if run.started.boot == process::boot() {
@@ -60,11 +67,12 @@ pub(super) async fn take_over(
         reason: "the session ended while it was being offered".to_owned(),
     };
     books.commit(job).await??;
-    Ok(note)
+    Ok(Left { has_crashed, note })
 }
 
 /// Settle the offers of earlier sessions whose proof is still awaited. A message that the transcript
-/// of the resumed conversation shows is accepted; any other is uncertain, and comes again, marked.
+/// of the resumed conversation shows is accepted; any other message is uncertain, and is offered again,
+/// marked as a repeat.
 pub(super) async fn settle_unproven(
     books: &Books,
     name: &AgentName,
@@ -78,16 +86,22 @@ pub(super) async fn settle_unproven(
     let (now, agent) = (crate::times::now(), name.clone());
     if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
         let found = transcript::read_whole(path).await;
-        let job = Job::Say {
-            now,
-            agent: agent.clone(),
-            ids: delivery::proven_by(&found.text.given, &unproven),
-            said: Said::Accepted {
-                route: Route::Terminal.as_str().to_owned(),
-                evidence: "the transcript of the resumed conversation shows the id".to_owned(),
-            },
-        };
-        books.commit(job).await??;
+        let proven = delivery::proven_by(&found.text.given, &unproven);
+        for letter in unproven.iter().filter(|l| proven.contains(&l.message.id)) {
+            let routes = letter.receipts.iter().rev();
+            let route = routes.filter_map(|receipt| receipt.route.clone()).next();
+            let job = Job::Say {
+                now,
+                agent: agent.clone(),
+                ids: vec![letter.message.id],
+                said: Said::Accepted {
+                    route: route.unwrap_or_default(),
+                    evidence: "the transcript of the resumed conversation shows the message"
+                        .to_owned(),
+                },
+            };
+            books.commit(job).await??;
+        }
     }
     let job = Job::Uncertain {
         now,

@@ -8,6 +8,7 @@ use posthaste_core::harness::transcript;
 use rustix::fs::{FileType, Mode, OFlags};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -23,14 +24,16 @@ const READ_INTERVALS: [Duration; 5] = [
 /// Maximum number of transcripts that are followed. The transcript of a cleared conversation may
 /// still contain a proof.
 const MAX_FILES: usize = 4;
-/// Maximum number of bytes per read of one transcript.
-const MAX_READ_BYTES: u64 = 64 << 20;
+/// Maximum number of bytes that are held in memory at once.
+const MAX_READ_BYTES: u64 = 4 << 20;
 
 /// A transcript, and how far it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Followed {
     path: PathBuf,
     offset: u64,
+    /// Number of the file's inode when it was read last; zero before.
+    inode: u64,
 }
 
 /// Result of one read.
@@ -49,6 +52,8 @@ pub(crate) struct Transcripts {
     reads: usize,
     next_read: Option<Instant>,
     is_reading: bool,
+    /// The files as they were when the read began.
+    began: Vec<Followed>,
     trouble: Option<String>,
 }
 
@@ -63,16 +68,21 @@ impl Transcripts {
         if self.files.len() == MAX_FILES {
             self.files.remove(0);
         }
-        let offset = if is_awaited { 0 } else { length(&path) };
-        self.files.push(Followed { path, offset });
+        let mut file = Followed {
+            path,
+            offset: 0,
+            inode: 0,
+        };
+        if !is_awaited {
+            file.skip_to_end();
+        }
+        self.files.push(file);
     }
 
     /// Move the read offsets to the ends of the transcripts, before an offer. Earlier rows cannot prove
     /// the offer.
     pub(crate) fn skip_to_end(&mut self) {
-        for file in &mut self.files {
-            file.offset = length(&file.path);
-        }
+        self.files.iter_mut().for_each(Followed::skip_to_end);
     }
 
     /// Schedule a read now and restart the delays, after a hook or an offer.
@@ -94,6 +104,7 @@ impl Transcripts {
             return None;
         }
         self.is_reading = true;
+        self.began = self.files.clone();
         Some(self.files.clone())
     }
 
@@ -101,9 +112,11 @@ impl Transcripts {
         self.is_reading = false;
         self.trouble = found.trouble;
         for read in found.files {
-            let is_it = |file: &&mut Followed| file.path == read.path;
-            if let Some(file) = self.files.iter_mut().find(is_it) {
-                file.offset = file.offset.max(read.offset);
+            // An offset that was moved meanwhile counts.
+            let is_unmoved =
+                |file: &&mut Followed| file.path == read.path && self.began.contains(file);
+            if let Some(file) = self.files.iter_mut().find(is_unmoved) {
+                *file = read;
             }
         }
         self.reads += 1;
@@ -124,10 +137,11 @@ impl Transcripts {
     }
 }
 
-fn length(path: &Path) -> u64 {
-    open(path)
-        .and_then(|file| file.metadata())
-        .map_or(0, |meta| meta.len())
+impl Followed {
+    fn skip_to_end(&mut self) {
+        let meta = open(&self.path).and_then(|file| file.metadata());
+        (self.offset, self.inode) = meta.map_or((0, 0), |meta| (meta.len(), meta.ino()));
+    }
 }
 
 /// Read the rows added to these transcripts, on a blocking thread outside the state's owner.
@@ -146,17 +160,27 @@ pub(crate) async fn read_now(files: Vec<Followed>) -> Found {
 
 /// Read the whole transcript of an earlier run.
 pub(crate) async fn read_whole(path: &str) -> Found {
-    let path = path.into();
-    read_now(vec![Followed { path, offset: 0 }]).await
+    let file = Followed {
+        path: path.into(),
+        offset: 0,
+        inode: 0,
+    };
+    read_now(vec![file]).await
 }
 
 fn read_files(mut files: Vec<Followed>) -> Found {
     let mut text = transcript::Shown::default();
     let mut trouble = None;
     for file in &mut files {
-        match read_lines(file) {
-            Ok(lines) => text.add(&lines),
-            Err(error) => trouble = Some(format!("{error}")),
+        loop {
+            match read_lines(file) {
+                Ok(Some(lines)) => text.add(&lines),
+                Ok(None) => break,
+                Err(error) => {
+                    trouble = Some(error.to_string());
+                    break;
+                }
+            }
         }
     }
     // Report an error only if no transcript yielded any text.
@@ -168,15 +192,16 @@ fn read_files(mut files: Vec<Followed>) -> Found {
     }
 }
 
-/// Read the complete lines after the offset, and advance the offset past them. An incomplete last line
-/// is left for the next read.
-fn read_lines(followed: &mut Followed) -> std::io::Result<String> {
+/// Read complete lines after the offset, and advance the offset past them. Return `None` at the end;
+/// an incomplete last line is left for the next read.
+fn read_lines(followed: &mut Followed) -> std::io::Result<Option<String>> {
     let mut file = open(&followed.path)?;
-    let length = file.metadata()?.len();
-    if length < followed.offset {
-        // The file was truncated or replaced.
+    let meta = file.metadata()?;
+    let is_replaced = followed.inode != 0 && followed.inode != meta.ino();
+    if is_replaced || meta.len() < followed.offset {
         followed.offset = 0;
     }
+    followed.inode = meta.ino();
     file.seek(SeekFrom::Start(followed.offset))?;
     let mut bytes = Vec::new();
     file.take(MAX_READ_BYTES).read_to_end(&mut bytes)?;
@@ -189,7 +214,7 @@ fn read_lines(followed: &mut Followed) -> std::io::Result<String> {
     let end = end.unwrap_or(if is_full { bytes.len() } else { 0 });
     bytes.truncate(end);
     followed.offset += end as u64;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok((end > 0).then(|| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 fn open(path: &Path) -> std::io::Result<File> {
@@ -236,9 +261,35 @@ mod tests {
         assert_eq!(given(files).0, "TEXT\n");
         transcripts.skip_to_end();
         assert_eq!(given(transcripts.rest()).0, "");
-        // A file that is shorter than before is read anew.
+        // A file that is shorter than before, or another file, is read from its beginning.
+        let read = |transcripts: &mut Transcripts| {
+            transcripts.read_soon();
+            let files = transcripts.begin(Instant::now(), true).unwrap();
+            let found = read_files(files);
+            let given = found.text.given.clone();
+            transcripts.finish(found, true);
+            given
+        };
         std::fs::write(&path, row("new")).unwrap();
-        assert_eq!(given(transcripts.rest()).0, "new\n");
+        assert_eq!(read(&mut transcripts), "new\n");
+        let mut file = File::options().append(true).open(&path).unwrap();
+        file.write_all(row("newer").as_bytes()).unwrap();
+        assert_eq!(read(&mut transcripts), "newer\n");
+        let other = dir.path().join("other");
+        std::fs::write(&other, format!("{}{}", row("first"), row(&"x".repeat(500)))).unwrap();
+        std::fs::rename(&other, &path).unwrap();
+        assert!(read(&mut transcripts).starts_with("first\n"));
+    }
+
+    #[test]
+    fn a_long_transcript_is_read_in_pieces() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.jsonl");
+        let long = "x".repeat(usize::try_from(MAX_READ_BYTES).unwrap());
+        std::fs::write(&path, format!("{}{}{}", row("one"), row(&long), row("two"))).unwrap();
+        let mut transcripts = Transcripts::default();
+        transcripts.follow(path.to_str().unwrap(), true);
+        assert_eq!(given(transcripts.rest()).0, "one\ntwo\n");
     }
 
     #[test]
@@ -251,10 +302,9 @@ mod tests {
         let nowhere = dir.path().join("nowhere");
         for other in [link.as_path(), dir.path(), Path::new("/dev/zero"), &nowhere] {
             assert!(open(other).is_err(), "{}", other.display());
-            let offset = 0;
-            let path = other.to_owned();
-            let found = read_files(vec![Followed { path, offset }]);
-            assert!(found.trouble.is_some());
+            let mut transcripts = Transcripts::default();
+            transcripts.follow(other.to_str().unwrap(), true);
+            assert!(read_files(transcripts.rest()).trouble.is_some());
         }
     }
 

@@ -95,6 +95,13 @@ impl<'a> Talker<'a> {
         self.stage.until_activity("bot", "idle");
     }
 
+    /// Write a message into the transcript, as given to the model.
+    fn record(&self, id: &str, body: &str) {
+        let text = format!("[ph message from: human id: {}] {body}", &id[..8]);
+        let row = json!({"type": "user", "message": {"role": "user", "content": text}});
+        std::fs::write(&self.transcript, format!("{row}\n")).expect("a file");
+    }
+
     fn crash(&self) {
         let pid = self.stage.pid("bot");
         kill(pid, Signal::KILL);
@@ -116,13 +123,24 @@ fn a_restart_resumes_the_conversation_without_its_prompt() {
     let talker = Talker::new(&stage);
     talker.run();
     // Before any prompt there is nothing to resume.
-    assert_eq!(talker.restart(""), "");
+    let said = talker.restart("");
+    assert!(said.contains("none is on record"), "{said}");
     assert_eq!(talker.last_args(), FIRST);
     talker.converse();
     let said = talker.restart("");
     assert!(said.contains("resuming conversation conv-1"), "{said}");
     assert_eq!(talker.last_args(), RESUMED);
+    assert!(
+        said.contains("the prompt on the command line is not sent"),
+        "{said}"
+    );
+    // Nothing happened in it, and it is resumed again.
+    talker.restart("");
+    assert_eq!(talker.last_args(), RESUMED);
     assert_eq!(talker.restart("--fresh"), "");
+    assert_eq!(talker.last_args(), FIRST);
+    // The person has left the old one.
+    talker.restart("");
     assert_eq!(talker.last_args(), FIRST);
 }
 
@@ -136,6 +154,10 @@ fn a_start_after_a_crash_resumes_and_any_other_begins_anew() {
     let said = talker.run();
     assert!(said.contains("resuming conversation conv-1"), "{said}");
     assert_eq!(talker.last_args(), RESUMED);
+    kill(stage.child("bot"), Signal::KILL);
+    stage.until_activity("bot", "exited");
+    talker.run();
+    assert_eq!(talker.last_args(), RESUMED, "the program crashed");
     stage.run("stop bot").ok();
     assert_eq!(talker.run(), "");
     assert_eq!(talker.last_args(), FIRST);
@@ -151,11 +173,24 @@ fn a_conversation_that_cannot_be_resumed_begins_anew_and_that_is_said() {
     let said = talker.restart("");
     assert!(said.contains("cannot resume the conversation"), "{said}");
     assert_eq!(talker.last_args(), FIRST);
+}
+
+#[test]
+fn a_message_is_not_accepted_by_a_conversation_that_is_not_resumed() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
     talker.converse();
-    std::fs::remove_file(&talker.transcript).expect("it is there");
-    let said = talker.restart("");
-    assert!(said.contains("its transcript no longer exists"), "{said}");
-    assert_eq!(talker.last_args(), FIRST);
+    let given = stage.send("bot 'was it given?'");
+    stage.until_receipt(&given, "offered");
+    talker.crash();
+    talker.record(&given, "was it given?");
+    stage.file("forbidden", "");
+    let said = talker.run();
+    assert!(said.contains("cannot resume the conversation"), "{said}");
+    stage.until_shown("bot", "(repeat: may have been shown before)");
+    let steps = stage.receipts(&given);
+    assert_eq!(steps[..4], ["stored", "offering", "offered", "uncertain"]);
 }
 
 #[test]
@@ -170,11 +205,9 @@ fn a_message_that_was_only_queued_comes_again_after_a_crash() {
     stage.until_receipt(&given, "offered");
     talker.crash();
     // The agent wrote one of them into its transcript in its last moment.
-    let text = format!("[ph message from: human id: {}] was it given?", &given[..8]);
-    let row = json!({"type": "user", "message": {"role": "user", "content": text}});
-    std::fs::write(&talker.transcript, format!("{row}\n")).expect("a file");
+    talker.record(&given, "was it given?");
     talker.run();
-    assert_eq!(stage.receipt(&given), "accepted");
+    stage.until_receipt(&given, "accepted");
     stage.until_shown("bot", "(repeat: may have been shown before)");
     let steps = stage.receipts(&queued);
     assert_eq!(steps[..4], ["stored", "offering", "offered", "uncertain"]);

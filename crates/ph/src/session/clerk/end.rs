@@ -60,7 +60,7 @@ impl Clerk {
         self.shared.terminal.ask(Ask::End).await;
         let _ = drained.await;
         let how = ending(status);
-        self.read_last().await;
+        let _ = tokio::time::timeout(LAST_RECEIPTS, self.read_last()).await;
         self.tell(Event::Exited(how));
         // What was being offered has its receipt before the session has its end. A write that
         // hangs has none to wait for.
@@ -71,7 +71,8 @@ impl Clerk {
                 Ok(None) | Err(_) => break,
             }
         }
-        errands::never_proven(&self.shared).await;
+        let never_proven = errands::never_proven(&self.shared);
+        let _ = tokio::time::timeout(LAST_RECEIPTS, never_proven).await;
         self.last_look(Instant::now() + LAST_RECEIPTS).await;
         let run = match (&self.ending, status) {
             (Some(_), _) => Run::Stopped,

@@ -142,6 +142,17 @@ impl Clerk {
         }
     }
 
+    /// Settle the offers of earlier sessions once the program has resumed its conversation. If the
+    /// program ends before that, the end of the run makes them uncertain.
+    pub(super) fn settle_resumed(&mut self) {
+        if self.desk.is_starting() {
+            return;
+        }
+        if let Some(resumed) = self.outset.resumed.take() {
+            self.send(errands::settle(self.shared.clone(), resumed));
+        }
+    }
+
     /// A hook has passed it on; it may be the last that comes.
     pub(super) fn taken(&mut self, number: u64) {
         self.tell(Event::Taken(number));

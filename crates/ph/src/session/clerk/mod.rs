@@ -145,6 +145,8 @@ pub(crate) struct Outset {
     pub(crate) notice: watch::Sender<String>,
     /// How long it goes on once its home is gone.
     pub(crate) without_home: Duration,
+    /// The conversation that the program was told to resume.
+    pub(crate) resumed: Option<Conversation>,
 }
 
 pub(crate) struct Clerk {
@@ -311,7 +313,9 @@ impl Clerk {
                 () = asked_to_end.next() => self.end(),
                 _ = tick.tick() => {
                     self.is_stale = true;
-                    self.send(errands::put_away_injected(self.shared.clone()));
+                    if self.errands == 0 {
+                        self.send(errands::put_away_injected(self.shared.clone()));
+                    }
                 }
                 // After all else, none of which can come without end: many who ask hold up nothing.
                 Some(wish) = wishes.recv() => self.grant(wish),
@@ -381,6 +385,7 @@ impl Clerk {
         if self.is_stale && self.looking.is_none() && self.looked_at + LOOK <= now {
             self.look();
         }
+        self.settle_resumed();
         self.read_transcripts(now);
         self.reach_checkpoint();
         self.look_at_input();
