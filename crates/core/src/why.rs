@@ -325,25 +325,23 @@ mod tests {
     }
 
     #[test]
-    fn what_a_door_took_and_nobody_has_shown_since_is_told() {
+    fn an_offer_whose_proof_is_awaited_says_so() {
         let now = Timestamp::from_second(1_000).unwrap();
-        let check = |steps: &[Step], route: &str, want: Option<&str>| {
+        let check = |steps: &[Step], is_awaited: bool, want: Option<&str>| {
             let mut letter = with_steps(&message(1, "alice", "bob"), steps);
             for receipt in &mut letter.receipts {
-                receipt.route = Some(route.to_owned());
-                receipt.evidence = Some("it has it".to_owned());
+                receipt.evidence = Some("written".to_owned());
             }
-            assert_eq!(reason(&letter, now).as_deref(), want, "{steps:?} {route}");
+            if is_awaited {
+                letter.standing.proven = Proven::Unproven;
+            }
+            assert_eq!(reason(&letter, now).as_deref(), want, "{steps:?}");
         };
         let offered = [Step::Offering, Step::Offered];
-        check(&offered, "terminal", Some("it has it"));
-        let unproven = "it has it; no hook of the agent's has shown it since";
-        check(&offered, "http", Some(unproven));
-        check(
-            &[Step::Offering, Step::Offered, Step::Accepted],
-            "http",
-            None,
-        );
+        check(&offered, false, Some("written"));
+        check(&offered, true, Some(&format!("written; {AWAITED}")));
+        let accepted = [Step::Offering, Step::Offered, Step::Accepted];
+        check(&accepted, false, None);
     }
 
     #[test]

@@ -6,8 +6,8 @@ use jiff::SignedDuration;
 use posthaste_core::offer::Said;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    Draft, Ended, Ending, Evidence, MessageId, NoteId, NoteType, Order, Priority, Record, Started,
-    TaskId, TaskStatus,
+    Conversation, Draft, Ended, Ending, Evidence, MessageId, NoteId, NoteType, Order, Priority,
+    Record, Started, TaskId, TaskStatus,
 };
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
@@ -130,7 +130,7 @@ fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
 
 /// Journals as earlier versions left them, oldest first. A change to a fact's shape adds one;
 /// none is ever changed again.
-const FIXTURES: [&str; 2] = ["journal-1.db", "journal-2.db"];
+const FIXTURES: [&str; 3] = ["journal-1.db", "journal-2.db", "journal-3.db"];
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -228,6 +228,7 @@ fn write_fixture(home: &TempHome) {
         let line = portable::to_line(&record);
         portable::import(&mut journal, &mut line.as_bytes(), |_| {}).unwrap();
     }
+    write_unproven(&mut journal);
 }
 
 /// What is owed: one is reminded of, the other is answered.
@@ -391,12 +392,75 @@ fn with_fixture(name: &str) -> (TempHome, Journal) {
     (temp, journal)
 }
 
+/// An offer whose proof is awaited, in a conversation, and one that a hook has printed.
+fn write_unproven(journal: &mut Journal) {
+    let (now, agent) = (at(26), name("erin"));
+    for n in [30, 31] {
+        let message = Draft {
+            id: id(n),
+            ..draft("alice", "erin", n.to_string())
+        };
+        post(journal, now, &message);
+    }
+    let offer = |n, route: &str| Job::Offer {
+        now,
+        agent: agent.clone(),
+        ids: vec![id(n)],
+        route: route.to_owned(),
+        repeats: Vec::new(),
+    };
+    let offered = |n, route: &str, proof_awaited| Job::Say {
+        now,
+        agent: agent.clone(),
+        ids: vec![id(n)],
+        said: Said::Offered {
+            route: route.to_owned(),
+            evidence: "written".to_owned(),
+            proof_awaited,
+        },
+    };
+    let conversation = Conversation {
+        run: id(201).0,
+        id: "conv-1".to_owned(),
+        harness: "claude".to_owned(),
+        cwd: "/home/erin".to_owned(),
+        transcript: Some("/home/erin/conv-1.jsonl".to_owned()),
+    };
+    let jobs = [
+        offer(30, "terminal"),
+        offered(30, "terminal", true),
+        offer(31, "inject"),
+        offered(31, "inject", false),
+        Job::Conversation {
+            now,
+            agent: agent.clone(),
+            conversation,
+        },
+    ];
+    for job in jobs {
+        journal.commit(job).unwrap().unwrap();
+    }
+}
+
+/// Check that an offer of the newest version awaits its proof, and that no other does: a message that
+/// an earlier version has offered stays offered.
+fn assert_proof_is_awaited(journal: &mut Journal, is_newest: bool) {
+    assert_eq!(journal.unproven(&name("bob")).unwrap(), []);
+    let unproven = journal.unproven(&name("erin")).unwrap();
+    let unproven: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
+    let conversation = journal.conversation(&name("erin")).unwrap();
+    let conversation = conversation.map(|conversation| conversation.id);
+    let want = is_newest.then(|| (id(30), "conv-1".to_owned()));
+    let (awaited, conversing) = want.unzip();
+    assert_eq!(unproven, Vec::from_iter(awaited));
+    assert_eq!(conversation, conversing);
+}
+
 #[test]
 fn journals_of_every_version_are_opened_listed_searched_and_continued() {
     for fixture in FIXTURES {
         let (_home, mut journal) = with_fixture(fixture);
-        // Nothing was awaited then: what was offered stays so.
-        assert_eq!(journal.unproven(&name("bob")).unwrap(), []);
+        assert_proof_is_awaited(&mut journal, fixture == FIXTURES[2]);
         assert_intact(&mut journal);
         assert_views_agree(&mut journal, &[at(25), at(70), at(2_000)]);
 

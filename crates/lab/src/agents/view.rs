@@ -184,7 +184,7 @@ fn claude() -> Vec<View> {
         view("accept-edits", Empty, "accept edits on").keys(SHIFT_TAB),
         view("plan", Empty, "plan mode on").keys(SHIFT_TAB).keys(SHIFT_TAB),
         view("auto", Empty, "auto mode on").keys(SHIFT_TAB).keys(SHIFT_TAB).keys(SHIFT_TAB),
-        view("shortcuts", Empty, "esc esc to").keys("?"),
+        view("shortcuts", Empty, "shell").keys("?"),
         view("unfocused", Empty, "").keys(FOCUS_OUT),
         view("ctrl-c", Empty, "again to exit").step(Step::Press(CTRL_C)),
         view("escape", Empty, "").turn("lines=2").keys(ESCAPE),

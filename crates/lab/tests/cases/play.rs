@@ -404,6 +404,11 @@ impl Play {
         self.facts.has(&sent.id, kind)
     }
 
+    /// All facts about a message.
+    pub(crate) fn journey(&self, sent: &Sent) -> String {
+        self.facts.journey(&sent.id)
+    }
+
     /// Where it stands among all facts.
     pub(crate) fn place(&self, sent: &Sent) -> Option<usize> {
         self.facts.place(&sent.id)

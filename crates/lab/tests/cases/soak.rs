@@ -103,11 +103,26 @@ fn hunt(play: &Play) -> u32 {
 
 /// Wait until every message is accepted.
 fn prove(play: &mut Play, sent: &[Sent]) {
-    let until = Instant::now() + PROVEN_WITHIN;
-    play.until_when(until);
-    play.until("all messages to be accepted", |play| {
-        sent.iter().all(|one| play.noted(one, "accepted"))
-    });
+    let is_missing = |play: &Play, one: &Sent| !play.noted(one, "accepted");
+    let is_done = |play: &mut Play| !sent.iter().any(|one| is_missing(play, one));
+    if !play.soon_within(PROVEN_WITHIN, is_done) {
+        let missing: Vec<_> = sent.iter().filter(|one| is_missing(play, one)).collect();
+        let seen: Vec<_> = missing
+            .iter()
+            .map(|one| play.tally.seen(&one.mark))
+            .collect();
+        let journeys: Vec<_> = missing
+            .iter()
+            .take(3)
+            .map(|one| play.journey(one))
+            .collect();
+        panic!(
+            "{} of {} were not accepted; seen by the model: {seen:?}; the first:\n{}",
+            missing.len(),
+            sent.len(),
+            journeys.join("\n\n")
+        );
+    }
     play.free();
 }
 
