@@ -119,6 +119,8 @@ struct Running {
     /// What keeps the mail, where it is not the journal.
     script: Option<ScriptSettings>,
     door: Option<Key>,
+    /// The conversation that the program was told to resume.
+    resumed: Option<Conversation>,
     sockets: Vec<Listening>,
     /// Held until the very end.
     _name: Claim,
@@ -175,14 +177,13 @@ async fn run(orders: Orders) -> Result<()> {
         books,
         script: orders.script.clone(),
         door,
+        resumed,
         sockets,
         _name: claim,
     };
     let _child = Birth::note(&home, &launch.name, record.child_pid, record.child_started)?;
     running.begin(started, started_at).await?;
-    if let Some(resumed) = &resumed {
-        running.begin_conversation(resumed.clone()).await?;
-    }
+    running.begin_conversation().await?;
     if let Some(settings) = &launch.build {
         running.begin_loop(record.run, settings.clone()).await?;
     }
@@ -190,10 +191,10 @@ async fn run(orders: Orders) -> Result<()> {
     answer(&Answer::Runs {
         record: Box::new(record.clone()),
         note,
-        is_resumed: resumed.is_some(),
+        is_resumed: running.resumed.is_some(),
     });
     running
-        .live(home, &place, record, pty, child, orders.audience, resumed)
+        .live(home, &place, record, pty, child, orders.audience)
         .await;
     Ok(())
 }
@@ -291,13 +292,16 @@ impl Running {
     }
 
     /// Record that this run resumes a conversation: its hooks may not say so before the first prompt.
-    async fn begin_conversation(&self, resumed: Conversation) -> Result<()> {
+    async fn begin_conversation(&self) -> Result<()> {
+        let Some(resumed) = &self.resumed else {
+            return Ok(());
+        };
         let job = Job::Conversation {
             now: crate::times::now(),
             agent: self.agent.clone(),
             conversation: Conversation {
                 run: self.run,
-                ..resumed
+                ..resumed.clone()
             },
         };
         self.books.commit(job).await??;
@@ -325,7 +329,6 @@ impl Running {
         pty: AsyncFd<OwnedFd>,
         mut child: Child,
         audience: Audience,
-        resumed: Option<Conversation>,
     ) {
         let console = Console::open(place, &record, &self.harness, pty);
         let (wishes, mut wished) = mpsc::channel(WISHES);
@@ -372,7 +375,7 @@ impl Running {
             interactive,
             notice,
             without_home: self.without_home,
-            resumed,
+            resumed: self.resumed.take(),
         });
         let status = clerk.run(&mut wished, &mut child, console.drained).await;
         let how = ending(&status);
