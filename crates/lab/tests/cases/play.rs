@@ -269,8 +269,12 @@ impl Play {
                 By::Nobody => play.sign() == Sign::Free,
                 // A terminal attached late has missed the state that Codex reported earlier.
                 By::Session => {
-                    let is_quiet = matches!(play.sign(), Sign::Free | Sign::Unknown);
-                    is_quiet && play.status()["activity"] == "idle"
+                    let is_free = match play.sign() {
+                        Sign::Free => true,
+                        Sign::Unknown => play.agent == Agent::Codex,
+                        Sign::Working | Sign::Asking => false,
+                    };
+                    is_free && play.status()["activity"] == "idle"
                 }
             };
             is_free && play.has_empty_box()

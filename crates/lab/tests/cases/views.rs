@@ -66,6 +66,10 @@ fn send_into(play: &mut Play, shows: &str, still: fn(&Play) -> Vec<String>) -> (
         play.has_on_screen(shows)
     });
     play.terminal.watch(DRAWN_WITHIN);
+    // Gemini CLI shows in this row that a hook runs.
+    let is_steady = |row: &String| !row.contains("? for shortcuts");
+    let still =
+        |play: &Play| -> Vec<String> { still(play).into_iter().filter(is_steady).collect() };
     let before = still(play);
     let sent = play.send("lab: into another view");
     let mut rule = String::new();
