@@ -91,5 +91,5 @@ impl Args {
 }
 
 fn all() -> impl Iterator<Item = Case> {
-    CASES.into_iter().chain(SOAK).chain(RACES).chain(LAST)
+    CASES.into_iter().chain(RACES).chain(LAST).chain(SOAK)
 }

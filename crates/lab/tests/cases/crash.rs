@@ -98,6 +98,9 @@ fn queue(play: &mut Play, body: &str) -> Sent {
 /// A person takes a queued message back and clears it: it is uncertain, and comes again, marked.
 pub(crate) fn withdrawn(play: &mut Play) -> Told {
     let sent = queue(play, "lab: taken back from the queue");
+    play.until("the queue on the screen", |play| {
+        play.has_on_screen("edit queued messages")
+    });
     play.terminal.type_keys("\x1b[A");
     play.until("the message to be uncertain", |play| {
         play.noted(&sent, "uncertain")

@@ -120,8 +120,11 @@ pub(crate) const RACES: [Case; 4] = [
     race("race-named-no-hooks", Start::NAMED_NO_HOOKS).claude(Start::NAMED_NO_HOOKS),
 ];
 
-/// Many messages, with kills at random.
-pub(crate) const SOAK: [Case; 1] = [case("kills", crate::soak::kills)];
+/// Many messages, with kills at random, on a stage of its own.
+pub(crate) const SOAK: [Case; 1] = [Case {
+    start: Start::KILLS,
+    ..case("kills", crate::soak::kills)
+}];
 
 /// Another agent's conversations among those of the one that runs would be counted as its own: this
 /// comes after all that count on.

@@ -57,6 +57,10 @@ impl Start {
         queues: true,
         ..Self::SESSION
     };
+    pub(crate) const KILLS: Self = Self {
+        end: "end-kills",
+        ..Self::SESSION
+    };
     pub(crate) const NOBODY: Self = Self {
         by: By::Nobody,
         ..Self::SESSION
@@ -99,13 +103,14 @@ impl Start {
         ..Self::SESSION
     };
     /// Every row that says how a run ended, in the order of the table.
-    pub(crate) const ENDS: [&'static str; 8] = [
+    pub(crate) const ENDS: [&'static str; 9] = [
         Self::SESSION.end,
         Self::NAMED.end,
         Self::NO_HOOKS.end,
         Self::NAMED_NO_HOOKS.end,
         Self::ALONE.end,
         Self::QUEUES.end,
+        Self::KILLS.end,
         Self::STATUS_OF_ONE_ROW.end,
         Self::STATUS_OF_THREE_ROWS.end,
     ];
