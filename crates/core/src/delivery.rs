@@ -41,7 +41,7 @@ pub use proof::proven_by;
 pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
-use crate::harness::{Heard, Judge, Proof};
+use crate::harness::{Heard, Judge};
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
@@ -377,7 +377,7 @@ impl Desk {
             } = effect
             {
                 *proof_awaited &= awaits_proof;
-                if *proof_awaited && self.manner.harness.proof.contains(&Proof::Transcript) {
+                if *proof_awaited && self.manner.harness.start.hooks {
                     self.transcript.hope(now, ids);
                 }
             }

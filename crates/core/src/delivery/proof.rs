@@ -247,7 +247,7 @@ impl Desk {
         let is_heard = self.heard.session().is_some();
         match harness.proof.as_slice() {
             [] => Some(format!("harness {} cannot prove 'accepted'", harness.name)),
-            proof if proof.contains(&Proof::Hook) && is_heard => None,
+            proof if proof.contains(&Proof::Hook) && (is_heard || self.hopes_for_hook()) => None,
             proof if proof.contains(&Proof::Transcript) && self.hopes_for_transcript() => None,
             proof if proof.contains(&Proof::Transcript) => {
                 Some("no transcript: no hook of the agent has named one".to_owned())
@@ -256,20 +256,32 @@ impl Desk {
         }
     }
 
-    fn hopes_for_transcript(&self) -> bool {
+    /// Return whether a hook that the session gave the program may still report for the first time.
+    fn hopes_for_hook(&self) -> bool {
         match self.transcript {
-            TranscriptHope::Named => true,
             TranscriptHope::Unheard | TranscriptHope::Hoped { .. } => {
                 self.manner.harness.start.hooks
             }
-            TranscriptHope::Missing { .. } => false,
+            TranscriptHope::Missing { .. } | TranscriptHope::Named => false,
+        }
+    }
+
+    fn hopes_for_transcript(&self) -> bool {
+        match self.transcript {
+            TranscriptHope::Named => true,
+            TranscriptHope::Unheard
+            | TranscriptHope::Hoped { .. }
+            | TranscriptHope::Missing { .. } => self.hopes_for_hook(),
         }
     }
 
     /// Note that a hook has named the transcript. Await the proof of messages again that were given up
     /// before.
     fn name_transcript(&mut self, report: &Report) -> Option<Effect> {
-        report.transcript.as_ref()?;
+        let is_proof = self.manner.harness.proof.contains(&Proof::Hook);
+        if report.transcript.is_none() && !is_proof {
+            return None;
+        }
         match std::mem::replace(&mut self.transcript, TranscriptHope::Named) {
             TranscriptHope::Missing { mut ids } => {
                 ids.retain(|id| self.unproven.has(*id));

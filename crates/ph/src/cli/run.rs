@@ -5,7 +5,7 @@ use crate::harness::Catalogue;
 use crate::output::note;
 use crate::report::{Code, Report, Result};
 use crate::session::listen::check_length;
-use crate::session::place::{Launch, Record};
+use crate::session::place::{Launch, Place, Record};
 use crate::session::roll;
 use crate::session::start::{self, Audience, Resumption, Started};
 use posthaste_core::{AgentName, text};
@@ -136,6 +136,7 @@ pub(super) fn begin(
         note(
             "cannot resume the conversation: the program failed at startup; starting a new conversation",
         );
+        await_end(context, &launch.name)?;
         started = start(context, launch, audience, Resumption::Never)?;
     }
     let record = started.record;
@@ -178,6 +179,15 @@ fn is_up(context: &Context, record: &Record) -> Result<bool> {
         std::thread::sleep(Duration::from_millis(50));
     }
     Ok(true)
+}
+
+/// Wait until a session whose program has ended gives up its name.
+fn await_end(context: &Context, name: &AgentName) -> Result<()> {
+    let deadline = Instant::now() + RESUME_TIMEOUT;
+    while Place::of(&context.home, name).is_held()? && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
 }
 
 /// Start a session, and print the note about the previous session, if any.
