@@ -249,7 +249,7 @@ impl Desk {
             let given = hand.sent.iter().filter(|sent| ids.contains(&sent.id));
             self.door.give(given);
         }
-        planted!(HandedTooEarly => return vec![offered(ids.clone()), Effect::Give { number, ids }]);
+        planted!(HandedTooEarly => return vec![self.offered_by_hook(ids.clone()), Effect::Give { number, ids }]);
         vec![Effect::Give { number, ids }]
     }
 
@@ -296,12 +296,7 @@ impl Desk {
         for sent in hand.sent.iter().filter(|sent| hand.ids.contains(&sent.id)) {
             self.hands.unproven.add(sent);
         }
-        let mut offered = offered(hand.ids);
-        // Mail passed on by a hook can be proven only by the transcript.
-        if let Effect::Offered { proof_awaited, .. } = &mut offered {
-            *proof_awaited = self.manner.harness.proof.contains(&Proof::Transcript);
-        }
-        vec![offered]
+        vec![self.offered_by_hook(hand.ids)]
     }
 
     /// The hook has gone without a word, or the door has not answered.
@@ -354,18 +349,19 @@ impl Desk {
         })
     }
 
+    /// Return the effect of messages that a hook has passed on. Only the transcript can prove that the
+    /// model was given them.
+    fn offered_by_hook(&self, ids: Vec<MessageId>) -> Effect {
+        Effect::Offered {
+            ids,
+            evidence: HANDED.to_owned(),
+            route: Route::Hook,
+            proof_awaited: self.manner.harness.proof.contains(&Proof::Transcript),
+        }
+    }
+
     pub(super) fn awaits_proof_of_handed(&self) -> bool {
         !self.hands.unproven.is_empty()
-    }
-}
-
-fn offered(ids: Vec<MessageId>) -> Effect {
-    let (evidence, route) = (HANDED.to_owned(), Route::Hook);
-    Effect::Offered {
-        ids,
-        evidence,
-        route,
-        proof_awaited: true,
     }
 }
 

@@ -5,7 +5,7 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// What a part of a transcript shows.
+/// Texts found in a part of a transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
     /// The texts that the model was given, one after another.
