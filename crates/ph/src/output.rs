@@ -6,8 +6,17 @@ use crate::report::{Report, Result};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use posthaste_core::text;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::pipe::PIPE_BUF;
 use serde::Serialize;
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+
+/// How long a hook waits for its reader to take more of its output.
+const READ_WITHIN: Timespec = Timespec {
+    tv_sec: 5,
+    tv_nsec: 0,
+};
 
 /// Where the output of a verb goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -142,11 +151,30 @@ pub(crate) fn to_stdout(styled: &str) {
     let _ = anstream::stdout().lock().write_all(styled.as_bytes());
 }
 
-/// Bytes that must all have gone out before anything is said of them.
+/// Write bytes that must all have gone out before their outcome is recorded. Fail if the reader takes
+/// nothing for [`READ_WITHIN`]: a hook that waits for its reader for ever would hold its agent's mail.
 pub(crate) fn all_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(bytes)?;
-    stdout.flush()
+    let stdout = rustix::stdio::stdout();
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let mut room = [PollFd::new(&stdout, PollFlags::OUT)];
+        match rustix::event::poll(&mut room, Some(&READ_WITHIN)) {
+            Ok(0) => {
+                let nobody = "nobody reads the output";
+                return Err(std::io::Error::new(ErrorKind::TimedOut, nobody));
+            }
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        // A pipe with room has room for this many bytes, so the write does not block.
+        let piece = &rest[..rest.len().min(PIPE_BUF)];
+        match rustix::io::write(stdout, piece) {
+            Ok(written) => rest = &rest[written..],
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// Whether all that is written goes nowhere: to the null device, which also stands in where a

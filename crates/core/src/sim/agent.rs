@@ -386,6 +386,11 @@ impl Agent {
         saw
     }
 
+    /// The prompts that the model was not given yet.
+    pub(super) fn queued(&self) -> impl Iterator<Item = &[(TurnNo, bool)]> {
+        self.queue.iter().map(|input| &input.turns[..])
+    }
+
     /// The model is given a prompt.
     fn give(&mut self, now: Duration, input: Input) {
         self.prompts = self.prompts.wrapping_add(1);

@@ -69,6 +69,8 @@ pub(super) struct Ledger {
     submitted: BTreeSet<MessageId>,
     /// Messages that the model was given in a prompt.
     got: BTreeSet<MessageId>,
+    /// Messages that were in a program's queue when it died, and that no model was given.
+    lost: BTreeSet<MessageId>,
     heard: usize,
     /// What each agent was given last.
     given: BTreeMap<AgentName, (u32, Timestamp)>,
@@ -233,7 +235,7 @@ impl Ledger {
                 return self.must_follow(fact, envelope);
             }
             Event::Progress(progress) => progress,
-            Event::Started(_) => return self.is_nothing_awaited(),
+            Event::Started(_) => return self.comes_again(),
             Event::Ended(_) | Event::Conversation(_) | Event::Work(_) | Event::Loop(_) => {
                 return Ok(());
             }
@@ -246,13 +248,18 @@ impl Ledger {
         self.judge_step(fact, progress, must_be.is_some())
     }
 
-    /// Check that no proof is awaited when a session begins. A queued prompt is lost with its process,
-    /// so its message must be uncertain by then, and be offered again.
-    fn is_nothing_awaited(&self) -> Checked {
-        let awaited = self.known.iter().find(|(_, known)| known.awaited);
-        Law::NothingLost.holds(awaited.is_none(), || {
-            let id = awaited.map(|(id, _)| id.id8()).unwrap_or_default();
-            format!("{id} was never proven, and the session that offered it is gone")
+    /// Check that a session begins with every message open again that was only queued when its program
+    /// died.
+    fn comes_again(&self) -> Checked {
+        let is_over = |known: &Known| known.ended.is_some() || known.read || known.accepted;
+        let stays = |id: &&MessageId| {
+            let known = self.known.get(id);
+            known.is_some_and(|known| known.offered && !is_over(known))
+        };
+        let staying = self.lost.iter().find(stays);
+        Law::NothingLost.holds(staying.is_none(), || {
+            let id = staying.map(|id| id.id8()).unwrap_or_default();
+            format!("{id} was only queued, its program is gone, and it stays 'offered'")
         })
     }
 
@@ -443,9 +450,16 @@ impl Ledger {
         self.submitted.insert(id);
     }
 
+    /// Record that a program died with these messages in its queue.
+    pub(super) fn loses_queued(&mut self, ids: &[MessageId]) {
+        let is_new = |id: &&MessageId| !self.got.contains(id);
+        self.lost.extend(ids.iter().filter(is_new));
+    }
+
     /// Record that the model was given a prompt with this message.
     pub(super) fn gets(&mut self, id: MessageId) {
         self.got.insert(id);
+        self.lost.remove(&id);
     }
 
     /// What was accepted stays so.

@@ -26,6 +26,7 @@ use crate::session::Ending;
 use crate::session::tests::started;
 use jiff::SignedDuration;
 use std::time::Duration;
+use uuid::Uuid;
 
 /// No two steps are in the same instant, as the clock has it.
 const INSTANT: Duration = Duration::from_micros(1);
@@ -186,9 +187,9 @@ impl Play {
                 }
             }
             Next::End => {
-                if let Some(session) = self.session.take() {
+                if let Some(run) = self.drop_session() {
                     // What is not recorded, the next session will find out.
-                    let _ = self.journal.end(self.now, session.run, Ending::Exit(0));
+                    let _ = self.journal.end(self.now, run, Ending::Exit(0));
                 }
             }
             Next::Sender(n) => self.go_on_sending(n)?,
@@ -308,7 +309,7 @@ impl Play {
 
     /// Who sent through the session sends again, past it, under the same id.
     pub(super) fn kill(&mut self) {
-        self.session = None;
+        self.drop_session();
         for sender in &mut self.senders {
             if sender.way == Way::Socket {
                 sender.way = Way::Direct;
@@ -331,8 +332,21 @@ impl Play {
         self.ring()
     }
 
+    /// The session and its program are gone, and with them the prompts that the program has queued.
+    fn drop_session(&mut self) -> Option<Uuid> {
+        let session = self.session.take()?;
+        // Without a hook, no proof is awaited.
+        if self.nature.proves && session.is_heard {
+            for turns in session.agent.queued() {
+                let ids = Session::gets(turns, &self.turns);
+                self.oracle.ledger.loses_queued(&ids);
+            }
+        }
+        Some(session.run)
+    }
+
     fn lose_power(&mut self, luck: u8) {
-        self.session = None;
+        self.drop_session();
         self.senders.clear();
         self.calls.clear();
         let change = self.journal.lose_power(luck);

@@ -74,14 +74,10 @@ fn try_inject(args: &Args, said: &Said) -> Result<()> {
     let Some(reminder) = reminder(&mut context, &name, Caller::Anybody, note)? else {
         return Ok(());
     };
-    let printed = context.out.bytes(reminder.text.as_bytes());
-    let printed = printed.and_then(|()| context.out.flush());
-    reminder.settle(&context, printed.as_ref().map_err(Report::message))?;
-    match printed {
-        // A verb whose reader has gone ends quietly; mail that nobody got does not.
-        Err(report) => Err(Report::storage(report.message())),
-        Ok(()) => Ok(()),
-    }
+    let printed = output::all_to_stdout(reminder.text.as_bytes());
+    let printed = printed.map_err(|error| error.to_string());
+    reminder.settle(&context, printed.as_ref().map_err(String::as_str))?;
+    printed.map_err(Report::storage)
 }
 
 /// On whose behalf mail is asked for.

@@ -2,7 +2,7 @@
 //! twice without a mark.
 
 use crate::common::{Ph, wait_for};
-use std::io::{Read, Write};
+use std::io::{PipeReader, PipeWriter, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -44,25 +44,49 @@ fn killed_after(ph: &Ph, time: Duration) -> String {
     printed
 }
 
+/// A pipe that holds no more bytes, and whose reader does not read.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe");
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    rustix::io::ioctl_fionbio(&writer, false).expect("a pipe");
+    (reader, writer)
+}
+
+fn is_shown_again(ph: &Ph, id: &str) {
+    let again = ph.run_as("bob", "check --inject").ok();
+    assert!(again.contains("fix the login page"), "{again}");
+    assert!(again.contains(REPEAT), "{again}");
+    assert_eq!(receipt(ph, id), "offered");
+    assert_eq!(ph.run_as("bob", "check --inject").ok(), "");
+}
+
 #[test]
 fn a_hook_that_is_killed_with_a_full_pipe_leaves_its_mail_for_the_next() {
     let ph = Ph::new();
     let id = ph.send("bob 'fix the login page'");
-    let (_reader, mut writer) = std::io::pipe().expect("a pipe");
-    rustix::io::ioctl_fionbio(&writer, true).expect("a pipe");
-    while writer.write(&[b'x'; 4096]).is_ok() {}
-    rustix::io::ioctl_fionbio(&writer, false).expect("a pipe");
+    let (_reader, writer) = full_pipe();
     let mut child = hook(&ph, writer.into());
     wait_for("an offer", || {
         (receipt(&ph, &id) == "offering").then_some(())
     });
     child.kill().expect("it runs");
     child.wait().expect("it ends");
-    let again = ph.run_as("bob", "check --inject").ok();
-    assert!(again.contains("fix the login page"), "{again}");
-    assert!(again.contains(REPEAT), "{again}");
-    assert_eq!(receipt(&ph, &id), "offered");
-    assert_eq!(ph.run_as("bob", "check --inject").ok(), "");
+    is_shown_again(&ph, &id);
+}
+
+#[test]
+fn a_hook_whose_output_nobody_reads_ends_and_leaves_its_mail_for_the_next() {
+    let ph = Ph::new();
+    let id = ph.send("bob 'fix the login page'");
+    let (_reader, writer) = full_pipe();
+    let ended = hook(&ph, writer.into()).wait().expect("it ends");
+    assert!(
+        ended.success(),
+        "an agent does not fail because of its mail"
+    );
+    assert_eq!(receipt(&ph, &id), "uncertain");
+    is_shown_again(&ph, &id);
 }
 
 #[test]
