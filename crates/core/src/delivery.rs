@@ -376,10 +376,10 @@ impl Desk {
                 ids, proof_awaited, ..
             } = effect
             {
-                *proof_awaited &= awaits_proof;
                 if *proof_awaited && self.manner.harness.start.hooks {
                     self.transcript.hope(now, ids);
                 }
+                *proof_awaited &= awaits_proof;
             }
         }
         effects

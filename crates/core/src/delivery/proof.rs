@@ -21,7 +21,7 @@ const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
 const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 /// Timeout for a hook to name the transcript, counted from the first offer of a run.
-const HOOK_HEARD_WITHIN: Duration = Duration::from_secs(10);
+const HOOK_HEARD_WITHIN: Duration = Duration::from_secs(60);
 const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
 const NAMED_LATE: &str = "a hook has named the transcript, so a proof is awaited";
@@ -59,7 +59,8 @@ pub(super) enum TranscriptHope {
         ids: Vec<MessageId>,
         until: Duration,
     },
-    /// No hook has named the transcript in time, so the proof of these messages is not awaited.
+    /// No hook has named the transcript in time. The proof of these messages is not awaited, unless a
+    /// hook names it later.
     Missing {
         ids: Vec<MessageId>,
     },
@@ -75,8 +76,8 @@ impl TranscriptHope {
                     until: now.mono + HOOK_HEARD_WITHIN,
                 };
             }
-            Self::Hoped { ids, .. } => ids.extend_from_slice(offered),
-            Self::Missing { .. } | Self::Named => {}
+            Self::Hoped { ids, .. } | Self::Missing { ids } => ids.extend_from_slice(offered),
+            Self::Named => {}
         }
     }
 
@@ -518,6 +519,17 @@ mod tests {
     use super::*;
     use crate::mail::tests::{message, with_steps};
     use crate::receipt::Step::{Offering, Uncertain};
+
+    #[test]
+    fn messages_offered_before_a_late_hook_are_awaited_once_it_comes() {
+        let (first, second) = (message(1, "alice", "bob").id, message(2, "alice", "bob").id);
+        let mut transcript = TranscriptHope::Missing { ids: vec![first] };
+        transcript.hope(crate::activity::tests::ms(0), &[second]);
+        let TranscriptHope::Missing { ids } = transcript else {
+            panic!("{transcript:?}");
+        };
+        assert_eq!(ids, [first, second]);
+    }
 
     /// Half of it may stand in the box, and be submitted instead of the repeat.
     #[test]

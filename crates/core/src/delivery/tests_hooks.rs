@@ -583,18 +583,22 @@ fn a_proof_is_awaited_only_while_the_agent_can_give_it() {
     };
     let (mut desk, is_awaited) = offered(given());
     assert!(is_awaited);
-    let effects = desk.on(ms(13_060), Event::Tick);
+    let effects = desk.on(ms(63_060), Event::Tick);
     let [Effect::Offered { proof_awaited, .. }] = effects[..] else {
         panic!("{effects:?}");
     };
     assert!(!proof_awaited, "no hook was heard");
+    let named = || {
+        let payload = json!({"session_id": "a", "transcript_path": "/t"});
+        hook("PreToolUse", &payload)
+    };
+    let effects = desk.on(ms(64_000), named());
+    let is_awaited =
+        |effect: &Effect| matches!(effect, Effect::Offered { proof_awaited, .. } if *proof_awaited);
+    assert!(effects.iter().any(is_awaited), "{effects:?}");
     let (desk, _) = offered(given());
-    let named = hook(
-        "PreToolUse",
-        &json!({"session_id": "a", "transcript_path": "/t"}),
-    );
-    let desk = play(desk, &[hear(3_500, named, "")]);
-    play(desk, &[hear(13_060, Event::Tick, "")]);
+    let desk = play(desk, &[hear(3_500, named(), "")]);
+    play(desk, &[hear(63_060, Event::Tick, "")]);
     // One that has no proof at all awaits none.
     assert!(!offered(with(|manifest| manifest.proof.clear())).1);
 }
