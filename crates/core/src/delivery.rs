@@ -376,8 +376,8 @@ impl Desk {
                 ids, proof_awaited, ..
             } = effect
             {
-                if *proof_awaited && self.manner.harness.start.hooks {
-                    self.transcript.hope(now, ids);
+                if *proof_awaited {
+                    self.transcript.hope(now, ids, self.manner.has_hooks);
                 }
                 *proof_awaited &= awaits_proof;
             }

@@ -3,14 +3,39 @@
 //! Bodies and names are data. Nothing that passes through here can move a cursor, forge a line or
 //! close a tag; what is stored is never changed, only what is shown.
 
-/// Whether a character acts on a terminal, or on the order in which a line is read, or hides in
-/// it, instead of being shown. Newline and tab are left to the caller; what joins emoji is kept.
-fn acts(c: char) -> bool {
+/// Return whether a character is not drawn: it acts on a terminal or on the order of a line, or hides
+/// in it. The list is made of Unicode properties: control, separator of lines, format (unless drawn)
+/// and default ignorable; a test compares it with them. Newline and tab are left to the caller.
+fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,
-            '\u{061c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-            | '\u{00ad}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{2064}' | '\u{206a}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
+            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Finds the characters of a text that must not leave with it. Invisible characters are hidden, except
+/// for single joiners and emoji selectors that follow a visible character: languages and emoji need
+/// them, and one alone cannot carry a hidden text.
+#[derive(Default)]
+struct Filter {
+    last: Option<char>,
+}
+
+impl Filter {
+    fn hides(&mut self, c: char) -> bool {
+        let follows_visible = self.last.is_some_and(|last| !is_invisible(last));
+        let follows_selector = matches!(self.last, Some('\u{fe0e}' | '\u{fe0f}'));
+        let is_kept = match c {
+            '\u{200c}' | '\u{200d}' => follows_visible || follows_selector,
+            '\u{fe0e}' | '\u{fe0f}' => follows_visible,
+            c => !is_invisible(c),
+        };
+        self.last = Some(c);
+        !is_kept
+    }
 }
 
 /// Whether a character ends a line for some reader of it.
@@ -24,16 +49,18 @@ fn breaks(c: char) -> bool {
 /// For a person's terminal: every character that would act is shown instead.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
+    let mut filter = Filter::default();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
+        let is_hidden = filter.hides(c);
         match c {
             // A file from elsewhere: the line break is one, and nothing to worry about.
             '\r' if rest.peek() == Some(&'\n') => {}
             '\u{7f}' => shown.push('\u{2421}'),
-            c if acts(c) && u32::from(c) < 0x20 => {
+            c if is_hidden && u32::from(c) < 0x20 => {
                 shown.push(char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'));
             }
-            c if acts(c) => shown.extend(c.escape_unicode()),
+            c if is_hidden => shown.extend(c.escape_unicode()),
             c => shown.push(c),
         }
     }
@@ -46,14 +73,16 @@ pub fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let mut parts = Vec::new();
     let mut current = String::new();
+    let mut filter = Filter::default();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         if c == '\r' && rest.peek() == Some(&'\n') {
             continue;
         }
+        let is_hidden = filter.hides(c);
         if breaks(c) {
             parts.push(std::mem::take(&mut current));
-        } else if !acts(c) {
+        } else if !is_hidden {
             current.push(c);
         }
     }
@@ -66,12 +95,14 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
     let mut gap = false;
+    let mut filter = Filter::default();
     for c in text.trim().chars() {
+        let is_hidden = filter.hides(c);
         if c.is_whitespace() || breaks(c) {
             gap = true;
             continue;
         }
-        if acts(c) {
+        if is_hidden {
             continue;
         }
         if gap {
@@ -120,8 +151,42 @@ mod tests {
         check("\u{7f}\u{0}\u{7}", "␡␀␇");
         check("\u{9b}2J", "\\u{9b}2J");
         check("abc\u{202e}fed", "abc\\u{202e}fed");
-        let every: String = (0..0x2_000).filter_map(char::from_u32).collect();
-        assert!(!visible(&every).chars().any(acts));
+        // A list of all characters has no two joiners in a row, so that they are kept.
+        let every: String = every_char().filter(|c| !is_kept_alone(*c)).collect();
+        assert!(!visible(&every).chars().any(is_invisible));
+    }
+
+    fn every_char() -> impl Iterator<Item = char> {
+        (0..=0x10_ffff).filter_map(char::from_u32)
+    }
+
+    fn is_kept_alone(c: char) -> bool {
+        matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe0e}' | '\u{fe0f}')
+    }
+
+    #[test]
+    fn the_list_of_invisible_characters_is_that_of_unicode() {
+        let class = r"[[\p{Cc}\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}]--[\p{Prepended_Concatenation_Mark}\n\t]]";
+        let class = regex::Regex::new(class).unwrap();
+        for c in every_char() {
+            let is_listed = class.is_match(c.encode_utf8(&mut [0; 4]));
+            assert_eq!(is_invisible(c), is_listed, "{c:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_invisible_leaves_in_any_way() {
+        for c in every_char().filter(|c| is_invisible(*c)) {
+            // Twice after each other, nothing is kept but the first joiner or selector.
+            let text = format!("a{c}{c}b");
+            let most = usize::from(is_kept_alone(c));
+            let count = |shown: String| shown.chars().filter(|c| is_invisible(*c)).count();
+            assert!(count(visible(&text)) <= most, "{c:?}");
+            assert!(count(one_line(&text, 80)) <= most, "{c:?}");
+            let all: String = lines(&text).collect();
+            assert!(count(all) <= most, "{c:?}");
+            assert_eq!(count(one_line(&format!("{c}b"), 80)), 0, "{c:?}");
+        }
     }
 
     #[test]
@@ -167,7 +232,7 @@ mod tests {
 
     #[test]
     fn what_hides_in_a_line_is_dropped_from_it() {
-        let hidden = "a\u{200b}b\u{feff}c\u{e0041}d\u{2062}e";
+        let hidden = "a\u{200b}b\u{feff}c\u{e0041}d\u{2062}\u{e0100}\u{e01ef}\u{3164}e";
         assert_eq!(one_line(hidden, 80), "abcde");
         assert_eq!(lines(hidden).collect::<Vec<_>>(), ["abcde"]);
         assert_eq!(visible("a\u{200b}b"), "a\\u{200b}b");

@@ -237,7 +237,8 @@ enum Filed {
 /// How many messages a second so many senders get stored, synced and filed: tasks of one thread, as
 /// those are who write to a session.
 fn rate(home: &Path, senders: usize, each: usize, filed: Filed) -> f64 {
-    let (writer, thread) = Writer::start(&Home::at(home), Patience::DEFAULT).unwrap();
+    let (writer, thread) =
+        Writer::start(&Home::open(home, None).unwrap(), Patience::DEFAULT).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
@@ -350,7 +351,8 @@ impl Filled {
     const WANTED: usize = 20;
 
     fn new(path: &Path, size: usize) -> Self {
-        let mut journal = Journal::open(Home::at(path), Patience::DEFAULT).unwrap();
+        let mut journal =
+            Journal::open(Home::open(path, None).unwrap(), Patience::DEFAULT).unwrap();
         let (thread, mut lines) = facts(size);
         portable::import(&mut journal, &mut lines, |_| {}).unwrap();
         Self {

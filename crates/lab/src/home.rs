@@ -50,7 +50,7 @@ impl TempHome {
     }
 
     pub fn home(&self) -> Home {
-        Home::at(self.path())
+        Home::open(self.path(), None).expect("a temporary directory is private")
     }
 
     pub fn journal(&self) -> Journal {

@@ -73,7 +73,7 @@ struct SmallDisk {
 impl SmallDisk {
     fn at(dir: &Path) -> Self {
         Self {
-            home: Home::at(dir.join("home")),
+            home: Home::open(dir.join("home"), None).unwrap(),
             ballast: dir.join("ballast"),
         }
     }
@@ -240,7 +240,7 @@ fn a_home_cannot_be_made_on_a_full_disk_and_can_when_there_is_room() {
 
 /// What becomes of a home that cannot be written.
 fn assert_refused(dir: &Path, is_right: fn(&Error) -> bool) {
-    let home = Home::at(dir.join("home"));
+    let home = Home::open(dir.join("home"), None).unwrap();
     let opened = Journal::open(home.clone(), Patience::DEFAULT);
     let existing = Journal::open_existing(home, Patience::DEFAULT);
     for error in [opened.unwrap_err(), existing.unwrap_err()] {
@@ -248,7 +248,10 @@ fn assert_refused(dir: &Path, is_right: fn(&Error) -> bool) {
         assert!(error.to_string().contains(dir.to_str().unwrap()), "{error}");
         assert!(error.hint().is_some(), "{error}");
     }
-    let new = Journal::open(Home::at(dir.join("home/new")), Patience::DEFAULT);
+    let new = Journal::open(
+        Home::open(dir.join("home/new"), None).unwrap(),
+        Patience::DEFAULT,
+    );
     let error = new.unwrap_err();
     assert!(is_right(&error), "{error:?}");
 }

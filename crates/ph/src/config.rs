@@ -10,10 +10,11 @@ pub(crate) use harness::Harnesses;
 pub(crate) use mail::{Mail, ScriptSettings};
 
 use crate::book::{self, Book};
+use crate::output::note;
 use crate::report::{Report, Result};
 use crate::times::{TimeStyle, parse_duration};
 use anstream::ColorChoice;
-use posthaste_core::{Limits, Priority};
+use posthaste_core::{Limits, Priority, text};
 use posthaste_store::Patience;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -95,6 +96,27 @@ pub(crate) const SETTINGS: [Setting; 11] = [
     },
 ];
 
+/// Settings that could run a program, or weaken a check before typing. A project's file cannot set
+/// them, because the file may come from a repository.
+const ONLY_OF_PERSON: [&str; 2] = ["mail.provider", "mail.script"];
+
+/// A file with settings.
+#[derive(Debug)]
+pub(crate) enum SettingsFile {
+    /// One of the person's own files.
+    OfPerson(PathBuf),
+    /// A project's file: its settings are data and cannot make `ph` run anything.
+    OfProject(PathBuf),
+}
+
+impl SettingsFile {
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::OfPerson(path) | Self::OfProject(path) => path,
+        }
+    }
+}
+
 /// Where a value came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -122,7 +144,7 @@ pub(crate) struct Value {
 }
 
 /// A setting that has a name in its key, for `ph config show`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Row {
     pub(crate) key: String,
     pub(crate) value: String,
@@ -135,6 +157,8 @@ pub(crate) struct Layers {
     values: Vec<Value>,
     book: Book,
     harnesses: Harnesses,
+    /// Settings of a project's file that only a person's own file can make.
+    ignored: Vec<Row>,
 }
 
 /// What the settings mean.
@@ -162,14 +186,16 @@ impl Layers {
             values: values.collect(),
             book: Book::default(),
             harnesses: Harnesses::default(),
+            ignored: Vec::new(),
         }
     }
 
-    pub(crate) fn load(files: &[PathBuf], color_flag: Option<&str>) -> Result<Self> {
+    pub(crate) fn load(files: &[SettingsFile], color_flag: Option<&str>) -> Result<Self> {
         let mut layers = Self::defaults();
-        for path in files {
+        for file in files {
+            let path = file.path();
             match std::fs::read_to_string(path) {
-                Ok(text) => layers.add_file(path, &text)?,
+                Ok(text) => layers.add_file(file, &text)?,
                 Err(error)
                     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
                 Err(error) => {
@@ -207,7 +233,8 @@ impl Layers {
         }
     }
 
-    fn add_file(&mut self, path: &Path, text: &str) -> Result<()> {
+    fn add_file(&mut self, file: &SettingsFile, text: &str) -> Result<()> {
+        let path = file.path();
         let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
             let report = Report::usage(format!(
                 "the settings in {} are not TOML: {}",
@@ -226,6 +253,9 @@ impl Layers {
             if let Some(value) = table.remove(section) {
                 self.book.add(path, section, &value)?;
             }
+        }
+        if let SettingsFile::OfProject(_) = file {
+            self.ignore_what_acts(path, &mut table);
         }
         if let Some(value) = table.remove(harness::SECTION) {
             self.harnesses.add(path, &value)?;
@@ -250,9 +280,47 @@ impl Layers {
         &self.book
     }
 
-    /// Ignore settings of this file that only a person's own files may say.
-    pub(crate) fn distrust(&mut self, path: &Path) {
-        self.harnesses.distrust(path);
+    /// Remove the settings from a project's table that only a person's own file can make.
+    fn ignore_what_acts(&mut self, path: &Path, table: &mut toml::Table) {
+        let mut found = Vec::new();
+        flatten("", table, &mut found);
+        for (key, value) in found {
+            let is_of_harness = key.split('.').next() == Some(harness::SECTION);
+            if !is_of_harness && !ONLY_OF_PERSON.contains(&key.as_str()) {
+                continue;
+            }
+            self.ignored.push(Row {
+                key: text::one_line(&key, 80),
+                value: value.unwrap_or_else(|| "not a plain value".to_owned()),
+                source: Source::File(path.to_owned()),
+            });
+        }
+        table.remove(harness::SECTION);
+        for key in ONLY_OF_PERSON {
+            if let Some((section, name)) = key.split_once('.')
+                && let Some(toml::Value::Table(section)) = table.get_mut(section)
+            {
+                section.remove(name);
+            }
+        }
+    }
+
+    /// Settings that have no effect, because a project's file made them.
+    pub(crate) fn ignored(&self) -> &[Row] {
+        &self.ignored
+    }
+
+    /// Tell the person which settings of a project have no effect.
+    pub(crate) fn note_ignored(&self) {
+        let Some(first) = self.ignored.first() else {
+            return;
+        };
+        let keys: Vec<&str> = self.ignored.iter().map(|row| row.key.as_str()).collect();
+        note(format!(
+            "{} in {} is ignored: a project cannot set it",
+            keys.join(", "),
+            first.source
+        ));
     }
 
     pub(crate) fn harnesses(&self) -> &Harnesses {
@@ -395,7 +463,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         std::fs::write(&path, text).unwrap();
-        Layers::load(&[path], None)
+        Layers::load(&[SettingsFile::OfPerson(path)], None)
     }
 
     #[test]
@@ -465,7 +533,17 @@ mod tests {
         let [user, project] = ["user.toml", "project.toml"].map(|name| dir.path().join(name));
         std::fs::write(&user, "[send]\npriority = 'idle'\n[output]\ntime = 'utc'\n").unwrap();
         std::fs::write(&project, "send.priority = 'interrupt'\n").unwrap();
-        let config = Config::of(&Layers::load(&[user, project], Some("never")).unwrap()).unwrap();
+        let config = Config::of(
+            &Layers::load(
+                &[
+                    SettingsFile::OfPerson(user),
+                    SettingsFile::OfProject(project),
+                ],
+                Some("never"),
+            )
+            .unwrap(),
+        )
+        .unwrap();
         assert_eq!(config.priority, Priority::Interrupt);
         assert_eq!(config.time, TimeStyle::Utc);
         assert_eq!(config.color, ColorChoice::Never);

@@ -1,6 +1,7 @@
 //! What every verb starts from: the home, the settings, who is asking, and where to write.
 
-use crate::config::{Config, Layers};
+use crate::config::{Config, Layers, SettingsFile};
+use crate::home::{self, Found, HomeSource};
 use crate::output::{Output, Sink, note};
 use crate::report::{Report, Result};
 use crate::session::place;
@@ -8,30 +9,8 @@ use crate::times;
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Evidence, IdPrefix, Letter};
-use posthaste_store::home::PROJECT_DIR;
 use posthaste_store::{Home, Journal};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
-
-/// On what grounds a directory is the home.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HomeSource {
-    Flag,
-    Env,
-    Project,
-    Default,
-}
-
-impl std::fmt::Display for HomeSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Flag => "--home",
-            Self::Env => "PH_HOME",
-            Self::Project => "the nearest .posthaste directory",
-            Self::Default => "the XDG data directory",
-        })
-    }
-}
+use std::path::PathBuf;
 
 /// What the global flags said.
 #[derive(Debug, Clone, Default)]
@@ -66,21 +45,23 @@ impl Context {
 
     /// The same on the defaults where the settings are not right.
     pub(crate) fn with_any_settings(said: &Said) -> Result<Self> {
-        let (home, home_source) = find_home(said.home.clone())?;
-        let user = etcetera::choose_base_strategy()
-            .ok()
-            .map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
-        let config_files: Vec<_> = user.into_iter().chain([home.config()]).collect();
+        let Found {
+            home,
+            source: home_source,
+            project,
+        } = home::find(said.home.as_deref())?;
+        let user = etcetera::choose_base_strategy().ok();
+        let user = user.map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
+        let own = match home::is_project(&home) {
+            true => SettingsFile::OfProject(home.config()),
+            false => SettingsFile::OfPerson(home.config()),
+        };
+        let project = project.map(|dir| SettingsFile::OfProject(dir.join("config.toml")));
+        let user = user.map(SettingsFile::OfPerson);
+        let files: Vec<_> = user.into_iter().chain([own]).chain(project).collect();
         let read = || -> Result<_> {
-            let mut layers = Layers::load(&config_files, said.color.as_deref())?;
-            let is_project = is_project(&home, home_source);
-            if is_project {
-                layers.distrust(&home.config());
-            }
-            let mut config = Config::of(&layers)?;
-            if is_project {
-                config.mail.distrust(&layers, &home.config());
-            }
+            let layers = Layers::load(&files, said.color.as_deref())?;
+            let config = Config::of(&layers)?;
             Ok((layers, config))
         };
         let (layers, config, trouble) = match read() {
@@ -91,6 +72,7 @@ impl Context {
                 (layers, config, Some(trouble))
             }
         };
+        layers.note_ignored();
         let out = match said.sink {
             Sink::Stdout => Output::new(config.color),
             Sink::Memory => Output::in_memory(),
@@ -99,7 +81,7 @@ impl Context {
             home,
             home_source,
             layers,
-            config_files,
+            config_files: files.iter().map(|file| file.path().to_owned()).collect(),
             config,
             json: said.json,
             now: times::now(),
@@ -185,83 +167,4 @@ pub(crate) fn agent_name(text: &str) -> Result<AgentName> {
             None => report.hint("for example 'coder-1'"),
         }
     })
-}
-
-fn find_home(flag: Option<PathBuf>) -> Result<(Home, HomeSource)> {
-    if let Some(path) = flag {
-        if path.as_os_str().is_empty() {
-            return Err(Report::usage("--home cannot be empty"));
-        }
-        return Ok((absolute(&path)?, HomeSource::Flag));
-    }
-    if let Some(path) = std::env::var_os("PH_HOME").filter(|path| !path.is_empty()) {
-        return Ok((absolute(Path::new(&path))?, HomeSource::Env));
-    }
-    if let Some(home) = project_home()? {
-        return Ok((home, HomeSource::Project));
-    }
-    let dirs = etcetera::choose_base_strategy().map_err(|_| {
-        Report::storage("there is no home directory to keep mail in")
-            .hint("set HOME, PH_HOME or --home")
-    })?;
-    Ok((
-        absolute(&dirs.data_dir().join("posthaste"))?,
-        HomeSource::Default,
-    ))
-}
-
-/// Whether this home belongs to a project, whose files may have come from anybody. A session tells
-/// its agent the home by name, so how it was found says nothing.
-fn is_project(home: &Home, source: HomeSource) -> bool {
-    let is_so_called = |path: &Path| path.file_name().is_some_and(|name| name == PROJECT_DIR);
-    source == HomeSource::Project
-        || is_so_called(home.path())
-        || home
-            .path()
-            .canonicalize()
-            .is_ok_and(|path| is_so_called(&path))
-}
-
-fn absolute(path: &Path) -> Result<Home> {
-    let path = std::path::absolute(path).map_err(|error| {
-        Report::storage(format!("cannot tell where {} is: {error}", path.display()))
-    })?;
-    Ok(Home::at(path))
-}
-
-/// The nearest `.posthaste/` at or above the current directory.
-fn project_home() -> Result<Option<Home>> {
-    let Ok(here) = std::env::current_dir() else {
-        return Ok(None);
-    };
-    for dir in here.ancestors() {
-        let candidate = dir.join(PROJECT_DIR);
-        let Ok(meta) = candidate.metadata() else {
-            continue;
-        };
-        if !meta.is_dir() {
-            continue;
-        }
-        // Mail must not end up where somebody else put a trap for it.
-        if meta.uid() != rustix::process::geteuid().as_raw() {
-            return Err(Report::refused(format!(
-                "{} belongs to another user",
-                candidate.display()
-            ))
-            .hint("choose a home of your own with --home or PH_HOME"));
-        }
-        let home = Home::at(candidate);
-        // Nor may a journal that came with somebody's files speak to anybody's agents. A home
-        // that ph made is private; what is unpacked or checked out usually is not.
-        if meta.mode() & 0o077 != 0 && home.has_journal()? {
-            let shown = home.path().display();
-            return Err(
-                Report::refused(format!("{shown} holds a journal and is open to others")).hint(
-                    format!("if it is yours, make it private: chmod 700 {shown}"),
-                ),
-            );
-        }
-        return Ok(Some(home));
-    }
-    Ok(None)
 }

@@ -7,7 +7,7 @@ use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text, why};
+use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text, turn, why};
 use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
 use posthaste_wire::{self as wire, method};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -162,14 +162,15 @@ fn screen_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// A letter's text as a person reads it, each line after `indent`.
+/// A letter's text as a person reads it, each line after `indent`. A line of it that looks like a
+/// header of ours is none, and does not look like one.
 pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
     let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
     context.out.line("")?;
     for line in shown.split('\n') {
         let indent = if line.is_empty() { "" } else { indent };
         context.out.bytes(indent.as_bytes())?;
-        context.out.bytes(line.as_bytes())?;
+        context.out.bytes(turn::defused(line).as_bytes())?;
         context.out.bytes(b"\n")?;
     }
     Ok(())

@@ -12,6 +12,7 @@ mod context;
 mod harness;
 #[cfg(target_env = "musl")]
 mod heap;
+mod home;
 mod hook;
 mod hooks;
 mod letterbox;

@@ -152,6 +152,7 @@ impl From<Error> for Report {
             | Error::NoTask(_)
             | Error::AmbiguousTask { .. } => Code::NotFound,
             Error::BadImport { .. } => Code::Usage,
+            Error::Unsafe { .. } => Code::Refused,
             Error::Io { .. }
             | Error::Output(_)
             | Error::Full(_)

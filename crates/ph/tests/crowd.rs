@@ -107,15 +107,42 @@ fn rubbish_is_answered_or_let_go() {
     assert_well(&session);
 }
 
-#[test]
-fn a_thousand_at_once_are_all_answered() {
+/// Raise this process's limit of open files. Return whether there may be some thousands.
+fn may_open_thousands() -> bool {
     let limits = rustix::process::getrlimit(Resource::Nofile);
     let more = Rlimit {
         current: limits.maximum,
         ..limits
     };
     rustix::process::setrlimit(Resource::Nofile, more).expect("as many as there may be");
-    if limits.maximum.is_some_and(|most| most < 2_500) {
+    limits.maximum.is_none_or(|most| most >= 6_000)
+}
+
+#[test]
+fn connections_that_say_nothing_leave_room_for_others() {
+    if !may_open_thousands() {
+        return skip("there may not be some thousand open files");
+    }
+    let session = Session::sh(ECHO);
+    session.wait_for_text("ready");
+    // More than a backlog holds, all at once.
+    let mut crowd: Vec<Wire> = (0..3_000).map(|_| session.wire()).collect();
+    crowd[1].put("{\"jsonrpc\"");
+    assert_eq!(session.ask("get_status", json!({}))["task_name"], BOT);
+    // There are too many of them: the last are let go soon, and are told.
+    let mut last = crowd.pop().expect("a connection");
+    let told = last.json();
+    let why = told["error"]["message"].as_str().expect("a reason");
+    assert!(why.contains("no request has arrived in time"), "{told}");
+    assert_eq!(last.next_line(), None);
+    // One that is not too many has more time.
+    crowd[0].say(STATUS);
+    assert_eq!(crowd[0].json()["result"]["task_name"], BOT);
+}
+
+#[test]
+fn a_thousand_at_once_are_all_answered() {
+    if !may_open_thousands() {
         return skip("there may not be a thousand open files");
     }
     let session = Session::sh(ECHO);

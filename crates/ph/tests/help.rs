@@ -5,7 +5,7 @@ mod common;
 use common::Ph;
 use std::process::{Command, Stdio};
 
-const VERBS: [&str; 49] = [
+const VERBS: [&str; 50] = [
     "run",
     "build",
     "attach",
@@ -51,6 +51,7 @@ const VERBS: [&str; 49] = [
     "mcp",
     "config",
     "doctor",
+    "trust",
     "demo",
     "completions",
     "man",
@@ -289,7 +290,7 @@ fn manual_pages() {
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),
-        "note: 50 pages written to [dir]/pages\n"
+        "note: 51 pages written to [dir]/pages\n"
     );
     let mut pages: Vec<_> = std::fs::read_dir(&dir)
         .unwrap()

@@ -24,6 +24,13 @@ pub enum Error {
     ReadOnly(PathBuf),
     #[error("the journal in {} is damaged: {why}", path.display())]
     Corrupt { path: PathBuf, why: String },
+    /// A directory or file of a home that another user or a repository may have made.
+    #[error("{} {why}", path.display())]
+    Unsafe {
+        path: PathBuf,
+        why: String,
+        hint: String,
+    },
     #[error("{} is on a {kind} file system, where a journal is not safe", path.display())]
     SharedFileSystem { path: PathBuf, kind: String },
     #[error("{} is in use from another machine ({host})", path.display())]
@@ -91,6 +98,7 @@ impl Hint for Error {
                 "'ph doctor' says what is damaged; 'ph import' brings an export into a new home"
                     .to_owned()
             }
+            Self::Unsafe { hint, .. } => hint.clone(),
             Self::SharedFileSystem { .. } => {
                 "choose a home on a local disk with --home or PH_HOME".to_owned()
             }

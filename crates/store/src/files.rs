@@ -7,7 +7,7 @@
 
 use crate::ahead::Ahead;
 use crate::error::{Error, Result, io};
-use crate::home::{Home, is_own_dir, private, private_dir, sync_dir};
+use crate::home::{Home, guard, private, sync_dir};
 use crate::inode::FileId;
 use crate::job::{Answer, Done, Job, Outcome};
 use jiff::Timestamp;
@@ -46,9 +46,7 @@ pub fn longest_path(home: &Home, agent: &AgentName) -> usize {
 /// Creates the first of `names` that is free, with its directory if need be.
 fn create_first(names: &[PathBuf; 2]) -> Result<Option<(File, &PathBuf)>> {
     let dir = names[0].parent().unwrap_or(&names[0]);
-    if !is_own_dir(dir)? {
-        private_dir(dir)?;
-    }
+    guard::make_dirs(dir.parent().unwrap_or(dir), dir)?;
     for path in names {
         match private().write(true).create_new(true).open(path) {
             Ok(file) => return Ok(Some((file, path))),

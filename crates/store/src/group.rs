@@ -255,7 +255,8 @@ mod tests {
     #[test]
     fn only_a_message_that_comes_alone_has_its_file_begun() {
         let dir = tempfile::tempdir().unwrap();
-        let (writer, thread) = Writer::start(&Home::at(dir.path()), Patience::DEFAULT).unwrap();
+        let (writer, thread) =
+            Writer::start(&Home::open(dir.path(), None).unwrap(), Patience::DEFAULT).unwrap();
         let (open, gate) = mpsc::channel::<()>();
         let (tell, told) = mpsc::channel();
         let submit = || {

@@ -1,15 +1,19 @@
 //! A home: the directory that one journal and all its files live in.
 //!
-//! Knows the layout and creates it, private to its user. Which directory is the home is not
-//! decided here.
+//! Knows the layout and creates it, private to its user. Which directory is the home is not decided
+//! here, but every home is checked when it is opened; see [`guard`] and [`origin`].
+
+pub mod guard;
+mod origin;
+
+pub use origin::Discovered;
 
 use crate::error::{Result, io};
-use crate::host::HostHold;
 use crate::mount;
 use posthaste_core::AgentName;
-use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 pub const PROJECT_DIR: &str = ".posthaste";
@@ -17,14 +21,67 @@ pub const PROJECT_DIR: &str = ".posthaste";
 /// What of a project's home belongs into nobody's repository: everything but its settings.
 const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
 
+const HOME_ID: &str = "home-id";
+/// Everything directly inside a home.
+const PARTS: [&str; 16] = [
+    ".gitignore",
+    "bell",
+    "config.toml",
+    "harness",
+    HOME_ID,
+    "host",
+    "inject",
+    "journal.db",
+    "journal.db-shm",
+    "journal.db-wal",
+    "journal.lock",
+    "messages",
+    "search-1.db",
+    "search-1.db-wal",
+    "sessions",
+    "sockets",
+];
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
+    /// Directory with the records of project homes, if the person has a state directory.
+    records: Option<PathBuf>,
 }
 
 impl Home {
-    pub fn at(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+    /// Open a home that the person has named, or the default one. The directory need not exist; if it
+    /// does, it must be safe to use.
+    pub fn open(root: impl Into<PathBuf>, records: Option<&Path>) -> Result<Self> {
+        let root = root.into();
+        let root = std::path::absolute(&root).map_err(io("resolve", &root))?;
+        let home = Self {
+            root,
+            records: records.map(Path::to_owned),
+        };
+        guard::check_above(&home.root)?;
+        if let Some(opened) = guard::open_own(&home.root)? {
+            home.check_open_to_others(opened.mode)?;
+            guard::check_parts(&home.root, &PARTS)?;
+        }
+        Ok(home)
+    }
+
+    /// Refuse a directory that other users may read if it has a journal, or write if it has anything.
+    /// Any other directory becomes private when the home is created in it.
+    fn check_open_to_others(&self, mode: u32) -> Result<()> {
+        let is_suspect = match mode {
+            mode if mode & guard::WRITABLE_BY_OTHERS != 0 => {
+                let mut entries = self.root.read_dir().map_err(io("list", &self.root))?;
+                entries.next().is_some()
+            }
+            mode if mode & guard::OPEN_TO_OTHERS != 0 => self.has_journal()?,
+            _ => false,
+        };
+        match is_suspect {
+            true => guard::check_private(&self.root, mode),
+            false => Ok(()),
+        }
     }
 
     pub fn path(&self) -> &Path {
@@ -76,30 +133,29 @@ impl Home {
         path.try_exists().map_err(io("look at", &path))
     }
 
-    /// Makes the home's directories, if they are not there, and claims it for this machine.
-    pub(crate) fn prepare(&self) -> Result<HostHold> {
+    /// Create the home's directories, if they do not exist.
+    pub fn prepare(&self) -> Result<()> {
         mount::refuse_shared(&self.root)?;
         let bells = self.root.join("bell");
-        let dirs = [bells.join("agents"), bells, self.root.join("messages")];
-        let are_there = dirs
-            .iter()
-            .map(|dir| is_own_dir(dir))
-            .collect::<Result<Vec<_>>>()?;
-        if are_there.contains(&false) {
+        let dirs = [bells.join("agents"), self.root.join("messages")];
+        if !dirs.iter().all(|dir| dir.is_dir()) {
             self.create(&dirs)?;
         }
-        HostHold::claim(self)
+        Ok(())
     }
 
     fn create(&self, dirs: &[PathBuf]) -> Result<()> {
         let parent = self.root.ancestors().find(|path| path.exists());
         let parent = parent.unwrap_or(&self.root).to_owned();
-        for dir in dirs {
-            private_dir(dir)?;
+        private_dir(&self.root)?;
+        // The person may have created the directory by hand.
+        if let Some(opened) = guard::open_own(&self.root)? {
+            opened.make_private(&self.root)?;
         }
-        // Somebody may have made the directory by hand; what is to come is nobody else's to read.
-        let private = Permissions::from_mode(0o700);
-        std::fs::set_permissions(&self.root, private).map_err(io("make private", &self.root))?;
+        self.enroll()?;
+        for dir in dirs {
+            guard::make_dirs(&self.root, dir)?;
+        }
         if self
             .root
             .file_name()
@@ -123,17 +179,6 @@ impl Home {
             sync_dir(dir)?;
         }
         Ok(())
-    }
-}
-
-/// Whether a directory is there. Something else under its name, or a link that leads elsewhere,
-/// is refused: a home may have come with somebody's files.
-pub(crate) fn is_own_dir(path: &Path) -> Result<bool> {
-    match path.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => Ok(true),
-        Ok(_) => Err(io("use", path)(ErrorKind::NotADirectory.into())),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(io("look at", path)(error)),
     }
 }
 

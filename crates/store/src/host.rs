@@ -90,7 +90,7 @@ mod tests {
     fn ten_at_once_claim_a_home_that_another_machine_had() {
         for stale in ["", "kernel-b\nhost-b\n"] {
             let dir = tempfile::tempdir().unwrap();
-            let home = Home::at(dir.path());
+            let home = Home::open(dir.path(), None).unwrap();
             std::fs::write(home.host(), stale).unwrap();
             let claims = std::thread::scope(|scope| {
                 let claim = || HostHold::claim_as(&home, "kernel-a\nhost-a\n");
@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn who_comes_while_the_first_holds_on_is_let_in() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path());
+        let home = Home::open(dir.path(), None).unwrap();
         let kernel = "kernel-a\nhost-a\n";
         for _ in 0..50 {
             std::fs::write(home.host(), "").unwrap();
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn another_name_for_the_same_kernel_is_the_same_machine() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path());
+        let home = Home::open(dir.path(), None).unwrap();
         let _here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
         HostHold::claim_as(&home, "kernel-a\ncontainer\n").unwrap();
     }
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn a_home_changes_machines_only_when_nobody_has_it_open() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path());
+        let home = Home::open(dir.path(), None).unwrap();
         let here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
         let also = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
         let refused = HostHold::claim_as(&home, "kernel-b\nhost-b\n").unwrap_err();

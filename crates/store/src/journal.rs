@@ -76,7 +76,8 @@ impl Journal {
     /// Opens it with another version's views, as another version of this program would.
     #[doc(hidden)]
     pub fn open_with_views(home: Home, patience: Patience, views: u32) -> Result<Self> {
-        let host = home.prepare()?;
+        home.prepare()?;
+        let host = HostHold::claim(&home)?;
         let lock = WritersLock::of(&home);
         let path = home.journal();
         // Made here and not by SQLite, so that it is never readable to others.
@@ -363,7 +364,8 @@ mod tests {
     #[test]
     fn every_commit_is_synced_and_none_checkpoints_by_itself() {
         let dir = tempfile::tempdir().unwrap();
-        let journal = Journal::open(Home::at(dir.path()), Patience::DEFAULT).unwrap();
+        let journal =
+            Journal::open(Home::open(dir.path(), None).unwrap(), Patience::DEFAULT).unwrap();
         let ask = |pragma: &str| -> i64 {
             journal
                 .conn
@@ -383,7 +385,8 @@ mod tests {
     #[test]
     fn what_must_be_synced_is_synced_whatever_came_before() {
         let dir = tempfile::tempdir().unwrap();
-        let mut journal = Journal::open(Home::at(dir.path()), Patience::DEFAULT).unwrap();
+        let mut journal =
+            Journal::open(Home::open(dir.path(), None).unwrap(), Patience::DEFAULT).unwrap();
         let level = |conn: &Connection| -> i64 {
             let ask = conn.query_row("PRAGMA synchronous", [], |row| row.get(0));
             ask.unwrap()

@@ -4,7 +4,7 @@
 //! contended. A waiter sleeps in the kernel; a deadline ends the wait, naming the holder.
 
 use crate::error::{Error, Result, io};
-use crate::home::{Home, private_dir, private_file};
+use crate::home::{Home, guard, private_file};
 use posthaste_core::AgentName;
 use std::fs::{File, TryLockError};
 use std::os::unix::fs::FileExt;
@@ -87,14 +87,14 @@ impl InjectLock {
     /// Take the lock, or return `None` if another hook keeps it for longer than `patience`.
     pub fn acquire(home: &Home, agent: &AgentName, patience: Duration) -> Result<Option<Self>> {
         let path = home.inject_lock(agent);
-        let locked = lock_within(Self::open(&path)?, patience).map_err(io("lock", &path))?;
+        let locked = lock_within(Self::open(home, &path)?, patience).map_err(io("lock", &path))?;
         Ok(locked.map(|file| Self { _file: file }))
     }
 
     /// Take the lock only if no hook has it.
     pub fn try_acquire(home: &Home, agent: &AgentName) -> Result<Option<Self>> {
         let path = home.inject_lock(agent);
-        let file = Self::open(&path)?;
+        let file = Self::open(home, &path)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { _file: file })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -102,9 +102,9 @@ impl InjectLock {
         }
     }
 
-    fn open(path: &Path) -> Result<File> {
+    fn open(home: &Home, path: &Path) -> Result<File> {
         if let Some(dir) = path.parent() {
-            private_dir(dir)?;
+            guard::make_dirs(home.path(), dir)?;
         }
         private_file(path)
     }
@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn a_waiter_gives_up_at_its_deadline_and_names_the_holder() {
         let dir = tempfile::tempdir().unwrap();
-        let lock = WritersLock::of(&Home::at(dir.path()));
+        let lock = WritersLock::of(&Home::open(dir.path(), None).unwrap());
         let held = lock.acquire(Duration::from_secs(10)).unwrap();
         let error = lock.acquire(Duration::from_millis(20)).unwrap_err();
         assert!(matches!(error, Error::Busy { .. }), "{error}");
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_waiter_gets_the_lock_when_it_is_let_go() {
         let dir = tempfile::tempdir().unwrap();
-        let home = Home::at(dir.path());
+        let home = Home::open(dir.path(), None).unwrap();
         let held = WritersLock::of(&home)
             .acquire(Duration::from_secs(10))
             .unwrap();

@@ -82,8 +82,8 @@ pub(crate) fn given(
     }))
 }
 
-/// How many messages one has written to another in the last minute, as far as they count and up to
-/// `most`.
+/// Count the messages that one has written to another in the last minute, as far as they count and up
+/// to `most`. Messages dated after `now` do not count: the clock was set back since.
 pub(crate) fn recent(
     conn: &Connection,
     views: Views,
@@ -94,14 +94,15 @@ pub(crate) fn recent(
     views
         .prepare(
             conn,
-            "SELECT count(*) FROM (SELECT 1 FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at > ?3 LIMIT ?4)",
+            "SELECT count(*) FROM (SELECT 1 FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at > ?3 AND at <= ?5 LIMIT ?4)",
         )?
         .query_row(
             params![
                 Kind::Pair as u8,
                 pair(from.as_str(), to.as_str()),
                 instant(now - MINUTE),
-                most
+                most,
+                instant(now)
             ],
             |row| row.get(0),
         )

@@ -121,13 +121,13 @@ fn a_home_that_cannot_be_one_is_named() {
     let file = home.beside().join("file");
     std::fs::write(&file, "").unwrap();
     let check = |path: &std::path::Path| {
-        let error = Journal::open(Home::at(path), Patience::DEFAULT).unwrap_err();
+        let error = Journal::open(Home::open(path, None).unwrap(), Patience::DEFAULT).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error:?}");
         assert!(
             error.to_string().contains(path.to_str().unwrap()),
             "{error}"
         );
-        let existing = Journal::open_existing(Home::at(path), Patience::DEFAULT);
+        let existing = Journal::open_existing(Home::open(path, None).unwrap(), Patience::DEFAULT);
         assert!(matches!(existing, Ok(None) | Err(_)));
     };
     check(&file);
@@ -240,7 +240,7 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
     check(
         |home| {
             std::fs::remove_dir_all(home).unwrap();
-            let other = Journal::open(Home::at(home), Patience::DEFAULT).unwrap();
+            let other = Journal::open(Home::open(home, None).unwrap(), Patience::DEFAULT).unwrap();
             drop(other);
         },
         false,
@@ -248,7 +248,7 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
     // A copy in its place is another file.
     check(
         |home| {
-            let file = Home::at(home).journal();
+            let file = Home::open(home, None).unwrap().journal();
             let conn = rusqlite::Connection::open(&file).unwrap();
             conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
                 .unwrap();

@@ -214,7 +214,7 @@ fn the_thread_ends_when_the_last_writer_is_gone() {
     // Nothing of it is left open: the home can be taken away and the message read elsewhere.
     let moved = home.beside().join("moved");
     std::fs::rename(home.path(), &moved).unwrap();
-    let moved = posthaste_store::Home::at(moved);
+    let moved = posthaste_store::Home::open(moved, None).unwrap();
     let mut journal = Journal::open(moved, Patience::DEFAULT).unwrap();
     let message = journal.letter(id(1)).unwrap().unwrap().message;
     assert_eq!(message, posted.letter.message);

@@ -84,6 +84,9 @@ pub struct Session {
     pub ended_at: Option<Timestamp>,
     /// How it ended: `exit 0`, `signal 9`, `crashed`; null while it runs.
     pub exit: Option<String>,
+    /// Processes of the program that still run after the session has crashed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<u32>,
 }
 
 /// Why a session gets no mail from the script that keeps it.

@@ -24,7 +24,7 @@ const TRANSCRIBED: &str = "the agent's transcript shows that the model was given
 const HOOK_HEARD_WITHIN: Duration = Duration::from_secs(60);
 const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
-const NAMED_LATE: &str = "a hook has named the transcript, so a proof is awaited";
+const NAMED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
 const WITHDRAWN: &str = "a person took it back from the agent's queue";
 const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
@@ -68,14 +68,16 @@ pub(super) enum TranscriptHope {
 }
 
 impl TranscriptHope {
-    pub(super) fn hope(&mut self, now: Moment, offered: &[MessageId]) {
+    /// Note that these messages were offered before a hook has named the transcript. `has_hooks` says
+    /// whether one is expected to.
+    pub(super) fn hope(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
+        let ids = || offered.to_vec();
         match self {
-            Self::Unheard => {
-                *self = Self::Hoped {
-                    ids: offered.to_vec(),
-                    until: now.mono + HOOK_HEARD_WITHIN,
-                };
+            Self::Unheard if has_hooks => {
+                let until = now.mono + HOOK_HEARD_WITHIN;
+                *self = Self::Hoped { ids: ids(), until };
             }
+            Self::Unheard => *self = Self::Missing { ids: ids() },
             Self::Hoped { ids, .. } | Self::Missing { ids } => ids.extend_from_slice(offered),
             Self::Named => {}
         }
@@ -260,9 +262,7 @@ impl Desk {
     /// Return whether a hook that the session gave the program may still report for the first time.
     fn hopes_for_hook(&self) -> bool {
         match self.transcript {
-            TranscriptHope::Unheard | TranscriptHope::Hoped { .. } => {
-                self.manner.harness.start.hooks
-            }
+            TranscriptHope::Unheard | TranscriptHope::Hoped { .. } => self.manner.has_hooks,
             TranscriptHope::Missing { .. } | TranscriptHope::Named => false,
         }
     }
@@ -360,7 +360,6 @@ impl Desk {
             return self.proceed(now);
         };
         self.door.enter(self.heard.session());
-        let named_late = self.name_transcript(report);
         if report.ready {
             self.judge.ready(now);
         }
@@ -381,9 +380,9 @@ impl Desk {
             Word::Nothing => {}
         }
         self.ask(now);
-        let mut effects = Vec::from_iter(named_late);
-        effects.extend(self.prove_hooked(now, report));
+        let mut effects = self.prove_hooked(now, report);
         effects.extend(self.prove_called(report));
+        effects.extend(self.name_transcript(report));
         effects.extend(self.proceed(now));
         effects
     }
@@ -524,7 +523,7 @@ mod tests {
     fn messages_offered_before_a_late_hook_are_awaited_once_it_comes() {
         let (first, second) = (message(1, "alice", "bob").id, message(2, "alice", "bob").id);
         let mut transcript = TranscriptHope::Missing { ids: vec![first] };
-        transcript.hope(crate::activity::tests::ms(0), &[second]);
+        transcript.hope(crate::activity::tests::ms(0), &[second], true);
         let TranscriptHope::Missing { ids } = transcript else {
             panic!("{transcript:?}");
         };

@@ -14,6 +14,8 @@ pub struct Manner {
     /// The length of the path of a message's file: of every one in this inbox.
     pub path_bytes: usize,
     pub reach: Reach,
+    /// Whether the program was started with our hooks, or has them in its own settings.
+    pub has_hooks: bool,
 }
 
 /// By which way mail comes to an agent at all.
@@ -33,6 +35,7 @@ impl Manner {
             harness: Arc::new(Manifest::generic()),
             path_bytes,
             reach: Reach::Terminal,
+            has_hooks: false,
         }
     }
 }

@@ -77,6 +77,7 @@ pub(super) fn resting(manifest: Manifest) -> Desk {
 /// One that has just begun.
 pub(super) fn beginning(manifest: Manifest) -> Desk {
     let manner = Manner {
+        has_hooks: manifest.start.hooks,
         harness: Arc::new(manifest),
         path_bytes: 80,
         reach: Reach::Terminal,

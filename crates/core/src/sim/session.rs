@@ -227,6 +227,7 @@ impl Session {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
             reach: crate::delivery::Reach::Terminal,
+            has_hooks: nature.proves,
         };
         Self {
             run,

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn append(home: &str, to: &AgentName, count: u32) -> Result<(), Box<dyn Error>> {
     let from = AgentName::parse("lab")?;
     let mut out = std::io::stdout().lock();
-    let mut journal = Journal::open(Home::at(home), Patience::DEFAULT)?;
+    let mut journal = Journal::open(Home::open(home, None)?, Patience::DEFAULT)?;
     for _ in 0..count {
         let id = MessageId(Uuid::new_v4());
         let draft = Draft::new(id, from.clone(), to.clone(), text_of(id));
@@ -44,7 +44,7 @@ fn append(home: &str, to: &AgentName, count: u32) -> Result<(), Box<dyn Error>> 
 }
 
 fn hold(home: &str) -> Result<(), Box<dyn Error>> {
-    let journal = Journal::open(Home::at(home), Patience::DEFAULT)?;
+    let journal = Journal::open(Home::open(home, None)?, Patience::DEFAULT)?;
     let _held = journal.hold()?;
     writeln!(std::io::stdout().lock(), "held")?;
     std::io::stdin().read_to_end(&mut Vec::new())?;

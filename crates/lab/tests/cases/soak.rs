@@ -132,7 +132,44 @@ fn judge(play: &mut Play, sent: &[Sent]) {
         let mark = &one.mark;
         assert!(play.tally.seen(mark) > 0, "{mark} is accepted and unseen");
         let unmarked = play.tally.seen(&format!("{mark}]"));
-        assert!(unmarked < 2, "{mark} came {unmarked} times unmarked");
+        assert!(
+            unmarked < 2,
+            "{mark} came {unmarked} times unmarked; its journey:\n{}\nthe requests around it:\n{}",
+            play.journey(one),
+            requests_with(play, mark)
+        );
     }
     play.judge();
+}
+
+/// Describe the requests in which the number of a text differs from the request before.
+fn requests_with(play: &Play, text: &str) -> String {
+    let (mut told, mut before) = (String::new(), 0);
+    for (number, turn) in play.tally.turns().iter().enumerate() {
+        let count = turn.count(text);
+        if count != before {
+            let heads: Vec<String> = turn
+                .pieces
+                .iter()
+                .map(|piece| head_of(&piece.text))
+                .collect();
+            let first = heads
+                .iter()
+                .take(4)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(" | ");
+            let last = heads.last().cloned().unwrap_or_default();
+            told += &format!(
+                "{number}: {before} to {count}, {} pieces: {first} … {last}\n",
+                heads.len()
+            );
+        }
+        before = count;
+    }
+    told
+}
+
+fn head_of(text: &str) -> String {
+    text.chars().take(60).collect::<String>().replace('\n', " ")
 }

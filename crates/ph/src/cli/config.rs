@@ -75,12 +75,14 @@ fn show(context: &mut Context) -> Result<Code> {
         };
         let book = named(context.layers.book().rows());
         let harnesses = named(context.layers.harnesses().rows());
+        let ignored = named(context.layers.ignored().to_vec());
         let value = serde_json::json!({
             "home": { "value": context.home.path(), "source": context.home_source.to_string() },
             "files": context.config_files,
             "settings": settings,
             "book": book,
             "harness": harnesses,
+            "ignored": ignored,
         });
         context.out.json(&value)?;
         return Ok(Code::Ok);
@@ -104,6 +106,11 @@ fn show(context: &mut Context) -> Result<Code> {
     let book = context.layers.book().rows();
     let named = book.into_iter().chain(context.layers.harnesses().rows());
     rows.extend(named.map(|row| shown(&row.key, &row.value, &row.source)));
+    let ignored = context.layers.ignored().iter();
+    rows.extend(ignored.map(|row| {
+        let row = shown(&row.key, &row.value, &row.source);
+        format!("ignored, because a project cannot set it: {row}")
+    }));
     context.out.line(home)?;
     for row in rows {
         context.out.line(row)?;

@@ -1,9 +1,10 @@
-use crate::context::Context;
+use crate::context::{Context, Said};
 use crate::harness::{Catalogue, installed};
-use crate::output::{counted, progress, progress_done};
+use crate::output::{Output, counted, progress, progress_done};
 use crate::report::{Code, Report, Result};
 use crate::session::roll;
 use crate::session::start::is_program;
+use anstream::ColorChoice;
 use anstyle::AnsiColor;
 use posthaste_core::harness::version;
 use posthaste_core::text;
@@ -92,11 +93,23 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     findings.extend(unserved(context));
     findings.extend(untested(context));
     findings.extend(OUTSIDE.iter().map(|program| outside(context, program)));
-    print(context, &findings)?;
+    print(&mut context.out, context.json, &findings)?;
     let is_wrong = findings
         .iter()
         .any(|finding| finding.verdict == Verdict::Wrong);
     Ok(if is_wrong { Code::No } else { Code::Ok })
+}
+
+/// Tell that the home cannot be used; nothing in it was looked at.
+pub(super) fn without_home(said: &Said, report: &Report) -> Result<Code> {
+    let findings = [
+        ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
+        failed("home", report),
+    ];
+    let mut out = Output::new(ColorChoice::Auto);
+    print(&mut out, said.json, &findings)?;
+    out.flush()?;
+    Ok(Code::No)
 }
 
 fn ok(check: &'static str, detail: String) -> Finding {
@@ -339,9 +352,9 @@ fn config_detail(context: &Context) -> String {
     }
 }
 
-fn print(context: &mut Context, findings: &[Finding]) -> Result<()> {
-    if context.json {
-        return context.out.json(&findings);
+fn print(out: &mut Output, is_json: bool, findings: &[Finding]) -> Result<()> {
+    if is_json {
+        return out.json(&findings);
     }
     for finding in findings {
         let (word, style) = match finding.verdict {
@@ -349,15 +362,13 @@ fn print(context: &mut Context, findings: &[Finding]) -> Result<()> {
             Verdict::Info => ("-    ", anstyle::Style::new().dimmed()),
             Verdict::Wrong => ("WRONG", AnsiColor::Red.on_default().bold()),
         };
-        context.out.line(format!(
+        out.line(format!(
             "{style}{word}{style:#}  {:<11}  {}",
             finding.check,
             text::visible(&finding.detail)
         ))?;
         if let Some(hint) = &finding.hint {
-            context
-                .out
-                .line(format!("       hint: {}", text::visible(hint)))?;
+            out.line(format!("       hint: {}", text::visible(hint)))?;
         }
     }
     Ok(())

@@ -46,12 +46,34 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             ));
         }
     }
+    for session in sessions.iter().filter(|s| !s.orphans.is_empty()) {
+        note(orphaned(session));
+    }
     for name in crashed {
         note(format!(
             "the session of {name} has crashed; 'ph restart {name}' starts it again"
         ));
     }
     Ok(Code::Ok)
+}
+
+/// Return the notice that a crashed session has left processes.
+pub(super) fn orphaned(session: &Session) -> String {
+    let (name, pids) = (&session.name, listed(&session.orphans));
+    format!(
+        "the program of {name} still runs without its session ({pids}); 'ph stop {name}' ends it"
+    )
+}
+
+/// Return processes in words.
+pub(super) fn listed(pids: &[u32]) -> String {
+    let words: Vec<String> = pids.iter().map(u32::to_string).collect();
+    let thing = if pids.len() == 1 {
+        "process"
+    } else {
+        "processes"
+    };
+    format!("{thing} {}", words.join(", "))
 }
 
 /// Adds those that do not live; gives back who of them never said a last word.
@@ -72,7 +94,8 @@ fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Resul
         if has_crashed && !all {
             crashed.push(name.to_owned());
         }
-        if all && (is_over || has_crashed) {
+        let is_orphaned = has_crashed && !roll::orphans(&context.home, &run).is_empty();
+        if is_orphaned || (all && (is_over || has_crashed)) {
             sessions.push(roll::ended(&mut journal, &run, context.now)?);
         }
     }
@@ -107,6 +130,7 @@ fn table(context: &mut Context, sessions: &[Session]) -> Result<()> {
 
 fn row(session: &Session, now: Timestamp) -> [String; 6] {
     let activity = match (&session.exit, &session.blocked_on) {
+        (Some(exit), _) if !session.orphans.is_empty() => format!("{exit}, orphaned"),
         (Some(exit), _) => format!("exited: {exit}"),
         (None, Some(on)) => format!("blocked: {}", text::one_line(on, 30)),
         (None, None) if session.paused.is_some() => format!("{}, paused", session.activity),

@@ -1,5 +1,6 @@
 use super::names::{NameParser, complete_agents, complete_harnesses};
-use crate::context::{Context, HomeSource};
+use crate::context::Context;
+use crate::home::HomeSource;
 use crate::mcp::config::{Snippet, Surroundings};
 use crate::report::{Code, Result};
 use posthaste_core::AgentName;

@@ -54,6 +54,7 @@ mod status;
 mod stop;
 mod task;
 mod thread;
+mod trust;
 mod wait;
 mod why;
 
@@ -160,6 +161,7 @@ enum Verb {
     Mcp(mcp::Args),
     Config(config::Args),
     Doctor(doctor::Args),
+    Trust(trust::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     Man(man::Args),
@@ -238,6 +240,7 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         Verb::Man(args) => return man::run(args, said),
         Verb::Help(args) => return help::run(args, said),
         Verb::Demo(args) => return demo::run(args, said),
+        Verb::Trust(args) => return trust::run(args, said),
         Verb::Check(args) if args.inject => return Ok(check::inject(args, said)),
         // It leaves standard output to the protocol.
         Verb::Mcp(args) if args.is_server() => return crate::mcp::serve(said),
@@ -245,7 +248,10 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
     }
     let mut context = match &verb {
         // It tells what is wrong with the settings itself.
-        Verb::Doctor(_) => Context::with_any_settings(said)?,
+        Verb::Doctor(_) => match Context::with_any_settings(said) {
+            Ok(context) => context,
+            Err(report) => return doctor::without_home(said, &report),
+        },
         _ => Context::new(said)?,
     };
     for said in crate::config::misspelt_variables() {
@@ -332,6 +338,7 @@ fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Doctor(args) => doctor::run(context, &args),
         Verb::Mcp(args) => mcp::run(context, args),
         Verb::Demo(_)
+        | Verb::Trust(_)
         | Verb::Completions(_)
         | Verb::Man(_)
         | Verb::Help(_)

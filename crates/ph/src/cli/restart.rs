@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::harness::Catalogue;
 use crate::output::note;
 use crate::report::{Code, Result};
-use crate::session::place::{Launch, Place};
+use crate::session::place::{Launch, Place, Record};
 use crate::session::start::{self, Resumption};
 use posthaste_core::AgentName;
 
@@ -37,9 +37,22 @@ pub(super) struct Args {
     fresh: bool,
 }
 
+/// Return the record of the agent's latest session, if the journal knows that session: a record that
+/// somebody else has put there must not start anything.
+fn recorded(context: &Context, name: &AgentName) -> Result<Option<Record>> {
+    let Some(mut journal) = context.reader()? else {
+        return Ok(None);
+    };
+    let Some(latest) = journal.session(name)? else {
+        return Ok(None);
+    };
+    let record = Place::of(&context.home, name).record();
+    Ok(record.filter(|record| record.run == latest.started.run))
+}
+
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
-    let Some(record) = Place::of(&context.home, name).record() else {
+    let Some(record) = recorded(context, name)? else {
         return Err(status::never_ran(name));
     };
     // Better an old one than none.

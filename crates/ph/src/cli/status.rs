@@ -1,3 +1,4 @@
+use super::ls;
 use super::names::{AddressParser, complete_agents};
 use crate::book::Address;
 use crate::context::Context;
@@ -42,6 +43,9 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "activity", &activity)?;
     field(context, "since", &since)?;
     field(context, "evidence", &session.evidence)?;
+    if !session.orphans.is_empty() {
+        field(context, "orphans", &ls::orphaned(&session))?;
+    }
     if let Some(job) = &session.handed_over {
         let told = format!("another process has the conversation, which ph cannot see ({job})");
         field(context, "moved", &told)?;

@@ -1,12 +1,12 @@
 use super::names::{NameParser, complete_agents};
-use super::status;
+use super::{ls, status};
 use crate::context::Context;
 use crate::output::{note, progress, progress_done};
 use crate::report::{Code, Report, Result};
 use crate::session::client::{AWAKE, Client, NoAnswer, PROMPT, UNHURRIED};
 use crate::session::place::{Place, Record};
 use crate::session::process;
-use crate::session::roll::SILENT;
+use crate::session::roll::{self, SILENT};
 use posthaste_core::AgentName;
 use posthaste_wire::{Session, method};
 use rustix::process::Signal;
@@ -50,6 +50,8 @@ pub(super) enum How {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Came {
     NotRunning,
+    /// The session had crashed, and these processes of its program have ended.
+    OrphansEnded(Vec<u32>),
     /// It ends when the iteration is over that we are called from.
     Asked,
     Ended,
@@ -79,7 +81,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let session = status::find(context, name)?;
     let (handed_over, code) = match &came {
         Came::HandedOver(job) => (Some(job.clone()), Code::No),
-        Came::NotRunning | Came::Asked | Came::Ended => (None, Code::Ok),
+        Came::NotRunning | Came::OrphansEnded(_) | Came::Asked | Came::Ended => (None, Code::Ok),
     };
     if context.json {
         let session = Session {
@@ -91,6 +93,10 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let line = match came {
         Came::NotRunning => format!("{name} does not run"),
+        Came::OrphansEnded(pids) => {
+            let pids = ls::listed(&pids);
+            format!("the session of {name} had crashed; ended its program ({pids})")
+        }
         Came::Asked => asked(context, name),
         Came::Ended => format!("{name} has ended: {}", session.exit.unwrap_or_default()),
         Came::HandedOver(job) => runs_on(name, &job),
@@ -124,7 +130,7 @@ fn asked(context: &Context, name: &AgentName) -> String {
 pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     let place = Place::of(&context.home, name);
     if !place.is_held()? {
-        return Ok(Came::NotRunning);
+        return end_orphans(context, name, how);
     }
     let is_loop = place.record().is_some_and(|record| record.launch.is_loop());
     let mut ending = Ending {
@@ -178,6 +184,51 @@ pub(super) fn end(context: &Context, name: &AgentName, how: How) -> Result<Came>
             ending.place.lock_file().display()
         )),
     })
+}
+
+/// End the processes that a crashed session of this name has left.
+fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
+    let latest = match context.reader()? {
+        Some(mut journal) => journal.session(name)?,
+        None => None,
+    };
+    let Some(run) = latest else {
+        return Ok(Came::NotRunning);
+    };
+    let found = roll::orphans(&context.home, &run);
+    if found.is_empty() {
+        return Ok(Came::NotRunning);
+    }
+    let tell = |signals: &[Signal]| {
+        for pid in roll::orphans(&context.home, &run) {
+            signals
+                .iter()
+                .for_each(|signal| process::signal(pid, *signal));
+        }
+    };
+    let wait = |patience: Duration| {
+        let deadline = Instant::now() + patience;
+        while !roll::orphans(&context.home, &run).is_empty() {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        true
+    };
+    if how != How::Kill {
+        tell(&[Signal::HUP, Signal::TERM, Signal::CONT]);
+        if wait(SHORT_GRACE) {
+            return Ok(Came::OrphansEnded(found));
+        }
+    }
+    tell(&[Signal::KILL]);
+    match wait(KILLED) {
+        true => Ok(Came::OrphansEnded(found)),
+        false => Err(Report::storage(format!(
+            "the program of {name} does not end: its processes were sent SIGKILL"
+        ))),
+    }
 }
 
 /// The end of a session, from outside.

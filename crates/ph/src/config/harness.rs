@@ -5,8 +5,8 @@
 //! status_rows = 1
 //! ```
 //!
-//! Project settings cannot set `status_rows`: a project may come from an untrusted author, and
-//! every allowed row weakens the check before typing. The names are not checked here: the harnesses
+//! A project's file cannot set `status_rows`: the project may come from an untrusted author, and every
+//! allowed row weakens the check before typing. The names are not checked here: the harnesses
 //! are files of their own, which few commands read.
 
 use super::{Row, Source};
@@ -26,15 +26,13 @@ const MOST_STATUS_ROWS: i64 = 20;
 /// Settings about harnesses, by the harness's name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Harnesses {
-    /// In the order of the files.
-    status_rows: BTreeMap<String, Vec<StatusRows>>,
+    status_rows: BTreeMap<String, StatusRows>,
 }
 
 #[derive(Debug, Clone)]
 struct StatusRows {
     count: usize,
     source: Source,
-    is_ignored: bool,
 }
 
 impl Harnesses {
@@ -59,31 +57,16 @@ impl Harnesses {
                 let what = format!("must be a whole number from 0 to {MOST_STATUS_ROWS}");
                 let count = count.ok_or_else(|| wrong(path, &key, &what))?;
                 let source = Source::File(path.to_owned());
-                let is_ignored = false;
-                let rows = StatusRows {
-                    count,
-                    source,
-                    is_ignored,
-                };
-                let said = self.status_rows.entry(name.clone()).or_default();
-                said.push(rows);
+                let rows = StatusRows { count, source };
+                self.status_rows.insert(name.clone(), rows);
             }
         }
         Ok(())
     }
 
-    /// Ignore the settings of this file, which came with a project.
-    pub(super) fn distrust(&mut self, path: &Path) {
-        let its = Source::File(path.to_owned());
-        for rows in self.status_rows.values_mut().flatten() {
-            rows.is_ignored |= rows.source == its;
-        }
-    }
-
     /// Apply the settings to the manifest that they name.
     pub(crate) fn apply(&self, manifest: &mut Manifest) {
-        let mut said = self.status_rows.get(&manifest.name).into_iter().flatten();
-        let rows = said.rfind(|rows| !rows.is_ignored);
+        let rows = self.status_rows.get(&manifest.name);
         if let (Some(rows), Some(input_box)) = (rows, &mut manifest.input_box) {
             input_box.status_rows = rows.count;
         }
@@ -96,22 +79,12 @@ impl Harnesses {
 
     /// The settings, for `ph config show`.
     pub(crate) fn rows(&self) -> Vec<Row> {
-        let mut shown = Vec::new();
-        for (name, said) in &self.status_rows {
-            let counts = said.iter().rposition(|rows| !rows.is_ignored);
-            let is_shown =
-                |(at, rows): &(usize, &StatusRows)| rows.is_ignored || Some(*at) == counts;
-            let rows = said.iter().enumerate().filter(is_shown);
-            shown.extend(rows.map(|(_, rows)| Row {
-                key: format!("{SECTION}.{}.{STATUS_ROWS}", text::one_line(name, 40)),
-                value: match rows.is_ignored {
-                    true => format!("{} (ignored: a project cannot set it)", rows.count),
-                    false => rows.count.to_string(),
-                },
-                source: rows.source.clone(),
-            }));
-        }
-        shown
+        let rows = self.status_rows.iter().map(|(name, rows)| Row {
+            key: format!("{SECTION}.{}.{STATUS_ROWS}", text::one_line(name, 40)),
+            value: rows.count.to_string(),
+            source: rows.source.clone(),
+        });
+        rows.collect()
     }
 }
 

@@ -6,7 +6,7 @@
 use super::{Layers, Source};
 use crate::report::{Report, Result};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What keeps the mail.
@@ -24,8 +24,6 @@ pub(crate) struct Named {
     source: Source,
     timeout: Duration,
     tick: Duration,
-    /// The settings of a project that name it, which nobody may.
-    project: Option<PathBuf>,
 }
 
 /// A script, and how it is called.
@@ -75,34 +73,12 @@ impl Mail {
             source: layers.source(key).cloned().unwrap_or(Source::Default),
             timeout: layers.length("mail.timeout")?,
             tick: layers.length("mail.tick")?,
-            project: None,
         }))
-    }
-
-    /// Takes note of it where this file, which came with a project, is what names the script.
-    pub(crate) fn distrust(&mut self, layers: &Layers, file: &Path) {
-        let its = Source::File(file.to_owned());
-        let is_its = |key| layers.source(key) == Some(&its);
-        match self {
-            // A script that nobody uses is nobody's business.
-            Self::Script(named) if is_its("mail.provider") || is_its(named.key) => {
-                named.project = Some(file.to_owned());
-            }
-            Self::Script(_) | Self::Journal => {}
-        }
     }
 }
 
 impl Named {
     fn settings(&self) -> Result<ScriptSettings> {
-        if let Some(file) = &self.project {
-            return Err(Report::refused(format!(
-                "{} names a script for the mail, and what comes with a project must not start \
-                 anything",
-                file.display()
-            ))
-            .hint("your own settings can name it, or PH_MAIL_PROVIDER: 'ph config show'"));
-        }
         Ok(ScriptSettings {
             path: self.place()?,
             timeout: self.timeout,

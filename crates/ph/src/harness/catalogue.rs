@@ -1,12 +1,15 @@
 //! The manifests there are: those that are built in, the user's own, and the home's. The later
-//! ones take the place of the earlier ones of the same name.
+//! ones take the place of the earlier ones of the same name. A project's home brings none: a manifest
+//! says how a program is started, and the project may come from anybody.
 //!
 //! A file is named after its harness, so that one that cannot be read stands in the way of its
 //! own name and of no other.
 
 use crate::config::Harnesses;
+use crate::home;
+use crate::output::note;
 use crate::report::{Report, Result};
-use crate::session::place::{is_ours, private_file};
+use crate::session::place::private_file;
 use etcetera::BaseStrategy;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
@@ -74,10 +77,13 @@ impl Catalogue {
             )?;
         }
         let own = home.path().join("harness");
-        if own.symlink_metadata().is_ok() {
-            believe(home.path())?;
-            believe(&own)?;
+        if !home::is_project(home) {
             catalogue.add(&own, at_once(private_file().read(true), OFlags::NOFOLLOW))?;
+        } else if own.symlink_metadata().is_ok() {
+            note(format!(
+                "the harnesses in {} are ignored: a project cannot bring any",
+                own.display()
+            ));
         }
         let manifests = catalogue.entries.iter_mut();
         for manifest in manifests.filter_map(|entry| entry.manifest.as_mut().ok()) {
@@ -187,19 +193,6 @@ impl Catalogue {
         let (_, known) = best.filter(|(near, known)| *near > 0.7 || is_near(known))?;
         Some(known.clone())
     }
-}
-
-/// What says how programs are started must not come with somebody else's files.
-fn believe(dir: &Path) -> Result<()> {
-    if is_ours(dir) {
-        return Ok(());
-    }
-    let shown = text::visible(&dir.to_string_lossy());
-    Err(
-        Report::refused(format!("{shown} holds harnesses and is open to others")).hint(format!(
-            "if it is yours, and no link, make it private: chmod 700 {shown}"
-        )),
-    )
 }
 
 /// Opens what is no file without waiting for somebody at its other end; then it is told.

@@ -101,6 +101,7 @@ fn judged(harness: &Arc<Manifest>, sights: impl IntoIterator<Item = Sighting>) -
         harness: harness.clone(),
         path_bytes: 0,
         reach: posthaste_core::delivery::Reach::Terminal,
+        has_hooks: false,
     };
     let mut desk = Desk::new(manner, at(0));
     for (n, sight) in (1..).zip(sights) {
@@ -459,6 +460,7 @@ fn what_their_hooks_say() {
             harness: harness.clone(),
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
+            has_hooks: false,
         };
         let mut desk = Desk::new(manner, at(0));
         let idle = screen(&harness, agent, SIZES[1], "idle");

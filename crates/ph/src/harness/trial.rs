@@ -74,7 +74,7 @@ pub(crate) fn run(
 ) -> Result<Outcome> {
     let cannot = |error: std::io::Error| Report::storage(format!("cannot try a harness: {error}"));
     let dir = tempfile::tempdir().map_err(cannot)?;
-    let home = Home::at(dir.path());
+    let home = Home::open(dir.path(), None)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -141,6 +141,7 @@ impl Trial {
             harness,
             path_bytes: 0,
             reach: posthaste_core::delivery::Reach::Terminal,
+            has_hooks: false,
         };
         let begun = Instant::now();
         let now = moment(begun);

@@ -221,6 +221,19 @@ impl State {
     }
 }
 
+/// Return whether an agent's own settings have our hooks, at least in part.
+pub(crate) fn are_installed(harness: &str) -> bool {
+    let state = || -> Result<State> {
+        let target = Target::of(harness)?;
+        let text = read(&target.file()?)?;
+        target.state_of(text.as_deref(), &target.command(None)?)
+    };
+    match state() {
+        Ok(State::Installed | State::Partly | State::Outdated) => true,
+        Ok(State::Not) | Err(_) => false,
+    }
+}
+
 /// A word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);

@@ -7,7 +7,7 @@ use super::tool::{Given, USUAL_FINDS, USUAL_READ};
 use crate::cli::{Captured, capture};
 use crate::context::{Context, Said};
 use crate::report::{Code, Report, Result};
-use posthaste_core::{AgentName, Evidence, MessageId, text};
+use posthaste_core::{AgentName, Evidence, MessageId, text, turn};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -75,9 +75,9 @@ impl Letter {
     }
 }
 
-/// A text without anything that acts.
+/// Return a text without anything invisible, and in which nothing looks like a header of ours.
 fn plain(text: &str) -> String {
-    let lines: Vec<_> = text::lines(text).collect();
+    let lines: Vec<_> = text::lines(text).map(|line| turn::defused(&line)).collect();
     lines.join("\n")
 }
 

@@ -13,10 +13,18 @@ use super::{Shared, attached, log};
 use posthaste_wire::plain;
 use posthaste_wire::rpc::{self, Failure, Id, Said};
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
+use tokio::time::Instant;
 
 /// How many connections a session has at once; one more is told so and closed.
 const CONNECTIONS: usize = 4_096;
+
+/// How long a connection may take to send its first line.
+const FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How many connections may be without a first line before the timeout is shortened.
+const SILENT_CONNECTIONS: usize = 1_024;
+const FIRST_LINE_TIMEOUT_OF_MANY: Duration = Duration::from_secs(5);
 
 /// Accepts connections for as long as the session lives.
 pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
@@ -94,10 +102,22 @@ async fn converse(
     peer: &Peer,
     lines: &mut Lines<'_>,
 ) -> Ended {
-    let mut is_first = true;
+    let mut silence = Some(Silence::begin(shared));
     loop {
         outbox.room().await;
-        let said = match lines.next().await {
+        let line = match &silence {
+            Some(silence) => match silence.first(lines).await {
+                Some(line) => line,
+                None => {
+                    let late = Failure::internal("no request has arrived in time");
+                    outbox.push(&rpc::refusal(&Id::null(), &late));
+                    return Ended::Closed;
+                }
+            },
+            None => lines.next().await,
+        };
+        let is_first = silence.is_some();
+        let said = match line {
             Line::Whole(line) if is_first => rpc::read(&line),
             Line::Whole(line) => rpc::read_on(&line),
             Line::TooLong => {
@@ -120,6 +140,40 @@ async fn converse(
                 Next::Attach(request) => return Ended::Attach(request),
             },
         }
-        is_first = false;
+        silence = None;
+    }
+}
+
+/// A connection that has not sent its first line yet. Silent connections must not use up the room of
+/// others, so they are closed after a while.
+struct Silence<'a> {
+    shared: &'a Shared,
+    until: Instant,
+}
+
+impl<'a> Silence<'a> {
+    fn begin(shared: &'a Shared) -> Self {
+        let count = shared.silent.get() + 1;
+        shared.silent.set(count);
+        let timeout = match count {
+            ..=SILENT_CONNECTIONS => FIRST_LINE_TIMEOUT,
+            _ => FIRST_LINE_TIMEOUT_OF_MANY,
+        };
+        Self {
+            shared,
+            until: Instant::now() + timeout,
+        }
+    }
+
+    /// Return the next line, or `None` if it is not complete in time.
+    async fn first(&self, lines: &mut Lines<'_>) -> Option<Line> {
+        let line = tokio::time::timeout_at(self.until, lines.next()).await;
+        line.ok()
+    }
+}
+
+impl Drop for Silence<'_> {
+    fn drop(&mut self) {
+        self.shared.silent.set(self.shared.silent.get() - 1);
     }
 }

@@ -113,6 +113,7 @@ struct Running {
     agent: AgentName,
     run: Uuid,
     harness: Arc<Manifest>,
+    has_hooks: bool,
     limits: Limits,
     without_home: Duration,
     books: Books,
@@ -128,7 +129,7 @@ struct Running {
 
 async fn run(orders: Orders) -> Result<()> {
     let files = more_files();
-    let home = Home::at(&orders.home);
+    let home = Home::open(&orders.home, None)?;
     let launch = &orders.launch;
     let place = Place::of(&home, &launch.name);
     place.prepare()?;
@@ -172,6 +173,7 @@ async fn run(orders: Orders) -> Result<()> {
         agent: launch.name.clone(),
         run: record.run,
         harness,
+        has_hooks: outfit.has_hooks || orders.has_installed_hooks,
         limits: orders.limits,
         without_home: orders.without_home,
         books,
@@ -355,6 +357,7 @@ impl Running {
             round: Rc::new(Notify::new()),
             room: Rc::new(Cell::new(0)),
             viewers: Cell::new(0),
+            silent: Cell::new(0),
             taken: taken_by,
             interactive: is_interactive,
             mail_trouble,
@@ -368,6 +371,7 @@ impl Running {
             record,
             pulse: console.pulse,
             harness: self.harness.clone(),
+            has_hooks: self.has_hooks,
             sighted: console.sighted,
             drafted: console.drafted,
             files: console.files,

@@ -3,11 +3,12 @@
 //! kept, with ours added; nobody's own file is ever written to.
 
 use super::door::{Key, opens};
-use super::place::{Launch, Place, cannot, private_dir, private_file};
+use super::place::{Launch, Place, cannot, private_file};
 use crate::report::{Report, Result};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
 use posthaste_store::Home;
+use posthaste_store::home::guard::make_dirs;
 use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -97,7 +98,7 @@ impl Outfit {
         }
         if !start.args.is_empty() || !start.env.is_empty() || !start.files.is_empty() {
             // Some programs look once whether it is there.
-            private_dir(&told.messages())?;
+            make_dirs(told.home.path(), &told.messages())?;
         }
         // A person who opens the door himself has it where he wants it.
         let args = start.args.iter().filter(|arg| !opens(arg, said));
@@ -245,7 +246,7 @@ impl Layer {
     }
 
     fn write(&self, name: &str, text: &str) -> Result<String> {
-        private_dir(&self.dir)?;
+        make_dirs(self.dir.parent().unwrap_or(&self.dir), &self.dir)?;
         let path = self.dir.join(name);
         let write = || -> std::io::Result<()> {
             let mut file = private_file().write(true).create_new(true).open(&path)?;

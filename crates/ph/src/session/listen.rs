@@ -15,8 +15,8 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::UnixListener;
 
-/// How many may wait until they are let in; who comes when so many do is told to come again.
-const BACKLOG: i32 = 1_024;
+/// How many connections may wait to be accepted; the system may allow fewer.
+const BACKLOG: i32 = 4_096;
 /// How often a session looks whether its sockets are still there.
 const LOOK: Duration = Duration::from_secs(2);
 

@@ -88,6 +88,8 @@ struct Shared {
     round: Rc<Notify>,
     room: Room,
     viewers: Cell<u64>,
+    /// How many connections have not sent their first line.
+    silent: Cell<usize>,
     /// Which viewer has the keyboard to itself.
     taken: watch::Receiver<Option<ViewerId>>,
     interactive: watch::Receiver<bool>,

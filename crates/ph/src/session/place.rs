@@ -8,7 +8,8 @@ use super::process;
 use crate::report::{Report, Result};
 use posthaste_core::build::Settings;
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::Home;
+use posthaste_store::home::guard::make_dirs;
+use posthaste_store::{Error, Home};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -131,24 +132,11 @@ impl Place {
         let dir = self.dir();
         let deadline = Instant::now() + LOOKERS;
         loop {
-            let made = make_private(&dir);
-            match dir.symlink_metadata() {
-                Ok(meta) if meta.is_dir() => return Ok(()),
-                Ok(_) => {
-                    return Err(Report::storage(format!(
-                        "{} is no directory",
-                        dir.display()
-                    )));
-                }
-                Err(error) => {
-                    let error = made.err().unwrap_or(error);
-                    // A start that failed may just have removed it.
-                    let was_there =
-                        matches!(error.kind(), ErrorKind::AlreadyExists | ErrorKind::NotFound);
-                    if !was_there || Instant::now() > deadline {
-                        return Err(cannot("create", &dir, &error));
-                    }
-                }
+            match make_dirs(&self.home, &dir) {
+                // A start that failed may just have removed it.
+                Err(Error::Io { source, .. })
+                    if source.kind() == ErrorKind::NotFound && Instant::now() < deadline => {}
+                made => return Ok(made?),
             }
         }
     }
@@ -237,13 +225,16 @@ impl Place {
         let key = blake3_hex(self.home.as_os_str().as_bytes());
         let short = format!("{}.sock", self.name);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let base = match runtime.filter(|dir| dir.is_absolute() && is_ours(dir)) {
-            Some(runtime) => runtime.join("posthaste").join(&key),
-            None => self.home.join("sockets"),
+        let (top, base) = match runtime.filter(|dir| dir.is_absolute() && is_ours(dir)) {
+            Some(runtime) => {
+                let base = runtime.join("posthaste").join(&key);
+                (runtime, base)
+            }
+            None => (self.home.clone(), self.home.join("sockets")),
         };
         let path = base.join(&short);
         if path.as_os_str().len() <= MAX_SOCKET_PATH {
-            private_dir(&base)?;
+            make_dirs(&top, &base)?;
             return Ok(path);
         }
         let uid = rustix::process::geteuid().as_raw();
@@ -253,13 +244,9 @@ impl Place {
         } else {
             base
         };
-        private_dir(&base)?;
-        if !is_ours(&base) {
-            return Err(
-                Report::refused(format!("{} is not this user's alone", base.display()))
-                    .hint("set XDG_RUNTIME_DIR to a directory of your own"),
-            );
-        }
+        make_dirs(base.parent().unwrap_or(&base), &base).map_err(|error| {
+            Report::from(error).hint("set XDG_RUNTIME_DIR to a directory of your own")
+        })?;
         let both = blake3_hex(format!("{key}/{}", self.name).as_bytes());
         Ok(base.join(format!("{both}.sock")))
     }
@@ -378,7 +365,7 @@ pub(crate) struct Birth {
 impl Birth {
     pub(crate) fn note(home: &Home, name: &AgentName, pid: u32, started: u64) -> Result<Self> {
         let dir = children(home.path());
-        private_dir(&dir)?;
+        make_dirs(home.path(), &dir)?;
         let path = dir.join(pid.to_string());
         let write = || -> std::io::Result<()> {
             let mut options = private_file();
@@ -435,12 +422,10 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
+/// Create the directory of a socket that the person has chosen, if it does not exist.
 pub(crate) fn private_dir(dir: &Path) -> Result<()> {
-    make_private(dir).map_err(|error| cannot("create", dir, &error))
-}
-
-fn make_private(dir: &Path) -> std::io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(dir)
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
+    made.map_err(|error| cannot("create", dir, &error))
 }
 
 /// For this user alone, and never through a link.

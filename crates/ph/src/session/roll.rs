@@ -5,6 +5,7 @@
 
 use super::client::{AWAKE, Client};
 use super::place::{self, Place, Record};
+use super::process;
 use crate::report::Result;
 use posthaste_core::session::Run;
 use posthaste_core::{AgentName, Timestamp};
@@ -188,12 +189,31 @@ impl Record {
             build: None,
             ended_at: None,
             exit: None,
+            orphans: Vec::new(),
         }
     }
 }
 
+/// Return the processes that a crashed session has left.
+pub(crate) fn orphans(home: &Home, run: &Run) -> Vec<u32> {
+    if run.end.is_some() || run.started.boot != process::boot() {
+        return Vec::new();
+    }
+    let child = (run.started.child_pid, run.started.child_started);
+    // The agents of a loop lead process sessions of their own.
+    let noted = place::noted(home, &run.agent).into_iter();
+    let all = [child].into_iter().chain(noted);
+    let mut left: Vec<u32> = all
+        .flat_map(|(pid, began)| process::left_of(pid, began))
+        .collect();
+    left.sort_unstable();
+    left.dedup();
+    left
+}
+
 /// What the journal has of a session that does not live.
 pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<Session> {
+    let orphans = orphans(journal.home(), run);
     let unread = journal.count(&run.agent, now)?.unread;
     let queued = journal.pending(&run.agent, now)?.queued;
     let (ended_at, exit, evidence) = match &run.end {
@@ -231,5 +251,6 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
         build: looped.map(LoopStatus::without_runner),
         ended_at,
         exit: Some(exit),
+        orphans,
     })
 }

@@ -6,6 +6,7 @@
 use super::place::{Launch, Place, Record};
 use crate::config::{Config, ScriptSettings};
 use crate::harness::{Catalogue, installed};
+use crate::hooks;
 use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
 use posthaste_core::{Limits, text};
@@ -35,6 +36,8 @@ pub(crate) struct Orders {
     pub(crate) launch: Launch,
     /// What is known of its kind, as of now.
     pub(crate) harness: Manifest,
+    /// Whether the program has our hooks in its own settings ('ph hooks install').
+    pub(crate) has_installed_hooks: bool,
     pub(crate) audience: Audience,
     pub(crate) resumption: Resumption,
 }
@@ -168,6 +171,7 @@ pub(crate) fn start(
         true => Manifest::generic(),
         false => Catalogue::of(home, &config.harnesses)?.take(&launch.harness)?,
     };
+    home.prepare()?;
     let place = Place::of(home, &launch.name);
     place.prepare()?;
     let orders = Orders {
@@ -176,6 +180,7 @@ pub(crate) fn start(
         limits: config.limits,
         without_home: config.without_home,
         script,
+        has_installed_hooks: hooks::are_installed(&launch.harness),
         launch,
         harness,
         audience,

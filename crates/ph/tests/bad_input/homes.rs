@@ -88,11 +88,11 @@ fn a_home_that_may_not_be_read_or_written() {
     let doctor = run(&["doctor"]);
     set(&ph.home(), 0o700);
     for done in denied {
-        done.fails(5, "hint: check who owns it, or choose another home");
+        done.fails(5, "hint: check who owns the home, or choose another");
     }
     assert_eq!((hook.code, hook.out().as_str()), (0, ""));
     assert_eq!(doctor.code, 1);
-    assert!(doctor.out().contains("WRONG  journal"), "{}", doctor.out());
+    assert!(doctor.out().contains("WRONG  home"), "{}", doctor.out());
     assert_eq!(ph.facts(), before);
 }
 

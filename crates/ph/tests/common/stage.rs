@@ -163,7 +163,11 @@ impl Stage {
     }
 
     pub(crate) fn journal(&self) -> Journal {
-        Journal::open(Home::at(self.home()), Patience::DEFAULT).expect("a journal")
+        Journal::open(
+            Home::open(self.home(), None).expect("a home"),
+            Patience::DEFAULT,
+        )
+        .expect("a journal")
     }
 
     pub(crate) fn show(&self, id: &str) -> Value {

@@ -162,10 +162,10 @@ fn harnesses_in_a_home_that_is_open_to_others_are_not_believed() {
     stage.run("harness show own").ok();
     let dir = stage.home().join("harness");
     std::fs::set_permissions(&dir, Permissions::from_mode(0o755)).unwrap();
-    stage.run("harness ls").fails(4, "is open to others");
+    stage.run("harness ls").fails(4, "is open to other users");
     stage
         .run("run --detach sleep 1000")
-        .fails(4, "is open to others");
+        .fails(4, "is open to other users");
     std::fs::set_permissions(&dir, Permissions::from_mode(0o700)).unwrap();
     // Nor is anything opened through a link.
     let other = stage.file("elsewhere.toml", named("linked", ""));

@@ -126,14 +126,14 @@ fn a_person_can_allow_status_rows() {
         0,
     );
     let shown = stage.call(&["config", "show"]).without("PH_HOME").run();
-    let shown = stage.redact(&shown.ok());
+    let shown = stage.redact(&shown.out());
     let shown: Vec<_> = shown
         .lines()
-        .filter(|line| line.starts_with("harness."))
+        .filter(|line| line.contains("harness."))
         .collect();
     insta::assert_snapshot!(shown.join("\n"), @"
     harness.lab.status_rows = 1  ([dir]/user/.config/posthaste/config.toml)
-    harness.lab.status_rows = 0 (ignored: a project cannot set it)  ([dir]/user/.posthaste/config.toml)
+    ignored, because a project cannot set it: harness.lab.status_rows = 0  ([dir]/user/.posthaste/config.toml)
     ");
     // The home's own settings are the person's, too.
     stage.file(

@@ -226,6 +226,9 @@ fn a_program_that_ends_leaves_what_is_unproven_uncertain() {
     let why = stage.why(&unheard);
     let reason = why["reason"].as_str().expect("a reason");
     assert!(reason.contains("no transcript"), "{reason}");
+    stage.run("stop bot").ok();
+    assert_eq!(stage.receipt(&unheard), "offered");
+    talker.run();
     talker.converse();
     let lost = stage.send("bot 'never in the transcript'");
     stage.until_receipt(&lost, "offered");

@@ -94,6 +94,7 @@ fn session() -> Session {
         build: None,
         ended_at: None,
         exit: None,
+        orphans: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use anstyle::AnsiColor;
 use posthaste_core::receipt::End;
 use posthaste_core::{AgentName, IdPrefix, Letter};
 use posthaste_store::bell::Ear;
-use posthaste_store::{Home, Journal, Listing, Patience};
+use posthaste_store::{Journal, Listing, Patience};
 use posthaste_wire::Activity;
 use posthaste_wire::method::Session;
 use std::fmt::Display;
@@ -163,7 +163,7 @@ impl<'a> Stage<'a> {
 
     fn until<T>(&self, ask: impl Fn(&mut Journal) -> Result<Option<T>>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
-        let mut journal = Journal::open(Home::at(self.home), Patience::DEFAULT)?;
+        let mut journal = Journal::open(crate::home::open(self.home)?, Patience::DEFAULT)?;
         let ear = Ear::on(journal.home(), None)?;
         loop {
             if let Some(found) = ask(&mut journal)? {

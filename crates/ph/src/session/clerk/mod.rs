@@ -137,6 +137,8 @@ pub(crate) struct Outset {
     pub(crate) record: Record,
     pub(crate) pulse: Rc<Pulse>,
     pub(crate) harness: Arc<Manifest>,
+    /// Whether the program was started with our hooks, or has them in its own settings.
+    pub(crate) has_hooks: bool,
     pub(crate) sighted: watch::Receiver<Sighting>,
     pub(crate) drafted: watch::Receiver<Typing>,
     pub(crate) files: Rc<ProgramFiles>,
@@ -217,6 +219,7 @@ impl Clerk {
                 true => Reach::Prompt,
                 false => Reach::Terminal,
             },
+            has_hooks: outset.has_hooks,
         };
         let (reports, reported) = mpsc::channel(REPORTS);
         let (views, viewed) = mpsc::channel(1);

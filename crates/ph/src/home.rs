@@ -1,0 +1,106 @@
+//! Which directory is the home, and why. `posthaste_store` checks that the directory is safe to use.
+
+use crate::report::{Report, Result};
+use etcetera::BaseStrategy;
+use posthaste_store::Home;
+use posthaste_store::home::{Discovered, PROJECT_DIR};
+use std::path::{Path, PathBuf};
+
+/// Why a directory is the home.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HomeSource {
+    Flag,
+    Env,
+    Project,
+    Default,
+}
+
+impl std::fmt::Display for HomeSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Flag => "--home",
+            Self::Env => "PH_HOME",
+            Self::Project => "the nearest .posthaste directory",
+            Self::Default => "the XDG data directory",
+        })
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) home: Home,
+    pub(crate) source: HomeSource,
+    /// A `.posthaste` directory that is not a home and only has settings, such as that of a clone.
+    pub(crate) project: Option<PathBuf>,
+}
+
+/// Find the home: `flag`, else `PH_HOME`, else the nearest project's, else the default one.
+pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
+    let named = |path: &Path, source| {
+        Ok(Found {
+            home: open(path)?,
+            source,
+            project: None,
+        })
+    };
+    if let Some(path) = flag {
+        if path.as_os_str().is_empty() {
+            return Err(Report::usage("--home cannot be empty"));
+        }
+        return named(path, HomeSource::Flag);
+    }
+    if let Some(path) = std::env::var_os("PH_HOME").filter(|path| !path.is_empty()) {
+        return named(Path::new(&path), HomeSource::Env);
+    }
+    let mut project = None;
+    if let Ok(here) = std::env::current_dir() {
+        for dir in here.ancestors() {
+            match Home::discover(dir, records().as_deref())? {
+                Discovered::Home(home) => {
+                    return Ok(Found {
+                        home,
+                        source: HomeSource::Project,
+                        project,
+                    });
+                }
+                Discovered::Settings => {
+                    project.get_or_insert_with(|| dir.join(PROJECT_DIR));
+                }
+                Discovered::Nothing => {}
+            }
+        }
+    }
+    let dirs = etcetera::choose_base_strategy().map_err(|_| {
+        Report::storage("there is no home directory to keep mail in")
+            .hint("set HOME, PH_HOME or --home")
+    })?;
+    Ok(Found {
+        home: open(&dirs.data_dir().join("posthaste"))?,
+        source: HomeSource::Default,
+        project,
+    })
+}
+
+/// Open a home that the person has named.
+pub(crate) fn open(path: &Path) -> Result<Home> {
+    Ok(Home::open(path, records().as_deref())?)
+}
+
+/// Accept a home that was copied, cloned or unpacked.
+pub(crate) fn trust(path: &Path) -> Result<Home> {
+    Ok(Home::trust(path, records().as_deref())?)
+}
+
+/// Return the directory that records the person's project homes.
+fn records() -> Option<PathBuf> {
+    let dirs = etcetera::choose_base_strategy().ok()?;
+    Some(dirs.state_dir()?.join("posthaste/homes"))
+}
+
+/// Return whether a home belongs to a project, so that files in it may come from a repository. A
+/// session tells its agent the home by name, so the source of the name says nothing.
+pub(crate) fn is_project(home: &Home) -> bool {
+    let is_so_called = |path: &Path| path.file_name().is_some_and(|name| name == PROJECT_DIR);
+    let real = home.path().canonicalize();
+    is_so_called(home.path()) || real.is_ok_and(|path| is_so_called(&path))
+}

@@ -1,0 +1,290 @@
+//! The rule for every directory of a home: it belongs to this user, is private, and is not a link.
+//! The directories above a home belong to this user or to root, and no other user can replace what is
+//! in them.
+//!
+//! Because of this rule, no other user can change a path of a home between a check and its use.
+
+use crate::error::{Error, Result, io};
+use rustix::fs::{Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::OsString;
+use std::fs::Metadata;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+/// How many links the path to a home may contain.
+const MAX_LINKS: usize = 40;
+const WRITABLE_BY_GROUP: u32 = 0o020;
+const WRITABLE_BY_ALL: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+pub(super) const WRITABLE_BY_OTHERS: u32 = WRITABLE_BY_GROUP | WRITABLE_BY_ALL;
+pub(super) const OPEN_TO_OTHERS: u32 = 0o077;
+
+/// A directory of this user, open.
+pub(super) struct OwnDir {
+    pub(super) fd: OwnedFd,
+    pub(super) mode: u32,
+}
+
+impl OwnDir {
+    pub(super) fn make_private(&self, path: &Path) -> Result<()> {
+        if self.mode & OPEN_TO_OTHERS == 0 {
+            return Ok(());
+        }
+        rustix::fs::fchmod(&self.fd, Mode::RWXU)
+            .map_err(|error| io("make private", path)(error.into()))
+    }
+}
+
+/// Open a directory that must belong to this user and must not be a link. Return `None` if it does not
+/// exist.
+pub(super) fn open_own(path: &Path) -> Result<Option<OwnDir>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let fd = match rustix::fs::open(path, flags, Mode::empty()) {
+        Ok(fd) => fd,
+        Err(Errno::NOENT) => return Ok(None),
+        Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => return Err(link(path)),
+        Err(error) => return Err(io("open", path)(error.into())),
+    };
+    let stat = rustix::fs::fstat(&fd).map_err(|error| io("look at", path)(error.into()))?;
+    check_owner(path, stat.st_uid)?;
+    let mode = mode_of(&stat);
+    Ok(Some(OwnDir { fd, mode }))
+}
+
+/// Create a directory and its parents below `top`, private to this user, and check each of them.
+/// `top` itself was checked by the caller.
+pub fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
+    let below = dir.strip_prefix(top).unwrap_or(dir);
+    let mut path = top.to_owned();
+    for name in below.components() {
+        path.push(name);
+        match rustix::fs::mkdir(&path, Mode::RWXU) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(error) => return Err(io("create", &path)(error.into())),
+        }
+        let opened = open_own(&path)?;
+        let opened = opened.ok_or_else(|| io("open", &path)(ErrorKind::NotFound.into()))?;
+        check_private(&path, opened.mode)?;
+    }
+    Ok(())
+}
+
+/// Make a directory and everything below it private. Refuse links and files of other users.
+pub(super) fn make_tree_private(dir: &Path) -> Result<()> {
+    let opened = open_own(dir)?;
+    let opened = opened.ok_or_else(|| io("open", dir)(ErrorKind::NotFound.into()))?;
+    opened.make_private(dir)?;
+    for entry in dir.read_dir().map_err(io("list", dir))? {
+        let path = entry.map_err(io("list", dir))?.path();
+        let meta = path.symlink_metadata().map_err(io("look at", &path))?;
+        if meta.is_symlink() {
+            return Err(link(&path));
+        }
+        check_owner(&path, meta.uid())?;
+        if meta.is_dir() {
+            make_tree_private(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// Check the parts of a home that exist: each belongs to this user and is not a link, and each
+/// directory is private.
+pub(super) fn check_parts(root: &Path, names: &[&str]) -> Result<()> {
+    for name in names {
+        let path = root.join(name);
+        let meta = match path.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(io("look at", &path)(error)),
+        };
+        if meta.is_symlink() {
+            return Err(link(&path));
+        }
+        check_owner(&path, meta.uid())?;
+        if meta.is_dir() {
+            check_private(&path, meta.mode())?;
+        }
+    }
+    Ok(())
+}
+
+/// Check the directories above `path`, as far as they exist. Links among them are followed, and must
+/// belong to this user or to root.
+pub(super) fn check_above(path: &Path) -> Result<()> {
+    let mut rest: Vec<OsString> = parts(path.parent().unwrap_or(path));
+    let mut here = PathBuf::from("/");
+    let mut links = 0;
+    while let Some(name) = rest.pop() {
+        if name == ".." {
+            here.pop();
+            continue;
+        }
+        let next = if name == "/" {
+            PathBuf::from("/")
+        } else {
+            here.join(&name)
+        };
+        let meta = match next.symlink_metadata() {
+            Ok(meta) => meta,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(io("look at", &next)(error)),
+        };
+        if !meta.is_symlink() {
+            check_ancestor(&next, &meta)?;
+            here = next;
+            continue;
+        }
+        check_ancestor_owner(&next, meta.uid())?;
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(io("look at", &next)(Errno::LOOP.into()));
+        }
+        let target = next.read_link().map_err(io("read", &next))?;
+        rest.extend(parts(&target));
+    }
+    Ok(())
+}
+
+/// Return the components of a path, the last first, without `.`.
+fn parts(path: &Path) -> Vec<OsString> {
+    let all = path.components().rev();
+    all.filter(|part| *part != Component::CurDir)
+        .map(|part| part.as_os_str().to_owned())
+        .collect()
+}
+
+fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
+    if !meta.is_dir() {
+        return Err(io("use", path)(ErrorKind::NotADirectory.into()));
+    }
+    check_ancestor_owner(path, meta.uid())?;
+    let mode = meta.mode();
+    let is_shared = mode & WRITABLE_BY_ALL != 0
+        || (mode & WRITABLE_BY_GROUP != 0 && !is_group_of_one(meta.gid()));
+    if is_shared && mode & STICKY == 0 {
+        return Err(Error::Unsafe {
+            path: path.to_owned(),
+            why: "is writable by other users, who could replace the home below it".to_owned(),
+            hint: format!(
+                "'chmod go-w {}' mends that; or choose another home with --home or PH_HOME",
+                path.display()
+            ),
+        });
+    }
+    Ok(())
+}
+
+fn check_ancestor_owner(path: &Path, uid: u32) -> Result<()> {
+    let is_trusted = uid == this_user() || uid == 0 || Some(uid) == root_here();
+    match is_trusted {
+        true => Ok(()),
+        false => Err(Error::Unsafe {
+            path: path.to_owned(),
+            why: format!(
+                "belongs to another user (uid {uid}), who could replace the home below it"
+            ),
+            hint: "choose a home of your own with --home or PH_HOME".to_owned(),
+        }),
+    }
+}
+
+pub(super) fn check_owner(path: &Path, uid: u32) -> Result<()> {
+    match uid == this_user() {
+        true => Ok(()),
+        false => Err(Error::Unsafe {
+            path: path.to_owned(),
+            why: format!("belongs to another user (uid {uid})"),
+            hint: "choose a home of your own with --home or PH_HOME".to_owned(),
+        }),
+    }
+}
+
+pub(super) fn check_private(path: &Path, mode: u32) -> Result<()> {
+    match mode & OPEN_TO_OTHERS {
+        0 => Ok(()),
+        _ => Err(Error::Unsafe {
+            path: path.to_owned(),
+            why: format!("is open to other users (mode {:03o})", mode & 0o777),
+            hint: format!(
+                "if it is yours, make it private: chmod 700 {}",
+                path.display()
+            ),
+        }),
+    }
+}
+
+pub(super) fn link(path: &Path) -> Error {
+    Error::Unsafe {
+        path: path.to_owned(),
+        why: "is a link; a home contains none".to_owned(),
+        hint: "remove the link, or choose another home with --home or PH_HOME".to_owned(),
+    }
+}
+
+fn this_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+#[allow(
+    clippy::useless_conversion,
+    reason = "the type differs between systems"
+)]
+fn mode_of(stat: &Stat) -> u32 {
+    stat.st_mode.into()
+}
+
+/// Return the uid that root's files show in this process's user namespace. In an agent's sandbox root
+/// may have no number, and then its files show the same uid as those of all others without a number.
+fn root_here() -> Option<u32> {
+    // The kernel gives this directory to root, in every namespace.
+    let proc = Path::new("/proc").metadata();
+    proc.ok().map(|meta| meta.uid())
+}
+
+/// Return whether this user is the only member of a group, by the user database in `/etc`. Some
+/// systems give each user such a group, and make all their directories writable by it.
+fn is_group_of_one(gid: u32) -> bool {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let (groups, users) = (read("/etc/group"), read("/etc/passwd"));
+    is_only_member(&groups, &users, gid, this_user())
+}
+
+fn is_only_member(groups: &str, users: &str, gid: u32, uid: u32) -> bool {
+    let (gid, uid) = (gid.to_string(), uid.to_string());
+    let fields = |row: &str| row.split(':').map(str::to_owned).collect::<Vec<_>>();
+    let users: Vec<_> = users.lines().map(fields).filter(|f| f.len() > 3).collect();
+    let groups: Vec<_> = groups.lines().map(fields).filter(|f| f.len() > 3).collect();
+    let is_me = |name: &str| users.iter().any(|user| user[0] == name && user[2] == uid);
+    let Some(group) = groups.iter().find(|group| group[2] == gid) else {
+        return false;
+    };
+    let mut members = group[3].split(',').filter(|name| !name.is_empty());
+    let mut primary = users.iter().filter(|user| user[3] == gid);
+    members.all(is_me) && primary.all(|user| user[2] == uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_group_of_one_has_no_other_member() {
+        let users = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n\
+                     bob:x:1001:1001::/home/bob:/bin/sh\ncat:x:1002:1001::/home/cat:/bin/sh\n";
+        let groups = "root:x:0:\nann:x:1000:\nbob:x:1001:\nteam:x:50:ann,bob\nown:x:51:ann\n";
+        let check = |gid, uid, want| {
+            assert_eq!(is_only_member(groups, users, gid, uid), want, "{gid} {uid}");
+        };
+        check(1000, 1000, true);
+        check(1000, 1001, false);
+        check(1001, 1001, false);
+        check(50, 1000, false);
+        check(51, 1000, true);
+        check(99, 1000, false);
+        check(0, 0, true);
+    }
+}
