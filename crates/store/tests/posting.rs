@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
-use posthaste_core::{Body, Draft, MessageId, Order, Refusal};
+use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, records};
 use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};
 
@@ -40,6 +40,23 @@ fn one_key_of_one_sender_to_one_recipient_is_one_message() {
     );
     check(with_key(draft("carol", "bob", "other sender"), "k"), true);
     check(draft("alice", "bob", "no key"), true);
+}
+
+#[test]
+fn messages_dated_in_the_future_are_no_storm() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let limited = || Draft {
+        limits: Limits { hops: 16, rate: 60 },
+        ..draft("alice", "bob", "hello")
+    };
+    let mut is_cut = |now| post(&mut journal, now, &limited()).letter.has_failed();
+    // The clock was two days ahead, and is set back.
+    let ahead = 2 * 24 * 3_600;
+    assert!(!(0..60).any(|_| is_cut(at(ahead))));
+    assert!(is_cut(at(ahead)));
+    assert!(!(0..60).any(|_| is_cut(at(0))));
+    assert!(is_cut(at(0)));
 }
 
 #[test]

@@ -165,7 +165,10 @@ impl Journal {
         let pair = |message: &Message| (message.envelope.from.clone(), message.to.clone());
         let is_pair = |l: &&Letter| pair(&l.message) == (draft.from.clone(), draft.to.clone());
         let is_same = |l: &&Letter| draft.key.is_some() && l.message.envelope.key == draft.key;
-        let is_recent = |l: &&Letter| l.message.created_at > now - MINUTE && !l.has_failed();
+        let is_recent = |l: &&Letter| {
+            let sent = l.message.created_at;
+            sent > now - MINUTE && sent <= now && !l.has_failed()
+        };
         let all = || self.mail.all().filter(is_pair);
         let letter = |id: Option<MessageId>| self.mail.get(id?).cloned();
         Correspondence {

@@ -345,7 +345,8 @@ impl Ledger {
         })?;
         let is_recent = |known: &&Known| {
             let is_pair = (&known.from, &known.to) == (from, to);
-            let is_new = known.sent > fact.at - SignedDuration::from_mins(1);
+            let is_new =
+                known.sent > fact.at - SignedDuration::from_mins(1) && known.sent <= fact.at;
             is_pair && is_new && known.ended != Some(Step::Failed)
         };
         let recent = self.known.values().filter(is_recent).count();

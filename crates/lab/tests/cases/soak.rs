@@ -4,7 +4,9 @@
 use crate::list::Told;
 use crate::play::{Play, Sent};
 use posthaste_lab::agents;
+use posthaste_lab::model::Asked;
 use rustix::process::{Pid, Signal};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -131,7 +133,7 @@ fn judge(play: &mut Play, sent: &[Sent]) {
     for one in sent {
         let mark = &one.mark;
         assert!(play.tally.seen(mark) > 0, "{mark} is accepted and unseen");
-        let unmarked = play.tally.seen(&format!("{mark}]"));
+        let unmarked = times_given(play.tally.turns(), &format!("{mark}]"));
         assert!(
             unmarked < 2,
             "{mark} came {unmarked} times unmarked; its journey:\n{}\nthe requests around it:\n{}",
@@ -140,6 +142,17 @@ fn judge(play: &mut Play, sent: &[Sent]) {
         );
     }
     play.judge();
+}
+
+/// Count how often a text was given to the model: in different prompts, or repeatedly in one
+/// conversation. The growth from one request to the next says nothing, because Gemini CLI sends its
+/// first prompt after a resume without the history.
+fn times_given(turns: &[Asked], text: &str) -> usize {
+    let pieces = turns.iter().flat_map(|turn| &turn.pieces);
+    let prompts = pieces.map(|piece| piece.text.as_str());
+    let prompts: BTreeSet<&str> = prompts.filter(|prompt| prompt.contains(text)).collect();
+    let at_once = turns.iter().map(|turn| turn.count(text)).max();
+    prompts.len().max(at_once.unwrap_or_default())
 }
 
 /// Describe the requests in which the number of a text differs from the request before.
