@@ -14,6 +14,11 @@ lab *ARGS:
 lab-bare *ARGS:
     PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test agents --locked -- {{ARGS}}
 
+# Fuzz one target with coverage guidance, for some seconds; needs a nightly toolchain
+fuzz TARGET SECONDS="60":
+    command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz
+    cargo +nightly fuzz run --fuzz-dir fuzz {{TARGET}} -- -max_total_time={{SECONDS}} -max_len=4096
+
 # Check formatting and lints
 lint:
     cargo fmt --all --check

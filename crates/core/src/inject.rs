@@ -3,8 +3,8 @@
 
 use crate::mail::Letter;
 use crate::receipt::{Proven, Receipt, Step};
-use crate::text;
 use crate::turn::REPEAT;
+use crate::{text, turn};
 
 /// Name of this route in receipts.
 pub const ROUTE: &str = "inject";
@@ -56,9 +56,9 @@ pub fn reminder(entries: &[Entry<'_>], unread: u64) -> String {
     block
 }
 
-/// One bounded line without tags.
+/// Return one bounded line without tags, in which nothing looks like a header of ours.
 fn plain(text: &str) -> String {
-    let line = text::one_line(text, usize::MAX);
+    let line = turn::defused(&text::one_line(text, usize::MAX));
     let cut = text::head(&line, MAX_BYTES);
     let mut plain = text::without_tags(cut.trim_end());
     if cut.len() < line.len() {

@@ -6,6 +6,7 @@
 pub mod agents;
 mod agree;
 pub mod bench;
+pub mod fuzz;
 mod home;
 mod letters;
 pub mod model;

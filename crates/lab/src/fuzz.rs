@@ -1,0 +1,219 @@
+//! Fuzz targets: each reads arbitrary bytes as one kind of outside input, and checks what must hold
+//! for any of them. `just fuzz` runs them with coverage guidance; `tests/fuzz.rs` runs the same
+//! functions on the kept corpora and on mutations of them.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::missing_panics_doc,
+    reason = "a fuzz target fails by panicking"
+)]
+
+use crate::TempHome;
+use crate::letters::{at, draft, post};
+use posthaste_core::delivery::{Desk, Effect, Event, Manner, proven_by};
+use posthaste_core::harness::{Manifest, transcript};
+use posthaste_core::{Draft, Letter, MessageId, Moment, text, turn};
+use posthaste_screen::{Lines, Screen, Size};
+use posthaste_store::portable;
+use posthaste_wire::frames::Decoder;
+use posthaste_wire::rpc::{self, Said};
+use posthaste_wire::{client, plain};
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+use uuid::Uuid;
+
+/// A fuzz target.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Name of its corpus and of its binary.
+    pub name: &'static str,
+    pub run: fn(&[u8]),
+}
+
+pub const TARGETS: [Target; 8] = [
+    target("socket_line", socket_line),
+    target("frames", frames),
+    target("import", import),
+    target("manifest", manifest),
+    target("hook_payload", hook_payload),
+    target("transcript", transcribed),
+    target("escapes", escapes),
+    target("headers", headers),
+];
+
+const fn target(name: &'static str, run: fn(&[u8])) -> Target {
+    Target { name, run }
+}
+
+/// Built-in manifests, whose hooks read payloads.
+static MANIFESTS: LazyLock<Vec<Arc<Manifest>>> = LazyLock::new(|| {
+    let texts = [
+        include_str!("../../ph/harness/claude.toml"),
+        include_str!("../../ph/harness/codex.toml"),
+        include_str!("../../ph/harness/gemini.toml"),
+        include_str!("../../ph/harness/opencode.toml"),
+    ];
+    texts
+        .map(|text| Arc::new(toml::from_str(text).unwrap()))
+        .into()
+});
+
+/// Lines of a session's socket in both dialects, and replies as a client reads them.
+pub fn socket_line(bytes: &[u8]) {
+    for line in bytes.split(|byte| *byte == b'\n') {
+        for said in [rpc::read(line), rpc::read_on(line)] {
+            let requests = match said {
+                Said::Blank | Said::Plain(Ok(_)) => Vec::new(),
+                Said::Plain(Err(refusal)) => {
+                    is_one_json_line(&plain::Reply::from(refusal).line());
+                    Vec::new()
+                }
+                Said::One(request) => vec![request],
+                Said::Batch(requests) => requests,
+            };
+            for request in requests {
+                if let Err(failure) = request.call {
+                    let id = request.id.unwrap_or_else(rpc::Id::null);
+                    is_one_json_line(&rpc::refusal(&id, &failure));
+                }
+            }
+        }
+        let _ = client::hear(line);
+        let _ = plain::Reply::read(line);
+    }
+}
+
+fn is_one_json_line(line: &[u8]) {
+    let text = std::str::from_utf8(line).unwrap();
+    assert!(
+        text.ends_with('\n') && text.lines().count() == 1,
+        "{text:?}"
+    );
+    serde_json::from_str::<serde_json::Value>(text).unwrap();
+}
+
+/// Frames of an attached terminal. The first byte says where the input is cut in two.
+pub fn frames(bytes: &[u8]) {
+    let Some((at, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let read = |pieces: &[&[u8]]| {
+        let (mut decoder, mut frames) = (Decoder::default(), Vec::new());
+        for piece in pieces {
+            decoder.feed(piece);
+            while let Ok(Some(frame)) = decoder.next_frame() {
+                frames.push(frame);
+            }
+        }
+        frames
+    };
+    let (first, second) = bytes.split_at(usize::from(*at).min(bytes.len()));
+    assert_eq!(read(&[bytes]), read(&[first, second]));
+}
+
+/// An export as `ph import` reads it. The journal stays readable, and a second import adds nothing.
+pub fn import(bytes: &[u8]) {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let imported = |journal: &mut _| portable::import(journal, &mut &*bytes, |_| {});
+    let is_whole = imported(&mut journal).is_ok();
+    let mut exported = Vec::new();
+    portable::export(&journal, &mut exported).unwrap();
+    let head = journal.head().unwrap();
+    assert_eq!(imported(&mut journal).is_ok(), is_whole);
+    assert_eq!(journal.head().unwrap(), head, "a second import adds facts");
+}
+
+/// A harness manifest.
+pub fn manifest(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    if let Ok(manifest) = toml::from_str::<Manifest>(text) {
+        let _ = manifest.unused();
+        let _ = manifest.lines();
+    }
+}
+
+/// A hook's event in the first line, and its payload in the rest.
+pub fn hook_payload(bytes: &[u8]) {
+    let input = String::from_utf8_lossy(bytes);
+    let (event, payload) = input.split_once('\n').unwrap_or(("Stop", &input));
+    let now = Moment {
+        wall: at(0),
+        mono: Duration::from_secs(10),
+    };
+    for manifest in &*MANIFESTS {
+        let report = manifest.hook.read(event, payload);
+        let manner = Manner {
+            harness: manifest.clone(),
+            ..Manner::generic(0)
+        };
+        let mut desk = Desk::new(manner, now);
+        let effects = desk.on(now, Event::Hook(Box::new(report)));
+        let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
+        assert!(!effects.iter().any(is_accepted), "nothing was offered");
+        let told = format!("{:?}", desk.activity());
+        assert_eq!(text::visible(&told), told);
+    }
+}
+
+/// Rows of an agent's transcript. Rows are read one by one as well as at once.
+pub fn transcribed(bytes: &[u8]) {
+    let rows = String::from_utf8_lossy(bytes);
+    let mut at_once = transcript::Shown::default();
+    at_once.add(&rows);
+    let mut one_by_one = transcript::Shown::default();
+    for row in rows.lines() {
+        one_by_one.add(row);
+    }
+    assert_eq!(at_once, one_by_one);
+}
+
+/// A program's output. The first byte says where it is cut in two.
+pub fn escapes(bytes: &[u8]) {
+    let Some((at, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let (first, second) = bytes.split_at(usize::from(*at).min(bytes.len()));
+    let read = |pieces: &[&[u8]]| {
+        let (mut lines, mut found) = (Lines::default(), Vec::new());
+        let mut each = |line: &str| found.push(line.to_owned());
+        for piece in pieces {
+            lines.feed(piece, &mut each);
+        }
+        lines.finish(&mut each);
+        found
+    };
+    assert_eq!(read(&[bytes]), read(&[first, second]));
+    let size = Size { cols: 40, rows: 10 };
+    let mut screen = Screen::new(size, 20);
+    screen.feed(first);
+    screen.resize(Size { cols: 21, rows: 7 });
+    screen.feed(second);
+    screen.stop_sync();
+    let (row, column) = screen.cursor();
+    assert!(row < 7 && column < 21, "{row} {column}");
+    let _ = screen.take_replies();
+}
+
+/// A text that may contain headers of messages.
+pub fn headers(bytes: &[u8]) {
+    static LETTERS: LazyLock<Vec<Letter>> = LazyLock::new(|| {
+        let home = TempHome::new();
+        let mut journal = home.journal();
+        let draft = Draft {
+            id: MessageId(Uuid::from_u128(1 << 96)),
+            ..draft("alice", "bob", "hi")
+        };
+        vec![post(&mut journal, at(0), &draft).letter]
+    });
+    let given = String::from_utf8_lossy(bytes);
+    let proven = proven_by(&given, &LETTERS);
+    assert!(proven.is_empty() || given.contains("id: 00000001"));
+    for line in text::lines(&given) {
+        let plain = turn::defused(&line);
+        assert_eq!(proven_by(&plain, &LETTERS), [], "{plain}");
+        assert_eq!(turn::defused(&plain), plain);
+    }
+}
