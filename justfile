@@ -14,6 +14,10 @@ lab *ARGS:
 lab-bare *ARGS:
     PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test agents --locked -- {{ARGS}}
 
+# Kill everything at random on the real binary, then judge: lost, doubled, false, leaked
+chaos *ARGS:
+    PH_CHAOS=1 cargo test -p posthaste-lab --test chaos --locked -- {{ARGS}}
+
 # Fuzz one target with coverage guidance, for some seconds; needs a nightly toolchain
 fuzz TARGET SECONDS="60":
     command -v cargo-fuzz >/dev/null || cargo install --locked cargo-fuzz

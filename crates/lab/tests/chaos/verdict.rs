@@ -1,0 +1,201 @@
+//! What became of the messages, and what was left behind.
+
+use crate::world::{Sent, World, is_of};
+use jiff::{SignedDuration, Timestamp};
+use posthaste_core::{Letter, Proven};
+use std::collections::HashMap;
+use std::path::Path;
+
+const REPEAT: &str = "(repeat: may have been shown before)";
+/// How long after an offer the end of a program may still keep it from reading.
+const READ_WITHIN: SignedDuration = SignedDuration::from_secs(5);
+/// More than a session ever needs, whoever connects to it.
+const MOST_DESCRIPTORS: usize = 64;
+/// A debug build's session takes some 30 MiB.
+const MOST_KIB: u64 = 96 << 10;
+
+#[derive(Default)]
+pub(crate) struct Verdict {
+    lost: Vec<String>,
+    doubled: Vec<String>,
+    false_receipts: Vec<String>,
+    processes: Vec<String>,
+    descriptors: Vec<String>,
+    memory: Vec<String>,
+    damage: Vec<String>,
+    repeats: usize,
+}
+
+impl Verdict {
+    fn rows(&self) -> [(&'static str, &[String]); 7] {
+        [
+            ("lost", &self.lost),
+            ("doubled unmarked", &self.doubled),
+            ("false receipts", &self.false_receipts),
+            ("leaked processes", &self.processes),
+            ("leaked descriptors", &self.descriptors),
+            ("too much memory", &self.memory),
+            ("damage", &self.damage),
+        ]
+    }
+
+    pub(crate) fn is_good(&self) -> bool {
+        self.rows().iter().all(|(_, found)| found.is_empty())
+    }
+
+    pub(crate) fn told(&self) -> String {
+        let mut told = String::new();
+        for (what, found) in self.rows() {
+            told += &format!("{what}: {}\n", found.len());
+            for one in found.iter().take(5) {
+                told += &format!("  {one}\n");
+            }
+        }
+        told + &format!("shown again, marked: {}", self.repeats)
+    }
+}
+
+/// Judge the messages, then end everything and look for what is left.
+pub(crate) fn of(world: &mut World, is_delivered: bool) -> Verdict {
+    let mut verdict = Verdict::default();
+    let agents: Vec<String> = world.agents.iter().chain(&world.hooked).cloned().collect();
+    let heard: HashMap<String, String> = agents
+        .iter()
+        .map(|agent| (agent.clone(), read_log(&world.log(agent), agent)))
+        .collect();
+    let mut journal = world.journal();
+    for sent in &world.sent {
+        let heard = &heard[&sent.to];
+        let (plain, marked) = occurrences(heard, &sent.word);
+        verdict.repeats += marked;
+        if plain > 1 {
+            verdict
+                .doubled
+                .push(format!("{} to {}: {plain} times", sent.word, sent.to));
+        }
+        let Some(id) = &sent.id else { continue };
+        match journal.find(&id.parse().unwrap()) {
+            Err(error) => verdict.lost.push(format!("{id}: {error}")),
+            Ok(letter) => {
+                let is_open = matches!(
+                    letter.standing.proven,
+                    Proven::Stored | Proven::Offering | Proven::Uncertain
+                );
+                if is_open || (!is_delivered && plain + marked == 0) {
+                    let is_offered = !is_open;
+                    verdict
+                        .lost
+                        .push(format!("{id} to {}: offered: {is_offered}", sent.to));
+                } else if plain + marked == 0 && !was_killed(world, sent, &letter) {
+                    verdict.false_receipts.push(format!("{id} to {}", sent.to));
+                }
+            }
+        }
+    }
+    drop(journal);
+    leaks(world, &mut verdict);
+    verdict
+}
+
+/// Return whether the program or hook may have ended before it passed on what it was offered.
+fn was_killed(world: &World, sent: &Sent, letter: &Letter) -> bool {
+    let offers = letter
+        .receipts
+        .iter()
+        .filter(|receipt| receipt.state == "offered");
+    let times: Vec<Timestamp> = offers.map(|receipt| receipt.at).collect();
+    let kills = world
+        .kills
+        .get(&sent.to)
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    kills.iter().any(|kill| {
+        let is_near = |offer: &Timestamp| kill.duration_since(*offer).abs() < READ_WITHIN;
+        times.iter().any(is_near)
+    })
+}
+
+/// Count where a word stands behind an ordinary header, and where behind one that says "repeat".
+fn occurrences(heard: &str, word: &str) -> (usize, usize) {
+    let (mut plain, mut marked) = (0, 0);
+    for (at, _) in heard.match_indices(word) {
+        let line = heard[..at].rfind(['\n', '\r']).map_or(0, |end| end + 1);
+        match heard[line..at].contains(REPEAT) {
+            true => marked += 1,
+            false => plain += 1,
+        }
+    }
+    (plain, marked)
+}
+
+/// Return what an agent's programs have read, or what its hooks have printed.
+fn read_log(path: &Path, agent: &str) -> String {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    if agent.starts_with('h') {
+        return text;
+    }
+    let mut bytes = Vec::new();
+    for line in text.lines() {
+        let hex = line.split_once(' ').map(|(_, hex)| hex).unwrap_or_default();
+        for pair in hex.as_bytes().chunks_exact(2) {
+            let pair = std::str::from_utf8(pair).unwrap();
+            bytes.push(u8::from_str_radix(pair, 16).unwrap());
+        }
+    }
+    // A header begins a line: what was cut off before it belongs to another offer.
+    String::from_utf8_lossy(&bytes)
+        .replace("[ph ", "\n[ph ")
+        .replace("[URGENT ph ", "\n[URGENT ph ")
+}
+
+fn leaks(world: &mut World, verdict: &mut Verdict) {
+    for agent in &world.agents {
+        let Some((session, _)) = world.pids(agent) else {
+            verdict.lost.push(format!("{agent} does not run"));
+            continue;
+        };
+        let open = std::fs::read_dir(format!("/proc/{session}/fd")).map_or(0, Iterator::count);
+        if open > MOST_DESCRIPTORS {
+            verdict.descriptors.push(format!("{agent}: {open}"));
+        }
+        let status = std::fs::read_to_string(format!("/proc/{session}/status")).unwrap_or_default();
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let resident =
+            resident.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
+        if let Some(resident) = resident.filter(|kib| *kib > MOST_KIB) {
+            verdict.memory.push(format!("{agent}: {resident} KiB"));
+        }
+    }
+    let doctor = world.ph(&["doctor"]).output().unwrap();
+    if !doctor.status.success() {
+        let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+        verdict.damage.extend(
+            said.lines()
+                .filter(|line| line.contains("WRONG"))
+                .map(str::to_owned),
+        );
+    }
+    for agent in world.agents.clone() {
+        let stopped = world.ph(&["stop", &agent]).output().unwrap();
+        if !stopped.status.success() {
+            verdict
+                .processes
+                .push(format!("{agent} does not stop: {stopped:?}"));
+        }
+    }
+    let home = world.home();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let Some(pid) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse::<i32>().ok())
+        else {
+            continue;
+        };
+        if is_of(pid, &home) {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            let line = String::from_utf8_lossy(&line).replace('\0', " ");
+            verdict.processes.push(format!("{pid}: {line}"));
+        }
+    }
+}
