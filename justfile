@@ -14,7 +14,7 @@ lab *ARGS:
 lab-bare *ARGS:
     PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test agents --locked -- {{ARGS}}
 
-# Kill everything at random on the real binary, then judge: lost, doubled, false, leaked
+# Kill sessions, programs, senders and hooks at random, then check for lost or duplicated messages and leaks
 chaos *ARGS:
     PH_CHAOS=1 cargo test -p posthaste-lab --test chaos --locked -- {{ARGS}}
 

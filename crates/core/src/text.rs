@@ -3,9 +3,9 @@
 //! Bodies and names are data. Nothing that passes through here can move a cursor, forge a line or
 //! close a tag; what is stored is never changed, only what is shown.
 
-/// Return whether a character is not drawn: it acts on a terminal or on the order of a line, or hides
-/// in it. The list is made of Unicode properties: control, separator of lines, format (unless drawn)
-/// and default ignorable; a test compares it with them. Newline and tab are left to the caller.
+/// Return whether a character is invisible: a control character, a line or paragraph separator, a
+/// format character that is not drawn, or a default-ignorable code point. A test compares this list with
+/// the Unicode properties. The caller handles newline and tab.
 fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,
@@ -16,15 +16,15 @@ fn is_invisible(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Finds the characters of a text that must not leave with it. Invisible characters are hidden, except
-/// for single joiners and emoji selectors that follow a visible character: languages and emoji need
-/// them, and one alone cannot carry a hidden text.
+/// Decides, character by character, what to remove or escape before a text is shown: all invisible
+/// characters, except for a single joiner or emoji selector after a visible character. Languages and
+/// emoji need those, and a single one cannot carry a hidden text.
 #[derive(Default)]
-struct Filter {
+struct InvisibleFilter {
     last: Option<char>,
 }
 
-impl Filter {
+impl InvisibleFilter {
     fn hides(&mut self, c: char) -> bool {
         let follows_visible = self.last.is_some_and(|last| !is_invisible(last));
         let follows_selector = matches!(self.last, Some('\u{fe0e}' | '\u{fe0f}'));
@@ -49,7 +49,7 @@ fn breaks(c: char) -> bool {
 /// For a person's terminal: every character that would act is shown instead.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut filter = Filter::default();
+    let mut filter = InvisibleFilter::default();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         let is_hidden = filter.hides(c);
@@ -73,7 +73,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let mut parts = Vec::new();
     let mut current = String::new();
-    let mut filter = Filter::default();
+    let mut filter = InvisibleFilter::default();
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
         if c == '\r' && rest.peek() == Some(&'\n') {
@@ -95,7 +95,7 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
     let mut gap = false;
-    let mut filter = Filter::default();
+    let mut filter = InvisibleFilter::default();
     for c in text.trim().chars() {
         let is_hidden = filter.hides(c);
         if c.is_whitespace() || breaks(c) {
@@ -151,7 +151,7 @@ mod tests {
         check("\u{7f}\u{0}\u{7}", "␡␀␇");
         check("\u{9b}2J", "\\u{9b}2J");
         check("abc\u{202e}fed", "abc\\u{202e}fed");
-        // A list of all characters has no two joiners in a row, so that they are kept.
+        // Without joiners and emoji selectors: one after a visible character is kept on purpose.
         let every: String = every_char().filter(|c| !is_kept_alone(*c)).collect();
         assert!(!visible(&every).chars().any(is_invisible));
     }
@@ -175,9 +175,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_invisible_leaves_in_any_way() {
+    fn no_function_keeps_invisible_characters() {
         for c in every_char().filter(|c| is_invisible(*c)) {
-            // Twice after each other, nothing is kept but the first joiner or selector.
+            // Of two in a row, at most the first joiner or selector is kept.
             let text = format!("a{c}{c}b");
             let most = usize::from(is_kept_alone(c));
             let count = |shown: String| shown.chars().filter(|c| is_invisible(*c)).count();

@@ -36,7 +36,7 @@ pub const TARGETS: [Target; 8] = [
     target("import", import),
     target("manifest", manifest),
     target("hook_payload", hook_payload),
-    target("transcript", transcribed),
+    target("transcript_rows", transcript_rows),
     target("escapes", escapes),
     target("headers", headers),
 ];
@@ -65,7 +65,7 @@ pub fn socket_line(bytes: &[u8]) {
             let requests = match said {
                 Said::Blank | Said::Plain(Ok(_)) => Vec::new(),
                 Said::Plain(Err(refusal)) => {
-                    is_one_json_line(&plain::Reply::from(refusal).line());
+                    assert_one_json_line(&plain::Reply::from(refusal).line());
                     Vec::new()
                 }
                 Said::One(request) => vec![request],
@@ -74,7 +74,7 @@ pub fn socket_line(bytes: &[u8]) {
             for request in requests {
                 if let Err(failure) = request.call {
                     let id = request.id.unwrap_or_else(rpc::Id::null);
-                    is_one_json_line(&rpc::refusal(&id, &failure));
+                    assert_one_json_line(&rpc::refusal(&id, &failure));
                 }
             }
         }
@@ -83,7 +83,7 @@ pub fn socket_line(bytes: &[u8]) {
     }
 }
 
-fn is_one_json_line(line: &[u8]) {
+fn assert_one_json_line(line: &[u8]) {
     let text = std::str::from_utf8(line).unwrap();
     assert!(
         text.ends_with('\n') && text.lines().count() == 1,
@@ -159,7 +159,7 @@ pub fn hook_payload(bytes: &[u8]) {
 }
 
 /// Rows of an agent's transcript. Rows are read one by one as well as at once.
-pub fn transcribed(bytes: &[u8]) {
+pub fn transcript_rows(bytes: &[u8]) {
     let rows = String::from_utf8_lossy(bytes);
     let mut at_once = transcript::Shown::default();
     at_once.add(&rows);

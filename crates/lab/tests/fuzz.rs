@@ -1,5 +1,5 @@
 //! Every fuzz target on its kept corpus, and on random mutations of it. `PH_FUZZ_SECONDS` gives each
-//! target more time, `PH_FUZZ_SEED` another beginning; 'just fuzz' runs them with coverage guidance.
+//! target more time, `PH_FUZZ_SEED` sets the seed; 'just fuzz' runs them with coverage guidance.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
@@ -7,12 +7,13 @@ use posthaste_lab::fuzz::{TARGETS, Target};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Mutations of each target where no time is named. An import opens a journal, which takes longer.
+/// Number of mutations per target if `PH_FUZZ_SECONDS` is not set. An import opens a journal, which
+/// takes longer.
 const MUTATIONS: u32 = 3_000;
-const IMPORTS: u32 = 100;
-const MOST_BYTES: usize = 4_096;
+const IMPORT_MUTATIONS: u32 = 100;
+const MAX_INPUT_BYTES: usize = 4_096;
 
-/// Pieces that mean something to one target or another.
+/// Tokens that are special to at least one target.
 const WORDS: [&[u8]; 22] = [
     b"\n",
     b"\"",
@@ -90,7 +91,7 @@ fn mutated(random: &mut Random, corpus: &[Vec<u8>]) -> Vec<u8> {
             _ => bytes.insert(at, random.next().to_le_bytes()[0]),
         }
     }
-    bytes.truncate(MOST_BYTES);
+    bytes.truncate(MAX_INPUT_BYTES);
     bytes
 }
 
@@ -120,7 +121,11 @@ fn fuzz(name: &str) {
     };
     let mut random = Random(number("PH_FUZZ_SEED").unwrap_or(1).max(1));
     let until = number("PH_FUZZ_SECONDS").map(|time| Instant::now() + Duration::from_secs(time));
-    let most = if name == "import" { IMPORTS } else { MUTATIONS };
+    let most = if name == "import" {
+        IMPORT_MUTATIONS
+    } else {
+        MUTATIONS
+    };
     let mut done = 0;
     while until.map_or(done < most, |until| Instant::now() < until) {
         check(target, &mutated(&mut random, &corpus));
@@ -148,7 +153,7 @@ targets!(
     import,
     manifest,
     hook_payload,
-    transcript,
+    transcript_rows,
     escapes,
     headers
 );

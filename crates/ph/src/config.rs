@@ -96,23 +96,23 @@ pub(crate) const SETTINGS: [Setting; 11] = [
     },
 ];
 
-/// Settings that could run a program, or weaken a check before typing. A project's file cannot set
-/// them, because the file may come from a repository.
-const ONLY_OF_PERSON: [&str; 2] = ["mail.provider", "mail.script"];
+/// Settings that can run a program. A project's file cannot set them, nor anything in `[harness]`,
+/// because the file may come from a repository.
+const PERSON_ONLY_SETTINGS: [&str; 2] = ["mail.provider", "mail.script"];
 
 /// A file with settings.
 #[derive(Debug)]
 pub(crate) enum SettingsFile {
     /// One of the person's own files.
-    OfPerson(PathBuf),
+    Person(PathBuf),
     /// A project's file: its settings are data and cannot make `ph` run anything.
-    OfProject(PathBuf),
+    Project(PathBuf),
 }
 
 impl SettingsFile {
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Self::OfPerson(path) | Self::OfProject(path) => path,
+            Self::Person(path) | Self::Project(path) => path,
         }
     }
 }
@@ -254,8 +254,8 @@ impl Layers {
                 self.book.add(path, section, &value)?;
             }
         }
-        if let SettingsFile::OfProject(_) = file {
-            self.ignore_what_acts(path, &mut table);
+        if let SettingsFile::Project(_) = file {
+            self.remove_person_only(path, &mut table);
         }
         if let Some(value) = table.remove(harness::SECTION) {
             self.harnesses.add(path, &value)?;
@@ -281,12 +281,12 @@ impl Layers {
     }
 
     /// Remove the settings from a project's table that only a person's own file can make.
-    fn ignore_what_acts(&mut self, path: &Path, table: &mut toml::Table) {
+    fn remove_person_only(&mut self, path: &Path, table: &mut toml::Table) {
         let mut found = Vec::new();
         flatten("", table, &mut found);
         for (key, value) in found {
             let is_of_harness = key.split('.').next() == Some(harness::SECTION);
-            if !is_of_harness && !ONLY_OF_PERSON.contains(&key.as_str()) {
+            if !is_of_harness && !PERSON_ONLY_SETTINGS.contains(&key.as_str()) {
                 continue;
             }
             self.ignored.push(Row {
@@ -296,7 +296,7 @@ impl Layers {
             });
         }
         table.remove(harness::SECTION);
-        for key in ONLY_OF_PERSON {
+        for key in PERSON_ONLY_SETTINGS {
             if let Some((section, name)) = key.split_once('.')
                 && let Some(toml::Value::Table(section)) = table.get_mut(section)
             {
@@ -317,7 +317,7 @@ impl Layers {
         };
         let keys: Vec<&str> = self.ignored.iter().map(|row| row.key.as_str()).collect();
         note(format!(
-            "{} in {} is ignored: a project cannot set it",
+            "ignored {} in {}: only your own config.toml can set that",
             keys.join(", "),
             first.source
         ));
@@ -463,7 +463,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("config.toml");
         std::fs::write(&path, text).unwrap();
-        Layers::load(&[SettingsFile::OfPerson(path)], None)
+        Layers::load(&[SettingsFile::Person(path)], None)
     }
 
     #[test]
@@ -535,10 +535,7 @@ mod tests {
         std::fs::write(&project, "send.priority = 'interrupt'\n").unwrap();
         let config = Config::of(
             &Layers::load(
-                &[
-                    SettingsFile::OfPerson(user),
-                    SettingsFile::OfProject(project),
-                ],
+                &[SettingsFile::Person(user), SettingsFile::Project(project)],
                 Some("never"),
             )
             .unwrap(),

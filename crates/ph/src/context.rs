@@ -48,16 +48,16 @@ impl Context {
         let Found {
             home,
             source: home_source,
-            project,
+            project_settings_dir: project,
         } = home::find(said.home.as_deref())?;
         let user = etcetera::choose_base_strategy().ok();
         let user = user.map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
         let own = match home::is_project(&home) {
-            true => SettingsFile::OfProject(home.config()),
-            false => SettingsFile::OfPerson(home.config()),
+            true => SettingsFile::Project(home.config()),
+            false => SettingsFile::Person(home.config()),
         };
-        let project = project.map(|dir| SettingsFile::OfProject(dir.join("config.toml")));
-        let user = user.map(SettingsFile::OfPerson);
+        let project = project.map(|dir| SettingsFile::Project(dir.join("config.toml")));
+        let user = user.map(SettingsFile::Person);
         let files: Vec<_> = user.into_iter().chain([own]).chain(project).collect();
         let read = || -> Result<_> {
             let layers = Layers::load(&files, said.color.as_deref())?;

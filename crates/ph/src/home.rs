@@ -1,4 +1,4 @@
-//! Which directory is the home, and why. `posthaste_store` checks that the directory is safe to use.
+//! Finds the home directory. `posthaste_store` checks that the directory is safe to use.
 
 use crate::report::{Report, Result};
 use etcetera::BaseStrategy;
@@ -31,7 +31,7 @@ pub(crate) struct Found {
     pub(crate) home: Home,
     pub(crate) source: HomeSource,
     /// A `.posthaste` directory that is not a home and only has settings, such as that of a clone.
-    pub(crate) project: Option<PathBuf>,
+    pub(crate) project_settings_dir: Option<PathBuf>,
 }
 
 /// Find the home: `flag`, else `PH_HOME`, else the nearest project's, else the default one.
@@ -40,7 +40,7 @@ pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
         Ok(Found {
             home: open(path)?,
             source,
-            project: None,
+            project_settings_dir: None,
         })
     };
     if let Some(path) = flag {
@@ -60,7 +60,7 @@ pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
                     return Ok(Found {
                         home,
                         source: HomeSource::Project,
-                        project,
+                        project_settings_dir: project,
                     });
                 }
                 Discovered::Settings => {
@@ -71,13 +71,13 @@ pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
         }
     }
     let dirs = etcetera::choose_base_strategy().map_err(|_| {
-        Report::storage("there is no home directory to keep mail in")
-            .hint("set HOME, PH_HOME or --home")
+        Report::storage("cannot choose a home: HOME is not set")
+            .hint("set HOME or PH_HOME, or name a home with --home")
     })?;
     Ok(Found {
         home: open(&dirs.data_dir().join("posthaste"))?,
         source: HomeSource::Default,
-        project,
+        project_settings_dir: project,
     })
 }
 
@@ -97,10 +97,10 @@ fn records() -> Option<PathBuf> {
     Some(dirs.state_dir()?.join("posthaste/homes"))
 }
 
-/// Return whether a home belongs to a project, so that files in it may come from a repository. A
-/// session tells its agent the home by name, so the source of the name says nothing.
+/// Return whether a home belongs to a project, so that files in it may come from a repository.
+/// [`HomeSource`] cannot tell: a session passes its home to the agent in `PH_HOME`.
 pub(crate) fn is_project(home: &Home) -> bool {
-    let is_so_called = |path: &Path| path.file_name().is_some_and(|name| name == PROJECT_DIR);
+    let has_project_name = |path: &Path| path.file_name().is_some_and(|name| name == PROJECT_DIR);
     let real = home.path().canonicalize();
-    is_so_called(home.path()) || real.is_ok_and(|path| is_so_called(&path))
+    has_project_name(home.path()) || real.is_ok_and(|path| has_project_name(&path))
 }

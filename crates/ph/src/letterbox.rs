@@ -162,8 +162,8 @@ fn screen_width() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
-/// A letter's text as a person reads it, each line after `indent`. A line of it that looks like a
-/// header of ours is none, and does not look like one.
+/// Print a letter's text, each line after `indent`. Lines that imitate a header of ours are changed so
+/// that nobody takes them for one.
 pub(crate) fn text(context: &mut Context, body: &str, indent: &str) -> Result<()> {
     let shown = text::visible(body.strip_suffix('\n').unwrap_or(body));
     context.out.line("")?;

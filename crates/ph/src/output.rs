@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
 
 /// How long a hook waits for its reader to take more of its output.
-const READ_WITHIN: Timespec = Timespec {
+const STDOUT_WRITE_TIMEOUT: Timespec = Timespec {
     tv_sec: 5,
     tv_nsec: 0,
 };
@@ -152,16 +152,16 @@ pub(crate) fn to_stdout(styled: &str) {
 }
 
 /// Write bytes that must all have gone out before their outcome is recorded. Fail if the reader takes
-/// nothing for [`READ_WITHIN`]: a hook that waits for its reader for ever would hold its agent's mail.
+/// nothing for [`STDOUT_WRITE_TIMEOUT`]: a hook that waits for its reader for ever would hold its agent's mail.
 pub(crate) fn all_to_stdout(bytes: &[u8]) -> std::io::Result<()> {
     let stdout = rustix::stdio::stdout();
     let mut rest = bytes;
     while !rest.is_empty() {
         let mut room = [PollFd::new(&stdout, PollFlags::OUT)];
-        match rustix::event::poll(&mut room, Some(&READ_WITHIN)) {
+        match rustix::event::poll(&mut room, Some(&STDOUT_WRITE_TIMEOUT)) {
             Ok(0) => {
-                let nobody = "nobody reads the output";
-                return Err(std::io::Error::new(ErrorKind::TimedOut, nobody));
+                let message = "the reader of standard output took nothing for 5 s";
+                return Err(std::io::Error::new(ErrorKind::TimedOut, message));
             }
             Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),

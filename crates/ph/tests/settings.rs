@@ -325,8 +325,8 @@ fn permissions_that_are_too_loose() {
     assert_eq!(code, 1);
     assert!(
         shown.contains(
-            "WRONG  home         [home] is open to other users (mode 755)\n       hint: if it is \
-             yours, make it private: chmod 700 [home]"
+            "WRONG  home         [home] is open to other users (mode 755)\n       hint: make it \
+             private: run 'chmod 700 [home]'"
         ),
         "{shown}"
     );
@@ -426,7 +426,7 @@ fn a_journal_that_comes_with_a_repository_is_not_believed() {
             .within(home.parent().unwrap())
             .run()
     };
-    look(&["inbox", "bob"]).fails(4, "holds a journal that was not made here");
+    look(&["inbox", "bob"]).fails(4, "has mail or sessions, but no valid home-id");
     assert_eq!(look(&["check", "bob", "--inject"]).out(), "");
 }
 

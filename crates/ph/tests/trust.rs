@@ -1,4 +1,5 @@
-//! Who can make ph run or write something: a hostile repository, a hostile neighbour, and links.
+//! Homes from a hostile repository, of another user, or with symbolic links cannot make `ph` run or
+//! write anything.
 
 mod common;
 
@@ -70,8 +71,8 @@ fn hostile(ph: &Ph) -> PathBuf {
     attacker
 }
 
-/// Every verb that reads or writes a home.
-const VERBS: [&str; 10] = [
+/// A sample of commands that read or write a home.
+const HOME_COMMANDS: [&str; 10] = [
     "send coder hi",
     "inbox coder",
     "check coder",
@@ -84,8 +85,8 @@ const VERBS: [&str; 10] = [
     "why coder",
 ];
 
-/// The project's files, but for the home's.
-fn files(project: &Path) -> Vec<String> {
+/// Return the sorted names of a directory's entries.
+fn entry_names(project: &Path) -> Vec<String> {
     let entries = project.read_dir().expect("a directory");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
     let mut names: Vec<_> = names
@@ -96,22 +97,22 @@ fn files(project: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_cloned_home_runs_and_says_nothing() {
+fn a_cloned_home_is_refused_by_every_command() {
     let ph = Ph::new();
     let attacker = hostile(&ph);
     let clone = ph.dir().join("clone");
     copy(&attacker, &clone);
-    let before = files(&clone);
-    for verb in VERBS {
+    let before = entry_names(&clone);
+    for verb in HOME_COMMANDS {
         let done = run(&ph, &clone, verb);
-        done.fails(4, "hint: if you trust what it contains: ph trust --home");
+        done.fails(4, "hint: if you trust its mail, run 'ph trust --home");
     }
     let hook = call(&ph, &clone, "check --inject").agent("coder").run();
     assert_eq!((hook.code, hook.out().as_str()), (0, ""));
     // Without its id, it is no more trustworthy.
     std::fs::remove_file(clone.join(".posthaste/home-id")).expect("an id");
-    run(&ph, &clone, "inbox coder").fails(4, "holds a journal that was not made here");
-    assert_eq!(files(&clone), before);
+    run(&ph, &clone, "inbox coder").fails(4, "has mail or sessions, but no valid home-id");
+    assert_eq!(entry_names(&clone), before);
 }
 
 #[test]
@@ -130,12 +131,12 @@ fn the_harnesses_and_scripts_of_a_project_are_ignored() {
         inbox.out().contains("delete everything"),
         "its mail was accepted"
     );
-    let note = "mail.provider in ";
+    let note = "ignored mail.provider in ";
     assert!(inbox.err().contains(note), "{}", inbox.err());
     let bot = "run --name bot --detach -- sh -c 'env > ran'";
     let started = run(&ph, &clone, bot);
     assert!(
-        started.err().contains("a project cannot bring any"),
+        started.err().contains("a project cannot define harnesses"),
         "{}",
         started.err()
     );
@@ -164,7 +165,7 @@ fn a_clone_with_settings_only_is_not_a_home() {
     set_mode(&dir.join("trap"), 0o755);
     std::fs::create_dir(dir.join("harness")).expect("a directory");
     std::fs::write(dir.join("harness/evil.toml"), "name = 'evil'\n").expect("a file");
-    let before = files(&dir);
+    let before = entry_names(&dir);
     let sent = run(&ph, &clone, "send bob hi");
     assert_eq!(sent.code, 0, "{}", sent.err());
     let err = sent.err();
@@ -172,7 +173,7 @@ fn a_clone_with_settings_only_is_not_a_home() {
         "harness.generic.status_rows, mail.provider in {}",
         dir.display()
     );
-    assert!(err.contains(&note) && err.contains("is ignored"), "{err}");
+    assert!(err.contains(&note) && err.contains("ignored"), "{err}");
     let shown = told(&ph, &clone, "config show");
     assert!(shown.contains("the XDG data directory"), "{shown}");
     assert!(shown.contains("output.time = utc"), "{shown}");
@@ -182,7 +183,7 @@ fn a_clone_with_settings_only_is_not_a_home() {
     );
     let harnesses = told(&ph, &clone, "harness ls");
     assert!(!harnesses.contains("evil"), "{harnesses}");
-    assert_eq!(files(&dir), before);
+    assert_eq!(entry_names(&dir), before);
     // The person can make it a home.
     run(&ph, &clone, "trust --home .posthaste").ok();
     told(&ph, &clone, "send bob again");
@@ -202,14 +203,17 @@ fn a_home_that_is_moved_is_followed_and_a_copy_is_refused() {
     copy(&moved, &copied);
     let why = format!("is a copy of {}", moved.join(".posthaste").display());
     run(&ph, &copied, "inbox bob").fails(4, &why);
-    run(&ph, &copied, "trust").fails(2, "no home is named");
+    run(&ph, &copied, "trust").fails(2, "--home is missing");
     let trust = call(&ph, &copied, "trust --home .posthaste");
-    trust.agent("bob").run().fails(4, "an agent cannot decide");
+    trust
+        .agent("bob")
+        .run()
+        .fails(4, "agents cannot run 'ph trust'");
     run(&ph, &copied, "inbox bob").fails(4, &why);
     run(&ph, &copied, "trust --home .posthaste").ok();
     assert!(run(&ph, &copied, "inbox bob").ok().contains("hi"));
     assert!(run(&ph, &moved, "inbox bob").ok().contains("hi"));
-    // The person's word needs no record.
+    // A home named with --home needs no record.
     let named = ph.dir().join("named/.posthaste");
     std::fs::create_dir(ph.dir().join("named")).expect("a directory");
     copy(&moved.join(".posthaste"), &named);
@@ -230,7 +234,7 @@ fn ten_processes_make_one_project_home_at_once() {
     let count = run(&ph, &project, "count bob").ok();
     assert!(count.contains("10"), "{count}");
     let records = ph.user().join(".local/state/posthaste/homes");
-    assert_eq!(files(&records).len(), 1);
+    assert_eq!(entry_names(&records).len(), 1);
 }
 
 #[test]
@@ -261,7 +265,7 @@ fn a_home_of_another_user_is_refused() {
         return posthaste_lab::skip_or_fail("only root can give a directory to another user");
     }
     let flag = path_text(&theirs);
-    for verb in VERBS {
+    for verb in HOME_COMMANDS {
         let words = ph.words(verb);
         let done = ph.call(&words).env("PH_HOME", &theirs).run();
         done.fails(4, "belongs to another user (uid 54321)");
@@ -270,7 +274,7 @@ fn a_home_of_another_user_is_refused() {
         named.extend_from_slice(rest);
         ph.call(&named).run().fails(4, "belongs to another user");
     }
-    // Neither is one below a directory of another user, or one with a part of another user.
+    // A home below another user's directory is refused, and so is a home that contains one.
     let below = theirs.join("mine");
     std::fs::create_dir(&below).expect("a directory");
     set_mode(&below, 0o700);
@@ -296,14 +300,14 @@ fn a_neighbour_cannot_lay_a_trap_in_a_shared_directory() {
     set_mode(&shared, 0o1777);
     let trap = shared.join(".posthaste");
     symlink(&victims, &trap).expect("a link");
-    run(&ph, &shared, "send bob hi").fails(4, "is a link");
+    run(&ph, &shared, "send bob hi").fails(4, "is a symbolic link");
     let named = format!("send bob hi --home {}", trap.display());
-    run(&ph, &ph.user(), &named).fails(4, "is a link");
+    run(&ph, &ph.user(), &named).fails(4, "is a symbolic link");
     assert_eq!(
         victims.metadata().expect("a directory").mode() & 0o777,
         0o755
     );
-    assert_eq!(files(&victims), [""; 0]);
+    assert_eq!(entry_names(&victims), [""; 0]);
     // Without the sticky bit, a neighbour could replace even the person's own home.
     std::fs::remove_file(&trap).expect("a link");
     std::fs::create_dir(&trap).expect("a directory");
@@ -350,7 +354,7 @@ fn no_link_inside_a_home_is_followed() {
             "run --name bot --detach -- true",
         ] {
             let done = run(&ph, &project, verb);
-            done.fails(4, &format!("{part} is a link"));
+            done.fails(4, &format!("{part} is a symbolic link"));
         }
     }
 }

@@ -61,15 +61,15 @@ impl Home {
         };
         guard::check_above(&home.root)?;
         if let Some(opened) = guard::open_own(&home.root)? {
-            home.check_open_to_others(opened.mode)?;
+            home.check_permissions(opened.mode)?;
             guard::check_parts(&home.root, &PARTS)?;
         }
         Ok(home)
     }
 
-    /// Refuse a directory that other users may read if it has a journal, or write if it has anything.
-    /// Any other directory becomes private when the home is created in it.
-    fn check_open_to_others(&self, mode: u32) -> Result<()> {
+    /// Refuse a directory that has a journal and is readable by other users, or that is not empty and is
+    /// writable by them. Any other directory becomes private when the home is created in it.
+    fn check_permissions(&self, mode: u32) -> Result<()> {
         let is_suspect = match mode {
             mode if mode & guard::WRITABLE_BY_OTHERS != 0 => {
                 let mut entries = self.root.read_dir().map_err(io("list", &self.root))?;
@@ -152,7 +152,7 @@ impl Home {
         if let Some(opened) = guard::open_own(&self.root)? {
             opened.make_private(&self.root)?;
         }
-        self.enroll()?;
+        self.assign_id()?;
         for dir in dirs {
             guard::make_dirs(&self.root, dir)?;
         }

@@ -82,8 +82,8 @@ pub(crate) fn given(
     }))
 }
 
-/// Count the messages that one has written to another in the last minute, as far as they count and up
-/// to `most`. Messages dated after `now` do not count: the clock was set back since.
+/// Count the messages from one agent to another in the last minute that count towards the rate limit,
+/// up to `most`. Ignore messages dated after `now`: the clock was set back since they were sent.
 pub(crate) fn recent(
     conn: &Connection,
     views: Views,

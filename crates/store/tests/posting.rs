@@ -43,7 +43,7 @@ fn one_key_of_one_sender_to_one_recipient_is_one_message() {
 }
 
 #[test]
-fn messages_dated_in_the_future_are_no_storm() {
+fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let limited = || Draft {

@@ -21,10 +21,10 @@ const REMEMBERED: usize = 256;
 const SUBMITTED: &str = "; its hook shows that it was submitted";
 const TRANSCRIBED: &str = "the agent's transcript shows that the model was given the message";
 /// Timeout for a hook to name the transcript, counted from the first offer of a run.
-const HOOK_HEARD_WITHIN: Duration = Duration::from_secs(60);
+const TRANSCRIPT_NAME_TIMEOUT: Duration = Duration::from_secs(60);
 const NO_TRANSCRIPT: &str =
     "no transcript: no hook of the agent has named one, so no proof is awaited";
-const NAMED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
+const HOOK_REPORTED_LATE: &str = "a hook of the agent has reported, so a proof is awaited";
 const WITHDRAWN: &str = "a person took it back from the agent's queue";
 const CUT_OFF: &str = "somebody else pressed Enter, and what was submitted does not show it";
 
@@ -59,8 +59,8 @@ pub(super) enum TranscriptHope {
         ids: Vec<MessageId>,
         until: Duration,
     },
-    /// No hook has named the transcript in time. The proof of these messages is not awaited, unless a
-    /// hook names it later.
+    /// No hook is expected to name the transcript, or none did in time. No proof is awaited for these
+    /// messages, unless a hook names the transcript later.
     Missing {
         ids: Vec<MessageId>,
     },
@@ -68,13 +68,13 @@ pub(super) enum TranscriptHope {
 }
 
 impl TranscriptHope {
-    /// Note that these messages were offered before a hook has named the transcript. `has_hooks` says
-    /// whether one is expected to.
+    /// Record that these messages were offered before any hook named the transcript. If `has_hooks`, wait
+    /// for a hook to name the transcript; otherwise await no proof.
     pub(super) fn hope(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
         let ids = || offered.to_vec();
         match self {
             Self::Unheard if has_hooks => {
-                let until = now.mono + HOOK_HEARD_WITHIN;
+                let until = now.mono + TRANSCRIPT_NAME_TIMEOUT;
                 *self = Self::Hoped { ids: ids(), until };
             }
             Self::Unheard => *self = Self::Missing { ids: ids() },
@@ -288,7 +288,7 @@ impl Desk {
                 ids.retain(|id| self.unproven.has(*id));
                 (!ids.is_empty()).then_some(Effect::Offered {
                     ids,
-                    evidence: NAMED_LATE.to_owned(),
+                    evidence: HOOK_REPORTED_LATE.to_owned(),
                     route: Route::Terminal,
                     proof_awaited: true,
                 })
@@ -520,7 +520,7 @@ mod tests {
     use crate::receipt::Step::{Offering, Uncertain};
 
     #[test]
-    fn messages_offered_before_a_late_hook_are_awaited_once_it_comes() {
+    fn messages_offered_while_the_transcript_is_missing_are_remembered() {
         let (first, second) = (message(1, "alice", "bob").id, message(2, "alice", "bob").id);
         let mut transcript = TranscriptHope::Missing { ids: vec![first] };
         transcript.hope(crate::activity::tests::ms(0), &[second], true);

@@ -69,7 +69,7 @@ pub(super) struct Ledger {
     submitted: BTreeSet<MessageId>,
     /// Messages that the model was given in a prompt.
     got: BTreeSet<MessageId>,
-    /// Messages that were in a program's queue when it died, and that no model was given.
+    /// Messages that were in a program's queue when it died, and never reached the model.
     lost: BTreeSet<MessageId>,
     heard: usize,
     /// What each agent was given last.
@@ -235,7 +235,7 @@ impl Ledger {
                 return self.must_follow(fact, envelope);
             }
             Event::Progress(progress) => progress,
-            Event::Started(_) => return self.comes_again(),
+            Event::Started(_) => return self.check_requeued(),
             Event::Ended(_) | Event::Conversation(_) | Event::Work(_) | Event::Loop(_) => {
                 return Ok(());
             }
@@ -248,9 +248,9 @@ impl Ledger {
         self.judge_step(fact, progress, must_be.is_some())
     }
 
-    /// Check that a session begins with every message open again that was only queued when its program
-    /// died.
-    fn comes_again(&self) -> Checked {
+    /// Check, when a session starts, that every message that was still queued in the program when it died
+    /// is pending again.
+    fn check_requeued(&self) -> Checked {
         let is_over = |known: &Known| known.ended.is_some() || known.read || known.accepted;
         let stays = |id: &&MessageId| {
             let known = self.known.get(id);
@@ -452,7 +452,7 @@ impl Ledger {
     }
 
     /// Record that a program died with these messages in its queue.
-    pub(super) fn loses_queued(&mut self, ids: &[MessageId]) {
+    pub(super) fn record_lost_queue(&mut self, ids: &[MessageId]) {
         let is_new = |id: &&MessageId| !self.got.contains(id);
         self.lost.extend(ids.iter().filter(is_new));
     }

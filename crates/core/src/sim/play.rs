@@ -339,7 +339,7 @@ impl Play {
         if self.nature.proves && session.is_heard {
             for turns in session.agent.queued() {
                 let ids = Session::gets(turns, &self.turns);
-                self.oracle.ledger.loses_queued(&ids);
+                self.oracle.ledger.record_lost_queue(&ids);
             }
         }
         Some(session.run)

@@ -1,5 +1,4 @@
-//! Chaos: many agents and senders on the real binary, while everything is killed at random; then a
-//! verdict. `just chaos [--minutes N] [--seed S]` runs it. In a plain `cargo test` it is skipped.
+//! Chaos test: many agents and senders on the real binary, all killed at random, then a verdict. `just chaos [--minutes N] [--seed S]` runs it. In a plain `cargo test` it is skipped.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
@@ -12,11 +11,11 @@ use std::time::{Duration, Instant};
 use world::World;
 
 /// Set by `just chaos`: it takes minutes, and all cores.
-const WANTED: &str = "PH_CHAOS";
+const ENABLE_VAR: &str = "PH_CHAOS";
 const USAGE: &str = "\
 usage: [--minutes N | --seconds N] [--seed S] [--agents N]
-  --minutes  how long everything is killed at random [1]
-  --seed     which choices are made [1]; timing differs from run to run
+  --minutes, --seconds  duration of the kill phase [1 minute]
+  --seed     seed of the random choices [1]; timing still varies
   --agents   how many agents run [20]";
 
 struct Args {
@@ -26,7 +25,7 @@ struct Args {
 }
 
 fn main() -> ExitCode {
-    if std::env::var_os(WANTED).is_none() {
+    if std::env::var_os(ENABLE_VAR).is_none() {
         say("skipped: chaos takes minutes; 'just chaos' runs it");
         return ExitCode::SUCCESS;
     }
@@ -52,15 +51,15 @@ fn main() -> ExitCode {
             ));
         }
     }
-    let is_delivered = world.calm_down();
-    let verdict = verdict::of(&mut world, is_delivered);
+    let is_delivered = world.wait_until_delivered();
+    let verdict = verdict::judge(&mut world, is_delivered);
     say(&format!(
         "seed {}, {} s: {}",
         args.seed,
         begun.elapsed().as_secs(),
         world.progress()
     ));
-    say(&verdict.told());
+    say(&verdict.summary());
     if verdict.is_good() {
         ExitCode::SUCCESS
     } else {
@@ -85,7 +84,7 @@ fn parse(mut said: impl Iterator<Item = String>) -> Result<Args, String> {
             "--seconds" => args.time = Duration::from_secs(number),
             "--seed" => args.seed = number.max(1),
             "--agents" => args.agents = usize::try_from(number.clamp(1, 100)).unwrap(),
-            _ => return Err(format!("unknown: {flag}")),
+            _ => return Err(format!("unknown option {flag}")),
         }
     }
     Ok(args)

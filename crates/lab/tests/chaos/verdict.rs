@@ -1,18 +1,18 @@
-//! What became of the messages, and what was left behind.
+//! Checks the outcome of a run: each message's fate, and leaked processes, descriptors and memory.
 
-use crate::world::{Sent, World, is_of};
+use crate::world::{Sent, World, runs_in_home};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{Letter, Proven};
 use std::collections::HashMap;
 use std::path::Path;
 
 const REPEAT: &str = "(repeat: may have been shown before)";
-/// How long after an offer the end of a program may still keep it from reading.
-const READ_WITHIN: SignedDuration = SignedDuration::from_secs(5);
-/// More than a session ever needs, whoever connects to it.
-const MOST_DESCRIPTORS: usize = 64;
+/// Time between an offer and a kill within which the program may not have read the offer.
+const KILL_NEAR_OFFER: SignedDuration = SignedDuration::from_secs(5);
+/// Limit of a session's open descriptors; a higher count is a leak.
+const MAX_SESSION_DESCRIPTORS: usize = 64;
 /// A debug build's session takes some 30 MiB.
-const MOST_KIB: u64 = 96 << 10;
+const MAX_SESSION_RSS_KIB: u64 = 96 << 10;
 
 #[derive(Default)]
 pub(crate) struct Verdict {
@@ -43,7 +43,7 @@ impl Verdict {
         self.rows().iter().all(|(_, found)| found.is_empty())
     }
 
-    pub(crate) fn told(&self) -> String {
+    pub(crate) fn summary(&self) -> String {
         let mut told = String::new();
         for (what, found) in self.rows() {
             told += &format!("{what}: {}\n", found.len());
@@ -56,7 +56,7 @@ impl Verdict {
 }
 
 /// Judge the messages, then end everything and look for what is left.
-pub(crate) fn of(world: &mut World, is_delivered: bool) -> Verdict {
+pub(crate) fn judge(world: &mut World, is_delivered: bool) -> Verdict {
     let mut verdict = Verdict::default();
     let agents: Vec<String> = world.agents.iter().chain(&world.hooked).cloned().collect();
     let heard: HashMap<String, String> = agents
@@ -93,7 +93,7 @@ pub(crate) fn of(world: &mut World, is_delivered: bool) -> Verdict {
         }
     }
     drop(journal);
-    leaks(world, &mut verdict);
+    stop_and_check_leaks(world, &mut verdict);
     verdict
 }
 
@@ -110,12 +110,12 @@ fn was_killed(world: &World, sent: &Sent, letter: &Letter) -> bool {
         .map(Vec::as_slice)
         .unwrap_or_default();
     kills.iter().any(|kill| {
-        let is_near = |offer: &Timestamp| kill.duration_since(*offer).abs() < READ_WITHIN;
+        let is_near = |offer: &Timestamp| kill.duration_since(*offer).abs() < KILL_NEAR_OFFER;
         times.iter().any(is_near)
     })
 }
 
-/// Count where a word stands behind an ordinary header, and where behind one that says "repeat".
+/// Count the occurrences of `word` after an ordinary header and after a repeat header.
 fn occurrences(heard: &str, word: &str) -> (usize, usize) {
     let (mut plain, mut marked) = (0, 0);
     for (at, _) in heard.match_indices(word) {
@@ -148,21 +148,21 @@ fn read_log(path: &Path, agent: &str) -> String {
         .replace("[URGENT ph ", "\n[URGENT ph ")
 }
 
-fn leaks(world: &mut World, verdict: &mut Verdict) {
+fn stop_and_check_leaks(world: &mut World, verdict: &mut Verdict) {
     for agent in &world.agents {
         let Some((session, _)) = world.pids(agent) else {
             verdict.lost.push(format!("{agent} does not run"));
             continue;
         };
         let open = std::fs::read_dir(format!("/proc/{session}/fd")).map_or(0, Iterator::count);
-        if open > MOST_DESCRIPTORS {
+        if open > MAX_SESSION_DESCRIPTORS {
             verdict.descriptors.push(format!("{agent}: {open}"));
         }
         let status = std::fs::read_to_string(format!("/proc/{session}/status")).unwrap_or_default();
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let resident =
             resident.and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<u64>().ok());
-        if let Some(resident) = resident.filter(|kib| *kib > MOST_KIB) {
+        if let Some(resident) = resident.filter(|kib| *kib > MAX_SESSION_RSS_KIB) {
             verdict.memory.push(format!("{agent}: {resident} KiB"));
         }
     }
@@ -192,7 +192,7 @@ fn leaks(world: &mut World, verdict: &mut Verdict) {
         else {
             continue;
         };
-        if is_of(pid, &home) {
+        if runs_in_home(pid, &home) {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
             let line = String::from_utf8_lossy(&line).replace('\0', " ");
             verdict.processes.push(format!("{pid}: {line}"));

@@ -1,4 +1,4 @@
-//! The agents and senders, and everything that happens to them.
+//! Runs agents and senders on the real binary, and kills them at random.
 
 use jiff::Timestamp;
 use posthaste_core::AgentName;
@@ -22,7 +22,7 @@ pub(crate) struct Sent {
     pub(crate) to: String,
     /// A word that is in no other message.
     pub(crate) word: String,
-    /// The id, if the sender heard "ok".
+    /// The id, if the send succeeded.
     pub(crate) id: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl World {
         self.dir.path()
     }
 
-    /// Keep the files for whoever looks at them, in the place of the temporary directory.
+    /// Copy the run's files to a directory that is not deleted, and return its path.
     pub(crate) fn keep(&self) -> PathBuf {
         let kept = std::env::temp_dir().join(format!("ph-chaos-{}", std::process::id()));
         let copied = Command::new("cp")
@@ -100,7 +100,7 @@ impl World {
         )
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    fn random_below(&mut self, end: usize) -> usize {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
@@ -108,7 +108,7 @@ impl World {
     }
 
     fn one_of(&mut self, names: &[String]) -> String {
-        names[self.below(names.len())].clone()
+        names[self.random_below(names.len())].clone()
     }
 
     pub(crate) fn ph(&self, args: &[&str]) -> Command {
@@ -126,7 +126,7 @@ impl World {
         command
     }
 
-    /// What an agent's programs have read, or its hooks have printed.
+    /// Return the path of the log with an agent's input, or with its hooks' output.
     pub(crate) fn log(&self, agent: &str) -> PathBuf {
         self.dir.beside().join(format!("{agent}.log"))
     }
@@ -150,14 +150,14 @@ impl World {
         assert!(runs, "{agent} does not start: {said}");
     }
 
-    fn killed(&mut self, agent: &str) {
+    fn record_kill(&mut self, agent: &str) {
         let times = self.kills.entry(agent.to_owned()).or_default();
         times.push(Timestamp::now());
     }
 
     /// Do one thing, chosen at random.
     pub(crate) fn act(&mut self) {
-        match self.below(100) {
+        match self.random_below(100) {
             0..60 => self.send(),
             60..70 => self.kill_session(),
             70..78 => self.kill_program(),
@@ -171,22 +171,23 @@ impl World {
     /// Send some messages at once; some of the senders are killed.
     fn send(&mut self) {
         let mut sending: Vec<(Child, Sent)> = Vec::new();
-        for _ in 0..=self.below(8) {
-            let names = match self.below(6) {
+        for _ in 0..=self.random_below(8) {
+            let names = match self.random_below(6) {
                 0 => self.hooked.clone(),
                 _ => self.agents.clone(),
             };
             let to = self.one_of(&names);
             let word = format!("w{:07}e", self.sent.len() + sending.len());
-            let from = format!("s{}", self.below(SENDERS));
-            let priority = ["normal", "normal", "interrupt", "idle", "idle-first"][self.below(5)];
+            let from = format!("s{}", self.random_below(SENDERS));
+            let priority =
+                ["normal", "normal", "interrupt", "idle", "idle-first"][self.random_below(5)];
             let args = ["send", &to, &word, "--from", &from, "--priority", priority];
             let child = self.ph(&args).spawn().unwrap();
             sending.push((child, Sent { to, word, id: None }));
         }
         for (mut child, mut sent) in sending {
-            if self.below(10) == 0 {
-                std::thread::sleep(Duration::from_micros(self.below(4_000) as u64));
+            if self.random_below(10) == 0 {
+                std::thread::sleep(Duration::from_micros(self.random_below(4_000) as u64));
                 let _ = child.kill();
                 self.counts.senders += 1;
             }
@@ -209,7 +210,7 @@ impl World {
         let pid = |key: &str| i32::try_from(record[key].as_i64()?).ok();
         let (session, program) = (pid("pid")?, pid("child_pid")?);
         let home = self.home();
-        (is_of(session, &home) && is_of(program, &home)).then_some((session, program))
+        (runs_in_home(session, &home) && runs_in_home(program, &home)).then_some((session, program))
     }
 
     fn kill_session(&mut self) {
@@ -219,7 +220,7 @@ impl World {
             kill(session, Signal::KILL);
             until_gone(session);
         }
-        self.killed(&agent);
+        self.record_kill(&agent);
         self.start(&agent);
     }
 
@@ -230,7 +231,7 @@ impl World {
             kill(program, Signal::KILL);
             until_gone(session);
         }
-        self.killed(&agent);
+        self.record_kill(&agent);
         self.start(&agent);
     }
 
@@ -239,7 +240,7 @@ impl World {
         let agent = self.one_of(&self.agents.clone());
         let stopped = self.ph(&["stop", &agent]).output().unwrap();
         assert!(stopped.status.success(), "{stopped:?}");
-        self.killed(&agent);
+        self.record_kill(&agent);
         self.start(&agent);
     }
 
@@ -265,19 +266,19 @@ impl World {
             .stdout(file)
             .spawn()
             .unwrap();
-        if self.below(2) == 0 {
-            std::thread::sleep(Duration::from_micros(self.below(8_000) as u64));
+        if self.random_below(2) == 0 {
+            std::thread::sleep(Duration::from_micros(self.random_below(8_000) as u64));
             let _ = child.kill();
             self.counts.hooks += 1;
-            self.killed(&agent);
+            self.record_kill(&agent);
         }
         child.wait().unwrap();
     }
 
-    /// Look at something, and kill who looks.
+    /// Run a read-only command, and sometimes kill it.
     fn read(&mut self) {
         let agent = self.one_of(&self.agents.clone());
-        let args: &[&str] = match self.below(5) {
+        let args: &[&str] = match self.random_below(5) {
             0 => &["inbox", &agent, "--all"],
             1 => &["log", "--json"],
             2 => &["ls", "--all"],
@@ -285,8 +286,8 @@ impl World {
             _ => &["status", &agent],
         };
         let mut child = self.ph(args).stdout(Stdio::null()).spawn().unwrap();
-        if self.below(2) == 0 {
-            std::thread::sleep(Duration::from_micros(self.below(20_000) as u64));
+        if self.random_below(2) == 0 {
+            std::thread::sleep(Duration::from_micros(self.random_below(20_000) as u64));
             let _ = child.kill();
             self.counts.readers += 1;
         }
@@ -299,7 +300,7 @@ impl World {
     }
 
     /// Let everything run, and wait until all mail is delivered. Return whether it is.
-    pub(crate) fn calm_down(&mut self) -> bool {
+    pub(crate) fn wait_until_delivered(&mut self) -> bool {
         self.start_all();
         let mut journal = self.journal();
         let deadline = Instant::now() + DELIVERED_WITHIN;
@@ -359,7 +360,7 @@ fn is_alive(pid: i32) -> bool {
 }
 
 /// Return whether a process runs that was started for this home.
-pub(crate) fn is_of(pid: i32, home: &Path) -> bool {
+pub(crate) fn runs_in_home(pid: i32, home: &Path) -> bool {
     let variables = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
     let wanted = format!("PH_HOME={}", home.display());
     is_alive(pid)

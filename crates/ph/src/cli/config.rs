@@ -109,7 +109,7 @@ fn show(context: &mut Context) -> Result<Code> {
     let ignored = context.layers.ignored().iter();
     rows.extend(ignored.map(|row| {
         let row = shown(&row.key, &row.value, &row.source);
-        format!("ignored, because a project cannot set it: {row}")
+        format!("{row}, ignored: a project cannot set it")
     }));
     context.out.line(home)?;
     for row in rows {

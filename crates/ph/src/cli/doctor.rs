@@ -100,8 +100,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     Ok(if is_wrong { Code::No } else { Code::Ok })
 }
 
-/// Tell that the home cannot be used; nothing in it was looked at.
-pub(super) fn without_home(said: &Said, report: &Report) -> Result<Code> {
+/// Report that the home cannot be used. Read nothing in it.
+pub(super) fn report_unusable_home(said: &Said, report: &Report) -> Result<Code> {
     let findings = [
         ok("version", format!("ph {}", env!("CARGO_PKG_VERSION"))),
         failed("home", report),

@@ -47,7 +47,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         }
     }
     for session in sessions.iter().filter(|s| !s.orphans.is_empty()) {
-        note(orphaned(session));
+        note(orphan_notice(session));
     }
     for name in crashed {
         note(format!(
@@ -58,15 +58,15 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// Return the notice that a crashed session has left processes.
-pub(super) fn orphaned(session: &Session) -> String {
-    let (name, pids) = (&session.name, listed(&session.orphans));
+pub(super) fn orphan_notice(session: &Session) -> String {
+    let (name, pids) = (&session.name, describe_pids(&session.orphans));
     format!(
         "the program of {name} still runs without its session ({pids}); 'ph stop {name}' ends it"
     )
 }
 
-/// Return processes in words.
-pub(super) fn listed(pids: &[u32]) -> String {
+/// Return a text such as 'processes 12, 13'.
+pub(super) fn describe_pids(pids: &[u32]) -> String {
     let words: Vec<String> = pids.iter().map(u32::to_string).collect();
     let thing = if pids.len() == 1 {
         "process"

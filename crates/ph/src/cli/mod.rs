@@ -250,7 +250,7 @@ fn run_verb(verb: Verb, said: &Said) -> Result<Code> {
         // It tells what is wrong with the settings itself.
         Verb::Doctor(_) => match Context::with_any_settings(said) {
             Ok(context) => context,
-            Err(report) => return doctor::without_home(said, &report),
+            Err(report) => return doctor::report_unusable_home(said, &report),
         },
         _ => Context::new(said)?,
     };

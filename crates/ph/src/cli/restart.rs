@@ -39,7 +39,7 @@ pub(super) struct Args {
 
 /// Return the record of the agent's latest session, if the journal knows that session: a record that
 /// somebody else has put there must not start anything.
-fn recorded(context: &Context, name: &AgentName) -> Result<Option<Record>> {
+fn latest_record(context: &Context, name: &AgentName) -> Result<Option<Record>> {
     let Some(mut journal) = context.reader()? else {
         return Ok(None);
     };
@@ -52,7 +52,7 @@ fn recorded(context: &Context, name: &AgentName) -> Result<Option<Record>> {
 
 pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let name = &args.name;
-    let Some(record) = recorded(context, name)? else {
+    let Some(record) = latest_record(context, name)? else {
         return Err(status::never_ran(name));
     };
     // Better an old one than none.

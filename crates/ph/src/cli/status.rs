@@ -44,7 +44,7 @@ pub(super) fn print(context: &mut Context, name: &AgentName) -> Result<Code> {
     field(context, "since", &since)?;
     field(context, "evidence", &session.evidence)?;
     if !session.orphans.is_empty() {
-        field(context, "orphans", &ls::orphaned(&session))?;
+        field(context, "orphans", &ls::orphan_notice(&session))?;
     }
     if let Some(job) = &session.handed_over {
         let told = format!("another process has the conversation, which ph cannot see ({job})");

@@ -94,7 +94,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let line = match came {
         Came::NotRunning => format!("{name} does not run"),
         Came::OrphansEnded(pids) => {
-            let pids = ls::listed(&pids);
+            let pids = ls::describe_pids(&pids);
             format!("the session of {name} had crashed; ended its program ({pids})")
         }
         Came::Asked => asked(context, name),
@@ -199,7 +199,7 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     if found.is_empty() {
         return Ok(Came::NotRunning);
     }
-    let tell = |signals: &[Signal]| {
+    let send_signals = |signals: &[Signal]| {
         for pid in roll::orphans(&context.home, &run) {
             signals
                 .iter()
@@ -217,16 +217,17 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
         true
     };
     if how != How::Kill {
-        tell(&[Signal::HUP, Signal::TERM, Signal::CONT]);
+        send_signals(&[Signal::HUP, Signal::TERM, Signal::CONT]);
         if wait(SHORT_GRACE) {
             return Ok(Came::OrphansEnded(found));
         }
     }
-    tell(&[Signal::KILL]);
+    send_signals(&[Signal::KILL]);
     match wait(KILLED) {
         true => Ok(Came::OrphansEnded(found)),
         false => Err(Report::storage(format!(
-            "the program of {name} does not end: its processes were sent SIGKILL"
+            "cannot end the program of {name}: {} still there after SIGKILL",
+            ls::describe_pids(&roll::orphans(&context.home, &run))
         ))),
     }
 }

@@ -7,9 +7,10 @@ use posthaste_core::text;
 
 /// Accept a project's home that was copied, cloned or unpacked
 ///
-/// A .posthaste directory that ph has not made itself is not used: its mail would be typed to your
-/// agents. This command accepts it, makes it private and records its path. Its harnesses, and settings
-/// that could run a program, stay ignored. It also makes a home of a .posthaste that has only settings.
+/// A .posthaste directory with mail that was not made by you on this machine is refused, because its
+/// mail would be delivered to your agents. Makes such a home private and records its path, so that it
+/// is used from then on. Its manifests and settings that can run programs stay ignored. A .posthaste
+/// directory with only settings becomes a home.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -18,7 +19,8 @@ pub(super) struct Args {}
 
 pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
     let Some(path) = &said.home else {
-        return Err(Report::usage("no home is named").hint("ph trust --home PATH"));
+        return Err(Report::usage("cannot trust a home: --home is missing")
+            .hint("run 'ph trust --home PATH'"));
     };
     if std::env::var_os("PH_AGENT").is_some_and(|agent| !agent.is_empty()) {
         return Err(

@@ -81,7 +81,7 @@ impl Catalogue {
             catalogue.add(&own, at_once(private_file().read(true), OFlags::NOFOLLOW))?;
         } else if own.symlink_metadata().is_ok() {
             note(format!(
-                "the harnesses in {} are ignored: a project cannot bring any",
+                "ignored the manifests in {}: a project cannot define harnesses",
                 own.display()
             ));
         }

@@ -221,8 +221,9 @@ impl State {
     }
 }
 
-/// Return whether an agent's own settings have our hooks, at least in part.
-pub(crate) fn are_installed(harness: &str) -> bool {
+/// Return whether an agent's own settings contain our hooks, even partly or outdated. Unreadable
+/// settings count as none.
+pub(crate) fn has_any_installed(harness: &str) -> bool {
     let state = || -> Result<State> {
         let target = Target::of(harness)?;
         let text = read(&target.file()?)?;

@@ -23,8 +23,8 @@ const CONNECTIONS: usize = 4_096;
 /// How long a connection may take to send its first line.
 const FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many connections may be without a first line before the timeout is shortened.
-const SILENT_CONNECTIONS: usize = 1_024;
-const FIRST_LINE_TIMEOUT_OF_MANY: Duration = Duration::from_secs(5);
+const MAX_SILENT_CONNECTIONS: usize = 1_024;
+const CROWDED_FIRST_LINE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Accepts connections for as long as the session lives.
 pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
@@ -102,21 +102,22 @@ async fn converse(
     peer: &Peer,
     lines: &mut Lines<'_>,
 ) -> Ended {
-    let mut silence = Some(Silence::begin(shared));
+    let mut waiting = Some(FirstLineWait::begin(shared));
     loop {
         outbox.room().await;
-        let line = match &silence {
-            Some(silence) => match silence.first(lines).await {
+        let line = match &waiting {
+            Some(waiting) => match waiting.first(lines).await {
                 Some(line) => line,
                 None => {
-                    let late = Failure::internal("no request has arrived in time");
+                    let late =
+                        Failure::internal("no request arrived in time; the connection is closed");
                     outbox.push(&rpc::refusal(&Id::null(), &late));
                     return Ended::Closed;
                 }
             },
             None => lines.next().await,
         };
-        let is_first = silence.is_some();
+        let is_first = waiting.is_some();
         let said = match line {
             Line::Whole(line) if is_first => rpc::read(&line),
             Line::Whole(line) => rpc::read_on(&line),
@@ -140,24 +141,24 @@ async fn converse(
                 Next::Attach(request) => return Ended::Attach(request),
             },
         }
-        silence = None;
+        waiting = None;
     }
 }
 
-/// A connection that has not sent its first line yet. Silent connections must not use up the room of
-/// others, so they are closed after a while.
-struct Silence<'a> {
+/// A connection that has not sent its first line yet. It is closed after a timeout, so that silent
+/// connections do not use up the descriptors of others.
+struct FirstLineWait<'a> {
     shared: &'a Shared,
     until: Instant,
 }
 
-impl<'a> Silence<'a> {
+impl<'a> FirstLineWait<'a> {
     fn begin(shared: &'a Shared) -> Self {
-        let count = shared.silent.get() + 1;
-        shared.silent.set(count);
+        let count = shared.silent_connections.get() + 1;
+        shared.silent_connections.set(count);
         let timeout = match count {
-            ..=SILENT_CONNECTIONS => FIRST_LINE_TIMEOUT,
-            _ => FIRST_LINE_TIMEOUT_OF_MANY,
+            ..=MAX_SILENT_CONNECTIONS => FIRST_LINE_TIMEOUT,
+            _ => CROWDED_FIRST_LINE_TIMEOUT,
         };
         Self {
             shared,
@@ -172,8 +173,10 @@ impl<'a> Silence<'a> {
     }
 }
 
-impl Drop for Silence<'_> {
+impl Drop for FirstLineWait<'_> {
     fn drop(&mut self) {
-        self.shared.silent.set(self.shared.silent.get() - 1);
+        self.shared
+            .silent_connections
+            .set(self.shared.silent_connections.get() - 1);
     }
 }

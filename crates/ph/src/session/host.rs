@@ -357,7 +357,7 @@ impl Running {
             round: Rc::new(Notify::new()),
             room: Rc::new(Cell::new(0)),
             viewers: Cell::new(0),
-            silent: Cell::new(0),
+            silent_connections: Cell::new(0),
             taken: taken_by,
             interactive: is_interactive,
             mail_trouble,

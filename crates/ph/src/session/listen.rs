@@ -15,7 +15,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::UnixListener;
 
-/// How many connections may wait to be accepted; the system may allow fewer.
+/// How many connections may wait to be accepted; the kernel may cap this number.
 const BACKLOG: i32 = 4_096;
 /// How often a session looks whether its sockets are still there.
 const LOOK: Duration = Duration::from_secs(2);

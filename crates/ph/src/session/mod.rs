@@ -89,7 +89,7 @@ struct Shared {
     room: Room,
     viewers: Cell<u64>,
     /// How many connections have not sent their first line.
-    silent: Cell<usize>,
+    silent_connections: Cell<usize>,
     /// Which viewer has the keyboard to itself.
     taken: watch::Receiver<Option<ViewerId>>,
     interactive: watch::Receiver<bool>,

@@ -133,7 +133,7 @@ impl Place {
         let deadline = Instant::now() + LOOKERS;
         loop {
             match make_dirs(&self.home, &dir) {
-                // A start that failed may just have removed it.
+                // A failed start may have removed the directory in the meantime.
                 Err(Error::Io { source, .. })
                     if source.kind() == ErrorKind::NotFound && Instant::now() < deadline => {}
                 made => return Ok(made?),

@@ -180,7 +180,7 @@ pub(crate) fn start(
         limits: config.limits,
         without_home: config.without_home,
         script,
-        has_installed_hooks: hooks::are_installed(&launch.harness),
+        has_installed_hooks: hooks::has_any_installed(&launch.harness),
         launch,
         harness,
         audience,

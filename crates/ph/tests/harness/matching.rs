@@ -133,7 +133,7 @@ fn a_person_can_allow_status_rows() {
         .collect();
     insta::assert_snapshot!(shown.join("\n"), @"
     harness.lab.status_rows = 1  ([dir]/user/.config/posthaste/config.toml)
-    ignored, because a project cannot set it: harness.lab.status_rows = 0  ([dir]/user/.posthaste/config.toml)
+    harness.lab.status_rows = 0  ([dir]/user/.posthaste/config.toml), ignored: a project cannot set it
     ");
     // The home's own settings are the person's, too.
     stage.file(

@@ -53,7 +53,7 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
     (reader, writer)
 }
 
-fn is_shown_again(ph: &Ph, id: &str) {
+fn assert_shown_again(ph: &Ph, id: &str) {
     let again = ph.run_as("bob", "check --inject").ok();
     assert!(again.contains("fix the login page"), "{again}");
     assert!(again.contains(REPEAT), "{again}");
@@ -72,7 +72,7 @@ fn a_hook_that_is_killed_with_a_full_pipe_leaves_its_mail_for_the_next() {
     });
     child.kill().expect("it runs");
     child.wait().expect("it ends");
-    is_shown_again(&ph, &id);
+    assert_shown_again(&ph, &id);
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn a_hook_whose_output_nobody_reads_ends_and_leaves_its_mail_for_the_next() {
         "an agent does not fail because of its mail"
     );
     assert_eq!(receipt(&ph, &id), "uncertain");
-    is_shown_again(&ph, &id);
+    assert_shown_again(&ph, &id);
 }
 
 #[test]

@@ -411,22 +411,22 @@ fn files_of_others_start_nothing() {
             .within(&project)
             .run()
     };
-    // It is ignored, and said so; nothing of it is run, and mail is kept where it always is.
-    let is_ignored = |done: Done| {
+    // The project's provider is ignored with a note: its script does not run.
+    let assert_ignored = |done: Done| {
         assert_eq!(done.code, 0, "{}", done.err());
-        let note = "mail.provider in ";
+        let note = "ignored mail.provider in ";
         assert!(done.err().contains(note), "{}", done.err());
     };
-    is_ignored(run());
+    assert_ignored(run());
     // Neither a private directory nor its name is a word of trust: a clone can have both.
     std::fs::set_permissions(&home, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-    is_ignored(run());
+    assert_ignored(run());
     let named = |args: &[&str]| ph.call(args).env("PH_HOME", &home).within(&project).run();
-    is_ignored(named(&["inbox", "bob"]));
-    is_ignored(named(&["send", "bob", "hi"]));
+    assert_ignored(named(&["inbox", "bob"]));
+    assert_ignored(named(&["send", "bob", "hi"]));
     let hook = named(&["check", "--inject", "alice"]);
     assert_eq!((hook.code, hook.out().as_str()), (0, ""));
-    is_ignored(named(&["ls"]));
+    assert_ignored(named(&["ls"]));
     assert!(!mark.exists());
     // What it names and nobody uses stops nothing that the user names.
     std::fs::write(home.join("config.toml"), "mail.script = './trap'\n").unwrap();

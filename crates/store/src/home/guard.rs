@@ -45,7 +45,7 @@ pub(super) fn open_own(path: &Path) -> Result<Option<OwnDir>> {
     let fd = match rustix::fs::open(path, flags, Mode::empty()) {
         Ok(fd) => fd,
         Err(Errno::NOENT) => return Ok(None),
-        Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => return Err(link(path)),
+        Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => return Err(link_error(path)),
         Err(error) => return Err(io("open", path)(error.into())),
     };
     let stat = rustix::fs::fstat(&fd).map_err(|error| io("look at", path)(error.into()))?;
@@ -81,7 +81,7 @@ pub(super) fn make_tree_private(dir: &Path) -> Result<()> {
         let path = entry.map_err(io("list", dir))?.path();
         let meta = path.symlink_metadata().map_err(io("look at", &path))?;
         if meta.is_symlink() {
-            return Err(link(&path));
+            return Err(link_error(&path));
         }
         check_owner(&path, meta.uid())?;
         if meta.is_dir() {
@@ -102,7 +102,7 @@ pub(super) fn check_parts(root: &Path, names: &[&str]) -> Result<()> {
             Err(error) => return Err(io("look at", &path)(error)),
         };
         if meta.is_symlink() {
-            return Err(link(&path));
+            return Err(link_error(&path));
         }
         check_owner(&path, meta.uid())?;
         if meta.is_dir() {
@@ -170,7 +170,7 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
             path: path.to_owned(),
             why: "is writable by other users, who could replace the home below it".to_owned(),
             hint: format!(
-                "'chmod go-w {}' mends that; or choose another home with --home or PH_HOME",
+                "run 'chmod go-w {}', or choose another home with --home or PH_HOME",
                 path.display()
             ),
         });
@@ -179,7 +179,7 @@ fn check_ancestor(path: &Path, meta: &Metadata) -> Result<()> {
 }
 
 fn check_ancestor_owner(path: &Path, uid: u32) -> Result<()> {
-    let is_trusted = uid == this_user() || uid == 0 || Some(uid) == root_here();
+    let is_trusted = uid == this_user() || uid == 0 || Some(uid) == root_uid();
     match is_trusted {
         true => Ok(()),
         false => Err(Error::Unsafe {
@@ -209,19 +209,17 @@ pub(super) fn check_private(path: &Path, mode: u32) -> Result<()> {
         _ => Err(Error::Unsafe {
             path: path.to_owned(),
             why: format!("is open to other users (mode {:03o})", mode & 0o777),
-            hint: format!(
-                "if it is yours, make it private: chmod 700 {}",
-                path.display()
-            ),
+            hint: format!("make it private: run 'chmod 700 {}'", path.display()),
         }),
     }
 }
 
-pub(super) fn link(path: &Path) -> Error {
+pub(super) fn link_error(path: &Path) -> Error {
     Error::Unsafe {
         path: path.to_owned(),
-        why: "is a link; a home contains none".to_owned(),
-        hint: "remove the link, or choose another home with --home or PH_HOME".to_owned(),
+        why: "is a symbolic link, which a home must not be or contain".to_owned(),
+        hint: "replace the link with the directory or file that it points to, or choose another home with \
+               --home or PH_HOME".to_owned(),
     }
 }
 
@@ -237,9 +235,9 @@ fn mode_of(stat: &Stat) -> u32 {
     stat.st_mode.into()
 }
 
-/// Return the uid that root's files show in this process's user namespace. In an agent's sandbox root
-/// may have no number, and then its files show the same uid as those of all others without a number.
-fn root_here() -> Option<u32> {
+/// Return the uid that root's files show in this process's user namespace. In an agent's sandbox root may
+/// be unmapped; its files then show the overflow uid, as do the files of every other unmapped user.
+fn root_uid() -> Option<u32> {
     // The kernel gives this directory to root, in every namespace.
     let proc = Path::new("/proc").metadata();
     proc.ok().map(|meta| meta.uid())

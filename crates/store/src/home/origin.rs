@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 /// Prefix of a home id that is still being written.
-const UNFINISHED_ID: &str = ".home-id.";
+const TEMP_ID_PREFIX: &str = ".home-id.";
 
 /// Content of a directory that is called `.posthaste`.
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,10 @@ impl Home {
             return match content(&path, &opened)? {
                 Content::Empty => Self::open(&path, records).map(Discovered::Home),
                 Content::Settings => Ok(Discovered::Settings),
-                Content::Journal => Err(untrusted(&path, "holds a journal that was not made here")),
+                Content::HomeData => Err(untrusted(
+                    &path,
+                    "has mail or sessions, but no valid home-id",
+                )),
             };
         };
         let Some(records) = records else {
@@ -87,8 +90,8 @@ impl Home {
     }
 
     /// Give a new project home its id, and record it. The id is the first file of a home, so that no
-    /// other process takes a home for a clone while it is made.
-    pub(super) fn enroll(&self) -> Result<()> {
+    /// other process takes a new home for a clone.
+    pub(super) fn assign_id(&self) -> Result<()> {
         let is_project = self
             .root
             .file_name()
@@ -124,7 +127,7 @@ impl Home {
     }
 
     fn write_unfinished(&self, id: Uuid) -> Result<PathBuf> {
-        let path = self.root.join(format!("{UNFINISHED_ID}{}", id.simple()));
+        let path = self.root.join(format!("{TEMP_ID_PREFIX}{}", id.simple()));
         let written = private().write(true).create_new(true).open(&path);
         let written = written.and_then(|mut file| {
             writeln!(file, "{}", id.simple())?;
@@ -138,7 +141,7 @@ impl Home {
 enum Content {
     Empty,
     Settings,
-    Journal,
+    HomeData,
 }
 
 fn content(path: &Path, opened: &OwnDir) -> Result<Content> {
@@ -149,8 +152,8 @@ fn content(path: &Path, opened: &OwnDir) -> Result<Content> {
         let name = entry.file_name().to_string_lossy();
         match &*name {
             "." | ".." | ".gitignore" => {}
-            "journal.db" | "sessions" => return Ok(Content::Journal),
-            name if name.starts_with(UNFINISHED_ID) => {}
+            "journal.db" | "sessions" => return Ok(Content::HomeData),
+            name if name.starts_with(TEMP_ID_PREFIX) => {}
             _ => found = Content::Settings,
         }
     }
@@ -165,7 +168,7 @@ fn read_id(root: &Path) -> Result<Option<Uuid>> {
     match read.and_then(|file| file.take(64).read_to_string(&mut text)) {
         Ok(_) => Ok(Uuid::try_parse(text.trim()).ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(_) if path.is_symlink() => Err(guard::link(&path)),
+        Err(_) if path.is_symlink() => Err(guard::link_error(&path)),
         Err(error) => Err(io("read", &path)(error)),
     }
 }
@@ -204,7 +207,7 @@ fn untrusted(path: &Path, why: &str) -> Error {
         path: path.to_owned(),
         why: why.to_owned(),
         hint: format!(
-            "if you trust what it contains: ph trust --home {}",
+            "if you trust its mail, run 'ph trust --home {}'",
             path.display()
         ),
     }

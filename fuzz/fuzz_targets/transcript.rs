@@ -1,2 +1,0 @@
-#![no_main]
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| posthaste_lab::fuzz::transcribed(bytes));
