@@ -24,8 +24,8 @@ pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
     };
     if std::env::var_os("PH_AGENT").is_some_and(|agent| !agent.is_empty()) {
         return Err(
-            Report::refused("an agent cannot decide which home to trust")
-                .hint("run it in a terminal of your own"),
+            Report::refused("agents cannot run 'ph trust' (PH_AGENT is set)")
+                .hint("run 'ph trust --home PATH' in a terminal of your own"),
         );
     }
     let home = home::trust(path)?;
