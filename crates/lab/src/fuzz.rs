@@ -130,6 +130,7 @@ pub fn manifest(bytes: &[u8]) {
         return;
     };
     if let Ok(manifest) = toml::from_str::<Manifest>(text) {
+        let _ = manifest.check();
         let _ = manifest.unused();
         let _ = manifest.lines();
     }

@@ -16,6 +16,7 @@ use crate::times::{TimeStyle, parse_duration};
 use anstream::ColorChoice;
 use posthaste_core::{Limits, Priority, text};
 use posthaste_store::Patience;
+use posthaste_store::home::read_data;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -96,8 +97,12 @@ pub(crate) const SETTINGS: [Setting; 11] = [
     },
 ];
 
-/// Settings that can run a program. A project's file cannot set them, nor anything in `[harness]`,
-/// because the file may come from a repository.
+/// Sections that say what is typed to an agent. A project's file cannot have them.
+const PERSON_ONLY_SECTIONS: [&str; 2] = [harness::SECTION, "agents"];
+/// How much of a project's file is read.
+const MAX_PROJECT_BYTES: u64 = 64 << 10;
+/// Settings that can run a program. A project's file cannot set them, because it may come from a
+/// repository.
 const PERSON_ONLY_SETTINGS: [&str; 2] = ["mail.provider", "mail.script"];
 
 /// A file with settings.
@@ -193,12 +198,19 @@ impl Layers {
     pub(crate) fn load(files: &[SettingsFile], color_flag: Option<&str>) -> Result<Self> {
         let mut layers = Self::defaults();
         for file in files {
-            let path = file.path();
-            match std::fs::read_to_string(path) {
-                Ok(text) => layers.add_file(file, &text)?,
-                Err(error)
+            let read = match file {
+                SettingsFile::Person(path) => std::fs::read_to_string(path),
+                SettingsFile::Project(path) => read_data(path, MAX_PROJECT_BYTES),
+            };
+            match (read, file) {
+                (Ok(text), SettingsFile::Person(_)) => layers.add_file(file, &text)?,
+                (Ok(text), SettingsFile::Project(_)) => layers.add_project(file, &text),
+                (Err(error), _)
                     if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
-                Err(error) => {
+                (Err(error), SettingsFile::Project(path)) => {
+                    note(format!("ignored {}: {error}", path.display()));
+                }
+                (Err(error), SettingsFile::Person(path)) => {
                     return Err(Report::storage(format!(
                         "cannot read the settings in {}: {error}",
                         path.display()
@@ -233,6 +245,23 @@ impl Layers {
         }
     }
 
+    /// Add a project's file, or ignore all of it if it is invalid: a repository must not stop `ph`.
+    fn add_project(&mut self, file: &SettingsFile, text: &str) {
+        let mut trial = self.clone();
+        let added = trial
+            .add_file(file, text)
+            .and_then(|()| trial.book.check())
+            .and_then(|()| Config::of(&trial).map(drop));
+        match added {
+            Ok(()) => *self = trial,
+            Err(report) => note(format!(
+                "ignored the settings in {}: {}",
+                file.path().display(),
+                report.message()
+            )),
+        }
+    }
+
     fn add_file(&mut self, file: &SettingsFile, text: &str) -> Result<()> {
         let path = file.path();
         let mut table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
@@ -248,14 +277,14 @@ impl Layers {
                 None => report,
             }
         })?;
+        if let SettingsFile::Project(_) = file {
+            self.remove_person_only(path, &mut table);
+        }
         let sections: Vec<_> = table.keys().cloned().collect();
         for section in sections.iter().filter(|name| book::is_section(name)) {
             if let Some(value) = table.remove(section) {
                 self.book.add(path, section, &value)?;
             }
-        }
-        if let SettingsFile::Project(_) = file {
-            self.remove_person_only(path, &mut table);
         }
         if let Some(value) = table.remove(harness::SECTION) {
             self.harnesses.add(path, &value)?;
@@ -285,8 +314,9 @@ impl Layers {
         let mut found = Vec::new();
         flatten("", table, &mut found);
         for (key, value) in found {
-            let is_of_harness = key.split('.').next() == Some(harness::SECTION);
-            if !is_of_harness && !PERSON_ONLY_SETTINGS.contains(&key.as_str()) {
+            let section = key.split('.').next().unwrap_or_default();
+            let is_of_person = PERSON_ONLY_SECTIONS.contains(&section);
+            if !is_of_person && !PERSON_ONLY_SETTINGS.contains(&key.as_str()) {
                 continue;
             }
             self.ignored.push(Row {
@@ -295,7 +325,9 @@ impl Layers {
                 source: Source::File(path.to_owned()),
             });
         }
-        table.remove(harness::SECTION);
+        for section in PERSON_ONLY_SECTIONS {
+            table.remove(section);
+        }
         for key in PERSON_ONLY_SETTINGS {
             if let Some((section, name)) = key.split_once('.')
                 && let Some(toml::Value::Table(section)) = table.get_mut(section)
@@ -448,7 +480,8 @@ fn unknown(key: &str, path: &Path) -> Report {
         .map(|setting| (strsim::jaro_winkler(key, setting.key), setting.key))
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .filter(|(nearness, _)| *nearness > 0.7);
-    let report = Report::usage(format!("unknown setting {key} in {}", path.display()));
+    let shown = text::one_line(key, 80);
+    let report = Report::usage(format!("unknown setting {shown} in {}", path.display()));
     match nearest {
         Some((_, known)) => report.hint(format!("did you mean {known}?")),
         None => report.hint("'ph config show' lists all settings"),

@@ -48,7 +48,7 @@ impl Context {
         let Found {
             home,
             source: home_source,
-            project_settings_dir: project,
+            project_settings_dir: project_dir,
         } = home::find(said.home.as_deref())?;
         let user = etcetera::choose_base_strategy().ok();
         let user = user.map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
@@ -56,6 +56,7 @@ impl Context {
             true => SettingsFile::Project(home.config()),
             false => SettingsFile::Person(home.config()),
         };
+        let project = project_dir.as_ref();
         let project = project.map(|dir| SettingsFile::Project(dir.join("config.toml")));
         let user = user.map(SettingsFile::Person);
         let files: Vec<_> = user.into_iter().chain([own]).chain(project).collect();
@@ -73,6 +74,15 @@ impl Context {
             }
         };
         layers.note_ignored();
+        if let Some(dir) = &project_dir
+            && dir.join("harness").symlink_metadata().is_ok()
+        {
+            let dir = dir.join("harness");
+            note(format!(
+                "ignored the manifests in {}: a project cannot define harnesses",
+                dir.display()
+            ));
+        }
         let out = match said.sink {
             Sink::Stdout => Output::new(config.color),
             Sink::Memory => Output::in_memory(),

@@ -12,7 +12,7 @@ use crate::error::{Result, io};
 use crate::mount;
 use posthaste_core::AgentName;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -22,8 +22,8 @@ pub const PROJECT_DIR: &str = ".posthaste";
 const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
 
 const HOME_ID: &str = "home-id";
-/// Everything directly inside a home.
-const PARTS: [&str; 16] = [
+/// Parts of a home that are checked when it is opened.
+const PARTS: [&str; 18] = [
     ".gitignore",
     "bell",
     "config.toml",
@@ -37,7 +37,9 @@ const PARTS: [&str; 16] = [
     "journal.lock",
     "messages",
     "search-1.db",
+    "search-1.db-shm",
     "search-1.db-wal",
+    "search-1.lock",
     "sessions",
     "sockets",
 ];
@@ -54,9 +56,8 @@ impl Home {
     /// does, it must be safe to use.
     pub fn open(root: impl Into<PathBuf>, records: Option<&Path>) -> Result<Self> {
         let root = root.into();
-        let root = std::path::absolute(&root).map_err(io("resolve", &root))?;
         let home = Self {
-            root,
+            root: plain_path(&root)?,
             records: records.map(Path::to_owned),
         };
         guard::check_above(&home.root)?;
@@ -138,8 +139,10 @@ impl Home {
         mount::refuse_shared(&self.root)?;
         let bells = self.root.join("bell");
         let dirs = [bells.join("agents"), self.root.join("messages")];
-        if !dirs.iter().all(|dir| dir.is_dir()) {
-            self.create(&dirs)?;
+        for dir in &dirs {
+            if guard::open_own(dir)?.is_none() {
+                return self.create(&dirs);
+            }
         }
         Ok(())
     }
@@ -182,6 +185,12 @@ impl Home {
     }
 }
 
+/// Return an absolute path without a slash at its end: with one, a link would be followed.
+fn plain_path(path: &Path) -> Result<PathBuf> {
+    let path = std::path::absolute(path).map_err(io("resolve", path))?;
+    Ok(path.components().collect())
+}
+
 pub(crate) fn sync_dir(path: &Path) -> Result<()> {
     File::open(path)
         .and_then(|dir| dir.sync_all())
@@ -204,6 +213,21 @@ pub(crate) fn private() -> OpenOptions {
         .mode(0o600)
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     options
+}
+
+/// Read a small regular file that may come from anybody. A link, a device or a pipe is an error.
+pub fn read_data(path: &Path, max_bytes: u64) -> std::io::Result<String> {
+    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(flags.bits().cast_signed())
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(std::io::Error::other("not a regular file"));
+    }
+    let mut text = String::new();
+    file.take(max_bytes).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// Opens a file that this user alone may read, creating it if it is not there.

@@ -24,6 +24,8 @@ pub(crate) struct Verdict {
     memory: Vec<String>,
     damage: Vec<String>,
     repeats: usize,
+    /// Messages that a program was offered shortly before it was killed, and has not read.
+    unread: usize,
 }
 
 impl Verdict {
@@ -51,7 +53,12 @@ impl Verdict {
                 told += &format!("  {one}\n");
             }
         }
-        told + &format!("shown again, marked: {}", self.repeats)
+        let Self {
+            repeats, unread, ..
+        } = self;
+        told + &format!(
+            "shown again, marked: {repeats}\noffered to a program that was killed then: {unread}"
+        )
     }
 }
 
@@ -88,11 +95,14 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool) -> Verdict {
                         .push(format!("{id} to {}: offered: {is_offered}", sent.to));
                 } else if plain + marked == 0 && !was_killed(world, sent, &letter) {
                     verdict.false_receipts.push(format!("{id} to {}", sent.to));
+                } else if plain + marked == 0 {
+                    verdict.unread += 1;
                 }
             }
         }
     }
     drop(journal);
+    verdict.damage.extend(world.failed_sends.clone());
     stop_and_check_leaks(world, &mut verdict);
     verdict
 }
@@ -110,7 +120,10 @@ fn was_killed(world: &World, sent: &Sent, letter: &Letter) -> bool {
         .map(Vec::as_slice)
         .unwrap_or_default();
     kills.iter().any(|kill| {
-        let is_near = |offer: &Timestamp| kill.duration_since(*offer).abs() < KILL_NEAR_OFFER;
+        let is_near = |offer: &Timestamp| {
+            let after = kill.duration_since(*offer);
+            after > SignedDuration::ZERO && after < KILL_NEAR_OFFER
+        };
         times.iter().any(is_near)
     })
 }
@@ -169,6 +182,7 @@ fn stop_and_check_leaks(world: &mut World, verdict: &mut Verdict) {
     let doctor = world.ph(&["doctor"]).output().unwrap();
     if !doctor.status.success() {
         let said = String::from_utf8_lossy(&doctor.stdout).into_owned();
+        verdict.damage.push("ph doctor fails".to_owned());
         verdict.damage.extend(
             said.lines()
                 .filter(|line| line.contains("WRONG"))

@@ -47,6 +47,8 @@ pub(crate) struct World {
     pub(crate) sent: Vec<Sent>,
     /// When the program of an agent was ended, or its hook was killed.
     pub(crate) kills: HashMap<String, Vec<Timestamp>>,
+    /// Sends that failed without being killed.
+    pub(crate) failed_sends: Vec<String>,
     counts: Counts,
 }
 
@@ -63,6 +65,7 @@ impl World {
             hooked: (0..HOOKED).map(|n| format!("h{n}")).collect(),
             sent: Vec::new(),
             kills: HashMap::new(),
+            failed_sends: Vec::new(),
             counts: Counts::default(),
         }
     }
@@ -186,7 +189,8 @@ impl World {
             sending.push((child, Sent { to, word, id: None }));
         }
         for (mut child, mut sent) in sending {
-            if self.random_below(10) == 0 {
+            let is_killed = self.random_below(10) == 0;
+            if is_killed {
                 std::thread::sleep(Duration::from_micros(self.random_below(4_000) as u64));
                 let _ = child.kill();
                 self.counts.senders += 1;
@@ -194,6 +198,9 @@ impl World {
             let done = child.wait_with_output().unwrap();
             if done.status.success() {
                 sent.id = Some(String::from_utf8(done.stdout).unwrap().trim().to_owned());
+            } else if !is_killed {
+                let said = String::from_utf8_lossy(&done.stderr);
+                self.failed_sends.push(format!("a send failed: {said}"));
             }
             self.sent.push(sent);
         }

@@ -31,7 +31,7 @@ pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
     let home = home::trust(path)?;
     let mut out = Output::new(ColorChoice::Auto);
     if said.json {
-        out.json(&serde_json::json!({ "trusted": home.path() }))?;
+        out.json(&serde_json::json!({ "trusted": home.path().to_string_lossy() }))?;
     } else {
         let path = text::visible(&home.path().to_string_lossy());
         out.line(format!("trusted {path}"))?;

@@ -72,11 +72,17 @@ pub fn make_dirs(top: &Path, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Make a directory and everything below it private. Refuse links and files of other users.
+/// Make a directory and everything below it private. Refuse links and files of other users, before
+/// anything is changed.
 pub(super) fn make_tree_private(dir: &Path) -> Result<()> {
+    for_each_dir(dir, &mut |_, _| Ok(()))?;
+    for_each_dir(dir, &mut |path, opened| opened.make_private(path))
+}
+
+fn for_each_dir(dir: &Path, act: &mut dyn FnMut(&Path, &OwnDir) -> Result<()>) -> Result<()> {
     let opened = open_own(dir)?;
     let opened = opened.ok_or_else(|| io("open", dir)(ErrorKind::NotFound.into()))?;
-    opened.make_private(dir)?;
+    act(dir, &opened)?;
     for entry in dir.read_dir().map_err(io("list", dir))? {
         let path = entry.map_err(io("list", dir))?.path();
         let meta = path.symlink_metadata().map_err(io("look at", &path))?;
@@ -85,7 +91,7 @@ pub(super) fn make_tree_private(dir: &Path) -> Result<()> {
         }
         check_owner(&path, meta.uid())?;
         if meta.is_dir() {
-            make_tree_private(&path)?;
+            for_each_dir(&path, act)?;
         }
     }
     Ok(())
@@ -107,6 +113,12 @@ pub(super) fn check_parts(root: &Path, names: &[&str]) -> Result<()> {
         check_owner(&path, meta.uid())?;
         if meta.is_dir() {
             check_private(&path, meta.mode())?;
+        } else if !meta.is_file() {
+            return Err(Error::Unsafe {
+                path,
+                why: "is neither a regular file nor a directory".to_owned(),
+                hint: "remove it, or choose another home with --home or PH_HOME".to_owned(),
+            });
         }
     }
     Ok(())
@@ -260,9 +272,13 @@ fn is_only_member(groups: &str, users: &str, gid: u32, uid: u32) -> bool {
     let Some(group) = groups.iter().find(|group| group[2] == gid) else {
         return false;
     };
-    let mut members = group[3].split(',').filter(|name| !name.is_empty());
-    let mut primary = users.iter().filter(|user| user[3] == gid);
-    members.all(is_me) && primary.all(|user| user[2] == uid)
+    let members = group[3].split(',').filter(|name| !name.is_empty());
+    let primary = users.iter().filter(|user| user[3] == gid);
+    let all: Vec<bool> = members
+        .map(is_me)
+        .chain(primary.map(|user| user[2] == uid))
+        .collect();
+    !all.is_empty() && all.iter().all(|is_mine| *is_mine)
 }
 
 #[cfg(test)]
@@ -273,7 +289,8 @@ mod tests {
     fn a_group_of_one_has_no_other_member() {
         let users = "root:x:0:0::/root:/bin/sh\nann:x:1000:1000::/home/ann:/bin/sh\n\
                      bob:x:1001:1001::/home/bob:/bin/sh\ncat:x:1002:1001::/home/cat:/bin/sh\n";
-        let groups = "root:x:0:\nann:x:1000:\nbob:x:1001:\nteam:x:50:ann,bob\nown:x:51:ann\n";
+        let groups =
+            "root:x:0:\nann:x:1000:\nbob:x:1001:\nteam:x:50:ann,bob\nown:x:51:ann\nusers:x:100:\n";
         let check = |gid, uid, want| {
             assert_eq!(is_only_member(groups, users, gid, uid), want, "{gid} {uid}");
         };
@@ -283,6 +300,7 @@ mod tests {
         check(50, 1000, false);
         check(51, 1000, true);
         check(99, 1000, false);
+        check(100, 1000, false);
         check(0, 0, true);
     }
 }

@@ -8,7 +8,7 @@
 use super::guard::{self, OwnDir};
 use super::{HOME_ID, Home, PROJECT_DIR, private, sync_dir};
 use crate::error::{Error, Result, io};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
@@ -52,9 +52,7 @@ impl Home {
         let here = path.canonicalize().map_err(io("resolve", &path))?;
         match read_record(records, id)? {
             Some(recorded) if recorded == here => {}
-            Some(recorded) if read_id(&recorded).ok().flatten() != Some(id) => {
-                write_record(records, id, &here)?;
-            }
+            Some(recorded) if is_gone(&recorded, id) => write_record(records, id, &here)?,
             Some(recorded) => {
                 let why = format!("is a copy of {}", recorded.display());
                 return Err(untrusted(&path, &why));
@@ -72,7 +70,14 @@ impl Home {
     /// Accept the home at this path, whatever it contains: make it private, give it a new id, and
     /// record it.
     pub fn trust(path: &Path, records: Option<&Path>) -> Result<Self> {
-        let root = std::path::absolute(path).map_err(io("resolve", path))?;
+        let root = super::plain_path(path)?;
+        if root.file_name().is_none_or(|name| name != PROJECT_DIR) {
+            return Err(Error::Unsafe {
+                path: root,
+                why: format!("is not called {PROJECT_DIR}; only a project's home needs trust"),
+                hint: format!("ph trust --home PROJECT/{PROJECT_DIR}"),
+            });
+        }
         let Some(records) = records else {
             let why = "cannot be recorded: there is no state directory (HOME is not set)";
             return Err(untrusted(&root, why));
@@ -80,6 +85,7 @@ impl Home {
         guard::check_above(&root)?;
         guard::make_tree_private(&root)?;
         let home = Self::open(&root, Some(records))?;
+        home.forget_record(records)?;
         let id = Uuid::new_v4();
         let fresh = home.write_unfinished(id)?;
         home.record(records, id)?;
@@ -116,6 +122,22 @@ impl Home {
             }
             Err(error) => Err(io("write", &self.root.join(HOME_ID))(error)),
         }
+    }
+
+    /// Remove the record of the home's present id, if it names this home: a copy must not inherit it.
+    fn forget_record(&self, records: &Path) -> Result<()> {
+        let Some(id) = read_id(&self.root)? else {
+            return Ok(());
+        };
+        let here = self
+            .root
+            .canonicalize()
+            .map_err(io("resolve", &self.root))?;
+        if read_record(records, id)? == Some(here) {
+            let record = record_path(records, id);
+            std::fs::remove_file(&record).map_err(io("remove", &record))?;
+        }
+        Ok(())
     }
 
     fn record(&self, records: &Path, id: Uuid) -> Result<()> {
@@ -160,13 +182,19 @@ fn content(path: &Path, opened: &OwnDir) -> Result<Content> {
     Ok(found)
 }
 
+/// Return whether the home that a record names is certainly not there any more.
+fn is_gone(recorded: &Path, id: Uuid) -> bool {
+    match recorded.symlink_metadata() {
+        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        Ok(_) => matches!(read_id(recorded), Ok(Some(other)) if other != id),
+    }
+}
+
 /// Return the id of a home, if it has one.
 fn read_id(root: &Path) -> Result<Option<Uuid>> {
     let path = root.join(HOME_ID);
-    let mut text = String::new();
-    let read = private().read(true).open(&path);
-    match read.and_then(|file| file.take(64).read_to_string(&mut text)) {
-        Ok(_) => Ok(Uuid::try_parse(text.trim()).ok()),
+    match super::read_data(&path, 64) {
+        Ok(text) => Ok(Uuid::try_parse(text.trim()).ok()),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(_) if path.is_symlink() => Err(guard::link_error(&path)),
         Err(error) => Err(io("read", &path)(error)),
