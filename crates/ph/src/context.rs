@@ -52,7 +52,7 @@ impl Context {
         } = home::find(said.home.as_deref())?;
         let user = etcetera::choose_base_strategy().ok();
         let user = user.map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
-        let own = match home::is_project(&home) {
+        let own = match home.is_project() {
             true => SettingsFile::Project(home.config()),
             false => SettingsFile::Person(home.config()),
         };
@@ -74,10 +74,9 @@ impl Context {
             }
         };
         layers.note_ignored();
-        if let Some(dir) = &project_dir
-            && dir.join("harness").symlink_metadata().is_ok()
-        {
-            let dir = dir.join("harness");
+        let of_project = home.project_dir().or(project_dir.as_deref());
+        let of_project = of_project.map(|dir| dir.join("harness"));
+        if let Some(dir) = of_project.filter(|dir| dir.symlink_metadata().is_ok()) {
             note(format!(
                 "ignored the manifests in {}: a project cannot define harnesses",
                 dir.display()

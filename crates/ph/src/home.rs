@@ -55,7 +55,7 @@ pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
     let mut project = None;
     if let Ok(here) = std::env::current_dir() {
         for dir in here.ancestors() {
-            match Home::discover(dir, records().as_deref())? {
+            match Home::discover(dir, state_dir().as_deref())? {
                 Discovered::Home(home) => {
                     return Ok(Found {
                         home,
@@ -83,24 +83,16 @@ pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
 
 /// Open a home that the person has named.
 pub(crate) fn open(path: &Path) -> Result<Home> {
-    Ok(Home::open(path, records().as_deref())?)
+    Ok(Home::open(path, state_dir().as_deref())?)
 }
 
 /// Accept a home that was copied, cloned or unpacked.
 pub(crate) fn trust(path: &Path) -> Result<Home> {
-    Ok(Home::trust(path, records().as_deref())?)
+    Ok(Home::trust(path, state_dir().as_deref())?)
 }
 
-/// Return the directory that records the person's project homes.
-fn records() -> Option<PathBuf> {
+/// Return the person's own directory of state that is not mail.
+fn state_dir() -> Option<PathBuf> {
     let dirs = etcetera::choose_base_strategy().ok()?;
-    Some(dirs.state_dir()?.join("posthaste/homes"))
-}
-
-/// Return whether a home belongs to a project, so that files in it may come from a repository.
-/// [`HomeSource`] cannot tell: a session passes its home to the agent in `PH_HOME`.
-pub(crate) fn is_project(home: &Home) -> bool {
-    let has_project_name = |path: &Path| path.file_name().is_some_and(|name| name == PROJECT_DIR);
-    let real = home.path().canonicalize();
-    has_project_name(home.path()) || real.is_ok_and(|path| has_project_name(&path))
+    Some(dirs.state_dir()?.join("posthaste"))
 }

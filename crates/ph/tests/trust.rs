@@ -12,6 +12,15 @@ use std::process::Command;
 /// A user id that no account has.
 const NEIGHBOUR: u32 = 54_321;
 
+/// The home in a project's `.posthaste`.
+fn home_of(project: &Path) -> PathBuf {
+    let dir = project.join(".posthaste");
+    let mut names = entry_names(&dir);
+    names.retain(|name| name.starts_with("home-"));
+    assert_eq!(names.len(), 1, "{names:?}");
+    dir.join(&names[0])
+}
+
 fn set_mode(path: &Path, mode: u32) {
     std::fs::set_permissions(path, Permissions::from_mode(mode)).expect("a mode");
 }
@@ -48,7 +57,7 @@ fn project(ph: &Ph, name: &str) -> PathBuf {
 /// a variable, and a script for the mail. The directories are private, as a clone's can be.
 fn hostile(ph: &Ph) -> PathBuf {
     let attacker = project(ph, "attacker");
-    let home = attacker.join(".posthaste");
+    let dir = attacker.join(".posthaste");
     let theirs = |line: &str| {
         let user = ph.dir().join("attackers-user");
         call(ph, &attacker, line).env("HOME", &user).run().ok()
@@ -59,15 +68,19 @@ fn hostile(ph: &Ph) -> PathBuf {
         theirs("ls").contains("no sessions run").then_some(())
     });
     let _ = std::fs::remove_file(attacker.join("sprung-by-restart"));
-    std::fs::create_dir(home.join("harness")).expect("a directory");
+    for home in [&dir, &home_of(&attacker)] {
+        std::fs::create_dir(home.join("harness")).expect("a directory");
+        set_mode(&home.join("harness"), 0o700);
+    }
     let generic = ph.run("harness show generic").ok();
     let manifest = format!("{generic}\n[start]\nenv = {{ SPRUNG = '1' }}\n");
-    std::fs::write(home.join("harness/generic.toml"), manifest).expect("a file");
+    for home in [&dir, &home_of(&attacker)] {
+        std::fs::write(home.join("harness/generic.toml"), &manifest).expect("a file");
+    }
     let config = "mail.provider = 'exec:./trap'\noutput.time = 'utc'\n";
-    std::fs::write(home.join("config.toml"), config).expect("a file");
-    std::fs::write(home.join("trap"), "#!/bin/sh\ntouch sprung-by-mail\n").expect("a file");
-    set_mode(&home.join("trap"), 0o755);
-    set_mode(&home.join("harness"), 0o700);
+    std::fs::write(dir.join("config.toml"), config).expect("a file");
+    std::fs::write(dir.join("trap"), "#!/bin/sh\ntouch sprung-by-mail\n").expect("a file");
+    set_mode(&dir.join("trap"), 0o755);
     attacker
 }
 
@@ -109,9 +122,6 @@ fn a_cloned_home_is_refused_by_every_command() {
     }
     let hook = call(&ph, &clone, "check --inject").agent("coder").run();
     assert_eq!((hook.code, hook.out().as_str()), (0, ""));
-    // Without its id, it is no more trustworthy.
-    std::fs::remove_file(clone.join(".posthaste/home-id")).expect("an id");
-    run(&ph, &clone, "inbox coder").fails(4, "has mail or sessions, but no valid home-id");
     assert_eq!(entry_names(&clone), before);
 }
 
@@ -210,6 +220,10 @@ fn a_home_that_is_moved_is_followed_and_a_copy_is_refused() {
         .run()
         .fails(4, "agents cannot run 'ph trust'");
     run(&ph, &copied, "inbox bob").fails(4, &why);
+    // The person's word for the original is none for its copy.
+    run(&ph, &moved, "trust --home .posthaste").ok();
+    run(&ph, &copied, "inbox bob").fails(4, "ph trust --home");
+    run(&ph, &copied, "trust --home .").fails(4, "is not called .posthaste");
     run(&ph, &copied, "trust --home .posthaste").ok();
     assert!(run(&ph, &copied, "inbox bob").ok().contains("hi"));
     assert!(run(&ph, &moved, "inbox bob").ok().contains("hi"));
@@ -219,6 +233,35 @@ fn a_home_that_is_moved_is_followed_and_a_copy_is_refused() {
     copy(&moved.join(".posthaste"), &named);
     let flag = format!("inbox bob --home {}", named.display());
     assert!(run(&ph, &ph.user(), &flag).ok().contains("hi"));
+}
+
+/// `git pull` replaces ignored files without a word, so a repository may bring any file whose path it
+/// knows.
+#[test]
+fn files_that_a_pull_brings_are_no_part_of_the_home() {
+    let ph = Ph::new();
+    let attacker = hostile(&ph);
+    let mine = project(&ph, "mine");
+    run(&ph, &mine, "send bob hi").ok();
+    run(&ph, &mine, "run --name evil --detach -- true").ok();
+    let theirs = home_of(&attacker);
+    let dir = mine.join(".posthaste");
+    for part in ["journal.db", "sessions", "messages"] {
+        copy(&theirs.join(part), &dir.join(part));
+    }
+    copy(&theirs, &dir.join(theirs.file_name().expect("a name")));
+    assert!(told(&ph, &mine, "inbox bob").contains("hi"));
+    assert!(!told(&ph, &mine, "inbox coder").contains("delete everything"));
+    let restarted = run(&ph, &mine, "restart evil --detach");
+    assert_eq!(restarted.code, 0, "{}", restarted.err());
+    wait_for("its end", || {
+        told(&ph, &mine, "ls")
+            .contains("no sessions run")
+            .then_some(())
+    });
+    for place in [&mine, &attacker] {
+        assert!(!place.join("sprung-by-restart").exists());
+    }
 }
 
 #[test]
@@ -243,8 +286,8 @@ fn a_record_that_the_journal_does_not_know_is_not_restarted() {
     let attacker = hostile(&ph);
     let mine = project(&ph, "mine");
     run(&ph, &mine, "send bob hi").ok();
-    let planted = mine.join(".posthaste/sessions");
-    copy(&attacker.join(".posthaste/sessions"), &planted);
+    let planted = home_of(&mine).join("sessions");
+    copy(&home_of(&attacker).join("sessions"), &planted);
     run(&ph, &mine, "restart evil --detach").fails(3, "evil");
     assert!(!mine.join("sprung-by-restart").exists());
     assert!(!attacker.join("sprung-by-restart").exists());
@@ -303,6 +346,12 @@ fn a_neighbour_cannot_lay_a_trap_in_a_shared_directory() {
     run(&ph, &shared, "send bob hi").fails(4, "is a symbolic link");
     let named = format!("send bob hi --home {}", trap.display());
     run(&ph, &ph.user(), &named).fails(4, "is a symbolic link");
+    // Neither with a slash at its end, nor under another name.
+    run(&ph, &ph.user(), &format!("{named}/")).fails(4, "is a symbolic link");
+    let other = shared.join("other");
+    symlink(&victims, &other).expect("a link");
+    let named = format!("send bob hi --home {}/", other.display());
+    run(&ph, &ph.user(), &named).fails(4, "is a symbolic link");
     assert_eq!(
         victims.metadata().expect("a directory").mode() & 0o777,
         0o755
@@ -317,10 +366,11 @@ fn a_neighbour_cannot_lay_a_trap_in_a_shared_directory() {
     set_mode(&shared, 0o755);
     run(&ph, &shared, "inbox bob").ok();
     // A home that others may read or write is refused, and so is one of its directories.
-    set_mode(&trap, 0o755);
+    let home = home_of(&shared);
+    set_mode(&home, 0o755);
     run(&ph, &shared, "inbox bob").fails(4, "is open to other users (mode 755)");
-    set_mode(&trap, 0o700);
-    set_mode(&trap.join("messages"), 0o770);
+    set_mode(&home, 0o700);
+    set_mode(&home.join("messages"), 0o770);
     run(&ph, &shared, "inbox bob").fails(4, "is open to other users (mode 770)");
 }
 
@@ -335,12 +385,12 @@ fn no_link_inside_a_home_is_followed() {
         "harness",
         "config.toml",
         "journal.db",
-        "home-id",
+        "bell/agents",
     ] {
         let ph = Ph::new();
         let project = project(&ph, "project");
         run(&ph, &project, "send bob hi").ok();
-        let path = project.join(".posthaste").join(part);
+        let path = home_of(&project).join(part);
         let elsewhere = ph.dir().join("elsewhere");
         if path.exists() {
             std::fs::rename(&path, &elsewhere).expect("a rename");

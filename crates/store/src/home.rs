@@ -21,14 +21,12 @@ pub const PROJECT_DIR: &str = ".posthaste";
 /// What of a project's home belongs into nobody's repository: everything but its settings.
 const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
 
-const HOME_ID: &str = "home-id";
 /// Parts of a home that are checked when it is opened.
-const PARTS: [&str; 18] = [
+const PARTS: [&str; 17] = [
     ".gitignore",
     "bell",
     "config.toml",
     "harness",
-    HOME_ID,
     "host",
     "inject",
     "journal.db",
@@ -47,18 +45,28 @@ const PARTS: [&str; 18] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
-    /// Directory with the records of project homes, if the person has a state directory.
-    records: Option<PathBuf>,
+    /// The person's state directory, if there is one.
+    state: Option<PathBuf>,
 }
 
 impl Home {
     /// Open a home that the person has named, or the default one. The directory need not exist; if it
     /// does, it must be safe to use.
-    pub fn open(root: impl Into<PathBuf>, records: Option<&Path>) -> Result<Self> {
-        let root = root.into();
+    pub fn open(path: impl Into<PathBuf>, state: Option<&Path>) -> Result<Self> {
+        let path = plain_path(&path.into())?;
+        if !origin::is_project_dir(&path) {
+            return Self::at(path, state);
+        }
+        guard::check_above(&path)?;
+        guard::open_own(&path)?;
+        Self::at(Self::named_root(path, state)?, state)
+    }
+
+    /// Open the home with this root.
+    fn at(root: PathBuf, state: Option<&Path>) -> Result<Self> {
         let home = Self {
-            root: plain_path(&root)?,
-            records: records.map(Path::to_owned),
+            root,
+            state: state.map(Path::to_owned),
         };
         guard::check_above(&home.root)?;
         if let Some(opened) = guard::open_own(&home.root)? {
@@ -105,8 +113,9 @@ impl Home {
         self.root.join("search-1.db")
     }
 
+    /// The settings; those of a project are beside its home.
     pub fn config(&self) -> PathBuf {
-        self.root.join("config.toml")
+        self.project_dir().unwrap_or(&self.root).join("config.toml")
     }
 
     pub fn messages(&self, agent: &AgentName) -> PathBuf {
@@ -155,16 +164,12 @@ impl Home {
         if let Some(opened) = guard::open_own(&self.root)? {
             opened.make_private(&self.root)?;
         }
-        self.assign_id()?;
+        self.record()?;
         for dir in dirs {
             guard::make_dirs(&self.root, dir)?;
         }
-        if self
-            .root
-            .file_name()
-            .is_some_and(|name| name == PROJECT_DIR)
-        {
-            let path = self.root.join(".gitignore");
+        if let Some(dir) = self.project_dir() {
+            let path = dir.join(".gitignore");
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(mut file) => file
                     .write_all(GITIGNORE.as_bytes())

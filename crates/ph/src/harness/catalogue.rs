@@ -6,7 +6,6 @@
 //! own name and of no other.
 
 use crate::config::Harnesses;
-use crate::home;
 use crate::output::note;
 use crate::report::{Report, Result};
 use crate::session::place::private_file;
@@ -77,7 +76,7 @@ impl Catalogue {
             )?;
         }
         let own = home.path().join("harness");
-        if !home::is_project(home) {
+        if !home.is_project() {
             catalogue.add(&own, at_once(private_file().read(true), OFlags::NOFOLLOW))?;
         } else if own.symlink_metadata().is_ok() {
             note(format!(

@@ -1,19 +1,23 @@
 //! Whether a project's home was made on this machine by this user.
 //!
-//! A repository or an archive can contain a whole `.posthaste`, and its owner and mode say nothing
-//! about where it came from. So a home has a random id, and the person's own state directory records
-//! the path of each id. A home that was found, rather than named by the person, is used only if its
-//! record fits.
+//! A repository or an archive can contain a whole `.posthaste`, and `git pull` can replace any file
+//! whose path it knows. Owner and mode say nothing about where a file came from. So the home of a
+//! project is a directory `.posthaste/home-ID`, whose id nobody else can know: it is derived from a
+//! secret key in the person's state directory and from the project's path. The state directory also
+//! records the path of each id, so that a project can be moved.
 
-use super::guard::{self, OwnDir};
-use super::{HOME_ID, Home, PROJECT_DIR, private, sync_dir};
+use super::guard;
+use super::{Home, PROJECT_DIR, private, sync_dir};
 use crate::error::{Error, Result, io};
+use std::ffi::{OsStr, OsString};
 use std::io::{ErrorKind, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
-/// Prefix of a home id that is still being written.
-const TEMP_ID_PREFIX: &str = ".home-id.";
+const HOME_PREFIX: &str = "home-";
+const KEY_FILE: &str = "key";
+const RECORDS_DIR: &str = "homes";
 
 /// Content of a directory that is called `.posthaste`.
 #[derive(Debug, PartialEq, Eq)]
@@ -24,210 +28,250 @@ pub enum Discovered {
     Home(Home),
 }
 
+/// Entries of a `.posthaste` directory.
+#[derive(Default)]
+struct Entries {
+    homes: Vec<Uuid>,
+    has_others: bool,
+}
+
 impl Home {
     /// Look for a home in a directory that the person works in. Refuse a home that was copied,
-    /// cloned or unpacked.
-    pub fn discover(dir: &Path, records: Option<&Path>) -> Result<Discovered> {
+    /// cloned or unpacked. `state` is the person's state directory.
+    pub fn discover(dir: &Path, state: Option<&Path>) -> Result<Discovered> {
         let path = dir.join(PROJECT_DIR);
-        if path.metadata().is_ok_and(|meta| !meta.is_dir()) {
+        if path.metadata().is_ok_and(|meta| !meta.is_dir()) || guard::open_own(&path)?.is_none() {
             return Ok(Discovered::Nothing);
         }
-        let Some(opened) = guard::open_own(&path)? else {
-            return Ok(Discovered::Nothing);
-        };
-        let Some(id) = read_id(&path)? else {
-            return match content(&path, &opened)? {
-                Content::Empty => Self::open(&path, records).map(Discovered::Home),
-                Content::Settings => Ok(Discovered::Settings),
-                Content::HomeData => Err(untrusted(
-                    &path,
-                    "has mail or sessions, but no valid home-id",
-                )),
-            };
-        };
-        let Some(records) = records else {
+        let Entries { homes, has_others } = entries(&path)?;
+        if homes.is_empty() && has_others {
+            return Ok(Discovered::Settings);
+        }
+        let Some(state) = state else {
             let why = "cannot be checked: there is no state directory (HOME is not set)";
             return Err(untrusted(&path, why));
         };
-        let here = path.canonicalize().map_err(io("resolve", &path))?;
-        match read_record(records, id)? {
-            Some(recorded) if recorded == here => {}
-            Some(recorded) if is_gone(&recorded, id) => write_record(records, id, &here)?,
-            Some(recorded) => {
-                let why = format!("is a copy of {}", recorded.display());
-                return Err(untrusted(&path, &why));
-            }
-            None => {
-                return Err(untrusted(
-                    &path,
-                    "was not made by this user on this machine",
-                ));
-            }
-        }
-        Self::open(&path, Some(records)).map(Discovered::Home)
+        guard::check_above(&path.join(HOME_PREFIX))?;
+        let id = match homes.as_slice() {
+            [] => own_id(state, &path)?,
+            homes => trusted_id(state, &path, homes)?,
+        };
+        Self::at(path.join(name_of(id)), Some(state)).map(Discovered::Home)
     }
 
-    /// Accept the home at this path, whatever it contains: make it private, give it a new id, and
-    /// record it.
-    pub fn trust(path: &Path, records: Option<&Path>) -> Result<Self> {
-        let root = super::plain_path(path)?;
-        if root.file_name().is_none_or(|name| name != PROJECT_DIR) {
+    /// Accept the home in this `.posthaste` directory, whatever it contains: make it private, and
+    /// give it this project's id. Without a home, create one.
+    pub fn trust(path: &Path, state: Option<&Path>) -> Result<Self> {
+        let path = super::plain_path(path)?;
+        if !is_project_dir(&path) {
             return Err(Error::Unsafe {
-                path: root,
+                path,
                 why: format!("is not called {PROJECT_DIR}; only a project's home needs trust"),
                 hint: format!("ph trust --home PROJECT/{PROJECT_DIR}"),
             });
         }
-        let Some(records) = records else {
+        let Some(state) = state else {
             let why = "cannot be recorded: there is no state directory (HOME is not set)";
-            return Err(untrusted(&root, why));
+            return Err(untrusted(&path, why));
         };
-        guard::check_above(&root)?;
-        guard::make_tree_private(&root)?;
-        let home = Self::open(&root, Some(records))?;
-        home.forget_record(records)?;
-        let id = Uuid::new_v4();
-        let fresh = home.write_unfinished(id)?;
-        home.record(records, id)?;
-        let path = root.join(HOME_ID);
-        std::fs::rename(&fresh, &path).map_err(io("write", &path))?;
-        sync_dir(&root)?;
+        guard::check_above(&path.join(HOME_PREFIX))?;
+        if guard::open_own(&path)?.is_none() {
+            return Err(io("open", &path)(ErrorKind::NotFound.into()));
+        }
+        let own = own_id(state, &path)?;
+        let root = path.join(name_of(own));
+        match entries(&path)?.homes.as_slice() {
+            [] => {}
+            [id] if *id == own => guard::make_tree_private(&root)?,
+            [id] => {
+                let found = path.join(name_of(*id));
+                guard::make_tree_private(&found)?;
+                std::fs::rename(&found, &root).map_err(io("rename", &found))?;
+                // A copy with this id must not pass for this home, moved.
+                if read_record(state, *id)? == Some(real(&path)) {
+                    let record = record_path(state, *id);
+                    std::fs::remove_file(&record).map_err(io("remove", &record))?;
+                }
+            }
+            homes => {
+                let why = format!("contains {} homes", homes.len());
+                return Err(Error::Unsafe {
+                    path,
+                    why,
+                    hint: "remove all but one".to_owned(),
+                });
+            }
+        }
+        let home = Self::at(root, Some(state))?;
+        home.prepare()?;
         Ok(home)
     }
 
-    /// Give a new project home its id, and record it. The id is the first file of a home, so that no
-    /// other process takes a new home for a clone.
-    pub(super) fn assign_id(&self) -> Result<()> {
-        let is_project = self
-            .root
-            .file_name()
-            .is_some_and(|name| name == PROJECT_DIR);
-        let Some(records) = self.records.as_ref().filter(|_| is_project) else {
-            return Ok(());
-        };
-        if read_id(&self.root)?.is_some() || self.has_journal()? {
-            return Ok(());
-        }
-        let id = Uuid::new_v4();
-        let fresh = self.write_unfinished(id)?;
-        self.record(records, id)?;
-        let linked = std::fs::hard_link(&fresh, self.root.join(HOME_ID));
-        std::fs::remove_file(&fresh).map_err(io("remove", &fresh))?;
-        match linked {
-            Ok(()) => Ok(()),
-            // Another process was faster.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                let record = record_path(records, id);
-                std::fs::remove_file(&record).map_err(io("remove", &record))
-            }
-            Err(error) => Err(io("write", &self.root.join(HOME_ID))(error)),
+    /// Return the root of the home that a person means by naming a `.posthaste` directory.
+    pub(super) fn named_root(path: PathBuf, state: Option<&Path>) -> Result<PathBuf> {
+        match (entries(&path)?.homes.as_slice(), state) {
+            ([], None) => Ok(path),
+            ([], Some(state)) => Ok(path.join(name_of(own_id(state, &path)?))),
+            ([id], _) => Ok(path.join(name_of(*id))),
+            (homes, Some(state)) => Ok(path.join(name_of(trusted_id(state, &path, homes)?))),
+            (_, None) => Err(untrusted(&path, "contains several homes")),
         }
     }
 
-    /// Remove the record of the home's present id, if it names this home: a copy must not inherit it.
-    fn forget_record(&self, records: &Path) -> Result<()> {
-        let Some(id) = read_id(&self.root)? else {
-            return Ok(());
-        };
-        let here = self
-            .root
-            .canonicalize()
-            .map_err(io("resolve", &self.root))?;
-        if read_record(records, id)? == Some(here) {
-            let record = record_path(records, id);
-            std::fs::remove_file(&record).map_err(io("remove", &record))?;
+    /// Return whether this home belongs to a project.
+    pub fn is_project(&self) -> bool {
+        self.project_dir().is_some()
+    }
+
+    /// Return the `.posthaste` directory of a project's home.
+    pub fn project_dir(&self) -> Option<&Path> {
+        let parent = self.root.parent().filter(|parent| is_project_dir(parent))?;
+        id_in(self.root.file_name()?).map(|_| parent)
+    }
+
+    /// Record the path of a project's home, so that the home is found again if the project is moved.
+    pub(super) fn record(&self) -> Result<()> {
+        let id = self.root.file_name().and_then(id_in);
+        if let (Some(id), Some(dir), Some(state)) = (id, self.project_dir(), &self.state) {
+            write_record(state, id, &real(dir))?;
         }
         Ok(())
     }
+}
 
-    fn record(&self, records: &Path, id: Uuid) -> Result<()> {
-        let here = self
-            .root
-            .canonicalize()
-            .map_err(io("resolve", &self.root))?;
-        write_record(records, id, &here)
+pub(super) fn is_project_dir(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == PROJECT_DIR)
+}
+
+/// Return the id of a home in `path` that was made here, or in a place that `path` was moved from.
+fn trusted_id(state: &Path, path: &Path, homes: &[Uuid]) -> Result<Uuid> {
+    let (own, here) = (own_id(state, path)?, real(path));
+    if homes.contains(&own) {
+        return Ok(own);
     }
+    let mut copied_from = None;
+    for id in homes {
+        match read_record(state, *id)? {
+            Some(recorded) if recorded == here => return Ok(*id),
+            Some(recorded) if is_gone(&recorded, *id) => {
+                write_record(state, *id, &here)?;
+                return Ok(*id);
+            }
+            Some(recorded) => copied_from = Some(recorded),
+            None => {}
+        }
+    }
+    Err(match copied_from {
+        Some(original) => untrusted(path, &format!("is a copy of {}", original.display())),
+        None => untrusted(path, "was not made by this user on this machine"),
+    })
+}
 
-    fn write_unfinished(&self, id: Uuid) -> Result<PathBuf> {
-        let path = self.root.join(format!("{TEMP_ID_PREFIX}{}", id.simple()));
-        let written = private().write(true).create_new(true).open(&path);
-        let written = written.and_then(|mut file| {
-            writeln!(file, "{}", id.simple())?;
-            file.sync_all()
-        });
-        written.map_err(io("write", &path))?;
-        Ok(path)
+/// Return whether the home that a record names is certainly not there any more.
+fn is_gone(recorded: &Path, id: Uuid) -> bool {
+    match recorded.join(name_of(id)).symlink_metadata() {
+        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+        Ok(_) => false,
     }
 }
 
-enum Content {
-    Empty,
-    Settings,
-    HomeData,
-}
-
-fn content(path: &Path, opened: &OwnDir) -> Result<Content> {
-    let cannot = |error: rustix::io::Errno| io("list", path)(error.into());
-    let mut found = Content::Empty;
-    for entry in rustix::fs::Dir::read_from(&opened.fd).map_err(cannot)? {
-        let entry = entry.map_err(cannot)?;
-        let name = entry.file_name().to_string_lossy();
-        match &*name {
-            "." | ".." | ".gitignore" => {}
-            "journal.db" | "sessions" => return Ok(Content::HomeData),
-            name if name.starts_with(TEMP_ID_PREFIX) => {}
-            _ => found = Content::Settings,
+fn entries(path: &Path) -> Result<Entries> {
+    let mut found = Entries::default();
+    let listed = match path.read_dir() {
+        Ok(listed) => listed,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(found),
+        Err(error) => return Err(io("list", path)(error)),
+    };
+    for entry in listed {
+        let name = entry.map_err(io("list", path))?.file_name();
+        match id_in(&name) {
+            Some(id) => found.homes.push(id),
+            None => found.has_others |= name != ".gitignore",
         }
     }
     Ok(found)
 }
 
-/// Return whether the home that a record names is certainly not there any more.
-fn is_gone(recorded: &Path, id: Uuid) -> bool {
-    match recorded.symlink_metadata() {
-        Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
-        Ok(_) => matches!(read_id(recorded), Ok(Some(other)) if other != id),
-    }
+fn name_of(id: Uuid) -> String {
+    format!("{HOME_PREFIX}{}", id.simple())
 }
 
-/// Return the id of a home, if it has one.
-fn read_id(root: &Path) -> Result<Option<Uuid>> {
-    let path = root.join(HOME_ID);
-    match super::read_data(&path, 64) {
-        Ok(text) => Ok(Uuid::try_parse(text.trim()).ok()),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(_) if path.is_symlink() => Err(guard::link_error(&path)),
-        Err(error) => Err(io("read", &path)(error)),
-    }
+fn id_in(name: &OsStr) -> Option<Uuid> {
+    Uuid::try_parse(name.to_str()?.strip_prefix(HOME_PREFIX)?).ok()
 }
 
-fn record_path(records: &Path, id: Uuid) -> PathBuf {
-    records.join(id.simple().to_string())
+/// Return the id of the home that this user makes in a `.posthaste` directory.
+fn own_id(state: &Path, path: &Path) -> Result<Uuid> {
+    let hash = blake3::keyed_hash(&key(state)?, real(path).as_os_str().as_bytes());
+    let mut id = [0; 16];
+    id.copy_from_slice(&hash.as_bytes()[..16]);
+    Ok(Uuid::from_bytes(id))
 }
 
-fn read_record(records: &Path, id: Uuid) -> Result<Option<PathBuf>> {
-    use std::os::unix::ffi::OsStringExt;
-    let path = record_path(records, id);
+/// Return the person's secret key, created at its first use.
+fn key(state: &Path) -> Result<[u8; 32]> {
+    let path = state.join(KEY_FILE);
     match std::fs::read(&path) {
-        Ok(bytes) => Ok(Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))),
+        Ok(bytes) => bytes
+            .try_into()
+            .map_err(|_| io("read", &path)(std::io::Error::other("not 32 bytes"))),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let fresh = [Uuid::new_v4().into_bytes(), Uuid::new_v4().into_bytes()].concat();
+            let written = write_new(&path, &fresh)?;
+            // Another process may have been faster.
+            match std::fs::hard_link(&written, &path) {
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                    return Err(io("write", &path)(error));
+                }
+                _ => std::fs::remove_file(&written).map_err(io("remove", &written))?,
+            }
+            sync_dir(state)?;
+            key(state)
+        }
+        Err(error) => Err(io("read", &path)(error)),
+    }
+}
+
+/// Return a `.posthaste` directory's path without links. The directory itself need not exist.
+fn real(path: &Path) -> PathBuf {
+    let parent = path.parent().unwrap_or(path);
+    let parent = parent.canonicalize().unwrap_or_else(|_| parent.to_owned());
+    parent.join(path.file_name().unwrap_or_default())
+}
+
+fn record_path(state: &Path, id: Uuid) -> PathBuf {
+    state.join(RECORDS_DIR).join(id.simple().to_string())
+}
+
+fn read_record(state: &Path, id: Uuid) -> Result<Option<PathBuf>> {
+    let path = record_path(state, id);
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(Some(PathBuf::from(OsString::from_vec(bytes)))),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) => Err(io("read", &path)(error)),
     }
 }
 
-fn write_record(records: &Path, id: Uuid, home: &Path) -> Result<()> {
-    use std::os::unix::ffi::OsStrExt;
-    super::private_dir(records)?;
-    let path = record_path(records, id);
+fn write_record(state: &Path, id: Uuid, home: &Path) -> Result<()> {
+    let path = record_path(state, id);
+    let written = write_new(&path, home.as_os_str().as_bytes())?;
+    std::fs::rename(&written, &path).map_err(io("write", &path))?;
+    sync_dir(&state.join(RECORDS_DIR))
+}
+
+/// Write a synced file beside `path`, under a name of its own, and return its path.
+fn write_new(path: &Path, bytes: &[u8]) -> Result<PathBuf> {
+    if let Some(dir) = path.parent() {
+        super::private_dir(dir)?;
+    }
     let fresh = path.with_extension(Uuid::new_v4().simple().to_string());
     let written = private().write(true).create_new(true).open(&fresh);
     let written = written.and_then(|mut file| {
-        file.write_all(home.as_os_str().as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&fresh, &path)
+        file.write_all(bytes)?;
+        file.sync_all()
     });
-    written.map_err(io("write", &path))?;
-    sync_dir(records)
+    written.map_err(io("write", &fresh))?;
+    Ok(fresh)
 }
 
 fn untrusted(path: &Path, why: &str) -> Error {
