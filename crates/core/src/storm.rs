@@ -28,6 +28,9 @@ impl Limits {
 
 /// Over how long the rate is measured.
 pub const MINUTE: SignedDuration = SignedDuration::from_mins(1);
+/// How far the times of senders at once may lie apart: they take the time before they wait for the
+/// lock of the journal.
+pub const SENDER_SKEW: SignedDuration = SignedDuration::from_secs(10);
 
 /// For how long what an agent was given counts as the cause of what it writes. When its turn ends
 /// is no fact; a storm that is slower than this costs little.

@@ -1,6 +1,7 @@
 //! A home that is gone when its test is.
 
 use posthaste_store::{Home, Journal, Patience};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
@@ -42,6 +43,13 @@ impl TempHome {
 
     pub fn path(&self) -> PathBuf {
         self.dir.path().join("home")
+    }
+
+    /// Create the home's directory, empty and private, as a test needs that puts files into it.
+    pub fn create(&self) {
+        let mut private = std::fs::DirBuilder::new();
+        private.recursive(true).mode(0o700);
+        private.create(self.path()).expect("a new directory");
     }
 
     /// Where a test can put files of its own.

@@ -123,7 +123,7 @@ fn a_stop_ends_the_program_of_a_crashed_session() {
         stage.until_shown(name, "up");
         let (session, child) = (stage.pid(name), stage.child(name));
         kill(session, Signal::KILL);
-        until_dead(session);
+        until_so("the crash", || stage.status(name)["exit"] == "crashed");
         assert!(is_alive(child));
         let status = stage.run(&format!("status {name} --json")).json();
         assert_eq!(status["orphans"][0], child, "{status}");

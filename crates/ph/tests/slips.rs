@@ -165,5 +165,8 @@ fn a_read_only_mount() {
         send.contains("read-only") && send.contains("hint: "),
         "{send}"
     );
-    assert!(run.contains("hint: check the mount"), "{run}");
+    assert!(
+        run.contains("hint: check the permissions of the home and the mount"),
+        "{run}"
+    );
 }

@@ -7,7 +7,7 @@ use crate::marks::{Kind, pair};
 use crate::query;
 use crate::views::{Last, Views, instant, record_at};
 use jiff::Timestamp;
-use posthaste_core::storm::{Given, MINUTE};
+use posthaste_core::storm::{Given, MINUTE, SENDER_SKEW};
 use posthaste_core::{AgentName, Letter, owed};
 use rusqlite::{Connection, params};
 
@@ -83,7 +83,8 @@ pub(crate) fn given(
 }
 
 /// Count the messages from one agent to another in the last minute that count towards the rate limit,
-/// up to `most`. Ignore messages dated after `now`: the clock was set back since they were sent.
+/// up to `most`. Ignore messages dated well after `now`: the clock was set back since they were sent.
+/// A little after is usual, because senders take the time before they wait for the writers' lock.
 pub(crate) fn recent(
     conn: &Connection,
     views: Views,
@@ -102,7 +103,7 @@ pub(crate) fn recent(
                 pair(from.as_str(), to.as_str()),
                 instant(now - MINUTE),
                 most,
-                instant(now)
+                instant(now + SENDER_SKEW)
             ],
             |row| row.get(0),
         )

@@ -91,7 +91,7 @@ fn who_writes_on_finds_the_wal_laid_out() {
     assert!(written > lengths[0] && written < wal_bytes(&home));
     // What another finds who opens it after this one was cut off.
     let after = TempHome::new();
-    std::fs::create_dir_all(after.path()).unwrap();
+    after.create();
     // By another process: to close the database here would give up its locks.
     let copied = std::process::Command::new("cp")
         .args(["journal.db", "journal.db-wal"].map(|name| home.path().join(name)))

@@ -386,7 +386,7 @@ fn with_fixture(name: &str) -> (TempHome, Journal) {
     }
     let temp = TempHome::new();
     let home: Home = temp.home();
-    std::fs::create_dir_all(home.path()).unwrap();
+    temp.create();
     std::fs::copy(path, home.journal()).unwrap();
     let journal = temp.journal();
     (temp, journal)

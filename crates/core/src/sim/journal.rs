@@ -16,7 +16,7 @@ use crate::post::{self, Correspondence, Draft, Posting};
 use crate::promotion;
 use crate::receipt::{self, End, Order};
 use crate::session::{self, Ended, Ending, Sessions, Started};
-use crate::storm::MINUTE;
+use crate::storm::{MINUTE, SENDER_SKEW};
 use jiff::Timestamp;
 use std::collections::BTreeSet;
 use uuid::Uuid;
@@ -167,7 +167,7 @@ impl Journal {
         let is_same = |l: &&Letter| draft.key.is_some() && l.message.envelope.key == draft.key;
         let is_recent = |l: &&Letter| {
             let sent = l.message.created_at;
-            sent > now - MINUTE && sent <= now && !l.has_failed()
+            sent > now - MINUTE && sent <= now + SENDER_SKEW && !l.has_failed()
         };
         let all = || self.mail.all().filter(is_pair);
         let letter = |id: Option<MessageId>| self.mail.get(id?).cloned();

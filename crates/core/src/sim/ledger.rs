@@ -10,6 +10,7 @@ use crate::message::Envelope;
 use crate::name::AgentName;
 use crate::priority::Priority;
 use crate::receipt::{Proven, Step};
+use crate::storm::SENDER_SKEW;
 use jiff::{SignedDuration, Timestamp};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -345,8 +346,8 @@ impl Ledger {
         })?;
         let is_recent = |known: &&Known| {
             let is_pair = (&known.from, &known.to) == (from, to);
-            let is_new =
-                known.sent > fact.at - SignedDuration::from_mins(1) && known.sent <= fact.at;
+            let is_new = known.sent > fact.at - SignedDuration::from_mins(1)
+                && known.sent <= fact.at + SENDER_SKEW;
             is_pair && is_new && known.ended != Some(Step::Failed)
         };
         let recent = self.known.values().filter(is_recent).count();

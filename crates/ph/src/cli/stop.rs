@@ -8,9 +8,12 @@ use crate::session::place::{Place, Record};
 use crate::session::process;
 use crate::session::roll::{self, SILENT};
 use posthaste_core::AgentName;
+use posthaste_core::session::{self, Ended};
+use posthaste_store::Job;
 use posthaste_wire::{Session, method};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
+use uuid::Uuid;
 
 /// End a session
 ///
@@ -218,18 +221,36 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     };
     if how != How::Kill {
         send_signals(&[Signal::HUP, Signal::TERM, Signal::CONT]);
-        if wait(SHORT_GRACE) {
-            return Ok(Came::OrphansEnded(found));
-        }
     }
-    send_signals(&[Signal::KILL]);
-    match wait(KILLED) {
-        true => Ok(Came::OrphansEnded(found)),
+    let mut are_gone = how != How::Kill && wait(SHORT_GRACE);
+    if !are_gone {
+        send_signals(&[Signal::KILL]);
+        are_gone = wait(KILLED);
+    }
+    match are_gone {
+        true => {
+            record_crash(context, name, run.started.run)?;
+            Ok(Came::OrphansEnded(found))
+        }
         false => Err(Report::storage(format!(
             "cannot end the program of {name}: {} still there after SIGKILL",
             ls::describe_pids(&roll::orphans(&context.home, &run))
         ))),
     }
+}
+
+/// Record the end of a crashed session, of which nothing runs any more.
+fn record_crash(context: &Context, name: &AgentName, run: Uuid) -> Result<()> {
+    let job = Job::Ended {
+        now: context.now,
+        agent: name.clone(),
+        ended: Ended {
+            run,
+            how: session::Ending::Crashed,
+        },
+    };
+    context.journal()?.commit(job)??;
+    Ok(())
 }
 
 /// The end of a session, from outside.
