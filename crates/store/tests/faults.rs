@@ -124,7 +124,7 @@ fn a_home_that_cannot_be_one_is_named() {
         let error = Home::open(path, None).unwrap_err();
         assert!(matches!(error, Error::Io { .. }), "{error:?}");
         assert!(
-            error.to_string().contains(path.to_str().unwrap()),
+            error.to_string().contains(file.to_str().unwrap()),
             "{error}"
         );
     };
