@@ -1,7 +1,7 @@
 //! A home: the directory that one journal and all its files live in.
 //!
 //! Knows the layout and creates it, private to its user. Which directory is the home is not decided
-//! here, but every home is checked when it is opened; see [`guard`] and [`origin`].
+//! here, but every home is checked when it is opened; see `guard` and `origin`.
 
 pub mod guard;
 mod origin;

@@ -36,9 +36,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let begun = Instant::now();
     let mut world = World::new(args.seed, args.agents);
     world.start_all();
+    let begun = Instant::now();
     let mut told_at = begun;
     while begun.elapsed() < args.time {
         world.act();
