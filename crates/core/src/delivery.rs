@@ -51,7 +51,7 @@ use drafting::Drafting;
 use handing::Hands;
 use hold::Rule;
 use phase::{Cargo, Flight, Lane, Phase};
-use proof::{Sent, TranscriptHope, Unproven};
+use proof::{Sent, TranscriptNaming, Unproven};
 use question::{Dialog, Shown};
 use std::time::Duration;
 use submit::Before;
@@ -100,7 +100,7 @@ pub struct Desk {
     unread: Option<Moment>,
     input: Input,
     unproven: Unproven,
-    transcript: TranscriptHope,
+    transcript: TranscriptNaming,
     hands: Hands,
     door: Door,
     phase: Phase,
@@ -131,7 +131,7 @@ impl Desk {
             at_cursor: None,
             handed_over: None,
             unproven: Unproven::default(),
-            transcript: TranscriptHope::default(),
+            transcript: TranscriptNaming::default(),
             hands: Hands::default(),
             door: Door::default(),
             asked: 0,
@@ -377,7 +377,8 @@ impl Desk {
             } = effect
             {
                 if *proof_awaited {
-                    self.transcript.hope(now, ids, self.manner.has_hooks);
+                    self.transcript
+                        .record_offer(now, ids, self.manner.has_hooks);
                 }
                 *proof_awaited &= awaits_proof;
             }

@@ -10,13 +10,14 @@ pub(crate) use harness::Harnesses;
 pub(crate) use mail::{Mail, ScriptSettings};
 
 use crate::book::{self, Book};
+use crate::data_file;
 use crate::output::note;
 use crate::report::{Report, Result};
 use crate::times::{TimeStyle, parse_duration};
 use anstream::ColorChoice;
 use posthaste_core::{Limits, Priority, text};
 use posthaste_store::Patience;
-use posthaste_store::home::read_data;
+use rustix::fs::OFlags;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -99,7 +100,7 @@ pub(crate) const SETTINGS: [Setting; 11] = [
 
 /// Sections that say what is typed to an agent. A project's file cannot have them.
 const PERSON_ONLY_SECTIONS: [&str; 2] = [harness::SECTION, "agents"];
-/// How much of a project's file is read.
+/// Size limit of a project's file.
 const MAX_PROJECT_BYTES: u64 = 64 << 10;
 /// Settings that can run a program. A project's file cannot set them, because it may come from a
 /// repository.
@@ -200,7 +201,9 @@ impl Layers {
         for file in files {
             let read = match file {
                 SettingsFile::Person(path) => std::fs::read_to_string(path),
-                SettingsFile::Project(path) => read_data(path, MAX_PROJECT_BYTES),
+                SettingsFile::Project(path) => {
+                    data_file::read(path, OFlags::NOFOLLOW, MAX_PROJECT_BYTES)
+                }
             };
             match (read, file) {
                 (Ok(text), SettingsFile::Person(_)) => layers.add_file(file, &text)?,

@@ -10,7 +10,7 @@ use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Evidence, IdPrefix, Letter};
 use posthaste_store::{Home, Journal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the global flags said.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ impl Context {
         let Found {
             home,
             source: home_source,
-            project_settings_dir: project_dir,
+            project_settings_dir,
         } = home::find(said.home.as_deref())?;
         let user = etcetera::choose_base_strategy().ok();
         let user = user.map(|dirs| dirs.config_dir().join("posthaste/config.toml"));
@@ -56,7 +56,7 @@ impl Context {
             true => SettingsFile::Project(home.config()),
             false => SettingsFile::Person(home.config()),
         };
-        let project = project_dir.as_ref();
+        let project = project_settings_dir.as_ref();
         let project = project.map(|dir| SettingsFile::Project(dir.join("config.toml")));
         let user = user.map(SettingsFile::Person);
         let files: Vec<_> = user.into_iter().chain([own]).chain(project).collect();
@@ -74,14 +74,7 @@ impl Context {
             }
         };
         layers.note_ignored();
-        let of_project = home.project_dir().or(project_dir.as_deref());
-        let of_project = of_project.map(|dir| dir.join("harness"));
-        if let Some(dir) = of_project.filter(|dir| dir.symlink_metadata().is_ok()) {
-            note(format!(
-                "ignored the manifests in {}: a project cannot define harnesses",
-                dir.display()
-            ));
-        }
+        note_ignored_manifests(&home, project_settings_dir.as_deref());
         let out = match said.sink {
             Sink::Stdout => Output::new(config.color),
             Sink::Memory => Output::in_memory(),
@@ -163,6 +156,23 @@ impl Context {
         match journal {
             Some(journal) => Ok(journal.find(prefix)?),
             None => Err(posthaste_store::Error::NotFound(prefix.clone()).into()),
+        }
+    }
+}
+
+/// Tell the person which manifests of a project have no effect.
+fn note_ignored_manifests(home: &Home, settings_dir: Option<&Path>) {
+    let own = home.is_project().then_some(home.path());
+    for dir in [settings_dir, home.project_dir(), own]
+        .into_iter()
+        .flatten()
+    {
+        let dir = dir.join("harness");
+        if dir.symlink_metadata().is_ok() {
+            note(format!(
+                "ignored the manifests in {}: a project cannot define harnesses",
+                dir.display()
+            ));
         }
     }
 }

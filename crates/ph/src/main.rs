@@ -9,6 +9,7 @@ mod build;
 mod cli;
 mod config;
 mod context;
+mod data_file;
 mod harness;
 #[cfg(target_env = "musl")]
 mod heap;

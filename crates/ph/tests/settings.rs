@@ -431,7 +431,7 @@ fn a_journal_that_comes_with_a_repository_is_not_believed() {
             .within(home.parent().unwrap())
             .run()
     };
-    // It is no home, and mail is kept elsewhere.
+    // The directory is not a home, so its journal is not read.
     assert_eq!(look(&["inbox", "bob"]).out(), "no unread mail for bob\n");
     assert_eq!(look(&["check", "bob", "--inject"]).out(), "");
 }

@@ -12,7 +12,7 @@ use crate::error::{Result, io};
 use crate::mount;
 use posthaste_core::AgentName;
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -57,7 +57,7 @@ impl Home {
         if !origin::is_project_dir(&path) {
             return Self::at(path, state);
         }
-        guard::check_above(&path)?;
+        // The directory itself must not be a link; the rest is checked with its home.
         guard::open_own(&path)?;
         Self::at(Self::named_root(path, state)?, state)
     }
@@ -218,21 +218,6 @@ pub(crate) fn private() -> OpenOptions {
         .mode(0o600)
         .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed());
     options
-}
-
-/// Read a small regular file that may come from anybody. A link, a device or a pipe is an error.
-pub fn read_data(path: &Path, max_bytes: u64) -> std::io::Result<String> {
-    let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(flags.bits().cast_signed())
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(std::io::Error::other("not a regular file"));
-    }
-    let mut text = String::new();
-    file.take(max_bytes).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// Opens a file that this user alone may read, creating it if it is not there.

@@ -1,7 +1,7 @@
 //! How far the messages have come that are on their way to the program.
 
 use super::Effect;
-use super::proof::{Sent, Shown};
+use super::proof::{FoundMessages, Sent};
 use super::submit::Before;
 use crate::harness::Route;
 use crate::id::MessageId;
@@ -69,7 +69,7 @@ pub(super) struct Flight {
     /// When Enter was pressed first.
     pub(super) entered: Option<Duration>,
     /// The agent's own word that it was submitted.
-    pub(super) proof: Option<Shown>,
+    pub(super) proof: Option<FoundMessages>,
     /// What the interrupt key might have done, which was not pressed for that.
     pub(super) spared: Option<&'static str>,
     /// The dialog that the interrupt key has cancelled.

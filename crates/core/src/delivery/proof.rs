@@ -50,12 +50,12 @@ impl Sent {
 /// Whether a hook has named the agent's transcript in this run. Codex hooks name it only at the first
 /// prompt, and a person may have disabled all hooks.
 #[derive(Debug, Clone, Default)]
-pub(super) enum TranscriptHope {
+pub(super) enum TranscriptNaming {
     /// No hook has named the transcript, and no offer depends on it.
     #[default]
     Unheard,
     /// The proof of these messages is awaited until the deadline, if a hook names the transcript.
-    Hoped {
+    Expected {
         ids: Vec<MessageId>,
         until: Duration,
     },
@@ -67,25 +67,25 @@ pub(super) enum TranscriptHope {
     Named,
 }
 
-impl TranscriptHope {
+impl TranscriptNaming {
     /// Record that these messages were offered before any hook named the transcript. If `has_hooks`, wait
     /// for a hook to name the transcript; otherwise await no proof.
-    pub(super) fn hope(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
+    pub(super) fn record_offer(&mut self, now: Moment, offered: &[MessageId], has_hooks: bool) {
         let ids = || offered.to_vec();
         match self {
             Self::Unheard if has_hooks => {
                 let until = now.mono + TRANSCRIPT_NAME_TIMEOUT;
-                *self = Self::Hoped { ids: ids(), until };
+                *self = Self::Expected { ids: ids(), until };
             }
             Self::Unheard => *self = Self::Missing { ids: ids() },
-            Self::Hoped { ids, .. } | Self::Missing { ids } => ids.extend_from_slice(offered),
+            Self::Expected { ids, .. } | Self::Missing { ids } => ids.extend_from_slice(offered),
             Self::Named => {}
         }
     }
 
     pub(super) fn next_wakeup(&self) -> Option<Duration> {
         match self {
-            Self::Hoped { until, .. } => Some(*until),
+            Self::Expected { until, .. } => Some(*until),
             Self::Unheard | Self::Missing { .. } | Self::Named => None,
         }
     }
@@ -161,13 +161,13 @@ impl Unproven {
 
 /// Messages found in a text, and the proof that the text gives.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct FoundMessages {
     ids: Vec<MessageId>,
     /// Messages that the model was given, and the evidence.
     accepted: Option<(Vec<MessageId>, String)>,
 }
 
-impl Shown {
+impl FoundMessages {
     fn effect(&self) -> Option<Effect> {
         let (ids, evidence) = self.accepted.clone()?;
         let route = Route::Terminal;
@@ -250,8 +250,8 @@ impl Desk {
         let is_heard = self.heard.session().is_some();
         match harness.proof.as_slice() {
             [] => Some(format!("harness {} cannot prove 'accepted'", harness.name)),
-            proof if proof.contains(&Proof::Hook) && (is_heard || self.hopes_for_hook()) => None,
-            proof if proof.contains(&Proof::Transcript) && self.hopes_for_transcript() => None,
+            proof if proof.contains(&Proof::Hook) && (is_heard || self.expects_hook()) => None,
+            proof if proof.contains(&Proof::Transcript) && self.expects_transcript() => None,
             proof if proof.contains(&Proof::Transcript) => {
                 Some("no transcript: no hook of the agent has named one".to_owned())
             }
@@ -260,20 +260,15 @@ impl Desk {
     }
 
     /// Return whether a hook that the session gave the program may still report for the first time.
-    fn hopes_for_hook(&self) -> bool {
+    fn expects_hook(&self) -> bool {
         match self.transcript {
-            TranscriptHope::Unheard | TranscriptHope::Hoped { .. } => self.manner.has_hooks,
-            TranscriptHope::Missing { .. } | TranscriptHope::Named => false,
+            TranscriptNaming::Unheard | TranscriptNaming::Expected { .. } => self.manner.has_hooks,
+            TranscriptNaming::Missing { .. } | TranscriptNaming::Named => false,
         }
     }
 
-    fn hopes_for_transcript(&self) -> bool {
-        match self.transcript {
-            TranscriptHope::Named => true,
-            TranscriptHope::Unheard
-            | TranscriptHope::Hoped { .. }
-            | TranscriptHope::Missing { .. } => self.hopes_for_hook(),
-        }
+    fn expects_transcript(&self) -> bool {
+        matches!(self.transcript, TranscriptNaming::Named) || self.expects_hook()
     }
 
     /// Note that a hook has named the transcript. Await the proof of messages again that were given up
@@ -283,8 +278,8 @@ impl Desk {
         if report.transcript.is_none() && !is_proof {
             return None;
         }
-        match std::mem::replace(&mut self.transcript, TranscriptHope::Named) {
-            TranscriptHope::Missing { mut ids } => {
+        match std::mem::replace(&mut self.transcript, TranscriptNaming::Named) {
+            TranscriptNaming::Missing { mut ids } => {
                 ids.retain(|id| self.unproven.has(*id));
                 (!ids.is_empty()).then_some(Effect::Offered {
                     ids,
@@ -293,20 +288,22 @@ impl Desk {
                     proof_awaited: true,
                 })
             }
-            TranscriptHope::Unheard | TranscriptHope::Hoped { .. } | TranscriptHope::Named => None,
+            TranscriptNaming::Unheard
+            | TranscriptNaming::Expected { .. }
+            | TranscriptNaming::Named => None,
         }
     }
 
     /// Stop awaiting proofs if no hook has named a transcript in time.
     pub(super) fn give_up_transcript(&mut self, now: Moment) -> Option<Effect> {
-        let TranscriptHope::Hoped { ids, until } = &self.transcript else {
+        let TranscriptNaming::Expected { ids, until } = &self.transcript else {
             return None;
         };
         if *until > now.mono {
             return None;
         }
         let ids = ids.clone();
-        self.transcript = TranscriptHope::Missing { ids: ids.clone() };
+        self.transcript = TranscriptNaming::Missing { ids: ids.clone() };
         Some(Effect::Offered {
             ids,
             evidence: NO_TRANSCRIPT.to_owned(),
@@ -438,7 +435,7 @@ impl Desk {
             return Vec::new();
         }
         let accepted = evidence.map(|evidence| (ids.clone(), evidence));
-        let proof = Shown { ids, accepted };
+        let proof = FoundMessages { ids, accepted };
         if let Some(flight) = self.parked.take_if(|parked| parked.has(&proof.ids)) {
             // Somebody else has pressed Enter, or ours had its effect behind a dialog.
             let how = self.evidence(&flight, SUBMITTED);
@@ -448,7 +445,7 @@ impl Desk {
         self.prove_in_flight(now, proof)
     }
 
-    fn prove_in_flight(&mut self, now: Moment, proof: Shown) -> Vec<Effect> {
+    fn prove_in_flight(&mut self, now: Moment, proof: FoundMessages) -> Vec<Effect> {
         match &mut self.phase {
             Phase::Writing(flight)
             | Phase::Written { flight, .. }
@@ -522,9 +519,9 @@ mod tests {
     #[test]
     fn messages_offered_while_the_transcript_is_missing_are_remembered() {
         let (first, second) = (message(1, "alice", "bob").id, message(2, "alice", "bob").id);
-        let mut transcript = TranscriptHope::Missing { ids: vec![first] };
-        transcript.hope(crate::activity::tests::ms(0), &[second], true);
-        let TranscriptHope::Missing { ids } = transcript else {
+        let mut transcript = TranscriptNaming::Missing { ids: vec![first] };
+        transcript.record_offer(crate::activity::tests::ms(0), &[second], true);
+        let TranscriptNaming::Missing { ids } = transcript else {
             panic!("{transcript:?}");
         };
         assert_eq!(ids, [first, second]);

@@ -37,6 +37,12 @@ struct Counts {
     freezes: u32,
 }
 
+#[derive(Clone, Copy)]
+enum Target {
+    Session,
+    Program,
+}
+
 pub(crate) struct World {
     dir: TempHome,
     ph: PathBuf,
@@ -162,8 +168,8 @@ impl World {
     pub(crate) fn act(&mut self) {
         match self.random_below(100) {
             0..60 => self.send(),
-            60..70 => self.kill_session(),
-            70..78 => self.kill_program(),
+            60..70 => self.kill_agent(Target::Session),
+            70..78 => self.kill_agent(Target::Program),
             78..88 => self.hook(),
             88..94 => self.read(),
             94..97 => self.freeze(),
@@ -220,22 +226,20 @@ impl World {
         (runs_in_home(session, &home) && runs_in_home(program, &home)).then_some((session, program))
     }
 
-    fn kill_session(&mut self) {
-        let agent = self.one_of(&self.agents.clone());
-        if let Some((session, _)) = self.pids(&agent) {
-            self.counts.sessions += 1;
-            kill(session, Signal::KILL);
-            until_gone(session);
-        }
-        self.record_kill(&agent);
-        self.start(&agent);
-    }
-
-    fn kill_program(&mut self) {
+    /// Kill a session or its program, and start the agent again.
+    fn kill_agent(&mut self, target: Target) {
         let agent = self.one_of(&self.agents.clone());
         if let Some((session, program)) = self.pids(&agent) {
-            self.counts.programs += 1;
-            kill(program, Signal::KILL);
+            match target {
+                Target::Session => {
+                    self.counts.sessions += 1;
+                    kill(session, Signal::KILL);
+                }
+                Target::Program => {
+                    self.counts.programs += 1;
+                    kill(program, Signal::KILL);
+                }
+            }
             until_gone(session);
         }
         self.record_kill(&agent);

@@ -21,7 +21,7 @@ use unicode_width::UnicodeWidthStr;
 ///
 /// A harness says how one kind of agent is started, when it is ready, idle, working or blocked,
 /// and how text is put before it. A file NAME.toml in ~/.config/posthaste/harness/, or in the
-/// directory harness/ of the home, adds one or takes the place of one.
+/// directory harness/ of a home that is not a project's, adds one or takes the place of one.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

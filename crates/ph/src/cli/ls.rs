@@ -94,9 +94,9 @@ fn add_ended(context: &Context, sessions: &mut Vec<Session>, all: bool) -> Resul
         if has_crashed && !all {
             crashed.push(name.to_owned());
         }
-        let is_orphaned = has_crashed && !roll::orphans(&context.home, &run).is_empty();
-        if is_orphaned || (all && (is_over || has_crashed)) {
-            sessions.push(roll::ended(&mut journal, &run, context.now)?);
+        if has_crashed || (all && is_over) {
+            let session = roll::ended(&mut journal, &run, context.now)?;
+            sessions.extend((all || !session.orphans.is_empty()).then_some(session));
         }
     }
     sessions.sort_by(|a, b| a.name.cmp(&b.name));

@@ -219,24 +219,23 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
         }
         true
     };
+    let mut are_gone = false;
     if how != How::Kill {
         send_signals(&[Signal::HUP, Signal::TERM, Signal::CONT]);
+        are_gone = wait(SHORT_GRACE);
     }
-    let mut are_gone = how != How::Kill && wait(SHORT_GRACE);
     if !are_gone {
         send_signals(&[Signal::KILL]);
         are_gone = wait(KILLED);
     }
-    match are_gone {
-        true => {
-            record_crash(context, name, run.started.run)?;
-            Ok(Came::OrphansEnded(found))
-        }
-        false => Err(Report::storage(format!(
-            "cannot end the program of {name}: {} still there after SIGKILL",
-            ls::describe_pids(&roll::orphans(&context.home, &run))
-        ))),
+    if !are_gone {
+        let left = ls::describe_pids(&roll::orphans(&context.home, &run));
+        return Err(Report::storage(format!(
+            "cannot end the program of {name}: SIGKILL has not ended {left}"
+        )));
     }
+    record_crash(context, name, run.started.run)?;
+    Ok(Came::OrphansEnded(found))
 }
 
 /// Record the end of a crashed session, of which nothing runs any more.

@@ -6,17 +6,14 @@
 //! own name and of no other.
 
 use crate::config::Harnesses;
-use crate::output::note;
+use crate::data_file;
 use crate::report::{Report, Result};
-use crate::session::place::private_file;
 use etcetera::BaseStrategy;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
 use posthaste_store::Home;
 use rustix::fs::OFlags;
-use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// Works for any command.
@@ -70,19 +67,10 @@ impl Catalogue {
         let mut catalogue = Self::built_in();
         let user = etcetera::choose_base_strategy().ok();
         if let Some(dir) = user.map(|dirs| dirs.config_dir().join("posthaste/harness")) {
-            catalogue.add(
-                &dir,
-                at_once(OpenOptions::new().read(true), OFlags::empty()),
-            )?;
+            catalogue.add(&dir, OFlags::empty())?;
         }
-        let own = home.path().join("harness");
         if !home.is_project() {
-            catalogue.add(&own, at_once(private_file().read(true), OFlags::NOFOLLOW))?;
-        } else if own.symlink_metadata().is_ok() {
-            note(format!(
-                "ignored the manifests in {}: a project cannot define harnesses",
-                own.display()
-            ));
+            catalogue.add(&home.path().join("harness"), OFlags::NOFOLLOW)?;
         }
         let manifests = catalogue.entries.iter_mut();
         for manifest in manifests.filter_map(|entry| entry.manifest.as_mut().ok()) {
@@ -103,7 +91,7 @@ impl Catalogue {
         }
     }
 
-    fn add(&mut self, dir: &Path, options: &OpenOptions) -> Result<()> {
+    fn add(&mut self, dir: &Path, flags: OFlags) -> Result<()> {
         let cannot = |error: &std::io::Error| {
             Report::storage(format!("cannot read {}: {error}", dir.display()))
         };
@@ -124,7 +112,12 @@ impl Catalogue {
             };
             let name = name.to_owned();
             let origin = Origin::File(path.clone());
-            let manifest = read(&path, options).and_then(|text| parse(&name, &text, &origin));
+            let read = data_file::read(&path, flags, LARGEST);
+            let read = read.map_err(|error| {
+                let shown = text::visible(&path.to_string_lossy());
+                Report::usage(format!("cannot read {shown}: {error}"))
+            });
+            let manifest = read.and_then(|text| parse(&name, &text, &origin));
             self.entries.retain(|entry| entry.name != name);
             self.entries.push(Entry {
                 name,
@@ -192,30 +185,6 @@ impl Catalogue {
         let (_, known) = best.filter(|(near, known)| *near > 0.7 || is_near(known))?;
         Some(known.clone())
     }
-}
-
-/// Opens what is no file without waiting for somebody at its other end; then it is told.
-fn at_once(options: &mut OpenOptions, flags: OFlags) -> &OpenOptions {
-    options.custom_flags((flags | OFlags::NONBLOCK).bits().cast_signed())
-}
-
-fn read(path: &Path, options: &OpenOptions) -> Result<String> {
-    let shown = text::visible(&path.to_string_lossy());
-    let cannot =
-        |error: &dyn std::fmt::Display| Report::usage(format!("cannot read {shown}: {error}"));
-    let file = options.open(path).map_err(|error| cannot(&error))?;
-    let meta = file.metadata().map_err(|error| cannot(&error))?;
-    if !meta.is_file() {
-        return Err(cannot(&"it is no file"));
-    }
-    let mut text = String::new();
-    file.take(LARGEST + 1)
-        .read_to_string(&mut text)
-        .map_err(|error| cannot(&error))?;
-    if text.len() as u64 > LARGEST {
-        return Err(cannot(&format!("it has more than {} KiB", LARGEST >> 10)));
-    }
-    Ok(text)
 }
 
 fn parse(name: &str, said: &str, origin: &Origin) -> Result<Manifest> {

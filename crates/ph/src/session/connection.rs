@@ -106,16 +106,13 @@ async fn converse(
     loop {
         outbox.room().await;
         let line = match &waiting {
-            Some(waiting) => match waiting.first(lines).await {
-                Some(line) => line,
-                None => {
-                    let late =
-                        Failure::internal("no request arrived in time; the connection is closed");
-                    outbox.push(&rpc::refusal(&Id::null(), &late));
-                    return Ended::Closed;
-                }
-            },
-            None => lines.next().await,
+            Some(waiting) => waiting.first(lines).await,
+            None => Some(lines.next().await),
+        };
+        let Some(line) = line else {
+            let late = Failure::internal("no request arrived in time; the connection is closed");
+            outbox.push(&rpc::refusal(&Id::null(), &late));
+            return Ended::Closed;
         };
         let is_first = waiting.is_some();
         let said = match line {

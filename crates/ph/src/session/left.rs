@@ -3,7 +3,7 @@
 
 use super::books::Books;
 use super::errands::NEVER_PROVEN;
-use super::{place, process, transcript};
+use super::{place, process, roll, transcript};
 use crate::report::Result;
 use posthaste_core::offer::Said;
 use posthaste_core::session::{Ended, Ending};
@@ -30,22 +30,14 @@ pub(super) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
         None => false,
     };
     if let Some(run) = latest.filter(|run| run.end.is_none()) {
-        let (child, began) = (run.started.child_pid, run.started.child_started);
-        let left = if run.started.boot == process::boot() {
-            process::left_of(child, began)
-        } else {
-            Vec::new()
-        };
-        for pid in &left {
+        let orphans = roll::orphans(home, &run);
+        for pid in &orphans {
             process::signal(*pid, Signal::KILL);
         }
-        place::forget(home, name, run.started.pid, run.started.pid_started);
-        place::forget(home, name, child, began);
-        let mut ended = left.len();
-        if run.started.boot == process::boot() {
-            ended += end_noted(home, name, child);
+        for (pid, began) in place::noted(home, name) {
+            place::forget(home, name, pid, began);
         }
-        let ended = match ended {
+        let ended = match orphans.len() {
             0 => String::new(),
             ended => format!("; ended what was left of it ({ended} processes)"),
         };

@@ -2,9 +2,10 @@
 //! removed them, and removed when it ends.
 
 use super::client::reach;
-use super::place::{MAX_SOCKET_PATH, Seal, is_ours, private_dir};
+use super::place::{MAX_SOCKET_PATH, Seal, private_dir};
 use super::{Shared, connection, log};
 use crate::report::{Report, Result};
+use posthaste_store::home::guard::is_private_dir;
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use std::fs::Permissions;
@@ -158,7 +159,7 @@ impl Listening {
             return Ok(());
         };
         private_dir(dir)?;
-        if is_ours(dir) {
+        if is_private_dir(dir) {
             return Ok(());
         }
         Err(Report::refused(format!(

@@ -8,7 +8,7 @@ use super::process;
 use crate::report::{Report, Result};
 use posthaste_core::build::Settings;
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::home::guard::make_dirs;
+use posthaste_store::home::guard::{is_private_dir, make_dirs};
 use posthaste_store::{Error, Home};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -225,7 +225,7 @@ impl Place {
         let key = blake3_hex(self.home.as_os_str().as_bytes());
         let short = format!("{}.sock", self.name);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
-        let (top, base) = match runtime.filter(|dir| dir.is_absolute() && is_ours(dir)) {
+        let (top, base) = match runtime.filter(|dir| dir.is_absolute() && is_private_dir(dir)) {
             Some(runtime) => {
                 let base = runtime.join("posthaste").join(&key);
                 (runtime, base)
@@ -406,15 +406,6 @@ pub(crate) fn agents(home: &Home) -> Vec<AgentName> {
         .collect();
     names.sort_unstable();
     names
-}
-
-/// Whether a directory is this user's alone.
-pub(crate) fn is_ours(dir: &Path) -> bool {
-    dir.symlink_metadata().is_ok_and(|meta| {
-        meta.is_dir()
-            && meta.uid() == rustix::process::geteuid().as_raw()
-            && meta.mode() & 0o077 == 0
-    })
 }
 
 /// Whether nothing can be at a path, because what it goes through is not there or no directory.

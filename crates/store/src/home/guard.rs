@@ -54,6 +54,12 @@ pub(super) fn open_own(path: &Path) -> Result<Option<OwnDir>> {
     Ok(Some(OwnDir { fd, mode }))
 }
 
+/// Return whether a directory exists, belongs to this user, is private and is not a link.
+pub fn is_private_dir(path: &Path) -> bool {
+    let opened = open_own(path).ok().flatten();
+    opened.is_some_and(|opened| opened.mode & OPEN_TO_OTHERS == 0)
+}
+
 /// Create a directory and its parents below `top`, private to this user, and check each of them.
 /// `top` itself was checked by the caller.
 pub fn make_dirs(top: &Path, dir: &Path) -> Result<()> {

@@ -47,11 +47,7 @@ impl Home {
         if homes.is_empty() && has_others {
             return Ok(Discovered::Settings);
         }
-        let Some(state) = state else {
-            let why = "cannot be checked: there is no state directory (HOME is not set)";
-            return Err(untrusted(&path, why));
-        };
-        guard::check_above(&path.join(HOME_PREFIX))?;
+        let state = known(state, &path)?;
         let id = match homes.as_slice() {
             [] => own_id(state, &path)?,
             homes => trusted_id(state, &path, homes)?,
@@ -70,10 +66,7 @@ impl Home {
                 hint: format!("ph trust --home PROJECT/{PROJECT_DIR}"),
             });
         }
-        let Some(state) = state else {
-            let why = "cannot be recorded: there is no state directory (HOME is not set)";
-            return Err(untrusted(&path, why));
-        };
+        let state = known(state, &path)?;
         guard::check_above(&path.join(HOME_PREFIX))?;
         if guard::open_own(&path)?.is_none() {
             return Err(io("open", &path)(ErrorKind::NotFound.into()));
@@ -141,6 +134,10 @@ impl Home {
 
 pub(super) fn is_project_dir(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == PROJECT_DIR)
+}
+
+fn known<'a>(state: Option<&'a Path>, path: &Path) -> Result<&'a Path> {
+    state.ok_or_else(|| untrusted(path, "cannot be checked: HOME is not set"))
 }
 
 /// Return the id of a home in `path` that was made here, or in a place that `path` was moved from.
