@@ -9,7 +9,7 @@ use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use posthaste_core::{AgentName, Draft, Priority};
 use posthaste_wire::method::{self, GOOD_FOR};
 
-/// Answer a question that an agent's program asks, such as for a permission
+/// Answer an agent's question or permission request
 ///
 /// The text goes to its terminal as it is, without a header, then Enter. Where the program's
 /// questions are known, it answers the one that stands open, and Enter is pressed only while that

@@ -4,7 +4,7 @@ use crate::report::{Code, Result};
 use posthaste_core::Order;
 use posthaste_store::Outcome;
 
-/// Put messages away, read or not
+/// Archive messages
 ///
 /// They leave the inbox and stay in their thread, in the search and in the log.
 #[derive(Debug, clap::Args)]

@@ -5,7 +5,7 @@ use crate::report::{Code, Report, Result};
 use posthaste_core::AgentName;
 use std::path::{Path, PathBuf};
 
-/// Put a session's screen on this terminal, and your keys into it
+/// Attach this terminal to a session
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Ctrl+\\ and then a key: d detaches, t takes the keyboard or gives it back, r redraws,

@@ -4,7 +4,7 @@ use crate::report::{Code, Result};
 use posthaste_core::Order;
 use posthaste_store::Outcome;
 
-/// Call messages back that nobody has seen yet
+/// Cancel messages that nobody has seen yet
 ///
 /// Only their sender and the person can; what was offered or read cannot be called back.
 #[derive(Debug, clap::Args)]

@@ -15,7 +15,7 @@ use posthaste_wire::Count;
 /// Evidence recorded when a hook has printed a message.
 const PRINTED: &str = "its hook has printed it whole";
 
-/// Ask whether there is unread mail
+/// Check for unread messages
 ///
 /// Says how much and exits with 0; says nothing and exits with 1 where there is none. Changes
 /// nothing.

@@ -10,7 +10,7 @@ use posthaste_core::build::Standing;
 use posthaste_wire::method;
 use serde::Serialize;
 
-/// Pause a loop once its iteration is over
+/// Pause a loop after its current iteration
 ///
 /// What runs is brought to its end; then the loop waits for 'ph resume'. A session that is no loop
 /// holds its mail back after this turn.
@@ -25,7 +25,7 @@ pub(super) struct Args {
     name: AgentName,
 }
 
-/// Go on with a loop that is paused at a checkpoint
+/// Resume a loop that is paused at a checkpoint
 ///
 /// A checkpoint that is not reached yet is taken back.
 #[derive(Debug, clap::Args)]

@@ -3,7 +3,7 @@ use crate::output::Output;
 use crate::report::{Code, Report, Result};
 use clap_complete::env::Shells;
 
-/// Print the shell's completion script
+/// Print a shell completion script
 ///
 /// It asks ph itself, so that agents' names and message ids are completed too.
 #[derive(Debug, clap::Args)]

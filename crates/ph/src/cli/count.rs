@@ -6,7 +6,7 @@ use crate::report::{Code, Result};
 use posthaste_core::AgentName;
 use posthaste_wire::Count;
 
-/// Count the mail in an inbox
+/// Count the messages in an inbox
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

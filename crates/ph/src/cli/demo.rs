@@ -8,7 +8,7 @@ use stage::Stage;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Show a person and two agents at work, in a temporary home
+/// Run a demo: a person and two agents, in a temporary home
 ///
 /// Runs the real commands, prints each with its output, and leaves nothing behind. The agents are
 /// two small scripts, each in a real terminal of its own: one is busy, the other asks for a

@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Look the home over: permissions, the journal's integrity, versions, what is installed
+/// Check permissions, the journal, versions and installed agents
 ///
 /// Exits with 1 where something is wrong. Changes nothing, unless asked to.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use std::io::{BufWriter, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// Write the whole journal as NDJSON, a fact a line
+/// Export the journal as NDJSON, one fact per line
 ///
 /// 'ph import' brings it back, byte for byte into an empty home.
 #[derive(Debug, clap::Args)]

@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
 
-/// What is known of kinds of agents: list it, show it, try it
+/// List, show and test what ph knows about each kind of agent
 ///
 /// A harness says how one kind of agent is started, when it is ready, idle, working or blocked,
 /// and how text is put before it. A file NAME.toml in ~/.config/posthaste/harness/, or in the

@@ -1,7 +1,7 @@
 use crate::hook;
 use crate::report::Code;
 
-/// Tell an agent's session what one of its hooks says
+/// Report an agent's hook event to its session
 ///
 /// This is what the hooks of an agent call. It reads the hook's JSON from standard input, hands it
 /// to the session in PH_SOCKET, and prints what the agent expects, if anything: new mail, where

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
-/// Put our hook into an agent's own settings, take it out, or ask whether it is there
+/// Install, remove or check ph's hook in an agent's own settings
 ///
 /// For agents that you start yourself, without 'ph run': such an agent is then shown its new mail
 /// at each prompt. The hook finds out whose mail from PH_AGENT, else from --agent. 'ph run' needs

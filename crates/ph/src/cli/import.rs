@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Bring an export into this home
+/// Import an exported journal into this home
 ///
 /// Facts that are there already are passed over, so it can be repeated. A fact whose id stands in
 /// the journal with other content is not taken: each is reported, and the exit code is 4.

@@ -7,7 +7,7 @@ use crate::report::{Code, Result};
 use posthaste_core::{Letter, prompt};
 use posthaste_store::Listing;
 
-/// List an agent's unread mail
+/// List an agent's unread messages
 ///
 /// Changes nothing. Without a name it is one's own: PH_AGENT's, else the person's.
 #[derive(Debug, clap::Args)]

@@ -6,7 +6,7 @@ use posthaste_core::{AgentName, text};
 use posthaste_wire::method::{self, Injected};
 use posthaste_wire::param::Prompt;
 
-/// Put instructions before a loop's next prompt
+/// Add instructions to a loop's next prompt
 ///
 /// They stand in that prompt and in no other; several stand there in order. A session that is no
 /// loop gets them as a message from the person.

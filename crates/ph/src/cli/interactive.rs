@@ -8,7 +8,7 @@ use posthaste_core::AgentName;
 use posthaste_wire::method;
 use posthaste_wire::param::Enabled;
 
-/// Take part in a loop, or let it go on by itself
+/// Turn a loop's interactive mode on or off
 ///
 /// While it is on, nothing counts as completion, no next iteration begins by itself, and clients of
 /// its socket may type (write_pty). Keys of an attached terminal reach the agent in any case.

@@ -8,7 +8,7 @@ use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::portable::to_line;
 
-/// Show the journal: every fact, in order
+/// Print the journal: every fact, in order
 ///
 /// With --follow: what is there, then a mark, then what comes, until interrupted. With --json a
 /// fact is a line, the mark is {"mark":{"seq":N}}.

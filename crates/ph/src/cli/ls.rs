@@ -8,7 +8,7 @@ use posthaste_core::{Timestamp, text};
 use posthaste_wire::{Activity, Session};
 use unicode_width::UnicodeWidthStr;
 
-/// List the sessions that run
+/// List running sessions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -4,7 +4,7 @@ use crate::report::{Code, EXIT_CODES, Report, Result};
 use clap::CommandFactory;
 use std::path::PathBuf;
 
-/// Print the manual page, or write all of them
+/// Print a manual page, or write all of them to a directory
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +21,7 @@ pub(super) struct Args {
 }
 
 pub(super) fn run(args: &Args, said: &Said) -> Result<Code> {
-    let mut command = super::Cli::command();
+    let mut command = super::Cli::command().long_about(super::DESCRIPTION);
     command.build();
     if let Some(dir) = &args.dir {
         let failed = |error: std::io::Error| {

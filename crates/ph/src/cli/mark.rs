@@ -9,7 +9,7 @@ use posthaste_core::{AgentName, Order};
 use posthaste_store::{Ordered, Outcome};
 use serde::Serialize;
 
-/// Mark messages as read without showing them
+/// Mark messages as read without printing them
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,7 +23,7 @@ pub(super) struct ReadArgs {
     agent: Option<AgentName>,
 }
 
-/// Mark messages as unread again
+/// Mark messages as unread
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

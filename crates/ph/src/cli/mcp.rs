@@ -6,7 +6,7 @@ use crate::report::{Code, Result};
 use posthaste_core::AgentName;
 use serde_json::json;
 
-/// Serve an agent's tools over the Model Context Protocol
+/// Serve mail, tasks and notes to an agent over MCP
 ///
 /// Reads and writes the protocol on the standard streams: mail, tasks and notes of the agent whose
 /// session it runs in, else of PH_AGENT, else of the person. An agent starts it itself; 'ph mcp

@@ -8,7 +8,7 @@ use crate::context::{Context, agent_name};
 use crate::report::{Code, Report, Result};
 use posthaste_core::Draft;
 
-/// Leave a message for a loop or session by its name
+/// Send a message to a loop or session by name
 ///
 /// The short form of 'send'. The name may be one that never ran.
 #[derive(Debug, clap::Args)]

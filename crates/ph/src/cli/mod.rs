@@ -20,6 +20,7 @@ mod doctor;
 mod elsewhere;
 mod entries;
 mod export;
+mod groups;
 mod harness;
 mod help;
 mod hook;
@@ -63,7 +64,7 @@ pub(crate) use check::{Caller, reminder};
 use crate::context::{Context, Said};
 use crate::output::{Sink, note};
 use crate::report::{Code, Result};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -74,27 +75,45 @@ pub(crate) const COMPLETE: &str = "PH_COMPLETE";
 
 const ABOUT: &str = "The post office for coding agents";
 
-const LONG_ABOUT: &str = "The post office for coding agents.
-
-Write to an agent, whether it runs or not: every message is on disk before 'ph send' says ok, \
-and its receipt says only what is proven.";
+/// The paragraph below the first line of the help text.
+const DESCRIPTION: &str = "\
+Run coding agents in terminals that outlive the window, and exchange messages with them.
+A message is on disk before 'ph send' prints its id, and its receipt says only what is proven.";
 
 const EXAMPLES: &str = "\
 Examples:
-  ph send reviewer 'Please look at the auth module'
-  ph inbox reviewer
+  ph run claude
+  ph send claude 'Please look at the auth module'
+  ph inbox
   ph read 3fa8c1d2
   ph demo
 
-'ph help exit-codes' says what the exit codes mean.";
+'ph VERB --help' shows a verb's options and examples. 'ph help exit-codes' explains the exit codes.";
 
-#[derive(Debug, Parser)]
-#[command(name = "ph", version, about = ABOUT, long_about = LONG_ABOUT, after_help = EXAMPLES, disable_help_subcommand = true)]
+#[derive(Debug, clap::Args)]
 pub(crate) struct Cli {
     #[command(flatten)]
     global: Global,
     #[command(subcommand)]
     verb: Option<Verb>,
+}
+
+impl Parser for Cli {}
+
+// Not derived, because the grouped list of verbs is made from the finished command.
+impl CommandFactory for Cli {
+    fn command() -> Command {
+        let ph = Command::new("ph")
+            .version(env!("CARGO_PKG_VERSION"))
+            .about(ABOUT)
+            .after_help(EXAMPLES)
+            .disable_help_subcommand(true);
+        groups::group_verbs(Self::augment_args(ph))
+    }
+
+    fn command_for_update() -> Command {
+        Self::command()
+    }
 }
 
 /// What heads the options that every verb has.
@@ -134,6 +153,7 @@ enum Verb {
     Answer(answer::Args),
     Nudge(nudge::Args),
     Send(send::Args),
+    #[command(hide = true)]
     Message(message::Args),
     Inbox(inbox::Args),
     Read(read::Args),
@@ -155,8 +175,10 @@ enum Verb {
     Export(export::Args),
     Import(import::Args),
     Harness(harness::Args),
+    #[command(hide = true)]
     Hook(hook::Args),
     Hooks(hooks::Args),
+    #[command(hide = true)]
     Provider(provider::Args),
     Mcp(mcp::Args),
     Config(config::Args),
@@ -222,8 +244,8 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
         ..Said::default()
     };
     match cli.verb {
-        // Bare `ph` only says what there is.
-        None => help::print(&Cli::command().render_long_help(), &said).map(Into::into),
+        // Bare `ph` prints its help.
+        None => help::print(&Cli::command().render_help(), &said).map(Into::into),
         // Its exit codes are those of a protocol.
         Some(Verb::Provider(args)) => provider::run(args, &said),
         Some(verb) => run_verb(verb, &said).map(Into::into),

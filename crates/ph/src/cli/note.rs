@@ -8,7 +8,7 @@ use clap::builder::TypedValueParser;
 use posthaste_core::{AgentName, Note, NoteType, text};
 use posthaste_wire as wire;
 
-/// Keep an agent's notes for its later iterations
+/// Manage an agent's notes for its later iterations
 ///
 /// A loop puts the notes of earlier iterations into every prompt of its agent. Without --agent they
 /// are one's own: PH_AGENT's, else the person's.

@@ -12,7 +12,7 @@ use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::param::Keys;
 use serde::Serialize;
 
-/// Type a line into an agent's terminal, without a message
+/// Type a line into an agent's terminal without storing a message
 ///
 /// Nothing is stored and nothing is tried again: if the agent does not run, or a person is
 /// typing, the line is lost, and this says so (exit 1). Without a text it is the one that the

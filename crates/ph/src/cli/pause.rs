@@ -10,7 +10,7 @@ use posthaste_core::AgentName;
 use posthaste_wire::method::{self, Method, Paused};
 use serde::Serialize;
 
-/// Hold an agent's mail back
+/// Hold an agent's mail
 ///
 /// Nothing is typed into its terminal until 'ph unpause', urgent messages included. They wait;
 /// what is being typed is brought to its end. It lasts as long as the session.

@@ -10,7 +10,7 @@ use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_wire::method::{self, Screen};
 
-/// Show what an agent's terminal shows, or showed last
+/// Print an agent's screen, or its last one if the session has ended
 ///
 /// Changes nothing and needs no terminal. Of a session that has ended it shows the last screen.
 #[derive(Debug, clap::Args)]

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Be a mail provider's script for others, or test such a script
+/// Act as a mail provider's script, or test one
 ///
 /// As 'ph provider OP [ARG]', or under the name ph-mail-provider, this is one executable that
 /// other systems can plug in for their mail: JSON on the standard streams, exit 0 for done, 2 for

@@ -9,7 +9,7 @@ use posthaste_core::receipt::{Receipt, Step};
 use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
 
-/// Read a message and mark it read
+/// Print a message and mark it as read
 ///
 /// An agent that reads another's mail does not mark it; the person does.
 #[derive(Debug, clap::Args)]

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Play what an agent's terminal showed
+/// Play the recording of an agent's terminal
 ///
 /// The recording of the latest session: the last 8 MiB of its output, with its pauses. On a
 /// terminal it plays, drawing and nothing else: no title, no clipboard, no bell. Elsewhere, or with

@@ -9,7 +9,7 @@ use crate::times;
 use posthaste_core::{AgentName, Body, Draft, Priority};
 use posthaste_wire::provider::Text;
 
-/// Answer a message, in its thread
+/// Reply to a message in its thread
 ///
 /// The answer goes to whoever wrote the message; to whom it was written, if that is oneself. The
 /// message answered is not marked: 'ph read' does that.

@@ -10,7 +10,7 @@ use crate::session::place::{Launch, Place, Record};
 use crate::session::start::{self, Resumption};
 use posthaste_core::AgentName;
 
-/// End a session, if it runs, and start it again as it was
+/// Restart a session with the same command
 ///
 /// Runs the command again in its directory, with the current environment and the variables that
 /// --env set. Claude Code, Codex, OpenCode and Gemini CLI resume their last conversation; a prompt

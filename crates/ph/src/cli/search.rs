@@ -7,7 +7,7 @@ use crate::report::{Code, Report, Result};
 use posthaste_core::AgentName;
 use posthaste_store::search::{Order, Query};
 
-/// Find messages by their words
+/// Search messages for words
 ///
 /// All words must be there, in the subject or the first 16 KiB of the text. Quotes hold a phrase
 /// together; a star at the end of a word finds every word that begins so. Newest first. Exits

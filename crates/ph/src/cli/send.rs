@@ -21,7 +21,7 @@ use posthaste_store::{Job, Journal, Posted, files};
 use posthaste_wire::{self as wire, method};
 use std::ffi::OsString;
 
-/// Write to one or more agents
+/// Send a message to one or more agents
 ///
 /// The message is on disk when this answers. It prints the message's id, one a recipient. An
 /// agent need not run, or ever have run: its inbox exists. Refused, before anything is sent, is

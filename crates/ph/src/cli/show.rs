@@ -6,7 +6,7 @@ use crate::report::{Code, Result};
 use posthaste_store::files;
 use posthaste_wire::{Detail, Receipt};
 
-/// Show everything about a message, its whole journey included
+/// Show a message and all its receipts
 ///
 /// Marks nothing.
 #[derive(Debug, clap::Args)]

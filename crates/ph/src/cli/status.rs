@@ -9,7 +9,7 @@ use posthaste_core::AgentName;
 use posthaste_core::harness::version;
 use posthaste_wire::{LoopStatus, Session};
 
-/// Say how a session is
+/// Show a session's status
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

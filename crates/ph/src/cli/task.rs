@@ -10,7 +10,7 @@ use posthaste_store::Error;
 use posthaste_wire as wire;
 use serde::Serialize;
 
-/// Keep an agent's list of tasks
+/// Manage an agent's task list
 ///
 /// A loop puts the list into every prompt of its agent. Without --agent it is one's own: PH_AGENT's,
 /// else the person's.

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::letterbox;
 use crate::report::{Code, Result};
 
-/// Show all messages of a thread, in order
+/// Print all messages of a thread, in order
 ///
 /// Any message of the thread will do, or the thread's own id. Archived messages are part of it;
 /// deleted ones are not.

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::letterbox::{self, field};
 use crate::report::{Code, Result};
 
-/// Say why a message is where it is
+/// Explain what holds a message and what will release it
 ///
 /// Which rule holds it, since when, on what evidence, and what would release it.
 #[derive(Debug, clap::Args)]
