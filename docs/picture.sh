@@ -24,7 +24,7 @@ id=$("$ph" send coder --subject login 'Please fix the login page first.')
 printf "\$ ph send coder --subject login 'Please fix the login page first.'\n%s\n\n" "$id"
 short=$(printf %.8s "$id")
 show "ph why $short" "$ph" why "$short"
-"$ph" send coder --wait offered 'Then the tests.' >/dev/null
+show "ph send coder --wait offered 'Then the tests.'" "$ph" send coder --wait offered 'Then the tests.'
 show "ph ls" "$ph" ls
 show "ph peek coder" "$ph" peek coder
 show "ph show $short | grep -A2 stored" sh -c '"$0" show "$1" | grep -A2 stored' "$ph" "$short"

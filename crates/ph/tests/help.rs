@@ -58,19 +58,28 @@ const VERBS: [&str; 50] = [
     "help",
 ];
 
+/// Verbs for hooks and scripts: they work and have a help text, but 'ph --help' does not list them.
+const HIDDEN: [&str; 3] = ["message", "hook", "provider"];
+
 #[test]
 fn bare_ph_says_what_there_is_and_touches_nothing() {
     let ph = Ph::new();
     let usage = ph.run("").ok();
     insta::assert_snapshot!("ph", usage);
-    assert_eq!(ph.run("--help").ok(), usage);
-    let listed: Vec<_> = usage
+    for same in ["--help", "-h", "help"] {
+        assert_eq!(ph.run(same).ok(), usage, "ph {same}");
+    }
+    let mut listed: Vec<_> = usage
         .lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .map_while(|line| line.split_whitespace().next())
+        .skip_while(|line| *line != "Agents:")
+        .take_while(|line| *line != "Options:")
+        .filter_map(|line| line.strip_prefix("  ")?.split_whitespace().next())
         .collect();
-    assert_eq!(listed, VERBS);
+    let mut visible = VERBS.to_vec();
+    visible.retain(|verb| !HIDDEN.contains(verb));
+    listed.sort_unstable();
+    visible.sort_unstable();
+    assert_eq!(listed, visible);
     assert!(!ph.home().exists());
     let left: Vec<_> = std::fs::read_dir(ph.user()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
@@ -253,6 +262,7 @@ fn names_are_completed_from_the_journal() {
     let id = ph.send("zed again");
     assert_eq!(complete(&["ph", "read", &id[..4]], "zed"), id[..8]);
     assert_eq!(complete(&["ph", "archi"], ""), "archive");
+    assert_eq!(complete(&["ph", "ho"], ""), "hooks", "'hook' is hidden");
     let urgent = complete(&["ph", "send", "zed", "--priority", "in"], "");
     assert_eq!(urgent, "interrupt");
 }
@@ -282,6 +292,10 @@ fn manual_pages() {
     let page = ph.run("man").ok();
     assert!(page.contains(".TH ph 1"), "{page}");
     assert!(page.contains("EXIT STATUS"), "{page}");
+    assert!(page.contains("ph\\-hooks(1)"), "{page}");
+    for verb in HIDDEN {
+        assert!(!page.contains(&format!("ph\\-{verb}(1)")), "{page}");
+    }
     let send = ph.run("man send").ok();
     assert!(send.contains(".TH ph-send 1"), "{send}");
     assert!(send.contains(".SH EXAMPLES\n  ph send coder"), "{send}");
