@@ -128,7 +128,9 @@ impl Carrier {
         drop(self.stop);
         match tokio::time::timeout(LAST, self.ended).await {
             Ok(_) => drop(self.caller.join()),
-            Err(_) => warn!(target: log::MAIL, "the call of the mail's script does not end; it is left"),
+            Err(_) => {
+                warn!(target: log::MAIL, "the call of the mail's script does not end; it is left")
+            }
         }
     }
 }

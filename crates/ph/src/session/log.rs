@@ -11,7 +11,7 @@ use posthaste_core::{MessageId, text};
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use tracing::{Event, Subscriber};
@@ -241,6 +241,7 @@ impl LogFile {
 mod tests {
     use super::*;
     use std::fs;
+    use std::io::Write as _;
     use std::path::Path;
 
     const MAX: u64 = 100;

@@ -52,13 +52,23 @@ fn the_log_tells_why_a_message_waited_and_how_it_went() {
     let stage = stage();
     let _tui = Tui::logging(&stage, &FLAGS, "");
     let pid = stage.pid("bot").to_string();
-    until_line(&stage, &["INFO session: started", &format!("pid={pid}"), "harness=\"lab\""]);
+    until_line(
+        &stage,
+        &[
+            "INFO session: started",
+            &format!("pid={pid}"),
+            "harness=\"lab\"",
+        ],
+    );
     stage.run("pause bot").ok();
     let id = stage.send("bot 'a word for nobody else'");
     let message = format!("messages={}", &id[..8]);
     let held = until_line(&stage, &["INFO delivery: held", &message]);
     assert!(held.contains("rule=paused"), "{held}");
-    assert!(held.contains("evidence=\"a client asked for a pause\""), "{held}");
+    assert!(
+        held.contains("evidence=\"a client asked for a pause\""),
+        "{held}"
+    );
     // A second message makes the session look again; the first has no second line.
     let other = stage.send("bot another");
     until_line(&stage, &["held", &other[..8]]);
@@ -90,7 +100,10 @@ fn a_viewer_comes_and_goes() {
     let stage = stage();
     let tui = Tui::logging(&stage, &FLAGS, "");
     let mut person = tui.person();
-    until_line(&stage, &["INFO viewers: attached viewer=0", "client=\"ph\""]);
+    until_line(
+        &stage,
+        &["INFO viewers: attached viewer=0", "client=\"ph\""],
+    );
     person.type_keys(b"\x1cd");
     until_line(&stage, &["INFO viewers: detached viewer=0"]);
 }
@@ -119,7 +132,10 @@ fn off_logs_nothing_and_a_wrong_filter_is_named() {
     stop(&stage);
     assert_eq!(log(&stage), "");
     let _tui = Tui::logging(&stage, &FLAGS, "ph::delivery=loud");
-    let wrong = until_line(&stage, &["WARN session: PH_LOG=ph::delivery=loud is invalid"]);
+    let wrong = until_line(
+        &stage,
+        &["WARN session: PH_LOG=ph::delivery=loud is invalid"],
+    );
     assert!(wrong.ends_with("the default is used: info"), "{wrong}");
     until_line(&stage, &["INFO session: started"]);
 }
@@ -137,7 +153,12 @@ fn a_full_log_is_kept_and_standard_error_follows() {
     until_line(&stage, &["INFO session: started"]);
     let older = file.with_extension("1");
     assert!(std::fs::read_to_string(&older).expect("the old log") == old);
-    let mode = |path: &Path| std::fs::metadata(path).expect("a file").permissions().mode();
+    let mode = |path: &Path| {
+        std::fs::metadata(path)
+            .expect("a file")
+            .permissions()
+            .mode()
+    };
     assert_eq!(mode(&file) & 0o777, 0o600);
     // A panic would be written there.
     let stderr = format!("/proc/{}/fd/2", stage.pid("bot"));

@@ -38,9 +38,8 @@ impl HoldLog {
             if is_known {
                 continue;
             }
-            let is_same = |held: &&mut Held| {
-                (held.hold.rule, &held.hold.reason) == (hold.rule, &hold.reason)
-            };
+            let is_same =
+                |held: &&mut Held| (held.hold.rule, &held.hold.reason) == (hold.rule, &hold.reason);
             match news.iter_mut().find(is_same) {
                 Some(held) => held.ids.push(id),
                 None => news.push(Held {
@@ -69,7 +68,7 @@ impl Clerk {
         let holds = holds.collect();
         for Held { ids, hold } in self.holds.news(holds) {
             let (rule, reason, evidence) = (hold.rule, hold.reason, hold.evidence);
-            info!(target: DELIVERY, messages = %Ids(&ids), rule, reason, evidence, "held");
+            info!(target: DELIVERY, messages = %Ids(&ids), %rule, reason, evidence, "held");
         }
     }
 
@@ -99,7 +98,9 @@ impl Clerk {
             }
             Effect::Enter => debug!(target: DELIVERY, messages = %turn, "Enter pressed"),
             Effect::Look => {}
-            Effect::Resume => debug!(target: DELIVERY, messages = %turn, "keyboard asked for again"),
+            Effect::Resume => {
+                debug!(target: DELIVERY, messages = %turn, "keyboard asked for again")
+            }
             Effect::Give { ids, .. } => {
                 debug!(target: DELIVERY, messages = %Ids(ids), "handed over");
             }
