@@ -168,3 +168,22 @@ fn a_full_log_is_kept_and_standard_error_follows() {
     rustix::io::write(&flags, b"a panic\n").expect("its log");
     until_line(&stage, &["a panic"]);
 }
+
+/// At any level: neither is a key written down, nor does one cost a line.
+#[test]
+fn keys_and_output_leave_no_lines() {
+    let stage = stage();
+    let tui = Tui::logging(&stage, &FLAGS, "trace");
+    let mut person = tui.person();
+    until_line(&stage, &["attached"]);
+    let before = log(&stage).lines().count();
+    for _ in 0..50 {
+        person.type_keys("q");
+    }
+    person.type_keys("zz");
+    person.wait_for_text("qzz");
+    let log = log(&stage);
+    let news: Vec<_> = log.lines().skip(before).collect();
+    assert!(news.len() < 10, "{news:#?}");
+    assert!(!log.contains("qqq"), "{log}");
+}
