@@ -81,7 +81,8 @@ fn the_log_tells_why_a_message_waited_and_how_it_went() {
     let accepted = until_line(&stage, &["INFO delivery: accepted", &id[..8]]);
     let proof = "proof=\"its hook UserPromptSubmit holds the id\"";
     assert!(accepted.contains(proof), "{accepted}");
-    assert!(held < offered && offered <= accepted, "{}", log(&stage));
+    let at = |line: &str| log(&stage).find(line);
+    assert!(at(&held) < at(&offered) && at(&offered) < at(&accepted));
     // Each line begins with its time in UTC, and holds no text of a message.
     for line in log(&stage).lines() {
         let (time, _) = line.split_once(' ').expect("words");
