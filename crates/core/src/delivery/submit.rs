@@ -494,7 +494,7 @@ impl Desk {
     pub(super) fn lose(&mut self, reason: &str) -> Vec<Effect> {
         let cut_off = std::mem::replace(&mut self.phase, Phase::Free);
         match cut_off.flight() {
-            Some(flight) if flight.proof.is_some() => flight.arrived(self.evidence(&flight, "")),
+            Some(flight) if flight.proof.is_some() => flight.arrived(self.evidence(flight, "")),
             Some(flight) => flight.uncertain(reason),
             None => Vec::new(),
         }

@@ -129,7 +129,7 @@ impl Carrier {
         match tokio::time::timeout(LAST, self.ended).await {
             Ok(_) => drop(self.caller.join()),
             Err(_) => {
-                warn!(target: log::MAIL, "the call of the mail's script does not end; it is left")
+                warn!(target: log::MAIL, "the call of the mail's script does not end; it is left");
             }
         }
     }

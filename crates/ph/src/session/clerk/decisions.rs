@@ -99,7 +99,7 @@ impl Clerk {
             Effect::Enter => debug!(target: DELIVERY, messages = %turn, "Enter pressed"),
             Effect::Look => {}
             Effect::Resume => {
-                debug!(target: DELIVERY, messages = %turn, "keyboard asked for again")
+                debug!(target: DELIVERY, messages = %turn, "keyboard asked for again");
             }
             Effect::Give { ids, .. } => {
                 debug!(target: DELIVERY, messages = %Ids(ids), "handed over");
