@@ -42,6 +42,7 @@ pub use terms::{Decision, Effect, Event, Manner, PausedBy, Reach};
 
 use crate::activity::{Activity, Judgement};
 use crate::harness::{Heard, Judge};
+use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::promotion;
@@ -197,6 +198,12 @@ impl Desk {
             | Phase::Resuming(_)
             | Phase::Resting { .. } => false,
         }
+    }
+
+    /// The messages of the turn that is under way, and how often Enter was pressed for it.
+    pub fn turn(&self) -> (&[MessageId], u8) {
+        let flight = self.phase.flight();
+        flight.map_or((&[], 0), |flight| (&flight.ids, flight.enters))
     }
 
     /// Whether nothing is under way that keys or output could change the course of.

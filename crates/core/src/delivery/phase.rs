@@ -262,11 +262,11 @@ impl Phase {
 
     /// Whether a message is on its way into the terminal.
     pub(super) fn flies(&self, id: MessageId) -> bool {
-        let flight = self.clone().flight();
-        flight.is_some_and(|flight| flight.ids.contains(&id))
+        self.flight().is_some_and(|flight| flight.ids.contains(&id))
     }
 
-    pub(super) fn flight(self) -> Option<Flight> {
+    /// The messages that are on their way into the terminal.
+    pub(super) fn flight(&self) -> Option<&Flight> {
         match self {
             Self::Breaking { flight, .. }
             | Self::Settling(flight)

@@ -492,8 +492,9 @@ impl Desk {
 
     /// An offer that may have been seen in part.
     pub(super) fn lose(&mut self, reason: &str) -> Vec<Effect> {
-        match std::mem::replace(&mut self.phase, Phase::Free).flight() {
-            Some(flight) if flight.proof.is_some() => flight.arrived(self.evidence(&flight, "")),
+        let cut_off = std::mem::replace(&mut self.phase, Phase::Free);
+        match cut_off.flight() {
+            Some(flight) if flight.proof.is_some() => flight.arrived(self.evidence(flight, "")),
             Some(flight) => flight.uncertain(reason),
             None => Vec::new(),
         }

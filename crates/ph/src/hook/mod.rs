@@ -78,7 +78,7 @@ pub(crate) fn run(call: &Call) -> ExitCode {
 }
 
 fn tell(why: &str) {
-    if std::env::var_os("PH_LOG").is_some_and(|log| !log.is_empty()) {
+    if std::env::var_os("PH_LOG").is_some_and(|log| !log.is_empty() && log != "off") {
         output::note(why);
     }
 }

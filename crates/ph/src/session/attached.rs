@@ -18,6 +18,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
+use tracing::{info, warn};
 
 /// Our own client, which reads the reply and nothing past it.
 const OURS: &str = "ph";
@@ -47,6 +48,9 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
     if !shared.terminal.ask(Ask::Attach(viewer)).await {
         return;
     }
+    let (client, read_only) = (&request.client, request.read_only);
+    let size = format_args!("{}x{}", size.cols, size.rows);
+    info!(target: log::VIEWERS, viewer = id.0, client, %size, read_only, "attached");
     if request.take && !request.read_only {
         shared.wish(Wish::Take(id)).await;
     }
@@ -68,6 +72,7 @@ pub(crate) async fn serve(shared: &Rc<Shared>, request: &Attach, rest: Rest, soc
     showing.shutdown().await;
     shared.terminal.ask(Ask::Detach(id)).await;
     shared.wish(Wish::Release(id)).await;
+    info!(target: log::VIEWERS, viewer = id.0, "detached");
     socket.shutdown();
 }
 
@@ -201,11 +206,11 @@ impl Keys<'_> {
                     },
                     Ok(None) if self.room.take(self.decoder.kept()) => break,
                     Ok(None) => {
-                        log::line("a viewer is let go: too much is being sent at once");
+                        self.let_go(&"too much is being sent at once");
                         return;
                     }
                     Err(error) => {
-                        log::line(format!("a viewer is let go: {error}"));
+                        self.let_go(&error);
                         return;
                     }
                 }
@@ -216,6 +221,10 @@ impl Keys<'_> {
                 Ok(_) => self.decoder.feed(&buffer),
             }
         }
+    }
+
+    fn let_go(&self, why: &dyn std::fmt::Display) {
+        warn!(target: log::VIEWERS, viewer = self.id.0, %why, "connection closed");
     }
 
     async fn take(&self, frame: Frame) {

@@ -24,6 +24,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle as Task;
+use tracing::{info, warn};
 
 /// How many messages are looked up before others have their turn at the journal.
 const PAGE: usize = 100;
@@ -127,7 +128,9 @@ impl Carrier {
         drop(self.stop);
         match tokio::time::timeout(LAST, self.ended).await {
             Ok(_) => drop(self.caller.join()),
-            Err(_) => log::line("the call of the mail's script does not end; it is left"),
+            Err(_) => {
+                warn!(target: log::MAIL, "the call of the mail's script does not end; it is left");
+            }
         }
     }
 }
@@ -168,7 +171,7 @@ impl Round {
             if let Some(trouble) = &trouble
                 && self.trouble.as_ref() != Some(trouble)
             {
-                log::line(trouble);
+                warn!(target: log::MAIL, "{trouble}");
             }
             let pause = self.tick * 2u32.saturating_pow(self.failures.min(16));
             let pause = pause.min(REST.max(self.tick));
@@ -236,7 +239,7 @@ impl Round {
         if let Some(noted) = &noted
             && self.noted.as_ref() != Some(noted)
         {
-            log::line(format!("{} lists {noted}", self.script.display()));
+            info!(target: log::MAIL, "{} lists {noted}", self.script.display());
         }
         self.noted = noted;
     }

@@ -17,7 +17,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::process::Child;
 
 /// Variables by which a program would take the starter's terminal for its own.
-const NOT_INHERITED: [&str; 10] = [
+const NOT_INHERITED: [&str; 11] = [
     "TMUX",
     "TMUX_PANE",
     "STY",
@@ -28,6 +28,8 @@ const NOT_INHERITED: [&str; 10] = [
     "LINES",
     // Another agent's, where this is started in a loop.
     "PH_ITERATION",
+    // The session's own: hooks of the program would answer it on the agent's screen.
+    super::log::VARIABLE,
     // Whoever asks a script for mail, it is not the program.
     crate::provider::asking::ASKING,
 ];

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::time::Instant;
+use tracing::warn;
 
 /// How many connections a session has at once; one more is told so and closed.
 const CONNECTIONS: usize = 4_096;
@@ -35,7 +36,7 @@ pub(crate) async fn accept(shared: Rc<Shared>, listener: UnixListener) {
                 tokio::task::spawn_local(serve(shared, stream));
             }
             Err(error) => {
-                log::line(format!("cannot accept a connection: {error}"));
+                warn!(target: log::VIEWERS, "cannot accept a connection: {error}");
                 tokio::time::sleep(NO_DESCRIPTORS).await;
             }
         }
@@ -57,7 +58,7 @@ async fn serve(shared: Rc<Shared>, stream: UnixStream) {
     };
     let socket = match Socket::of(stream) {
         Ok(socket) => Rc::new(socket),
-        Err(error) => return log::line(format!("a connection is let go: {error}")),
+        Err(error) => return warn!(target: log::VIEWERS, "a connection is let go: {error}"),
     };
     let outbox = shared.hub.outbox();
     let refusal = if !peer.is_this_user() {

@@ -16,6 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{oneshot, watch};
+use tracing::warn;
 
 /// How many lines of scrollback are kept in memory; the recording has the rest.
 pub(crate) const SCROLLBACK: usize = 500;
@@ -100,7 +101,7 @@ fn recorder(place: &Place, record: &Record, size: Size) -> Option<Recorder> {
     match Recorder::create(&place.dir(), RECORDING_STEM, RECORDING, about) {
         Ok(recorder) => Some(recorder),
         Err(error) => {
-            log::line(format!("nothing is recorded: {error}"));
+            warn!(target: log::SESSION, "nothing is recorded: {error}");
             None
         }
     }

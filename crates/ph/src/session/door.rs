@@ -27,6 +27,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
+use tracing::{info, warn};
 use uuid::Uuid;
 
 /// How long an answer may take; the desk gives up a second later.
@@ -184,7 +185,7 @@ pub(super) async fn put(shared: Rc<Shared>, calling: Calling) -> Report {
 
 /// For whoever reads the log; the desk tells it in receipts.
 fn unused(why: &str) {
-    log::line(format!("its own HTTP door is not used: {why}"));
+    info!(target: log::DELIVERY, "its own HTTP door is not used: {why}");
 }
 
 /// Ends what the agent is at.
@@ -214,9 +215,10 @@ pub(super) async fn go_on(shared: Rc<Shared>, conversation: String) -> Report {
     match try_to_go_on(&shared, &conversation).await {
         Ok(()) => Report::Recorded,
         Err(why) => {
-            log::line(format!(
+            warn!(
+                target: log::DELIVERY,
                 "what its own HTTP door was given last may wait there: {why}"
-            ));
+            );
             Report::Event(Event::NotGoneOn { why })
         }
     }

@@ -14,11 +14,12 @@ use posthaste_core::harness::Route;
 use posthaste_core::offer::Said;
 use posthaste_core::turn::{self, Entry, Input, Telling};
 use posthaste_core::{Conversation, Letter, MessageId, Timestamp, inject, owed, text};
-use posthaste_store::{Cut, Done, Error, InjectLock, Job, files};
+use posthaste_store::{Cut, Denied, Done, Error, InjectLock, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
+use tracing::{error, info, warn};
 
 /// A terminal in its usual mode takes no line of 4,096 bytes; a character has at most four.
 const NUDGE: usize = 1_000;
@@ -171,11 +172,11 @@ pub(crate) async fn record(shared: Rc<Shared>, effect: Effect) -> Report {
     while let Err(error) = shared.books.commit(job.clone()).await {
         // Without an end, the next session will say of the offer that it is uncertain.
         if Instant::now() >= give_up || matches!(error, Error::WriterGone) {
-            log::line(format!("a receipt could not be recorded: {error}"));
+            error!(target: log::DELIVERY, "a receipt could not be recorded: {error}");
             break;
         }
         if !is_told {
-            log::line(format!("a receipt has to wait: {error}"));
+            warn!(target: log::DELIVERY, "a receipt has to wait: {error}");
             is_told = true;
         }
         tokio::time::sleep(REST).await;
@@ -239,7 +240,7 @@ pub(crate) async fn converse(shared: Rc<Shared>, conversation: Conversation) -> 
         conversation,
     };
     if let Err(error) = shared.books.commit(job).await {
-        log::line(format!("the conversation could not be recorded: {error}"));
+        warn!(target: log::SESSION, "the conversation could not be recorded: {error}");
     }
     Report::Recorded
 }
@@ -249,9 +250,10 @@ pub(crate) async fn settle(shared: Rc<Shared>, resumed: Conversation) -> Report 
     let settled = left::settle_unproven(&shared.books, &shared.agent, Some(&resumed)).await;
     if let Err(report) = settled {
         let why = report.message();
-        log::line(format!(
+        warn!(
+            target: log::DELIVERY,
             "earlier offers stay unproven until the end of the run: {why}"
-        ));
+        );
     }
     Report::Recorded
 }
@@ -276,10 +278,12 @@ pub(crate) async fn put_away_injected(shared: Rc<Shared>) -> Report {
         cut: Cut::Injected,
         reason: inject::UNPRINTED.to_owned(),
     };
-    if let Err(error) = shared.books.commit(job).await {
-        log::line(format!(
+    match shared.books.commit(job).await {
+        Ok(done) => log_uncertain(&done, inject::UNPRINTED),
+        Err(error) => warn!(
+            target: log::DELIVERY,
             "cannot mark unprinted mail as uncertain until the next hook runs: {error}"
-        ));
+        ),
     }
     Report::Recorded
 }
@@ -292,10 +296,21 @@ pub(crate) async fn never_proven(shared: &Shared) {
         cut: Cut::Unproven,
         reason: NEVER_PROVEN.to_owned(),
     };
-    if let Err(error) = shared.books.commit(job).await {
-        log::line(format!(
+    match shared.books.commit(job).await {
+        Ok(done) => log_uncertain(&done, NEVER_PROVEN),
+        Err(error) => warn!(
+            target: log::DELIVERY,
             "unproven messages stay offered until the next start: {error}"
-        ));
+        ),
+    }
+}
+
+/// Log which messages the journal took for uncertain.
+pub(crate) fn log_uncertain(done: &Result<Done, Denied>, reason: &str) {
+    if let Ok(Done::Moved(moved)) = done
+        && !moved.moved.is_empty()
+    {
+        warn!(target: log::DELIVERY, messages = %log::Ids(&moved.moved), reason, "uncertain");
     }
 }
 
@@ -307,10 +322,17 @@ pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
     };
     loop {
         match shared.books.commit(job.clone()).await {
-            Ok(Ok(Done::Expired(expired))) if expired.more => {}
+            Ok(Ok(Done::Expired(expired))) => {
+                if !expired.ids.is_empty() {
+                    info!(target: log::DELIVERY, messages = %log::Ids(&expired.ids), "expired");
+                }
+                if !expired.more {
+                    break;
+                }
+            }
             Ok(_) => break,
             Err(error) => {
-                log::line(format!("what expired could not be recorded: {error}"));
+                warn!(target: log::DELIVERY, "what expired could not be recorded: {error}");
                 break;
             }
         }

@@ -8,10 +8,11 @@ use super::console::Console;
 use super::door::Key;
 use super::layer::{Outfit, Told};
 use super::listen::{self, Listening};
+use super::log::{self, Log};
 use super::place::{Birth, Claim, Launch, Place, Record};
 use super::resuming::Resuming;
 use super::start::{Answer, Audience, Orders};
-use super::{Shared, child, left, log, process};
+use super::{Shared, child, left, process};
 use crate::config::ScriptSettings;
 use crate::report::{Report, Result};
 use posthaste_core::build::{LoopOrder, Settings};
@@ -35,6 +36,7 @@ use tokio::process::Child;
 use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
+use tracing::{error, info};
 use uuid::Uuid;
 
 /// How many wishes may wait for the owner of the state; who comes when it is full waits.
@@ -61,17 +63,18 @@ pub(crate) fn main() -> ExitCode {
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     crash_on_panic();
+    let log = log::start();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build_local(LocalOptions::default());
     let ran = match runtime {
-        Ok(runtime) => runtime.block_on(as_task(run(orders))),
+        Ok(runtime) => runtime.block_on(as_task(run(orders, log))),
         Err(error) => Err(Report::storage(format!("cannot start a session: {error}"))),
     };
     match ran {
         Ok(()) => ExitCode::SUCCESS,
         Err(report) => {
-            log::line(report.message());
+            error!(target: log::SESSION, "{}", report.message());
             answer(&Answer::Failed(report));
             ExitCode::FAILURE
         }
@@ -127,7 +130,7 @@ struct Running {
     _name: Claim,
 }
 
-async fn run(orders: Orders) -> Result<()> {
+async fn run(orders: Orders, log: Arc<Log>) -> Result<()> {
     let files = more_files();
     let home = Home::open(&orders.home, None)?;
     let launch = &orders.launch;
@@ -135,7 +138,7 @@ async fn run(orders: Orders) -> Result<()> {
     place.prepare()?;
     let claim = take_name(&place, &launch.name).await?;
     // A start that failed just now may have taken the log with it.
-    let _ = rustix::stdio::dup2_stderr(place.log()?);
+    log.take(&place)?;
     // The thread ends with the process: whatever was answered is on disk by then.
     let (writer, _) = Writer::start(&home, Patience(orders.patience))?;
     let books = Books::new(writer);
@@ -190,6 +193,7 @@ async fn run(orders: Orders) -> Result<()> {
         running.begin_loop(record.run, settings.clone()).await?;
     }
     place.write_record(&record)?;
+    log_start(&record, &running, note.as_deref());
     answer(&Answer::Runs {
         record: Box::new(record.clone()),
         note,
@@ -199,6 +203,21 @@ async fn run(orders: Orders) -> Result<()> {
         .live(home, &place, record, pty, child, orders.audience)
         .await;
     Ok(())
+}
+
+fn log_start(record: &Record, running: &Running, note: Option<&str>) {
+    info!(
+        target: log::SESSION,
+        version = env!("CARGO_PKG_VERSION"),
+        agent = %record.launch.name,
+        harness = record.launch.harness,
+        pid = record.pid,
+        child = record.child_pid,
+        run = %record.run,
+        resumed = running.resumed.as_ref().map(|conversation| conversation.id.as_str()),
+        note,
+        "started"
+    );
 }
 
 fn joined(notes: [Option<String>; 2]) -> Option<String> {
@@ -411,9 +430,10 @@ impl Running {
         match Carrier::start(shared.clone(), settings, &record.launch.cwd, trouble) {
             Ok(carrier) => Some(carrier),
             Err(error) => {
-                log::line(format!(
+                error!(
+                    target: log::MAIL,
                     "the script that keeps the mail is not asked: {error}"
-                ));
+                );
                 None
             }
         }
@@ -433,6 +453,7 @@ impl Running {
 
     /// Records the end. Where even that fails, the free lock will tell the next session.
     async fn end(&self, how: &Ending) {
+        info!(target: log::SESSION, %how, "ended");
         let job = Job::Ended {
             now: crate::times::now(),
             agent: self.agent.clone(),
@@ -443,7 +464,7 @@ impl Running {
         };
         match self.books.commit(job).await {
             Ok(_) => {}
-            Err(error) => log::line(format!("the end could not be recorded: {error}")),
+            Err(error) => error!(target: log::SESSION, "the end could not be recorded: {error}"),
         }
     }
 }

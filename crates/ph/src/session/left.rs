@@ -2,14 +2,18 @@
 //! pid and their start, never by a name.
 
 use super::books::Books;
-use super::errands::NEVER_PROVEN;
-use super::{place, process, roll, transcript};
+use super::errands::{NEVER_PROVEN, log_uncertain};
+use super::{log, place, process, roll, transcript};
 use crate::report::Result;
 use posthaste_core::offer::Said;
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, delivery};
 use posthaste_store::{Cut, Home, Job};
 use rustix::process::Signal;
+use tracing::info;
+
+const CUT_OFF: &str = "the session ended while it was being offered";
+const RESUMED_SHOWS: &str = "the transcript of the resumed conversation shows the message";
 
 /// The last session of a name, as the next one finds it.
 pub(super) struct Left {
@@ -56,9 +60,11 @@ pub(super) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
         now: crate::times::now(),
         agent: name.clone(),
         cut: Cut::All,
-        reason: "the session ended while it was being offered".to_owned(),
+        reason: CUT_OFF.to_owned(),
     };
-    books.commit(job).await??;
+    let done = books.commit(job).await?;
+    log_uncertain(&done, CUT_OFF);
+    done?;
     Ok(Left { has_crashed, note })
 }
 
@@ -88,11 +94,12 @@ pub(super) async fn settle_unproven(
                 ids: vec![letter.message.id],
                 said: Said::Accepted {
                     route: route.unwrap_or_default(),
-                    evidence: "the transcript of the resumed conversation shows the message"
-                        .to_owned(),
+                    evidence: RESUMED_SHOWS.to_owned(),
                 },
             };
             books.commit(job).await??;
+            let messages = log::Ids(&[letter.message.id]);
+            info!(target: log::DELIVERY, %messages, proof = RESUMED_SHOWS, "accepted");
         }
     }
     let job = Job::Uncertain {
@@ -101,7 +108,9 @@ pub(super) async fn settle_unproven(
         cut: Cut::Unproven,
         reason: NEVER_PROVEN.to_owned(),
     };
-    books.commit(job).await??;
+    let done = books.commit(job).await?;
+    log_uncertain(&done, NEVER_PROVEN);
+    done?;
     Ok(())
 }
 

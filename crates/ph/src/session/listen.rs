@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::UnixListener;
+use tracing::{info, warn};
 
 /// How many connections may wait to be accepted; the kernel may cap this number.
 const BACKLOG: i32 = 4_096;
@@ -141,11 +142,11 @@ impl Listening {
             };
             match opened {
                 Ok(again) => {
-                    log::line(format!("listens on {} anew", self.path.display()));
+                    info!(target: log::SESSION, "listens on {} anew", self.path.display());
                     return again;
                 }
                 Err(report) if !is_said => {
-                    log::line(report.message());
+                    warn!(target: log::SESSION, "{}", report.message());
                     is_said = true;
                 }
                 Err(_) => {}

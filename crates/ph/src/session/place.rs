@@ -24,8 +24,6 @@ pub(crate) const MAX_SOCKET_PATH: usize = 103;
 
 /// How long those who look whether a name is taken may keep it from who takes it.
 const LOOKERS: Duration = Duration::from_secs(5);
-/// How long a log may get before it begins anew.
-const LOG: u64 = 1 << 20;
 
 /// The files of one agent's sessions.
 #[derive(Debug, Clone)]
@@ -103,14 +101,9 @@ impl Place {
         self.dir().join("layer")
     }
 
-    /// The log, to be written on.
+    /// Open the log for appending.
     pub(crate) fn log(&self) -> Result<File> {
-        let path = self.log_file();
-        let log = self.open(private_file().append(true).create(true), &path)?;
-        if log.metadata().is_ok_and(|meta| meta.len() > LOG) {
-            let _ = log.set_len(0);
-        }
-        Ok(log)
+        self.open(private_file().append(true).create(true), &self.log_file())
     }
 
     /// Makes and opens a file in the directory, which a start that failed may remove just then.
@@ -268,7 +261,7 @@ impl Seal {
         })
     }
 
-    fn is(&self, file: &File) -> bool {
+    pub(crate) fn is(&self, file: &File) -> bool {
         file.metadata()
             .is_ok_and(|meta| (meta.dev(), meta.ino()) == self.inode)
     }

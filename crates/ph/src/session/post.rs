@@ -3,7 +3,7 @@
 use super::clerk::Wish;
 use super::dispatch::{denial, failure};
 use super::peer::{Look, Peer};
-use super::{Shared, clock};
+use super::{Shared, clock, log};
 use jiff::SignedDuration;
 use posthaste_core::delivery::Answerable;
 use posthaste_core::why::{self, Why};
@@ -16,6 +16,7 @@ use posthaste_wire::rpc::Failure;
 use posthaste_wire::{Message, plain};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
+use tracing::info;
 use uuid::Uuid;
 
 /// How long an answer waits for its question to be on the screen.
@@ -120,7 +121,10 @@ async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
 /// Check that the program has a question that an answer would reach. Wait while a question has only
 /// just appeared: an answer recorded too early could be matched to another question.
 async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
-    let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
+    let refused = |why: &str| {
+        info!(target: log::DELIVERY, reason = why, "answer refused");
+        Failure::invalid_params(format!("{to}: {why}"))
+    };
     if *to != shared.agent {
         return Err(refused("what is typed as it is goes to its own session"));
     }

@@ -16,6 +16,7 @@ use std::time::Duration;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::net::UnixStream;
+use tracing::warn;
 
 /// How long is waited where the system has no more descriptors to give.
 pub(super) const NO_DESCRIPTORS: Duration = Duration::from_millis(100);
@@ -81,7 +82,7 @@ impl Socket {
                 Ok(())
             }
             Err(error) => {
-                log::line(format!("a connection is let go: {error}"));
+                warn!(target: log::VIEWERS, "a connection is let go: {error}");
                 Err(error)
             }
         }

@@ -23,6 +23,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, oneshot};
+use tracing::warn;
 
 /// How much of an unfinished line is kept for who begins to listen.
 const UNFINISHED: usize = 64 * 1024;
@@ -323,7 +324,7 @@ impl Task {
         if let Some(recorder) = &mut self.stage.recorder
             && let Err(error) = recorder.flush(&mut self.stage.screen, now - self.begun)
         {
-            log::line(format!("the recording stops: {error}"));
+            warn!(target: log::SESSION, "the recording stops: {error}");
         }
     }
 
@@ -404,7 +405,7 @@ impl Task {
         };
         // The kernel tells the program with SIGWINCH.
         if let Err(error) = rustix::termios::tcsetwinsize(self.stage.pty.get_ref(), shape) {
-            log::line(format!("cannot resize the terminal: {error}"));
+            warn!(target: log::SESSION, "cannot resize the terminal: {error}");
         }
         if let Some(recorder) = &mut self.stage.recorder {
             recorder.resize(self.begun.elapsed(), size);

@@ -19,7 +19,7 @@ ends = ["SessionEnd"]
 "#;
 
 /// The lab's manifest with hooks that are heard, and believed.
-fn hooked(more: &str) -> String {
+pub(crate) fn hooked(more: &str) -> String {
     format!("proof = [\"hook\"]\n{LAB}{HOOK}{more}")
 }
 

@@ -11,6 +11,7 @@ mod door;
 mod drafts;
 mod files;
 mod hooks;
+mod log;
 mod matching;
 mod nudges;
 mod programs;

@@ -69,6 +69,16 @@ impl<'a> Tui<'a> {
         tui
     }
 
+    /// The same, in a session that logs what this filter lets through.
+    pub(crate) fn logging(stage: &'a Stage, flags: &[&str], filter: &str) -> Self {
+        let tui = Self { stage, name: "bot" };
+        let run = ["run", "--name", tui.name, "--detach", "--"];
+        let call = stage.call(&run).args(&tui.command(flags));
+        call.env("PH_LOG", filter).run().ok();
+        stage.until_activity(tui.name, "idle");
+        tui
+    }
+
     pub(crate) fn command(&self, flags: &[&str]) -> Vec<String> {
         let program = path_text(&posthaste_lab::program("lab-tui"));
         let files = ["log", "do"].map(|kind| [format!("--{kind}"), path_text(&self.file(kind))]);

@@ -10,6 +10,7 @@ use posthaste_core::{Letter, MessageId};
 impl Clerk {
     pub(super) fn perform(&mut self, effects: Vec<Effect>) {
         for effect in effects {
+            self.log_effect(&effect);
             let shared = self.shared.clone();
             match effect {
                 Effect::Key(key) => {
@@ -109,6 +110,7 @@ impl Clerk {
     pub(super) fn hear(&mut self, report: Report) {
         self.errands -= 1;
         self.catch_up();
+        self.log_report(&report);
         match report {
             Report::Event(event) => self.tell(event),
             Report::Offering { lease, ids } => {

@@ -1,6 +1,6 @@
 //! The end of a session: asked for, insisted on, and brought to its close.
 
-use super::{Clerk, Wish};
+use super::{Clerk, Wish, log};
 use crate::session::errands;
 use crate::session::host::ending;
 use crate::session::process;
@@ -12,6 +12,7 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 use tokio::signal::unix::{self, SignalKind};
 use tokio::sync::{mpsc, oneshot};
+use tracing::warn;
 
 /// How long a child that was asked to end may take.
 const GRACE: Duration = Duration::from_secs(5);
@@ -44,6 +45,9 @@ impl Clerk {
     }
 
     pub(super) fn insist(&mut self) {
+        if !matches!(self.ending, Some(Ending::Insisted)) {
+            warn!(target: log::SESSION, "the program is killed");
+        }
         let (child, started) = self.shared.child;
         process::signal_all(child, started, Signal::KILL);
         self.ending = Some(Ending::Insisted);

@@ -1,7 +1,7 @@
 //! What others wish of a session, granted or refused. An answer goes out before what it causes is
 //! told to listeners.
 
-use super::{Asked, Bar, Clerk, Wish};
+use super::{Asked, Bar, Clerk, Wish, log};
 use crate::session::clock;
 use crate::session::dispatch::Sink;
 use crate::session::errands;
@@ -15,6 +15,7 @@ use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::{self as wire, Mode, Run, plain};
 use std::path::Path;
+use tracing::info;
 
 impl Clerk {
     pub(super) fn grant(&mut self, wish: Wish) {
@@ -33,6 +34,7 @@ impl Clerk {
             Wish::Why { letter, sink } => sink.answer::<method::Why>(&self.why(&letter)),
             Wish::Stop(sink) => {
                 sink.answer::<method::Stop>(&method::Stopping::StopRequested);
+                info!(target: log::SESSION, "a client asks the session to end");
                 self.end();
             }
             Wish::Kill(sink) => {
@@ -94,6 +96,7 @@ impl Clerk {
     }
 
     fn pause(&mut self, on: bool, sink: Sink) {
+        info!(target: log::DELIVERY, "{}", if on { "paused by a client" } else { "unpaused by a client" });
         if on {
             self.tell(Event::Paused(PausedBy::Request));
         } else {
@@ -121,6 +124,7 @@ impl Clerk {
         let is_at_rest = self.desk.activity().activity == Activity::Idle;
         if self.is_checkpoint_asked && is_at_rest && !self.desk.is_writing() {
             self.is_checkpoint_asked = false;
+            info!(target: log::DELIVERY, "paused at a checkpoint");
             self.tell(Event::Paused(PausedBy::Checkpoint));
             self.set_run(Run::Checkpointed);
         }
@@ -141,6 +145,9 @@ impl Clerk {
             return self.interact_in_loop(enabled, sink);
         }
         let was = self.outset.interactive.send_replace(enabled);
+        if was != enabled {
+            info!(target: log::DELIVERY, enabled, "interactive mode");
+        }
         self.tell(if enabled {
             Event::Paused(PausedBy::Interactive)
         } else {
@@ -166,6 +173,7 @@ impl Clerk {
         self.shared.round.notify_one();
         let bar = self.desk.bars_a_nudge();
         if let Some(reason) = bar.filter(|_| !self.desk.is_settling()) {
+            info!(target: log::DELIVERY, reason, "nudge refused");
             return sink.answer::<method::Nudge>(&Nudged::Held { reason });
         }
         let shared = self.shared.clone();
@@ -178,8 +186,14 @@ impl Clerk {
         };
         tokio::task::spawn_local(async move {
             let answer = match errands::nudge(shared, &text, submission).await {
-                Ok(()) => Nudged::Nudged,
-                Err(reason) => Nudged::Held { reason },
+                Ok(()) => {
+                    info!(target: log::DELIVERY, "nudge typed");
+                    Nudged::Nudged
+                }
+                Err(reason) => {
+                    info!(target: log::DELIVERY, reason, "nudge refused");
+                    Nudged::Held { reason }
+                }
             };
             sink.answer::<method::Nudge>(&answer);
         });
@@ -188,6 +202,7 @@ impl Clerk {
     fn take(&mut self, viewer: ViewerId) {
         // The last one who asks has it; that is told to both.
         self.outset.taken.send_replace(Some(viewer));
+        info!(target: log::VIEWERS, viewer = viewer.0, "keyboard taken");
         self.tell(Event::Paused(PausedBy::Viewer));
     }
 
@@ -195,6 +210,7 @@ impl Clerk {
         let is_its = *self.outset.taken.borrow() == Some(viewer);
         if is_its {
             self.outset.taken.send_replace(None);
+            info!(target: log::VIEWERS, viewer = viewer.0, "keyboard given back");
             self.tell(Event::Released(PausedBy::Viewer));
         }
     }

@@ -1,6 +1,6 @@
 //! What hooks of the agent's say, and what is handed to them, or goes by its own door.
 
-use super::{Clerk, Tell};
+use super::{Clerk, Tell, log};
 use crate::session::door::{self, Call, Calling};
 use crate::session::errands;
 use crate::session::handing::{self, Giving, Hand};
@@ -11,6 +11,7 @@ use posthaste_core::turn::Telling;
 use posthaste_core::{Conversation, Letter, MessageId};
 use posthaste_wire::method::{HookEvent, Hooked};
 use std::time::Instant;
+use tracing::debug;
 
 impl Clerk {
     /// What a hook says is for the harness to understand; one for another kind of agent is that
@@ -21,8 +22,12 @@ impl Clerk {
         let run = self.shared.run.to_string();
         let is_now = |named: &String| *named == run;
         if !hook.harness.as_ref().is_none_or(is_ours) || !hook.run.as_ref().is_none_or(is_now) {
+            let event = &hook.event_name;
+            debug!(target: log::HOOKS, event, "ignored: of another program or run");
             return tell(Hooked::noted());
         }
+        let event = &hook.event_name;
+        debug!(target: log::HOOKS, event, takes_context = hook.takes_context, "called");
         let report = harness.hook.read(&hook.event_name, hook.payload.get());
         let event = Event::Hook(Box::new(report.clone()));
         if hook.takes_context {

@@ -5,6 +5,7 @@
 
 use super::{Clerk, log};
 use std::time::{Duration, Instant};
+use tracing::{info, warn};
 
 /// Since when the home is gone, and what follows from that.
 #[derive(Debug)]
@@ -60,7 +61,10 @@ impl Clerk {
             }
             News::Back => "the home is back".to_owned(),
         };
-        log::line(&text);
+        match news {
+            News::Gone => warn!(target: log::SESSION, "{text}"),
+            News::Back => info!(target: log::SESSION, "{text}"),
+        }
         // Where nobody looks there is nobody to tell.
         let _ = self.outset.notice.send(text);
     }
@@ -68,7 +72,7 @@ impl Clerk {
     /// Ends the program in order once it was long enough without its home.
     pub(super) fn end_without_home(&mut self, now: Instant) {
         if self.ending.is_none() && self.homeless.ends_at().is_some_and(|at| at <= now) {
-            log::line("the home has not come back: the session ends");
+            warn!(target: log::SESSION, "the home has not come back: the session ends");
             self.end();
         }
     }

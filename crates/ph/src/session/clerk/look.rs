@@ -1,7 +1,7 @@
 //! Looking at the journal: what waits for the agent, and what became of its messages since.
 
-use super::Clerk;
 use super::looped::LoopView;
+use super::{Clerk, log};
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
@@ -9,6 +9,7 @@ use posthaste_store::{Error, Journal, Pending};
 use posthaste_wire::event::{self, MessageEvent, StateChange};
 use posthaste_wire::topic::Topic;
 use std::time::Instant;
+use tracing::{debug, warn};
 
 /// What the journal says, as of the last look.
 #[derive(Debug, Default)]
@@ -82,6 +83,7 @@ impl Clerk {
         match view {
             Ok(view) => {
                 self.view = view;
+                self.holds.is_stale = true;
                 for happened in std::mem::take(&mut self.view.happened) {
                     let event = event::Event::Message(self.message_event(happened));
                     self.shared.hub.tell(Topic::Message, &event);
@@ -102,7 +104,7 @@ impl Clerk {
                 }
                 let trouble = error.to_string();
                 if self.trouble.as_ref() != Some(&trouble) {
-                    super::log::line(format!("the mail cannot be looked at: {trouble}"));
+                    warn!(target: log::DELIVERY, "the mail cannot be looked at: {trouble}");
                     self.trouble = Some(trouble);
                 }
             }
@@ -171,6 +173,14 @@ impl Clerk {
             paused: (self.told.1 != is_paused).then_some(is_paused),
             ..StateChange::default()
         };
+        debug!(
+            target: log::SESSION,
+            activity = is.as_str(),
+            blocked_on = change.blocked_on.as_ref().and_then(Option::as_deref),
+            paused = self.desk.paused_because(),
+            "state changed"
+        );
+        self.holds.is_stale = true;
         self.told = (activity, is_paused);
         self.changed(change);
     }

@@ -1,7 +1,7 @@
 //! A loop, as its session sees it: what the journal says of it, told to whoever asks or listens.
 //! Its runner decides and records; nothing is decided here.
 
-use super::Clerk;
+use super::{Clerk, log};
 use crate::session::Shared;
 use crate::session::dispatch::Sink;
 use posthaste_core::AgentName;
@@ -11,6 +11,7 @@ use posthaste_store::{Error, Journal};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::{self as wire, Run, method};
 use std::time::Duration;
+use tracing::info;
 use uuid::Uuid;
 
 /// How long whoever asks about a loop waits for a journal that is busy; after that the last look
@@ -68,6 +69,11 @@ impl Clerk {
         let before = self.looped.replace(now.clone());
         if before.as_ref() == Some(&now) {
             return;
+        }
+        let course = |status: &wire::LoopStatus| (status.iteration, status.running, status.status);
+        if before.as_ref().map(course) != Some(course(&now)) {
+            let (iteration, running, status) = course(&now);
+            info!(target: log::SESSION, iteration, running, ?status, "loop");
         }
         self.run = now.status;
         let was = before.as_ref();

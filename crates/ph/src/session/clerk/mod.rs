@@ -4,6 +4,7 @@
 //! by the core's rules and has others act.
 
 mod act;
+mod decisions;
 mod end;
 mod grant;
 mod hand;
@@ -22,6 +23,7 @@ use super::pulse::Pulse;
 use super::transcript::Transcripts;
 use super::viewer::ViewerId;
 use super::{Shared, log};
+use decisions::HoldLog;
 use end::{Ending, Signals};
 use homeless::Homeless;
 use look::{Looking, View};
@@ -41,6 +43,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot, watch};
+use tracing::{info, warn};
 
 /// How often the journal is looked at while there is much mail.
 const LOOK: Duration = Duration::from_millis(20);
@@ -180,6 +183,7 @@ pub(crate) struct Clerk {
     /// The same for the agent's own door.
     calling: Option<Calling>,
     transcripts: Transcripts,
+    holds: HoldLog,
     /// The conversation that the program is in, as it is on record.
     conversation: Option<Conversation>,
     /// How many errands are under way.
@@ -241,6 +245,7 @@ impl Clerk {
             giving: None,
             calling: None,
             transcripts: Transcripts::default(),
+            holds: HoldLog::default(),
             conversation: None,
             errands: 0,
             reports,
@@ -286,7 +291,9 @@ impl Clerk {
         let _watch = Watch::on(&self.shared.home, Some(&self.shared.agent), move || {
             ring.notify_one();
         })
-        .inspect_err(|error| log::line(format!("mail is looked for by the clock alone: {error}")));
+        .inspect_err(|error| {
+            warn!(target: log::DELIVERY, "mail is looked for by the clock alone: {error}");
+        });
         let bell = self.shared.ring.clone();
         let mut asked_to_end = Signals::listen();
         let mut tick = tokio::time::interval(bell::TICK);
@@ -313,7 +320,10 @@ impl Clerk {
                     let sighting = sighted.borrow_and_update().clone();
                     self.tell(Event::Seen(sighting));
                 }
-                () = asked_to_end.next() => self.end(),
+                () = asked_to_end.next() => {
+                    info!(target: log::SESSION, "a signal asks the session to end");
+                    self.end();
+                }
                 _ = tick.tick() => {
                     self.is_stale = true;
                     if self.errands == 0 {
@@ -395,6 +405,7 @@ impl Clerk {
         self.forget_keys();
         self.act();
         self.tell_changes();
+        self.log_holds();
         let output = self.desk.heeds_output_from().map(|from| self.begun + from);
         let due = self.desk.next_wakeup().map(|at| self.begun + at);
         let heeds_keys = !self.desk.is_at_rest();

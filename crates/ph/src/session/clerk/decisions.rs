@@ -1,0 +1,211 @@
+//! Decisions about messages, in the session's log. Nothing is decided here.
+
+use super::Clerk;
+use crate::session::errands::Report;
+use crate::session::log::{DELIVERY, Ids};
+use posthaste_core::MessageId;
+use posthaste_core::delivery::{Effect, Event};
+use posthaste_core::why::Hold;
+use std::collections::BTreeMap;
+use tracing::{Level, debug, info, warn};
+
+/// What the log says of the messages that wait.
+#[derive(Debug, Default)]
+pub(super) struct HoldLog {
+    /// The rule and the reason that were logged last of each.
+    logged: BTreeMap<MessageId, (&'static str, String)>,
+    /// Something that may hold or release messages has changed since.
+    pub(super) is_stale: bool,
+}
+
+/// Messages that one rule has begun to hold.
+#[derive(Debug, PartialEq, Eq)]
+struct Held {
+    ids: Vec<MessageId>,
+    hold: Hold,
+}
+
+impl HoldLog {
+    /// Return what is new of all that waits, and remember it.
+    fn news(&mut self, waiting: Vec<(MessageId, Option<Hold>)>) -> Vec<Held> {
+        let mut news: Vec<Held> = Vec::new();
+        let mut logged = BTreeMap::new();
+        for (id, hold) in waiting {
+            let Some(hold) = hold else { continue };
+            let said = (hold.rule, hold.reason.clone());
+            let is_known = self.logged.get(&id) == Some(&said);
+            logged.insert(id, said);
+            if is_known {
+                continue;
+            }
+            let is_same =
+                |held: &&mut Held| (held.hold.rule, &held.hold.reason) == (hold.rule, &hold.reason);
+            match news.iter_mut().find(is_same) {
+                Some(held) => held.ids.push(id),
+                None => news.push(Held {
+                    ids: vec![id],
+                    hold,
+                }),
+            }
+        }
+        self.logged = logged;
+        news
+    }
+}
+
+impl Clerk {
+    /// Log which messages wait and why, where that has changed.
+    pub(super) fn log_holds(&mut self) {
+        let is_stale = std::mem::take(&mut self.holds.is_stale);
+        if !is_stale || !tracing::enabled!(target: DELIVERY, Level::INFO) {
+            return;
+        }
+        let (now, due) = (self.now(), &self.view.pending.due);
+        let holds = due.iter().map(|letter| {
+            let hold = self.desk.hold(now, letter, due);
+            (letter.message.id, hold)
+        });
+        let holds = holds.collect();
+        for Held { ids, hold } in self.holds.news(holds) {
+            let (rule, reason, evidence) = (hold.rule, hold.reason, hold.evidence);
+            info!(target: DELIVERY, messages = %Ids(&ids), %rule, reason, evidence, "held");
+        }
+    }
+
+    pub(super) fn log_effect(&self, effect: &Effect) {
+        let (turn, enters) = self.desk.turn();
+        let turn = Ids(turn);
+        match effect {
+            Effect::Key(key) if self.interrupts(key) => {
+                info!(target: DELIVERY, messages = %turn, "interrupt key pressed");
+            }
+            Effect::Key(_) => {
+                info!(target: DELIVERY, messages = %turn, "input box cleared of the old prompt");
+            }
+            Effect::Abort => {
+                info!(target: DELIVERY, messages = %turn, route = "http", "agent interrupted");
+            }
+            Effect::GoOn => debug!(target: DELIVERY, route = "http", "agent told to go on"),
+            Effect::Call { ids, .. } => {
+                debug!(target: DELIVERY, messages = %Ids(ids), route = "http", "offering");
+            }
+            Effect::Offer { ids } => {
+                debug!(target: DELIVERY, messages = %Ids(ids), route = "terminal", "offering");
+            }
+            Effect::Write { ids } => debug!(target: DELIVERY, messages = %Ids(ids), "typing"),
+            Effect::Enter if enters > 0 => {
+                info!(target: DELIVERY, messages = %turn, pressed = enters, "Enter pressed again");
+            }
+            Effect::Enter => debug!(target: DELIVERY, messages = %turn, "Enter pressed"),
+            Effect::Look => {}
+            Effect::Resume => {
+                debug!(target: DELIVERY, messages = %turn, "keyboard asked for again");
+            }
+            Effect::Give { ids, .. } => {
+                debug!(target: DELIVERY, messages = %Ids(ids), "handed over");
+            }
+            Effect::Offered {
+                ids,
+                evidence,
+                route,
+                proof_awaited,
+            } => {
+                let (messages, route) = (Ids(ids), route.as_str());
+                info!(target: DELIVERY, %messages, %route, evidence, proof_awaited, "offered");
+            }
+            Effect::Accepted {
+                ids,
+                evidence,
+                route,
+            } => {
+                let (messages, route) = (Ids(ids), route.as_str());
+                info!(target: DELIVERY, %messages, %route, proof = evidence, "accepted");
+            }
+            Effect::Withdraw { ids, reason } => {
+                info!(target: DELIVERY, messages = %Ids(ids), reason, "offer withdrawn");
+            }
+            Effect::Uncertain { ids, reason } => {
+                warn!(target: DELIVERY, messages = %Ids(ids), reason, "uncertain");
+            }
+            Effect::Remind { ids } => {
+                info!(target: DELIVERY, messages = %Ids(ids), "reminding of replies that are owed");
+            }
+            Effect::WriteReminder { ids } => {
+                debug!(target: DELIVERY, messages = %Ids(ids), "typing a reminder");
+            }
+            Effect::Fail { ids, reason } => {
+                warn!(target: DELIVERY, messages = %Ids(ids), reason, "failed");
+            }
+        }
+    }
+
+    fn interrupts(&self, key: &[u8]) -> bool {
+        let interrupt = &self.outset.harness.interrupt;
+        let keys = [Some(&interrupt.keys), interrupt.dismiss.as_ref()];
+        keys.into_iter().flatten().any(|keys| keys.bytes() == key)
+    }
+
+    /// Log what kept an offer from being made, or cut it off.
+    pub(super) fn log_report(&self, report: &Report) {
+        let Report::Event(event) = report else { return };
+        let turn = Ids(self.desk.turn().0);
+        match event {
+            Event::NotRecorded(reason) => {
+                warn!(target: DELIVERY, messages = %turn, reason, "offer not recorded");
+            }
+            Event::WriteFailed(reason) => {
+                warn!(target: DELIVERY, messages = %turn, reason, "typing broke off");
+            }
+            Event::Barred => {
+                info!(target: DELIVERY, messages = %turn, "not typed: a person is typing");
+            }
+            Event::NotHanded { ids, why, .. } if !ids.is_empty() => {
+                info!(target: DELIVERY, messages = %Ids(ids), reason = why, "not handed over");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use posthaste_core::Timestamp;
+    use uuid::Uuid;
+
+    fn hold(rule: &'static str, evidence: &str) -> Option<Hold> {
+        Some(Hold {
+            rule,
+            since: Timestamp::UNIX_EPOCH,
+            reason: format!("because of {rule}"),
+            evidence: evidence.to_owned(),
+            release: String::new(),
+        })
+    }
+
+    #[test]
+    fn a_hold_is_news_once_for_each_reason() {
+        let [a, b] = [1, 2].map(|n| MessageId(Uuid::from_u128(n)));
+        let mut log = HoldLog::default();
+        let mut check = |waiting: &[(MessageId, Option<Hold>)], want: &[(&[MessageId], &str)]| {
+            let news = log.news(waiting.to_vec());
+            let news: Vec<_> = news.iter().map(|h| (&h.ids[..], h.hold.rule)).collect();
+            assert_eq!(news, want);
+        };
+        check(&[(a, hold("working", "1 s ago"))], &[(&[a], "working")]);
+        // Evidence that only grows older is no news.
+        check(&[(a, hold("working", "2 s ago"))], &[]);
+        check(
+            &[(a, hold("blocked", "")), (b, hold("blocked", ""))],
+            &[(&[a, b], "blocked")],
+        );
+        check(&[(a, hold("blocked", "")), (b, None)], &[]);
+        check(
+            &[(a, hold("draft", "")), (b, hold("blocked", ""))],
+            &[(&[a], "draft"), (&[b], "blocked")],
+        );
+        // One that is no longer waiting, and comes back.
+        check(&[(b, hold("blocked", ""))], &[]);
+        check(&[(a, hold("draft", ""))], &[(&[a], "draft")]);
+    }
+}
