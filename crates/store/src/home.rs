@@ -71,7 +71,7 @@ impl Home {
         guard::check_above(&home.root)?;
         if let Some(opened) = guard::open_own(&home.root)? {
             home.check_permissions(opened.mode)?;
-            guard::check_parts(&home.root, &PARTS)?;
+            guard::check_parts(&home.root, opened.mode, &PARTS)?;
         }
         Ok(home)
     }
