@@ -393,6 +393,17 @@ fn settings_that_others_can_write_are_refused() {
     }
 }
 
+/// A repository may bring a `.gitignore` that makes `git add` take all of `.posthaste`.
+#[test]
+fn a_home_is_ignored_by_git_whatever_the_repository_says() {
+    let ph = Ph::new();
+    let clone = project(&ph, "clone");
+    std::fs::write(clone.join(".posthaste/.gitignore"), "!*\n").expect("a file");
+    run(&ph, &clone, "send bob hi").ok();
+    let ignored = std::fs::read_to_string(home_of(&clone).join(".gitignore"));
+    assert_eq!(ignored.expect("a file"), "*\n");
+}
+
 #[test]
 fn no_link_inside_a_home_is_followed() {
     for part in [
