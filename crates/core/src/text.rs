@@ -6,7 +6,7 @@
 /// Return whether a character is invisible: a control character, a line or paragraph separator, a
 /// format character that is not drawn, or a default-ignorable code point. A test compares this list with
 /// the Unicode properties. The caller handles newline and tab.
-fn is_invisible(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,
             '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'

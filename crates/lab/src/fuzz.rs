@@ -13,7 +13,7 @@ use crate::letters::{at, draft, post};
 use posthaste_core::delivery::{Desk, Effect, Event, Manner, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
 use posthaste_core::{Draft, Letter, MessageId, Moment, text, turn};
-use posthaste_screen::{Lines, Screen, Size};
+use posthaste_screen::{Lines, Screen, Sieve, Size};
 use posthaste_store::portable;
 use posthaste_wire::frames::Decoder;
 use posthaste_wire::rpc::{self, Said};
@@ -187,6 +187,7 @@ pub fn escapes(bytes: &[u8]) {
         found
     };
     assert_eq!(read(&[bytes]), read(&[first, second]));
+    assert_eq!(sieved(&[bytes]), sieved(&[first, second]));
     let size = Size { cols: 40, rows: 10 };
     let mut screen = Screen::new(size, 20);
     screen.feed(first);
@@ -196,6 +197,16 @@ pub fn escapes(bytes: &[u8]) {
     let (row, column) = screen.cursor();
     assert!(row < 7 && column < 21, "{row} {column}");
     let _ = screen.take_replies();
+}
+
+/// Return what attached terminals see of a program's output.
+fn sieved(pieces: &[&[u8]]) -> Vec<u8> {
+    let (mut sieve, mut out) = (Sieve::default(), Vec::new());
+    for piece in pieces {
+        sieve.pass(piece, &mut out);
+    }
+    sieve.finish(&mut out);
+    out
 }
 
 /// A text that may contain headers of messages.

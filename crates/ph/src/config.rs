@@ -150,7 +150,7 @@ pub(crate) struct Value {
 }
 
 /// A setting that has a name in its key, for `ph config show`.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) key: String,
     pub(crate) value: String,
@@ -280,8 +280,9 @@ impl Layers {
                 None => report,
             }
         })?;
-        if let SettingsFile::Project(_) = file {
-            self.remove_person_only(path, &mut table);
+        let is_project = matches!(file, SettingsFile::Project(_));
+        if is_project {
+            self.ignore_person_only(path, &mut table);
         }
         let sections: Vec<_> = table.keys().cloned().collect();
         for section in sections.iter().filter(|name| book::is_section(name)) {
@@ -294,6 +295,8 @@ impl Layers {
         }
         let mut found = Vec::new();
         flatten("", &table, &mut found);
+        // Keys are compared as they are used below: TOML has several spellings of one key.
+        found.retain(|(key, _)| !is_project || !PERSON_ONLY_SETTINGS.contains(&key.as_str()));
         for (key, value) in found {
             let Some(text) = value else {
                 return Err(Report::usage(format!(
@@ -312,8 +315,9 @@ impl Layers {
         &self.book
     }
 
-    /// Remove the settings from a project's table that only a person's own file can make.
-    fn remove_person_only(&mut self, path: &Path, table: &mut toml::Table) {
+    /// Record the settings in a project's table that only a person's own file can make, and remove
+    /// their sections.
+    fn ignore_person_only(&mut self, path: &Path, table: &mut toml::Table) {
         let mut found = Vec::new();
         flatten("", table, &mut found);
         for (key, value) in found {
@@ -330,13 +334,6 @@ impl Layers {
         }
         for section in PERSON_ONLY_SECTIONS {
             table.remove(section);
-        }
-        for key in PERSON_ONLY_SETTINGS {
-            if let Some((section, name)) = key.split_once('.')
-                && let Some(toml::Value::Table(section)) = table.get_mut(section)
-            {
-                section.remove(name);
-            }
         }
     }
 
@@ -542,6 +539,27 @@ mod tests {
             "[journal]\nlock_timeout = 10\n",
             "journal.lock_timeout cannot be '10'",
         );
+    }
+
+    #[test]
+    fn a_project_cannot_set_what_runs_a_program_in_any_spelling() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("config.toml");
+        for text in [
+            "mail.provider = 'exec:./x'\n",
+            "[mail]\nprovider = 'exec:./x'\n",
+            "mail = { provider = 'exec:./x' }\n",
+            "'mail.provider' = 'exec:./x'\n",
+            "\"mail\".\"provider\" = 'exec:./x'\n",
+            "\"mail.\\u0070rovider\" = 'exec:./x'\n",
+            "'mail.provider' = 'exec'\n'mail.script' = './x'\n",
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let layers = Layers::load(&[SettingsFile::Project(path.clone())], None).unwrap();
+            let mail = Config::of(&layers).unwrap().mail;
+            assert_eq!(mail, Mail::Journal, "{text}");
+            assert_ne!(layers.ignored(), [], "{text}");
+        }
     }
 
     #[test]

@@ -374,6 +374,36 @@ fn a_neighbour_cannot_lay_a_trap_in_a_shared_directory() {
     run(&ph, &shared, "inbox bob").fails(4, "is open to other users (mode 770)");
 }
 
+/// Before a home has a journal, its directory may be open to others.
+#[test]
+fn settings_that_others_can_write_are_refused() {
+    let ph = Ph::new();
+    let open = ph.dir().join("open");
+    std::fs::create_dir(&open).expect("a directory");
+    set_mode(&open, 0o755);
+    let config = open.join("config.toml");
+    std::fs::write(&config, "output.time = 'utc'\n").expect("a file");
+    for (mode, is_refused) in [(0o644, false), (0o666, true), (0o664, true)] {
+        set_mode(&config, mode);
+        let done = ph.call(&["inbox", "bob"]).env("PH_HOME", &open).run();
+        match is_refused {
+            true => done.fails(4, "config.toml is writable by other users"),
+            false => assert_eq!(done.code, 0, "{}", done.err()),
+        }
+    }
+}
+
+/// A repository may bring a `.gitignore` that makes `git add` take all of `.posthaste`.
+#[test]
+fn a_home_is_ignored_by_git_whatever_the_repository_says() {
+    let ph = Ph::new();
+    let clone = project(&ph, "clone");
+    std::fs::write(clone.join(".posthaste/.gitignore"), "!*\n").expect("a file");
+    run(&ph, &clone, "send bob hi").ok();
+    let ignored = std::fs::read_to_string(home_of(&clone).join(".gitignore"));
+    assert_eq!(ignored.expect("a file"), "*\n");
+}
+
 #[test]
 fn no_link_inside_a_home_is_followed() {
     for part in [

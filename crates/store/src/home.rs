@@ -20,6 +20,8 @@ pub const PROJECT_DIR: &str = ".posthaste";
 
 /// What of a project's home belongs into nobody's repository: everything but its settings.
 const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
+/// A repository may bring a `.gitignore` of its own into `.posthaste`; this one is inside the home.
+const HOME_GITIGNORE: &str = "*\n";
 
 /// Parts of a home that are checked when it is opened.
 const PARTS: [&str; 17] = [
@@ -71,7 +73,7 @@ impl Home {
         guard::check_above(&home.root)?;
         if let Some(opened) = guard::open_own(&home.root)? {
             home.check_permissions(opened.mode)?;
-            guard::check_parts(&home.root, &PARTS)?;
+            guard::check_parts(&home.root, opened.mode, &PARTS)?;
         }
         Ok(home)
     }
@@ -169,14 +171,8 @@ impl Home {
             guard::make_dirs(&self.root, dir)?;
         }
         if let Some(dir) = self.project_dir() {
-            let path = dir.join(".gitignore");
-            match OpenOptions::new().write(true).create_new(true).open(&path) {
-                Ok(mut file) => file
-                    .write_all(GITIGNORE.as_bytes())
-                    .map_err(io("write", &path))?,
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(io("create", &path)(error)),
-            }
+            write_if_absent(&dir.join(".gitignore"), GITIGNORE)?;
+            write_if_absent(&self.root.join(".gitignore"), HOME_GITIGNORE)?;
         }
         // The names of new directories must outlive a power cut, as their content does.
         for dir in self
@@ -187,6 +183,14 @@ impl Home {
             sync_dir(dir)?;
         }
         Ok(())
+    }
+}
+
+fn write_if_absent(path: &Path, text: &str) -> Result<()> {
+    match OpenOptions::new().write(true).create_new(true).open(path) {
+        Ok(mut file) => file.write_all(text.as_bytes()).map_err(io("write", path)),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(io("create", path)(error)),
     }
 }
 

@@ -82,9 +82,11 @@ pub(super) async fn settle_unproven(
         return Ok(());
     }
     let (now, agent) = (crate::times::now(), name.clone());
+    let mut left: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
     if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
         let found = transcript::read_whole(path).await;
         let proven = delivery::proven_by(&found.text.given, &unproven);
+        left.retain(|id| !proven.contains(id));
         for letter in unproven.iter().filter(|l| proven.contains(&l.message.id)) {
             let routes = letter.receipts.iter().rev();
             let route = routes.filter_map(|receipt| receipt.route.clone()).next();
@@ -105,7 +107,8 @@ pub(super) async fn settle_unproven(
     let job = Job::Uncertain {
         now,
         agent,
-        cut: Cut::Unproven,
+        // Not all that is unproven by now: this run may have offered more during the read.
+        cut: Cut::These(left),
         reason: NEVER_PROVEN.to_owned(),
     };
     let done = books.commit(job).await?;

@@ -216,6 +216,28 @@ fn a_message_that_was_only_queued_comes_again_after_a_crash() {
     });
 }
 
+/// Reading a long transcript takes seconds, in which the session may offer new mail.
+#[test]
+fn an_offer_of_this_run_is_not_settled_with_those_of_the_last() {
+    let stage = Stage::new();
+    let talker = Talker::new(&stage);
+    talker.run();
+    talker.converse();
+    let old = stage.send("bot 'before the crash'");
+    stage.until_receipt(&old, "offered");
+    talker.crash();
+    std::fs::write(&talker.transcript, "{}\n".repeat(1 << 18)).expect("a file");
+    talker.run();
+    talker.converse();
+    let new = stage.send("bot 'after the crash'");
+    stage.until_receipt(&new, "offered");
+    until("the old offer's end", || {
+        let steps = stage.receipts(&old);
+        steps.iter().any(|step| step == "uncertain").then_some(())
+    });
+    assert_eq!(stage.receipts(&new), ["stored", "offering", "offered"]);
+}
+
 #[test]
 fn a_program_that_ends_leaves_what_is_unproven_uncertain() {
     let stage = Stage::new();

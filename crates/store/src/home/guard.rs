@@ -104,8 +104,9 @@ fn for_each_dir(dir: &Path, act: &mut dyn FnMut(&Path, &OwnDir) -> Result<()>) -
 }
 
 /// Check the parts of a home that exist: each belongs to this user and is not a link, and each
-/// directory is private.
-pub(super) fn check_parts(root: &Path, names: &[&str]) -> Result<()> {
+/// directory is private. If the home itself is not private yet, no other user can write to its files.
+pub(super) fn check_parts(root: &Path, root_mode: u32, names: &[&str]) -> Result<()> {
+    let is_open = root_mode & OPEN_TO_OTHERS != 0;
     for name in names {
         let path = root.join(name);
         let meta = match path.symlink_metadata() {
@@ -124,6 +125,12 @@ pub(super) fn check_parts(root: &Path, names: &[&str]) -> Result<()> {
                 path,
                 why: "is neither a regular file nor a directory".to_owned(),
                 hint: "remove it, or choose another home with --home or PH_HOME".to_owned(),
+            });
+        } else if is_open && meta.mode() & WRITABLE_BY_OTHERS != 0 {
+            return Err(Error::Unsafe {
+                why: "is writable by other users".to_owned(),
+                hint: format!("run 'chmod go-w {}'", path.display()),
+                path,
             });
         }
     }
