@@ -52,7 +52,7 @@ ci:
 [linux]
 install:
     rustup target add {{arch()}}-unknown-linux-musl
-    cargo install --path crates/ph --profile dist --config .cargo/dist.toml --target {{arch()}}-unknown-linux-musl --locked
+    cargo install --path crates/ph --profile dist --target {{arch()}}-unknown-linux-musl --locked
 
 # Install ph from this checkout
 [macos]

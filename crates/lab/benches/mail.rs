@@ -118,8 +118,6 @@ fn to_answer(program: &Path, home: &Path, args: &[&str]) -> Duration {
 fn processes(table: &mut Table) {
     let programs = Programs::build();
     let [ph, empty, open] = &["ph", "lab-empty", "lab-open"].map(|name| programs.path(name));
-    let as_released = ["lab-empty", "lab-open"].map(|name| programs.path_as_released(name));
-    let [empty_as_released, open_as_released] = &as_released;
     let dir = table.dir.path().to_owned();
     let home = dir.join("home");
     let mut limit = SyncedCommit::new(&dir.join("limit.db"));
@@ -134,23 +132,19 @@ fn processes(table: &mut Table) {
     }
     let [
         mut empties,
-        mut empties_as_released,
         mut commits,
         mut sends,
         mut ends,
         mut opens,
-        mut opens_as_released,
         mut quiet,
         mut told,
-    ] = [const { Vec::new() }; 9];
+    ] = [const { Vec::new() }; 7];
     for _ in 0..400 {
         empties.push(to_end(empty, &home, &[]));
-        empties_as_released.push(to_end(empty_as_released, &home, &[]));
         commits.push(limit.commit(BODY));
         sends.push(to_answer(ph, &home, &send()));
         ends.push(to_end(ph, &home, &send()));
         opens.push(to_end(open, &home, &[&home_arg]));
-        opens_as_released.push(to_end(open_as_released, &home, &[&home_arg]));
         quiet.push(to_end(ph, &home, &["check", "--inject"]));
         // A person's, because an agent's to itself would soon be a storm.
         let mut letter = command(ph, &home, &["send", "bot", BODY]);
@@ -159,25 +153,18 @@ fn processes(table: &mut Table) {
     }
     let commit = median(commits);
     let floor = median(empties) + commit;
-    let open = median(opens_as_released);
+    let open = median(opens);
     let send = median(sends);
     table.row(
         "ph send to its answer, against an empty process + a commit",
         send,
         floor,
-        &Goal::AtMost(1.5),
-    );
-    // Most of an empty process is the C library's start, on a virtual machine above all.
-    table.row(
-        "  the same, against an empty process linked as ph is + a commit",
-        send,
-        median(empties_as_released) + commit,
-        &Goal::None,
+        &Goal::AtMost(2.0),
     );
     table.row(
         "  the same, against one that opens the journal + a commit",
         send,
-        median(opens) + commit,
+        open + commit,
         &Goal::None,
     );
     table.row(
@@ -187,7 +174,7 @@ fn processes(table: &mut Table) {
         &Goal::None,
     );
     table.row(
-        "check --inject, nothing new, against opening it, linked alike",
+        "check --inject, nothing new, against opening it",
         median(quiet),
         open,
         &Goal::AtMost(2.0),
@@ -313,7 +300,7 @@ fn large_journal(table: &mut Table) {
             &format!("{what}: {large_size} messages, against 1,000"),
             in_large,
             in_small,
-            &Goal::AtMost(2.0),
+            &Goal::AtMost(1.5),
         );
         table.row(
             &format!("{what}: against reading the whole journal"),

@@ -11,8 +11,6 @@ mod config;
 mod context;
 mod data_file;
 mod harness;
-#[cfg(target_env = "musl")]
-mod heap;
 mod home;
 mod hook;
 mod hooks;
@@ -28,8 +26,6 @@ mod worklist;
 use clap::CommandFactory;
 use std::process::ExitCode;
 
-/// What it calls for one kind of process alone is never inlined, here and in the verbs: every page
-/// of a frame costs every process a page fault.
 fn main() -> ExitCode {
     // What this program starts itself as, beside itself.
     let words: Vec<_> = std::env::args_os().collect();
@@ -43,11 +39,6 @@ fn main() -> ExitCode {
         Some(session::start::HOST) => return session::host::main(),
         Some(build::RUNNER) => return build::main(),
         Some(attach::GUARDIAN) => return attach::guard(&words),
-        Some("hook") => {
-            if let Some(code) = hook::main(&words[2..]) {
-                return code;
-            }
-        }
         _ => {}
     }
     clap_complete::CompleteEnv::with_factory(cli::Cli::command)

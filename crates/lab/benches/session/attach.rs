@@ -45,7 +45,7 @@ fn screens(table: &mut Table, stage: &mut Stage) {
         Unit::Seconds,
         &ours,
         &theirs,
-        &Goal::AtMost(1.0),
+        &Goal::AtMost(0.75),
     );
 }
 
@@ -142,7 +142,7 @@ impl Took {
                 "a key to its echo, against a PTY",
                 ours,
                 limits,
-                &Goal::AtMost(2.0),
+                &Goal::AtMost(2.5),
             ),
             (
                 "  against a bare relay on a socket",

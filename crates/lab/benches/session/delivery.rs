@@ -14,7 +14,7 @@ use std::time::Instant;
 const ROUNDS: usize = 100;
 const WARM_UP: usize = 10;
 /// What is promised, in seconds.
-const AFTER_COMMIT: f64 = 0.001;
+const AFTER_COMMIT: f64 = 0.0015;
 const AFTER_RELEASE: f64 = 0.005;
 
 /// Says in its title what it does; rests soon after a message, because it does nothing with it.

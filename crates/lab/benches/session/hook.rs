@@ -1,5 +1,5 @@
 //! What an agent pays for each of its hooks: `ph hook` with a session that answers, and without
-//! one, against a process that does nothing.
+//! one, against a process that opens the journal and ends.
 
 use super::stage::Stage;
 use posthaste_lab::bench::{Goal, Table, median, time};
@@ -16,7 +16,7 @@ fn to_end(mut command: Command) -> Duration {
     command.stdin(Stdio::piped());
     time(|| {
         let mut child = command.spawn().unwrap();
-        // An empty process may be gone by then.
+        // A process that reads nothing may have ended by then.
         let _ = child.stdin.take().unwrap().write_all(EVENT.as_bytes());
         assert!(child.wait().unwrap().success());
     })
@@ -26,9 +26,11 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     let _player = stage.session("hooked");
     let socket = stage.socket("hooked");
     let hook = |stage: &Stage| stage.ph(&["hook", "generic", "--injected"]);
-    let [mut empty, mut told, mut gone] = [const { Vec::new() }; 3];
+    let [mut opened, mut told, mut gone] = [const { Vec::new() }; 3];
     for _ in 0..ROUNDS {
-        empty.push(to_end(stage.command(&stage.empty)));
+        let mut open = stage.command(&stage.open);
+        open.arg(stage.dir().join("home"));
+        opened.push(to_end(open));
         let mut command = hook(stage);
         command.env("PH_SOCKET", &socket);
         told.push(to_end(command));
@@ -36,18 +38,18 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
         command.env("PH_SOCKET", stage.dir().join("nowhere.sock"));
         gone.push(to_end(command));
     }
-    let empty = median(empty);
+    let opened = median(opened);
     let goal = Goal::AtMost(2.0);
     table.row(
-        "ph hook, its session answers, against an empty process",
+        "ph hook, its session answers, against opening the journal",
         median(told),
-        empty,
+        opened,
         &goal,
     );
     table.row(
         "ph hook, its session is gone, against the same",
         median(gone),
-        empty,
+        opened,
         &goal,
     );
 }

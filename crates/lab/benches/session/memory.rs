@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// How long a session is left alone before it is measured.
 const IDLE: Duration = Duration::from_secs(5);
-const MOST: f64 = (8 << 20) as f64;
+const MOST: f64 = (10 << 20) as f64;
 /// Enough lines to fill the scrollback.
 const HISTORY: usize = 64 << 10;
 /// Columns and rows of a large window.
@@ -25,7 +25,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
         table.fixed(own, Unit::Bytes, resident.own, MOST, &Goal::None);
     };
     player.play(&format!("screen {}", mark(1)));
-    let what = "resident memory of an idle session, against 8 MiB";
+    let what = "resident memory of an idle session, against 10 MiB";
     row(table, what, &Goal::AtMost(1.0));
     player.play(&format!("lines {HISTORY} {}", mark(2)));
     let what = "  with 500 lines of scrollback";

@@ -122,7 +122,7 @@ fn open_connection(table: &mut Table, stage: &Stage) {
         Unit::Seconds,
         &sends,
         &limits,
-        &Goal::AtMost(1.6),
+        &Goal::AtMost(2.0),
     );
     table.turns(
         "  the same while mail is being delivered",
@@ -145,7 +145,7 @@ fn many(table: &mut Table, stage: &Stage) {
         Unit::PerSecond,
         &manies,
         &ones,
-        &Goal::AtLeast(4.3),
+        &Goal::AtLeast(4.0),
     );
 }
 

@@ -15,8 +15,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Stage {
     pub(crate) ph: PathBuf,
-    /// Does nothing.
-    pub(crate) empty: PathBuf,
+    /// Opens a journal and ends.
+    pub(crate) open: PathBuf,
     play: PathBuf,
     dir: PathBuf,
     names: Vec<String>,
@@ -27,7 +27,7 @@ impl Stage {
     pub(crate) fn new(dir: &Path, programs: &Programs) -> Self {
         Self {
             ph: programs.path("ph"),
-            empty: programs.path("lab-empty"),
+            open: programs.path("lab-open"),
             play: programs.path("lab-play"),
             dir: dir.to_owned(),
             names: Vec::new(),

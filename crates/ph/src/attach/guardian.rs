@@ -62,7 +62,6 @@ fn ourselves() -> Option<PathBuf> {
 }
 
 /// What the guardian does; `words` is its command line.
-#[inline(never)]
 pub(crate) fn run(words: &[OsString]) -> ExitCode {
     // Where these fail it is only easier to interrupt.
     let _ = rustix::process::setsid();

@@ -4,7 +4,7 @@ use crate::report::{Report, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(super) struct BodyArgs {
     /// The text of the message; one that begins with '-' goes after '--' or in -m
     #[arg(value_name = "BODY", conflicts_with_all = ["text", "file"])]
@@ -25,15 +25,7 @@ pub(super) struct BodyArgs {
 }
 
 impl BodyArgs {
-    /// What the word in the text's place says, and no option.
-    pub(super) fn text(body: &str) -> Self {
-        Self {
-            body: Some(body.to_owned()),
-            ..Self::default()
-        }
-    }
-
-    /// The same with a text that stood elsewhere; only one may be said.
+    /// Add a text from another place on the command line; only one may be given.
     pub(super) fn with(mut self, body: &str) -> Result<Self> {
         if self.body.is_some() || self.text.is_some() || self.file.is_some() {
             return Err(Report::usage("with --all nobody else is named")

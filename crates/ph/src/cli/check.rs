@@ -58,7 +58,6 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 }
 
 /// What a hook calls: an agent must never fail because of its mail.
-#[inline(never)]
 pub(super) fn inject(args: &Args, said: &Said) -> Code {
     if let Err(report) = try_inject(args, said)
         && report.is_failure()

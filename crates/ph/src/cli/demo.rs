@@ -24,7 +24,6 @@ const CODER: &str = include_str!("../../../lab/agents/coder.sh");
 const REVIEWER: &str = include_str!("../../../lab/agents/reviewer.sh");
 const HARNESS: &str = include_str!("../../../lab/agents/demo.toml");
 
-#[inline(never)]
 pub(super) fn run(_: &Args, said: &Said) -> Result<Code> {
     let asked_to_end = listen()?;
     let home = tempfile::Builder::new()

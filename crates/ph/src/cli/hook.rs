@@ -37,3 +37,30 @@ pub(super) fn run(args: Args) -> Code {
     });
     Code::Ok
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::cli::{Cli, Verb};
+    use clap::Parser;
+
+    #[test]
+    fn an_agent_hook_is_read_by_the_command_line() {
+        let check = |line: &str, want: Option<(&str, Option<&str>, bool)>| {
+            let words = ["ph", "hook"].into_iter().chain(line.split_whitespace());
+            let args = match Cli::try_parse_from(words).map(|cli| cli.verb) {
+                Ok(Some(Verb::Hook(args))) => Some(args),
+                Ok(_) | Err(_) => None,
+            };
+            let read = args
+                .as_ref()
+                .map(|args| (args.harness.as_str(), args.event.as_deref(), args.injected));
+            assert_eq!(read, want, "{line:?}");
+        };
+        check("claude", Some(("claude", None, false)));
+        check("claude --injected", Some(("claude", None, true)));
+        check("--event Stop x", Some(("x", Some("Stop"), false)));
+        for other in ["", "--injected", "x y", "x --help", "-h", "x --event"] {
+            check(other, None);
+        }
+    }
+}

@@ -65,7 +65,6 @@ use crate::context::{Context, Said};
 use crate::output::{Sink, note};
 use crate::report::{Code, Result};
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -190,50 +189,10 @@ enum Verb {
     Help(help::Args),
 }
 
-/// One verb, as if it were all there is. Agents and their hooks call a few verbs all the time, and a
-/// person waits for a screen; with its own arguments alone a command line is read in a fraction of
-/// the time. Whatever does not fit is left to the whole of it.
-#[derive(Debug, Parser)]
-#[command(name = "ph", disable_help_flag = true, disable_version_flag = true)]
-struct Alone<A: clap::Args> {
-    #[command(flatten)]
-    global: Global,
-    #[command(flatten)]
-    args: A,
-}
-
-fn alone<A: clap::Args>(words: &[OsString], verb: fn(A) -> Verb) -> Option<Cli> {
-    let Alone { global, args } = Alone::<A>::try_parse_from(words).ok()?;
-    Some(Cli {
-        global,
-        verb: Some(verb(args)),
-    })
-}
-
 /// What was typed; where that cannot be read, it is told, and the process ends so.
 pub(crate) fn parse() -> std::result::Result<Cli, ExitCode> {
     let words: Vec<_> = std::env::args_os().collect();
-    if let Some(cli) = parse_frequent(&words) {
-        return Ok(cli);
-    }
     Cli::try_parse_from(&words).map_err(|error| misread::tell(&error, &words))
-}
-
-/// The same as the whole command line reads it, or none.
-fn parse_frequent(words: &[OsString]) -> Option<Cli> {
-    match words.get(1)?.to_str()? {
-        "send" => match send::Args::plain(&words[2..]) {
-            Some(args) => Some(Cli {
-                global: Global::default(),
-                verb: Some(Verb::Send(args)),
-            }),
-            None => alone(&words[1..], Verb::Send),
-        },
-        "inbox" => alone(&words[1..], Verb::Inbox),
-        "check" => alone(&words[1..], Verb::Check),
-        "attach" => alone(&words[1..], Verb::Attach),
-        _ => None,
-    }
 }
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode> {
@@ -308,15 +267,6 @@ pub(crate) fn capture(words: &[String], said: &Said) -> Result<Captured> {
 
 fn carry_out(context: &mut Context, verb: Verb) -> Result<Code> {
     match verb {
-        Verb::Send(args) => send::run(context, args),
-        verb => carry_out_other(context, verb),
-    }
-}
-
-/// All but the verb that is called most, which need not have a frame that fits them all.
-#[inline(never)]
-fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
-    match verb {
         Verb::Run(args) => run::run(context, args),
         Verb::Build(args) => build::run(context, args),
         Verb::Attach(args) => attach::run(context, &args),
@@ -334,6 +284,7 @@ fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
         Verb::Interactive(args) => interactive::run(context, &args),
         Verb::Answer(args) => answer::run(context, args),
         Verb::Nudge(args) => nudge::run(context, &args),
+        Verb::Send(args) => send::run(context, args),
         Verb::Message(args) => message::run(context, args),
         Verb::Inbox(args) => inbox::run(context, &args),
         Verb::Read(args) => read::run(context, &args),
@@ -365,63 +316,6 @@ fn carry_out_other(context: &mut Context, verb: Verb) -> Result<Code> {
         | Verb::Man(_)
         | Verb::Help(_)
         | Verb::Hook(_)
-        | Verb::Provider(_)
-        | Verb::Send(_) => Ok(Code::Ok),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::ffi::OsStringExt;
-
-    fn words(line: &[&str]) -> Vec<OsString> {
-        std::iter::once(&"ph").chain(line).map(Into::into).collect()
-    }
-
-    #[test]
-    fn what_is_typed_often_means_what_the_whole_command_line_says() {
-        let lines: &[&[&str]] = &[
-            &["send", "bob", "hello"],
-            &["send", "bob,@all", "two words\nand a line"],
-            &["send", "", ""],
-            &["send", "bob", "a -b --c"],
-            &["send", "bob", "-"],
-            &["send", "bob", "--", "-b"],
-            &["send", "--", "bob"],
-            &["send", "bob", "-m", "hello"],
-            &["send", "--all", "hello"],
-            &["send", "bob", "hello", "--json", "--home", "/h"],
-            &["send", "bob"],
-            &["inbox", "bob"],
-            &["check", "--inject"],
-            &["attach", "bob"],
-        ];
-        for line in lines {
-            let words = words(line);
-            let whole = Cli::try_parse_from(&words).unwrap();
-            let frequent = parse_frequent(&words).expect("it is one of those");
-            assert_eq!(format!("{frequent:?}"), format!("{whole:?}"), "{line:?}");
-        }
-    }
-
-    #[test]
-    fn what_does_not_fit_is_left_to_the_whole_command_line() {
-        let lines: &[&[&str]] = &[
-            &[],
-            &["send"],
-            &["send", "bob", "-x"],
-            &["send", "-x", "hello"],
-            &["send", "bob", "--help"],
-            &["send", "bob", "hello", "and more"],
-            &["--json", "send", "bob", "hello"],
-            &["read", "3fa8c1d2"],
-        ];
-        for line in lines {
-            assert!(parse_frequent(&words(line)).is_none(), "{line:?}");
-        }
-        let mut no_text = words(&["send", "bob"]);
-        no_text.push(OsString::from_vec(vec![0xff]));
-        assert!(parse_frequent(&no_text).is_none());
+        | Verb::Provider(_) => Ok(Code::Ok),
     }
 }

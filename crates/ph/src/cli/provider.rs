@@ -79,7 +79,6 @@ struct Answer {
     cases: Vec<suite::Outcome>,
 }
 
-#[inline(never)]
 pub(super) fn run(args: Args, said: &Said) -> std::result::Result<ExitCode, Report> {
     match args.verb {
         ProviderVerb::Operation(words) => Ok(answer::main(&words, said)),

@@ -14,7 +14,7 @@ use posthaste_core::{AgentName, text};
 use posthaste_store::Journal;
 use posthaste_wire::Activity;
 
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 pub(super) struct Whom {
     /// Who it is for: agents, aliases and groups, separated by commas; '@NAME' must be an alias
     /// or a group
@@ -36,14 +36,6 @@ pub(super) struct Agents {
 }
 
 impl Whom {
-    /// What the word in the first place says, and no option.
-    pub(super) fn named(to: &str) -> Self {
-        Self {
-            to: Some(to.to_owned()),
-            ..Self::default()
-        }
-    }
-
     /// The text. With --all nobody is named, and what stands in the first place is the text.
     pub(super) fn body(&self, body: BodyArgs) -> Result<String> {
         match (&self.to, self.all) {

@@ -19,7 +19,6 @@ use posthaste_core::{
 };
 use posthaste_store::{Job, Journal, Posted, files};
 use posthaste_wire::{self as wire, method};
-use std::ffi::OsString;
 
 /// Send a message to one or more agents
 ///
@@ -27,7 +26,7 @@ use std::ffi::OsString;
 /// agent need not run, or ever have run: its inbox exists. Refused, before anything is sent, is
 /// what can only be a mistake: '@NAME' that is no alias or group, and a name that nobody ever had
 /// and that is one letter off one of those.
-#[derive(Debug, Default, clap::Args)]
+#[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   ph send coder-1 'Please review the auth module'
@@ -88,21 +87,6 @@ pub(super) struct Args {
     allow_self: bool,
     #[command(flatten)]
     wait: WaitArgs,
-}
-
-impl Args {
-    /// What agents write nearly always, `ph send TO BODY`, read without the parser, whose work is
-    /// most of what comes before the journal. None for whatever has or could have an option in it.
-    pub(super) fn plain(words: &[OsString]) -> Option<Self> {
-        let [to, body] = words else { return None };
-        let [to, body] = [to.to_str()?, body.to_str()?];
-        let is_plain = ![to, body].iter().any(|word| word.starts_with('-'));
-        is_plain.then(|| Self {
-            whom: Whom::named(to),
-            body: BodyArgs::text(body),
-            ..Self::default()
-        })
-    }
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {

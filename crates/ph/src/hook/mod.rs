@@ -12,7 +12,6 @@ use crate::session::client::{Client, NoAnswer};
 use posthaste_core::text;
 use posthaste_wire::method;
 use posthaste_wire::param::Payload;
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -38,32 +37,6 @@ pub(crate) struct Call {
     pub(crate) agent: Option<String>,
     /// Whether the session gave this hook to the program.
     pub(crate) is_injected: bool,
-}
-
-impl Call {
-    /// Reads a command line without the whole parser, which costs more than all the rest. What is
-    /// not read here is left to it.
-    fn read(words: &[OsString]) -> Option<Self> {
-        let mut call = Self::default();
-        let mut words = words.iter().map(|word| word.to_str());
-        while let Some(word) = words.next() {
-            match word? {
-                "--injected" => call.is_injected = true,
-                "--event" => call.event = Some(words.next()??.to_owned()),
-                "--agent" => call.agent = Some(words.next()??.to_owned()),
-                word if word.starts_with('-') || word.is_empty() => return None,
-                word if call.harness.is_empty() => call.harness = word.to_owned(),
-                _ => return None,
-            }
-        }
-        (!call.harness.is_empty()).then_some(call)
-    }
-}
-
-/// The whole of a hook, where its command line is an ordinary one.
-#[inline(never)]
-pub(crate) fn main(words: &[OsString]) -> Option<ExitCode> {
-    Call::read(words).map(|call| run(&call))
 }
 
 /// Whatever happens, an agent must not fail because of its mail.
@@ -136,37 +109,4 @@ fn ask(socket: &Path, question: &method::HookEvent) -> Result<(), String> {
             .map_err(|_| "the session was not told that its agent has its mail")?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_ordinary_command_line_is_read_without_the_parser() {
-        let check = |words: &str, want: Option<(&str, Option<&str>, bool)>| {
-            let words: Vec<OsString> = words.split(' ').map(Into::into).collect();
-            let want = want.map(|(harness, event, is_injected)| Call {
-                harness: harness.to_owned(),
-                event: event.map(str::to_owned),
-                agent: None,
-                is_injected,
-            });
-            assert_eq!(Call::read(&words), want, "{words:?}");
-        };
-        check("claude", Some(("claude", None, false)));
-        check("claude --injected", Some(("claude", None, true)));
-        check("--event Stop x", Some(("x", Some("Stop"), false)));
-        for other in [
-            "",
-            "--injected",
-            "x y",
-            "x --help",
-            "-h",
-            "x --event",
-            "x --home /",
-        ] {
-            check(other, None);
-        }
-    }
 }

@@ -25,7 +25,6 @@ use tool::{Given, Tool};
 const THREADS: usize = 18;
 
 /// Serves the protocol on the standard streams until they end, or a signal comes.
-#[inline(never)]
 pub(crate) fn serve(said: &Said) -> Result<Code> {
     let said = Said {
         json: true,

@@ -102,7 +102,7 @@ pub(super) async fn on_a_thread<T: Send + 'static>(
 ) -> Result<T> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => done,
-        // A panic, where it does not end the process, as it does in what is released.
+        // A panic in one call does not end the server.
         Err(error) => Err(Report::storage(format!("the call broke off: {error}"))),
     }
 }

@@ -32,7 +32,6 @@ pub(crate) fn is_called(name: &OsStr) -> bool {
 }
 
 /// Carries out what the words after the program's name, or after `ph provider`, say.
-#[inline(never)]
 pub(crate) fn main(words: &[OsString], said: &Said) -> ExitCode {
     match run(words, said) {
         Ok(code) => code,

@@ -214,11 +214,8 @@ pub(crate) fn give_back_memory() {
     let _ = unsafe { libc::malloc_trim(0) };
 }
 
-#[cfg(target_env = "musl")]
-pub(crate) use crate::heap::give_back as give_back_memory;
-
-/// Elsewhere that is the allocator's own affair.
-#[cfg(not(any(all(target_os = "linux", target_env = "gnu"), target_env = "musl")))]
+/// Other allocators return free memory by themselves.
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 pub(crate) fn give_back_memory() {}
 
 /// How much of what was written to a socket its other side has not read yet.

@@ -47,7 +47,6 @@ const ORPHANED: Signal = Signal::HUP;
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// Runs a session; called instead of everything else.
-#[inline(never)]
 pub(crate) fn main() -> ExitCode {
     child::close_inherited();
     let mut told = String::new();
