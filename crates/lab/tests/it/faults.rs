@@ -3,8 +3,6 @@
 //! Each of these tests starts itself again in a mount namespace where the fault is set up; there
 //! it finds its directory in the environment and does its work.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::{Draft, MessageId};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, name, post, records, skip_or_fail,
@@ -43,7 +41,7 @@ fn staged(test: &str, ways: &[&[&str]], setup: &str, dir: &Path, act: fn(&Path))
         .args(["sh", "-c", &script, "sh"])
         .arg(dir)
         .arg(std::env::current_exe().unwrap())
-        .arg(test)
+        .arg(format!("faults::{test}"))
         .env(STAGE, dir)
         .output()
         .unwrap();

@@ -1,8 +1,6 @@
 //! Every fuzz target on its kept corpus, and on random mutations of it. `PH_FUZZ_SECONDS` gives each
 //! target more time, `PH_FUZZ_SEED` sets the seed; 'just fuzz' runs them with coverage guidance.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_lab::fuzz::{TARGETS, Target};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -1,7 +1,5 @@
 //! The model server from outside: each dialect's bytes, and what is refused.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use insta::assert_snapshot;
 use posthaste_lab::model::{Log, Model, Record, Voice};
 use serde_json::{Value, json};

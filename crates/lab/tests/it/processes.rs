@@ -1,7 +1,5 @@
 //! Several processes on one journal, and what is left when one of them is killed.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use jiff::Timestamp;
 use posthaste_core::{MessageId, Record};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, draft, name, post, text_of};

@@ -1,7 +1,5 @@
 //! What a session records: offers and what became of them, expiry, its own begin and end.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::{Kept, Said};
 use posthaste_core::{

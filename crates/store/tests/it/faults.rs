@@ -1,7 +1,5 @@
 //! What goes wrong is named, harms nothing that was stored, and passes.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::Draft;
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, name, post, records};
 use posthaste_store::search::Query;

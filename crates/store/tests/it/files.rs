@@ -1,7 +1,5 @@
 //! Bodies and message files: what is in the journal, what is beside it, and what is lost.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{Body, Draft, Letter, MessageId, Order};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, stored};

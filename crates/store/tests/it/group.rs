@@ -1,7 +1,5 @@
 //! Group commit: many senders of one process, each answered on its own.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::{Draft, MessageId, Order};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, stored, text_of,

@@ -1,7 +1,5 @@
 //! Loops in a journal: what they are is told by their facts, whoever opens it and when.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::build::{
     Failure, LoopEnding, LoopOrder, Next, Outcome, Policy, Proof, Request, Settings, policy,
 };

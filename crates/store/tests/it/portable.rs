@@ -1,7 +1,5 @@
 //! Export and import: byte for byte there and back, and nothing taken on trust.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::{Body, Draft, Event, MessageId, Order, Progress, Record, Step};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,

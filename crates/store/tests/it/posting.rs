@@ -1,7 +1,5 @@
 //! Posting and ordering: the same message is stored once, and a job is done whole or not at all.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, records};
 use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};

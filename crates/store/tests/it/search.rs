@@ -1,7 +1,5 @@
 //! Full-text search: what is found, what is not, and an index that may vanish at any moment.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::{Draft, MessageId, Order as Deed};
 use posthaste_lab::{TempHome, at, draft, name, order, post};
 use posthaste_store::search::{Order, Query};

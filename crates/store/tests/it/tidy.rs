@@ -1,7 +1,5 @@
 //! The WAL stays small, because whoever opens the journal alone reads all of it.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, draft, post, stored};
 use posthaste_store::{Job, Patience, Writer};
 

@@ -1,7 +1,5 @@
 //! Old and new binaries on one journal, and journals that older versions have left.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use jiff::SignedDuration;
 use posthaste_core::offer::Said;
 use posthaste_core::work::{NewNote, NewTask};
@@ -140,7 +138,7 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 /// Makes the newest fixture anew from what [`write_fixture`] posts. Only for a version that was
-/// never released: `PH_REGENERATE_FIXTURES=1 cargo test -p posthaste-store --test versions`.
+/// never released: `PH_REGENERATE_FIXTURES=1 cargo test -p posthaste-store versions`.
 fn regenerate(path: &Path) {
     let home = TempHome::new();
     write_fixture(&home);

@@ -1,8 +1,6 @@
 //! Tasks, notes and completions in a journal: found by a prefix, refused for a reason, carried
 //! along by export and import.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, TaskId, TaskStatus};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records, started};

@@ -1,7 +1,7 @@
 //! Names, ids and texts on the command line.
 
 use super::check_all;
-use super::common::Ph;
+use crate::common::Ph;
 
 #[test]
 fn names() {

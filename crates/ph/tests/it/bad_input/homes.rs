@@ -1,6 +1,6 @@
 //! Homes that are none, that may not be used, or that many make at once.
 
-use super::common::{Done, Ph, path_text};
+use crate::common::{Done, Ph, path_text};
 
 #[test]
 fn homes_that_are_none() {

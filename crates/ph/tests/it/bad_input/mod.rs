@@ -1,14 +1,12 @@
 //! Bad input: each gets the right result or a clear error with a hint, and nothing is half done.
 
 mod arguments;
-#[path = "../common/mod.rs"]
-mod common;
 mod homes;
 mod storage;
 mod terminal;
 mod texts;
 
-use common::Ph;
+use crate::common::Ph;
 
 /// Every character that acts on a terminal, and some that only look odd.
 fn every_control() -> String {

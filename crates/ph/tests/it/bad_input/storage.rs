@@ -1,6 +1,6 @@
 //! All or nothing: several at once, output and disks that are full, a journal that is held.
 
-use super::common::{self, Ph};
+use crate::common::{self, Ph};
 
 #[test]
 fn all_or_none_of_several_recipients_and_ids() {

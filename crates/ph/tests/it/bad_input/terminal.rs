@@ -1,6 +1,6 @@
 //! What acts on a terminal never reaches it.
 
-use super::common::{Ph, path_text};
+use crate::common::{Ph, path_text};
 use super::every_control;
 
 /// Whatever acts on a terminal and is not our own colour.

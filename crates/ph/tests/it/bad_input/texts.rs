@@ -1,6 +1,6 @@
 //! Texts of every kind and size: they come back as they were, and are words and nothing else.
 
-use super::common::{Ph, path_text};
+use crate::common::{Ph, path_text};
 use super::every_control;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;

@@ -1,7 +1,7 @@
 //! What is wrong is said before anything is started; what goes wrong later ends no loop unseen.
 
 use crate::common::{Ph, path_text};
-use crate::stage::Stage;
+use super::stage::Stage;
 
 #[test]
 fn nothing_is_started_and_nothing_changed() {

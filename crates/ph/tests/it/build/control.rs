@@ -2,7 +2,7 @@
 
 use crate::common::session::Wire;
 use crate::common::{PATIENCE, wait_for};
-use crate::stage::{Stage, TAKES, tool};
+use super::stage::{Stage, TAKES, tool};
 use serde_json::{Value, json};
 use std::io::BufRead;
 
@@ -25,7 +25,7 @@ fn its_state_is_true_and_told() {
         assert_eq!(&status[name], value, "{name}: {status}");
     }
     wire.subscribe(&["state_change", "output"]);
-    let two = crate::stage::prd(r#"{"id":"US-8"}"#);
+    let two = super::stage::prd(r#"{"id":"US-8"}"#);
     looped.go(&format!(
         "echo 'a line of work'; echo '{two}' > \"$DIR/prd.json\""
     ));

@@ -1,7 +1,7 @@
 //! A loop from its beginning to its end.
 
 use crate::common::wait_for;
-use crate::stage::{Loop, Stage, tool};
+use super::stage::{Loop, Stage, tool};
 use serde_json::json;
 
 fn count(prompt: &str, part: &str) -> usize {
@@ -168,7 +168,7 @@ fn stories_are_read_again_and_end_it_when_all_pass() {
     assert!(first.contains("Current story: US-1: Floor"), "{first}");
     assert!(first.contains("[ ] it is flat"), "{first}");
     assert_eq!(looped.status()["current_story"], "US-1");
-    let one = crate::stage::prd(r#"{"id":"US-1","passes":true},{"id":"US-2","priority":2}"#);
+    let one = super::stage::prd(r#"{"id":"US-1","passes":true},{"id":"US-2","priority":2}"#);
     looped.go(&format!("echo '{one}' > '{path}'"));
     let second = begin(&looped, 2);
     assert!(second.contains("Current story: US-2"), "{second}");
@@ -184,7 +184,7 @@ fn stories_are_read_again_and_end_it_when_all_pass() {
         std::fs::read_to_string(&path).expect("it is there"),
         "{\"userStories\": ["
     );
-    let all = crate::stage::prd(r#"{"id":"US-1","passes":true},{"id":"US-2","passes":true}"#);
+    let all = super::stage::prd(r#"{"id":"US-1","passes":true},{"id":"US-2","passes":true}"#);
     looped.go(&format!("echo '{all}' > '{path}'"));
     assert_eq!(looped.ending(), r#"{"complete":"stories"}"#);
 }

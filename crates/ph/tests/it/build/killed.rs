@@ -2,7 +2,7 @@
 
 use crate::common::session::{Session, is_alive};
 use crate::common::wait_for;
-use crate::stage::Stage;
+use super::stage::Stage;
 use rustix::process::Signal;
 
 #[test]

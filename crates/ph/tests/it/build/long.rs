@@ -1,6 +1,6 @@
 //! What grows for as long as a loop runs, where a prompt is an argument and has its limit.
 
-use crate::stage::{Loop, Stage, TAKES};
+use super::stage::{Loop, Stage, TAKES};
 use posthaste_core::build::Bounds;
 use serde_json::json;
 

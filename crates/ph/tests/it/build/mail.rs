@@ -1,7 +1,7 @@
 //! Mail to a loop: in an iteration, between two, urgent, and after the end.
 
 use crate::common::wait_for;
-use crate::stage::Stage;
+use super::stage::Stage;
 use serde_json::json;
 
 #[test]

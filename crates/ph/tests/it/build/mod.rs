@@ -1,8 +1,5 @@
 //! `ph build` on the real binary: loops of small scripts as agents, in real terminals.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod bad_input;
 mod control;
 mod five;

@@ -1,8 +1,6 @@
 //! Colour goes to terminals alone, and nothing from outside acts on one.
 
-mod common;
-
-use common::{Ph, path_text};
+use crate::common::{Ph, path_text};
 use std::process::{Command, Stdio};
 
 #[test]

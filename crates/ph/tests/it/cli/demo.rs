@@ -1,8 +1,6 @@
 //! `ph demo`: the main job, shown on a fresh machine, with nothing left behind.
 
-mod common;
-
-use common::Ph;
+use crate::common::Ph;
 use std::io::{BufRead, BufReader};
 use std::time::{Duration, Instant};
 
@@ -78,7 +76,7 @@ fn a_reader_that_goes_away_leaves_nothing_behind_either() {
     let mut reader = BufReader::new(child.stdout.take().unwrap());
     reader.read_line(&mut first).unwrap();
     drop(reader);
-    let done = common::Done::of(child);
+    let done = crate::common::Done::of(child);
     assert_eq!((done.code, done.err().as_str()), (0, ""));
     assert!(is_empty(&temp), "the temporary home is still there");
 }
@@ -86,7 +84,7 @@ fn a_reader_that_goes_away_leaves_nothing_behind_either() {
 #[cfg(target_os = "linux")] // It looks for processes in /proc.
 #[test]
 fn a_signal_ends_it_and_leaves_nothing_behind() {
-    use common::stage::{Stage, kill};
+    use crate::common::stage::{Stage, kill};
     use rustix::process::Signal;
     use std::os::unix::process::ExitStatusExt;
     let check = |signal: Signal, line: &str| {

@@ -1,8 +1,6 @@
 //! What `ph` says about itself: usage, help of every verb, completions, manual pages.
 
-mod common;
-
-use common::Ph;
+use crate::common::Ph;
 use std::process::{Command, Stdio};
 
 const VERBS: [&str; 50] = [
@@ -286,7 +284,7 @@ fn manual_pages() {
     assert!(send.contains(".TH ph-send 1"), "{send}");
     assert!(send.contains(".SH EXAMPLES\n  ph send coder"), "{send}");
     let dir = ph.dir().join("pages");
-    let done = ph.run(&format!("man --dir {}", common::path_text(&dir)));
+    let done = ph.run(&format!("man --dir {}", crate::common::path_text(&dir)));
     assert_eq!(done.code, 0);
     assert_eq!(
         ph.redact(&done.err()),

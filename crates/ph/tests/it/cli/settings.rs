@@ -1,8 +1,6 @@
 //! Settings in layers, the home that is found, and what the doctor says of both.
 
-mod common;
-
-use common::{Ph, path_text};
+use crate::common::{Ph, path_text};
 
 #[test]
 fn every_layer_overrides_the_one_before_and_says_so() {

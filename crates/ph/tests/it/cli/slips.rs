@@ -1,8 +1,6 @@
 //! Slips of the finger and odd places: what is told is right, and says what to do.
 
-mod common;
-
-use common::Ph;
+use crate::common::Ph;
 
 #[test]
 fn a_thread_is_shown_by_its_own_id_though_its_first_message_is_gone() {
@@ -153,7 +151,7 @@ fn a_read_only_mount() {
         echo "code $?"
     "#;
     let ph = Ph::new();
-    let Some(output) = common::with_own_disk(&ph, SCRIPT) else {
+    let Some(output) = crate::common::with_own_disk(&ph, SCRIPT) else {
         return;
     };
     let said = String::from_utf8_lossy(&output.stdout);

@@ -1,9 +1,7 @@
 //! Homes from a hostile repository, of another user, or with symbolic links cannot make `ph` run or
 //! write anything.
 
-mod common;
-
-use common::{Call, Done, Ph, path_text, wait_for};
+use crate::common::{Call, Done, Ph, path_text, wait_for};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

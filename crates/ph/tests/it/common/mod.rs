@@ -1,10 +1,9 @@
 //! The real `ph`, run in a home of its own with a clean environment; and what it said, made the
 //! same for every run. Touches nothing outside its temporary directory.
 
-#![allow(dead_code, reason = "each test file uses its own part of this")]
-
 pub(crate) mod session;
 pub(crate) mod stage;
+pub(crate) mod tui;
 
 use posthaste_lab::TempHome;
 use serde_json::Value;

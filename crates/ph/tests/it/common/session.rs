@@ -166,7 +166,7 @@ fn number(session: &Value, name: &str) -> u32 {
     u32::try_from(number).expect("a process")
 }
 
-/// The test that [`Session::tty`] runs as a program; every file that uses it has one.
+/// The test that [`Session::tty`] runs as a program.
 pub(crate) const TTY: &str = "a_program_that_others_run";
 
 /// The call that starts a session.

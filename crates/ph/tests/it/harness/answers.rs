@@ -2,7 +2,7 @@
 //! nothing else.
 
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{LAB, Tui, teach};
+use crate::common::tui::{LAB, Tui, teach};
 
 /// Fits the lab's agent that prints what it is handed.
 const ASKS: &str = r#"

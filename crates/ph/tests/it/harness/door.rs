@@ -3,7 +3,7 @@
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, until};
-use crate::tui::teach;
+use crate::common::tui::teach;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};

@@ -1,7 +1,7 @@
 //! What stands in the program's input box: a person's draft, or a text that Enter did not submit.
 
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{LAB, Tui, lab_with, lab_without_box, teach};
+use crate::common::tui::{LAB, Tui, lab_with, lab_without_box, teach};
 
 #[test]
 fn a_draft_on_the_screen_holds_mail_until_it_is_gone() {

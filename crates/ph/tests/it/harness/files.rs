@@ -2,7 +2,7 @@
 
 use crate::common::stage::{Stage, is_alive, number_in, until, until_dead};
 use crate::common::{Done, path_text};
-use crate::tui::{LAB, teach};
+use crate::common::tui::{LAB, teach};
 use posthaste_lab::pty::Size;
 use rustix::fs::{FileType, Mode};
 use serde_json::{Value, json};

@@ -2,7 +2,7 @@
 
 use crate::common::PATIENCE;
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{LAB, Tui, teach};
+use crate::common::tui::{LAB, Tui, teach};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;

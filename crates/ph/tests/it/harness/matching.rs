@@ -1,7 +1,7 @@
 //! `ph harness match`: what a manifest recognises on a captured screen.
 
 use crate::common::stage::Stage;
-use crate::tui::{LAB, Tui, lab_with, teach};
+use crate::common::tui::{LAB, Tui, lab_with, teach};
 
 const RULE: &str = "--------------------";
 const FOOT: &str = "? for help";

@@ -3,9 +3,6 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod answers;
 mod door;
 mod drafts;
@@ -18,4 +15,3 @@ mod questions;
 mod resumes;
 mod signs;
 mod starts;
-mod tui;

@@ -2,7 +2,7 @@
 //! the keyboard.
 
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{Tui, lab_with, teach};
+use crate::common::tui::{Tui, lab_with, teach};
 use serde_json::{Value, json};
 
 /// Asks for a line to be typed while a message of ours is written and its Enter swallowed: the

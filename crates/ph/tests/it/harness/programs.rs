@@ -1,7 +1,7 @@
 //! Tests for the files of a program: its version, and the record of a handover.
 
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{Tui, lab_with, teach};
+use crate::common::tui::{Tui, lab_with, teach};
 
 #[test]
 fn an_untested_version_is_named() {

@@ -1,7 +1,7 @@
 //! Questions of the program: nothing is typed into one, and Enter never answers one by mistake.
 
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{LAB, Tui, lab_with, teach};
+use crate::common::tui::{LAB, Tui, lab_with, teach};
 use serde_json::json;
 use std::time::{Duration, Instant};
 

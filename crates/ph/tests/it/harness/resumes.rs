@@ -2,7 +2,7 @@
 
 use crate::common::path_text;
 use crate::common::stage::{Stage, kill, until, until_dead};
-use crate::tui::teach;
+use crate::common::tui::teach;
 use rustix::process::Signal;
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;

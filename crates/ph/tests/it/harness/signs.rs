@@ -1,7 +1,7 @@
 //! When an agent is ready, works and rests, by what it shows.
 
 use crate::common::stage::{Stage, is_alive, sleeps, until_so};
-use crate::tui::{LAB, Tui, lab_with, teach};
+use crate::common::tui::{LAB, Tui, lab_with, teach};
 use serde_json::Value;
 
 #[test]

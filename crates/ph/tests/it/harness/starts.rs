@@ -3,7 +3,7 @@
 
 use crate::common::stage::{Stage, until, until_dead, until_so};
 use crate::common::{Call, Done, path_text};
-use crate::tui::teach;
+use crate::common::tui::teach;
 use serde_json::{Value, json};
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -3,9 +3,6 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod alone;
 mod handing;
 mod install;

@@ -1,9 +1,7 @@
 //! Aliases, groups, everybody who runs, and nudges.
 
-mod common;
-
-use common::Ph;
-use common::stage::Stage;
+use crate::common::Ph;
+use crate::common::stage::Stage;
 use serde_json::{Value, json};
 
 const BOOK: &str = "[aliases]\nlead = 'a'\n[groups]\nreviewers = ['lead', 'b', 'human']\n\

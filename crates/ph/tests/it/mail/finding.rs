@@ -1,6 +1,6 @@
 //! Threads, searches, and what is not found any more.
 
-use super::common::Ph;
+use crate::common::Ph;
 use serde_json::Value;
 
 #[test]

@@ -1,8 +1,6 @@
 //! Who is asking: on what grounds a sender has its name, and whose mail is whose.
 
-mod common;
-
-use common::Ph;
+use crate::common::Ph;
 
 #[test]
 fn a_message_carries_the_evidence_for_its_sender() {

@@ -1,6 +1,6 @@
 //! An inbox: listed, read, counted, and why something waits in it.
 
-use super::common::Ph;
+use crate::common::Ph;
 
 #[test]
 fn an_inbox_from_first_to_last() {

@@ -1,6 +1,6 @@
 //! The log, and following it.
 
-use super::common::{self, Ph};
+use crate::common::{self, Ph};
 use super::shape::keys;
 use serde_json::Value;
 use std::io::{BufRead, BufReader};

@@ -1,6 +1,6 @@
 //! Export and import, and output that nobody reads to its end.
 
-use super::common::{self, Done, Ph};
+use crate::common::{self, Done, Ph};
 
 #[test]
 fn an_export_comes_back_byte_for_byte() {

@@ -1,8 +1,6 @@
 //! Mail put before an agent: the INBOX block of a loop's prompt, and what a hook injects.
 
-mod common;
-
-use common::Ph;
+use crate::common::Ph;
 
 /// A stored message with an id and a time of our choosing, as a line of an export.
 fn fact(n: u32, at: &str, body: &str) -> String {
@@ -57,7 +55,7 @@ fn the_block_is_the_seed_s_to_the_letter_in_local_time() {
         "2025-01-20T10:30:00-0800",
         "2025-07-20T10:30:00-0800",
     );
-    if !common::has_time_zones() {
+    if !crate::common::has_time_zones() {
         return;
     }
     check(

@@ -1,6 +1,6 @@
 //! Sending: what is printed, and where a text comes from.
 
-use super::common::{self, Ph};
+use crate::common::{self, Ph};
 
 #[test]
 fn sending_prints_ids_alone() {

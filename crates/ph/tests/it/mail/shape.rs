@@ -1,6 +1,6 @@
 //! The shapes that --json prints, key by key.
 
-use super::common::Ph;
+use crate::common::Ph;
 use serde_json::Value;
 
 /// The keys of the outermost object, or of the first in a list, in the order in which they stand.

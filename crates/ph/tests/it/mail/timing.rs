@@ -1,8 +1,6 @@
 //! Times that a sender sets: not before, not after, and once only.
 
-mod common;
-
-use common::{Ph, wait_for};
+use crate::common::{Ph, wait_for};
 
 #[test]
 fn what_is_not_due_is_in_no_inbox_yet() {
@@ -44,7 +42,7 @@ fn a_time_is_read_as_it_is_meant() {
     check("UTC", "2999-11-15 14:30", "2999-11-15T14:30:00Z");
     check("PST8", "2999-11-15 14:30", "2999-11-15T22:30:00Z");
     check("PST8", "2999-11-15", "2999-11-15T08:00:00Z");
-    if common::has_time_zones() {
+    if crate::common::has_time_zones() {
         check(
             "UTC",
             "2999-11-15T14:30[Asia/Tokyo]",
@@ -174,7 +172,7 @@ fn senders_at_the_same_time_share_a_key_too() {
         .collect();
     let mut ids: Vec<_> = all
         .into_iter()
-        .map(|child| common::Done::of(child).out())
+        .map(|child| crate::common::Done::of(child).out())
         .collect();
     ids.dedup();
     assert_eq!(ids.len(), 1, "{ids:?}");

@@ -1,8 +1,6 @@
 //! `ph task` and `ph note`: an agent's list and notebook, from the command line.
 
-mod common;
-
-use common::Ph;
+use crate::common::Ph;
 use posthaste_core::work::TEXT_LIMIT;
 
 #[test]

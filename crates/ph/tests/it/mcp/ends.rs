@@ -1,6 +1,6 @@
 //! How it ends: with its input, or by a signal; at once, with nothing left.
 
-use crate::client::Mcp;
+use super::client::Mcp;
 use crate::common::{Ph, wait_for};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;

@@ -21,7 +21,7 @@ fn the_official_python_sdk_is_content() {
         );
     };
     let ph = Ph::new();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/mcp/independent.py");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/mcp/independent.py");
     let done = Command::new(python)
         .arg(script)
         .arg(env!("CARGO_BIN_EXE_ph"))

@@ -1,6 +1,6 @@
 //! Mail, as an agent reads and writes it.
 
-use crate::client::Mcp;
+use super::client::Mcp;
 use crate::common::Ph;
 use crate::common::session::{BOT, Session};
 use serde_json::{Value, json};
@@ -226,7 +226,7 @@ fn in_a_session_its_agent_is_known_by_its_process() {
     let ph = Ph::new();
     let dir = ph.dir().to_owned();
     let [calls, answers] = ["calls", "answers"].map(|name| dir.join(name));
-    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": crate::client::greeting()});
+    let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": super::client::greeting()});
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
         "name": "send_message", "arguments": {"to": "human", "body": "from inside"}}});
     let other = json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {

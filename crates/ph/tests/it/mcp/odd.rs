@@ -1,6 +1,6 @@
 //! What is not right is said to the agent, in words; the connection goes on.
 
-use crate::client::{Mcp, greeting};
+use super::client::{Mcp, greeting};
 use crate::common::Ph;
 use serde_json::{Value, json};
 

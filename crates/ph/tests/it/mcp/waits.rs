@@ -1,6 +1,6 @@
 //! Waiting for mail, and that nothing else waits with it.
 
-use crate::client::Mcp;
+use super::client::Mcp;
 use crate::common::Ph;
 use serde_json::json;
 

@@ -1,6 +1,6 @@
 //! Tasks, notes and completion, as an agent does them.
 
-use crate::client::Mcp;
+use super::client::Mcp;
 use crate::common::Ph;
 use serde_json::json;
 

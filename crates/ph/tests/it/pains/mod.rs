@@ -3,14 +3,9 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-#[path = "../common/mod.rs"]
-mod common;
 mod screen;
-#[path = "../harness/tui.rs"]
-#[allow(dead_code, reason = "each test program uses its own part of this")]
-mod tui;
 
-use common::stage::{Agent, Stage, between, kill, until, until_dead, until_so};
+use crate::common::stage::{Agent, Stage, between, kill, until, until_dead, until_so};
 use rustix::process::Signal;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! The pains that only the program's screen can prevent, on the lab's scripted agent.
 
 use crate::common::stage::{Stage, until_so};
-use crate::tui::{LAB, Tui, lab_with, teach};
+use crate::common::tui::{LAB, Tui, lab_with, teach};
 
 const FLAGS: [&str; 3] = ["--title", "--paste", "--keep-box"];
 

@@ -1,6 +1,6 @@
 //! `ph provider OP [ARG]`: the protocol from the side of who plugs `ph` in.
 
-use super::common::{Done, Ph};
+use crate::common::{Done, Ph};
 use super::ourselves;
 use serde_json::{Value, json};
 use std::process::Command;

@@ -1,8 +1,8 @@
 //! Scripts that do wrong: each gets an error that names the script, the operation and what it said,
 //! and nothing is taken for success that was not.
 
-use super::common::session::is_alive;
-use super::common::{Ph, path_text, wait_for};
+use crate::common::session::is_alive;
+use crate::common::{Ph, path_text, wait_for};
 use super::{keep_by, script};
 use rustix::process::{Pid, Signal};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Our copies of a script's mail: seen for as long as they wait, and known where the script is not.
 
-use super::common::Ph;
+use crate::common::Ph;
 use super::{keep_by, script};
 use std::path::PathBuf;
 

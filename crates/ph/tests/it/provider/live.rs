@@ -1,7 +1,7 @@
 //! Live sessions where a script keeps the mail: it is asked without anybody waiting for it, what it
 //! has is delivered once, and it is told what was read.
 
-use super::common::stage::{Stage, kill, until, until_so};
+use crate::common::stage::{Stage, kill, until, until_so};
 use super::{Provider, keep_by, script, stage};
 use posthaste_core::offer::Said;
 use posthaste_core::{AgentName, Timestamp};

@@ -1,9 +1,6 @@
 //! Mail providers: `ph` as a script for others, scripts behind `ph`, and what is said of scripts
 //! that do wrong.
 
-#[path = "../common/mod.rs"]
-mod common;
-
 mod answer;
 mod broken;
 mod copies;
@@ -14,8 +11,8 @@ mod twice;
 mod verbs;
 mod word;
 
-use common::stage::Stage;
-use common::{Ph, path_text};
+use crate::common::stage::Stage;
+use crate::common::{Ph, path_text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +64,7 @@ impl Provider {
 /// A stage on which an agent that is quiet counts as idle soon: nothing here is about that.
 fn stage() -> Stage {
     let stage = Stage::new();
-    let usual = include_str!("../../harness/generic.toml");
+    let usual = include_str!("../../../harness/generic.toml");
     let brisk = usual.replace("silence = \"2s\"", "silence = \"200ms\"");
     assert_ne!(brisk, usual);
     stage.file("home/harness/generic.toml", brisk);

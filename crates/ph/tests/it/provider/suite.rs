@@ -1,7 +1,7 @@
 //! `ph provider test`: a right verdict on scripts that keep to the protocol, and on those that do
 //! not.
 
-use super::common::{Done, Ph, path_text};
+use crate::common::{Done, Ph, path_text};
 use super::{ourselves, script};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -67,7 +67,7 @@ fn python() -> Option<PathBuf> {
                 .into(),
         ),
         None => {
-            super::common::skip("there is no Python");
+            crate::common::skip("there is no Python");
             None
         }
     }
@@ -156,8 +156,8 @@ fn one_that_hangs_is_not_waited_for_without_end() {
         .trim()
         .parse()
         .unwrap();
-    super::common::wait_for("its end", || {
-        (!super::common::session::is_alive(pid)).then_some(())
+    crate::common::wait_for("its end", || {
+        (!crate::common::session::is_alive(pid)).then_some(())
     });
 }
 
@@ -209,8 +209,8 @@ fn what_is_started_at_every_call_is_ended_with_its_case() {
     // Once a case, and by the case about it.
     assert_eq!(pids.lines().count(), 45);
     for pid in pids.lines().map(|pid| pid.parse().unwrap()) {
-        super::common::wait_for("its end", || {
-            (!super::common::session::is_alive(pid)).then_some(())
+        crate::common::wait_for("its end", || {
+            (!crate::common::session::is_alive(pid)).then_some(())
         });
     }
 }
@@ -232,8 +232,8 @@ fn one_that_needs_its_server_is_asked_to_start_it() {
     let pids = std::fs::read_to_string(pids).unwrap();
     assert_eq!(pids.lines().count(), 44);
     for pid in pids.lines().map(|pid| pid.parse().unwrap()) {
-        super::common::wait_for("its end", || {
-            (!super::common::session::is_alive(pid)).then_some(())
+        crate::common::wait_for("its end", || {
+            (!crate::common::session::is_alive(pid)).then_some(())
         });
     }
 }

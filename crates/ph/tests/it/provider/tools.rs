@@ -1,6 +1,6 @@
 //! The tools of an agent where a script keeps the mail: the same verbs, so the same script.
 
-use crate::Provider;
+use super::Provider;
 use crate::common::Ph;
 use serde_json::{Value, json};
 

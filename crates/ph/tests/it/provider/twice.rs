@@ -1,7 +1,7 @@
 //! Nothing lost and nothing doubled where a script keeps the mail: an id that is given twice, two
 //! scripts with the same ids, a home that would ask itself.
 
-use super::common::stage::{Stage, until_so};
+use crate::common::stage::{Stage, until_so};
 use super::{keep_by, ourselves, script, stage};
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! The mail verbs where a script keeps the mail.
 
-use super::common::{Done, Ph};
+use crate::common::{Done, Ph};
 use super::{Provider, keep_by, script};
 
 #[test]

@@ -1,8 +1,8 @@
 //! A script's word: what counts as an answer, what is claimed without one, and the mail that is
 //! here although a script keeps the mail.
 
-use super::common::Ph;
-use super::common::stage::{until, until_so};
+use crate::common::Ph;
+use crate::common::stage::{until, until_so};
 use super::{Provider, keep_by, script, stage};
 use serde_json::json;
 

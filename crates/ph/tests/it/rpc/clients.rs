@@ -142,7 +142,7 @@ fn the_documents_rust_client_asks_for_the_status() {
     let done = Command::new(this)
         .args([
             "--exact",
-            "clients::the_rust_client",
+            "rpc::clients::the_rust_client",
             "--ignored",
             "--nocapture",
         ])

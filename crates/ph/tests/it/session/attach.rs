@@ -2,9 +2,7 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-mod common;
-
-use common::{PATIENCE, Ph, path_text};
+use crate::common::{PATIENCE, Ph, path_text};
 use posthaste_lab::pty::{Size, Terminal};
 use posthaste_wire::frames::{CONTROL, DATA, Decoder, Frame, FromClient, ToClient, encode};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};

@@ -3,10 +3,8 @@
 
 #![cfg(target_os = "linux")] // It looks at memory and users as Linux has them.
 
-mod common;
-
-use common::session::{BOT, Ends, Session, Viewer, Wire, run};
-use common::{Ph, path_text, skip, wait_for};
+use crate::common::session::{BOT, Ends, Session, Viewer, Wire, run};
+use crate::common::{Ph, path_text, skip, wait_for};
 use posthaste_wire::frames;
 use rustix::process::{Pid, Resource, Rlimit, Uid};
 use serde_json::{Value, json};
@@ -397,7 +395,7 @@ fn other_users_are_refused() {
         let asking = std::thread::spawn(move || {
             rustix::thread::set_thread_uid(Uid::from_raw(65_534)).expect("root may");
             let mut stream = UnixStream::connect(socket)?;
-            stream.set_read_timeout(Some(common::PATIENCE))?;
+            stream.set_read_timeout(Some(crate::common::PATIENCE))?;
             let _ = stream.write_all(format!("{STATUS}\n").as_bytes());
             let mut said = String::new();
             BufReader::new(stream).read_line(&mut said).map(|_| said)

@@ -3,10 +3,8 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-mod common;
-
-use common::path_text;
-use common::stage::{Agent, Stage, is_alive, kill, until, until_so};
+use crate::common::path_text;
+use crate::common::stage::{Agent, Stage, is_alive, kill, until, until_so};
 use posthaste_core::receipt::Proven;
 use rustix::process::Signal;
 use serde_json::json;

@@ -1,11 +1,9 @@
 //! What a session must not do, whoever wants it: hold what is not its own, show itself to itself,
 //! believe a false name, type into a line, or wait for somebody who has left.
 
-mod common;
-
-use common::session::{Session, Viewer};
-use common::stage::{Stage, until_so};
-use common::{Ph, wait_for};
+use crate::common::session::{Session, Viewer};
+use crate::common::stage::{Stage, until_so};
+use crate::common::{Ph, wait_for};
 use serde_json::json;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -62,7 +60,7 @@ fn an_agent_s_child_sends_as_nobody_else() {
          input()\n"
     );
     if Command::new("python3").arg("-V").output().is_err() {
-        return common::skip("there is no python3");
+        return crate::common::skip("there is no python3");
     }
     let session = Session::start(Ph::new(), &[], &["python3", "-c", &script]);
     session.wait_for_text("it cannot send as human");

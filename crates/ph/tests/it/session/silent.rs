@@ -3,10 +3,8 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-mod common;
-
-use common::stage::{Stage, is_alive, kill, number_in, until, until_dead, until_so};
-use common::{Call, Done, path_text};
+use crate::common::stage::{Stage, is_alive, kill, number_in, until, until_dead, until_so};
+use crate::common::{Call, Done, path_text};
 use posthaste_lab::pty::Size;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};

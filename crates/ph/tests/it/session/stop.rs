@@ -2,10 +2,8 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-mod common;
-
-use common::path_text;
-use common::stage::{Stage, kill, number_in, until, until_dead};
+use crate::common::path_text;
+use crate::common::stage::{Stage, kill, number_in, until, until_dead};
 use rustix::process::Signal;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;

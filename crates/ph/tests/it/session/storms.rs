@@ -3,10 +3,8 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-mod common;
-
-use common::Done;
-use common::stage::{Stage, until};
+use crate::common::Done;
+use crate::common::stage::{Stage, until};
 use serde_json::Value;
 
 const PH: &str = env!("CARGO_BIN_EXE_ph");

@@ -3,11 +3,9 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-mod common;
-
 use alacritty_terminal::term::TermMode;
-use common::stage::{Stage, until_so};
-use common::{path_text, skip};
+use crate::common::stage::{Stage, until_so};
+use crate::common::{path_text, skip};
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::Signal;
 use std::path::Path;

@@ -3,10 +3,8 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-mod common;
-
-use common::Done;
-use common::stage::{Stage, between, until, until_so};
+use crate::common::Done;
+use crate::common::stage::{Stage, between, until, until_so};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,5 @@
 //! The views say what a replay of the facts says, whatever happened and at whatever time.
 
-#![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
-
 mod deeds;
 mod doing;
 
