@@ -1,7 +1,7 @@
 //! What acts on a terminal never reaches it.
 
-use crate::common::{Ph, path_text};
 use super::every_control;
+use crate::common::{Ph, path_text};
 
 /// Whatever acts on a terminal and is not our own colour.
 fn acting(said: &str) -> Vec<char> {

@@ -1,7 +1,7 @@
 //! Texts of every kind and size: they come back as they were, and are words and nothing else.
 
-use crate::common::{Ph, path_text};
 use super::every_control;
+use crate::common::{Ph, path_text};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 

@@ -1,7 +1,7 @@
 //! What is wrong is said before anything is started; what goes wrong later ends no loop unseen.
 
-use crate::common::{Ph, path_text};
 use super::stage::Stage;
+use crate::common::{Ph, path_text};
 
 #[test]
 fn nothing_is_started_and_nothing_changed() {

@@ -1,8 +1,8 @@
 //! Every method of the original's on a live loop, and the verbs for them.
 
+use super::stage::{Stage, TAKES, tool};
 use crate::common::session::Wire;
 use crate::common::{PATIENCE, wait_for};
-use super::stage::{Stage, TAKES, tool};
 use serde_json::{Value, json};
 use std::io::BufRead;
 

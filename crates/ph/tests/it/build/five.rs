@@ -1,7 +1,7 @@
 //! A loop from its beginning to its end.
 
-use crate::common::wait_for;
 use super::stage::{Loop, Stage, tool};
+use crate::common::wait_for;
 use serde_json::json;
 
 fn count(prompt: &str, part: &str) -> usize {

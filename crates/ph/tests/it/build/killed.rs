@@ -1,8 +1,8 @@
 //! What a kill leaves, and what goes on.
 
+use super::stage::Stage;
 use crate::common::session::{Session, is_alive};
 use crate::common::wait_for;
-use super::stage::Stage;
 use rustix::process::Signal;
 
 #[test]

@@ -1,7 +1,7 @@
 //! Mail to a loop: in an iteration, between two, urgent, and after the end.
 
-use crate::common::wait_for;
 use super::stage::Stage;
+use crate::common::wait_for;
 use serde_json::json;
 
 #[test]

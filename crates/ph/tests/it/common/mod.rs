@@ -1,21 +1,41 @@
 //! The real `ph`, run in a home of its own with a clean environment; and what it said, made the
 //! same for every run. Touches nothing outside its temporary directory.
 
+#![cfg_attr(
+    not(target_os = "linux"),
+    allow(dead_code, reason = "many tests are for Linux only")
+)]
+
 pub(crate) mod session;
 pub(crate) mod stage;
 pub(crate) mod tui;
 
 use posthaste_lab::TempHome;
+use regex::{Captures, Regex};
+use rustix::process::{Resource, Rlimit};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
+/// A time in any of the forms that `ph` writes, or an id, whole or its first eight digits.
+static TIME_OR_ID: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"(?x)
+        \b (?:
+            [0-9]{8}-[0-9]{6}
+          | [0-9]{4}-[0-9]{2}-[0-9]{2} \x20 [0-9]{2}:[0-9]{2}:[0-9]{2}
+          | [0-9]{4}-[0-9]{2}-[0-9]{2} T [0-9]{2}:[0-9]{2}:[0-9]{2} (?:\.[0-9]+)? (?:Z|[+-][0-9]{4})
+          | (?<id> [0-9a-f]{8} (?:-[0-9a-f]{4}){3} -[0-9a-f]{12} | [0-9a-f]{8}) \b
+        )";
+    Regex::new(pattern).expect("a valid pattern")
+});
+
 /// How long a fact may take to arrive before a test gives up on it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A home, a user, and a memory of the ids that were seen.
 pub(crate) struct Ph {
@@ -146,27 +166,11 @@ impl Ph {
         let text = text
             .replace(&path_text(&self.home()), "[home]")
             .replace(&path_text(self.dir()), "[dir]");
-        let mut shown = String::new();
-        let mut rest = text.as_str();
-        let mut is_word = false;
-        while let Some(c) = rest.chars().next() {
-            let found = if is_word { None } else { time_at(rest) };
-            if let Some(length) = found {
-                shown.push_str("[time]");
-                rest = &rest[length..];
-            } else if let Some(length) = (!is_word).then(|| id_at(rest)).flatten() {
-                let number = self.number(&rest[..length]);
-                shown.push_str(&format!("[id{number}]"));
-                rest = &rest[length..];
-            } else {
-                shown.push(c);
-                rest = &rest[c.len_utf8()..];
-                is_word = c.is_alphanumeric();
-                continue;
-            }
-            is_word = true;
-        }
-        shown
+        let name = |found: &Captures<'_>| match found.name("id") {
+            Some(id) => format!("[id{}]", self.number(id.as_str())),
+            None => "[time]".to_owned(),
+        };
+        TIME_OR_ID.replace_all(&text, name).into_owned()
     }
 
     /// The place of an id among those seen.
@@ -327,6 +331,23 @@ impl Done {
     }
 }
 
+/// Make a file that can be executed. A shell writes it: a child that another test starts meanwhile
+/// would share a file that this process has open for writing, and who executes it then is told that
+/// the file is busy.
+pub(crate) fn executable(path: &Path, text: &str) {
+    let mut shell = Command::new("/bin/sh")
+        .args(["-c", "cat > \"$0\" && chmod 755 \"$0\""])
+        .arg(path)
+        .stdin(Stdio::piped())
+        .spawn()
+        .expect("a shell can be started");
+    let mut stdin = shell.stdin.take().expect("a pipe");
+    stdin.write_all(text.as_bytes()).expect("the shell reads");
+    drop(stdin);
+    let written = shell.wait().expect("the shell can be waited for");
+    assert!(written.success(), "{} cannot be written", path.display());
+}
+
 /// Says what could not be tried; in CI, where everything must be, that is a failure.
 pub(crate) fn skip(reason: &str) {
     posthaste_lab::skip_or_fail(reason);
@@ -356,6 +377,18 @@ pub(crate) fn with_own_disk(ph: &Ph, script: &str) -> Option<Output> {
         return None;
     }
     Some(output)
+}
+
+/// Raise this process's limit of open files as far as it goes; no other test needs it to be low.
+/// Return whether so many are allowed.
+pub(crate) fn may_open(files: u64) -> bool {
+    let limits = rustix::process::getrlimit(Resource::Nofile);
+    let more = Rlimit {
+        current: limits.maximum,
+        ..limits
+    };
+    rustix::process::setrlimit(Resource::Nofile, more).expect("as many as there may be");
+    limits.maximum.is_none_or(|most| most >= files)
 }
 
 /// Whether time zones are known by their names.
@@ -401,55 +434,4 @@ fn words(line: &str) -> Vec<String> {
 
 pub(crate) fn path_text(path: &Path) -> String {
     path.to_str().expect("a temporary path is UTF-8").to_owned()
-}
-
-/// How many bytes of a time `text` begins with.
-fn time_at(text: &str) -> Option<usize> {
-    if fits(text, "########-######") {
-        return Some(15);
-    }
-    if fits(text, "####-##-## ##:##:##") {
-        return Some(19);
-    }
-    if !fits(text, "####-##-##T##:##:##") {
-        return None;
-    }
-    let mut length = 19;
-    let rest = |length: usize| text.as_bytes().get(length).copied().unwrap_or_default();
-    if rest(length) == b'.' {
-        length += 1;
-        while rest(length).is_ascii_digit() {
-            length += 1;
-        }
-    }
-    match rest(length) {
-        b'Z' => Some(length + 1),
-        b'+' | b'-' if fits(&text[length + 1..], "####") => Some(length + 5),
-        _ => None,
-    }
-}
-
-/// How many bytes of an id, whole or its first eight digits, `text` begins with.
-fn id_at(text: &str) -> Option<usize> {
-    let ends = |length: usize| {
-        text[length..]
-            .chars()
-            .next()
-            .is_none_or(|c| !c.is_alphanumeric())
-    };
-    if fits(text, "hhhhhhhh-hhhh-hhhh-hhhh-hhhhhhhhhhhh") && ends(36) {
-        return Some(36);
-    }
-    (fits(text, "hhhhhhhh") && ends(8)).then_some(8)
-}
-
-/// Whether `text` begins like the pattern, in which `#` is a digit and `h` a hexadecimal one.
-fn fits(text: &str, pattern: &str) -> bool {
-    let text = text.as_bytes();
-    text.len() >= pattern.len()
-        && pattern.bytes().zip(text).all(|(want, got)| match want {
-            b'#' => got.is_ascii_digit(),
-            b'h' => got.is_ascii_digit() || (b'a'..=b'f').contains(got),
-            want => want == *got,
-        })
 }

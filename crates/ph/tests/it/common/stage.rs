@@ -16,18 +16,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How often a question is asked again; who asks takes time from who is to answer.
+/// Pause before a question is asked again: longer after one that took long, because asking takes
+/// time from what is waited for.
 const PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// Timeout for a question to a session that `ph` can be asked instead.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Asks until the answer is there.
 pub(crate) fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + PATIENCE;
     loop {
+        let asked = Instant::now();
         if let Some(answer) = ask() {
             return answer;
         }
         assert!(Instant::now() < deadline, "waited in vain for {what}");
-        std::thread::sleep(PAUSE);
+        std::thread::sleep((2 * asked.elapsed()).clamp(PAUSE, LONGEST_PAUSE));
     }
 }
 
@@ -132,8 +137,24 @@ impl Stage {
 
     pub(crate) fn until_activity(&self, name: &str, want: &str) {
         until_so(&format!("{name} to be {want}"), || {
-            self.status(name)["activity"] == want
+            let told = self.ask_live(name, "session");
+            told.is_none_or(|session| session["activity"] == want)
+                && self.status(name)["activity"] == want
         });
+    }
+
+    /// What a live session answers; none where no session does. It costs less than a process that
+    /// asks, so waiting takes no time from what is waited for.
+    fn ask_live(&self, name: &str, method: &str) -> Option<Value> {
+        let socket = self.home().join("sockets").join(format!("{name}.sock"));
+        let mut stream = UnixStream::connect(socket).ok()?;
+        stream.set_read_timeout(Some(ANSWER_TIMEOUT)).ok()?;
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": {}});
+        stream.write_all(format!("{call}\n").as_bytes()).ok()?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer).ok()?;
+        let mut answer: Value = serde_json::from_str(&answer).ok()?;
+        Some(answer["result"].take()).filter(|result| !result.is_null())
     }
 
     /// The last lines of what a terminal shows.
@@ -142,8 +163,14 @@ impl Stage {
     }
 
     pub(crate) fn until_shown(&self, name: &str, text: &str) {
+        let shows = |screen: Value| {
+            let lines = screen["lines"].as_array().expect("lines");
+            let lines: Vec<&str> = lines.iter().filter_map(Value::as_str).collect();
+            lines.join("\n").contains(text)
+        };
         until_so(&format!("{name} to show {text:?}"), || {
-            self.peek(name).contains(text)
+            let told = self.ask_live(name, "peek");
+            told.is_none_or(shows) && self.peek(name).contains(text)
         });
     }
 
@@ -179,7 +206,16 @@ impl Stage {
     }
 
     pub(crate) fn until_receipt(&self, id: &str, want: &str) {
-        until_so(&format!("{id} to be {want}"), || self.receipt(id) == want);
+        // Looking into the journal costs less than a process that does.
+        let mut journal = self.journal();
+        let message: Option<MessageId> = id.parse().ok();
+        let mut stored = || {
+            let letter = journal.letter(message?).expect("a journal")?;
+            Some(letter.standing.receipt().to_string())
+        };
+        until_so(&format!("{id} to be {want}"), || {
+            stored().is_none_or(|stored| stored == want) && self.receipt(id) == want
+        });
     }
 
     /// The states of all its receipts, in order.

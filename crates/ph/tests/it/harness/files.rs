@@ -1,8 +1,8 @@
 //! Manifests as files: found, overridden, wrong; and what `ph harness` says of them.
 
 use crate::common::stage::{Stage, is_alive, number_in, until, until_dead};
-use crate::common::{Done, path_text};
 use crate::common::tui::{LAB, teach};
+use crate::common::{Done, path_text};
 use posthaste_lab::pty::Size;
 use rustix::fs::{FileType, Mode};
 use serde_json::{Value, json};

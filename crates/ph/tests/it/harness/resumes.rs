@@ -1,11 +1,10 @@
 //! Conversations that are resumed, and messages whose proof did not come before the end of a run.
 
-use crate::common::path_text;
 use crate::common::stage::{Stage, kill, until, until_dead};
 use crate::common::tui::teach;
+use crate::common::{executable, path_text};
 use rustix::process::Signal;
 use serde_json::json;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const MANIFEST: &str = r#"
@@ -41,8 +40,8 @@ impl<'a> Talker<'a> {
              case \"$1\" in --resume) [ -e {forbidden} ] && exit 1;; esac\n\
              echo ready; exec cat\n"
         );
-        let program = stage.file("talker", script);
-        std::fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("a file");
+        let program = stage.dir().join("talker");
+        executable(&program, &script);
         Self {
             stage,
             program: path_text(&program),

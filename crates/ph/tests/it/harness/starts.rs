@@ -2,11 +2,10 @@
 //! the real ones heed it is seen in the lab.
 
 use crate::common::stage::{Stage, until, until_dead, until_so};
-use crate::common::{Call, Done, path_text};
 use crate::common::tui::teach;
+use crate::common::{Call, Done, executable, path_text};
 use serde_json::{Value, json};
-use std::fs::Permissions;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Notes its arguments and its environment, then waits.
@@ -27,8 +26,9 @@ impl<'a> Start<'a> {
     fn new(stage: &'a Stage, name: &'a str) -> Self {
         let start = Self { stage, name };
         std::fs::create_dir_all(start.notes()).expect("a directory");
-        let program = stage.file(&format!("{name}-bin/{name}"), STAND_IN);
-        std::fs::set_permissions(program, Permissions::from_mode(0o755)).expect("it is ours");
+        let bin = stage.dir().join(format!("{name}-bin"));
+        std::fs::create_dir_all(&bin).expect("a directory");
+        executable(&bin.join(name), STAND_IN);
         start
     }
 

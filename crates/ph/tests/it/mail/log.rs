@@ -1,7 +1,7 @@
 //! The log, and following it.
 
-use crate::common::{self, Ph};
 use super::shape::keys;
+use crate::common::{self, Ph};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::process::Child;

@@ -1,7 +1,7 @@
 //! `ph provider OP [ARG]`: the protocol from the side of who plugs `ph` in.
 
-use crate::common::{Done, Ph};
 use super::ourselves;
+use crate::common::{Done, Ph};
 use serde_json::{Value, json};
 use std::process::Command;
 

@@ -1,7 +1,7 @@
 //! Our copies of a script's mail: seen for as long as they wait, and known where the script is not.
 
-use crate::common::Ph;
 use super::{keep_by, script};
+use crate::common::Ph;
 use std::path::PathBuf;
 
 /// A script that lists what stands in a file, one message a line; broken while that is not there.

@@ -1,8 +1,8 @@
 //! Live sessions where a script keeps the mail: it is asked without anybody waiting for it, what it
 //! has is delivered once, and it is told what was read.
 
-use crate::common::stage::{Stage, kill, until, until_so};
 use super::{Provider, keep_by, script, stage};
+use crate::common::stage::{Stage, kill, until, until_so};
 use posthaste_core::offer::Said;
 use posthaste_core::{AgentName, Timestamp};
 use posthaste_store::Job;

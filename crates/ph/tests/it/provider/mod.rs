@@ -12,7 +12,7 @@ mod verbs;
 mod word;
 
 use crate::common::stage::Stage;
-use crate::common::{Ph, path_text};
+use crate::common::{Ph, executable, path_text};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -84,9 +84,7 @@ fn keep_by(ph: &Ph, script: &str, settings: &str) {
 /// Makes a script of this text.
 fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
     let path = dir.join(name);
-    std::fs::write(&path, text).expect("a file beside the home");
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755))
-        .expect("a file beside the home");
+    executable(&path, text);
     path
 }
 

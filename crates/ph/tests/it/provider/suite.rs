@@ -1,8 +1,8 @@
 //! `ph provider test`: a right verdict on scripts that keep to the protocol, and on those that do
 //! not.
 
-use crate::common::{Done, Ph, path_text};
 use super::{ourselves, script};
+use crate::common::{Done, Ph, path_text};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -87,7 +87,7 @@ fn test_example(ph: &Ph, python: &Path, name: &str, url: &str) -> Done {
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{path}", path_text(&bin));
     let script = path_text(&example(name));
-    ph.call(&["provider", "test", "--json", &script])
+    ph.call(&["provider", "test", "--timeout", "100s", "--json", &script])
         .env("PATH", path)
         .env("MAIL_URL", url)
         .run()

@@ -1,8 +1,8 @@
 //! Nothing lost and nothing doubled where a script keeps the mail: an id that is given twice, two
 //! scripts with the same ids, a home that would ask itself.
 
-use crate::common::stage::{Stage, until_so};
 use super::{keep_by, ourselves, script, stage};
+use crate::common::stage::{Stage, until_so};
 use std::path::PathBuf;
 
 /// A script that lists what stands in a file, and every call of it.

@@ -1,7 +1,7 @@
 //! The mail verbs where a script keeps the mail.
 
-use crate::common::{Done, Ph};
 use super::{Provider, keep_by, script};
+use crate::common::{Done, Ph};
 
 #[test]
 fn what_could_not_be_printed_is_not_marked_there() {

@@ -1,9 +1,9 @@
 //! A script's word: what counts as an answer, what is claimed without one, and the mail that is
 //! here although a script keeps the mail.
 
+use super::{Provider, keep_by, script, stage};
 use crate::common::Ph;
 use crate::common::stage::{until, until_so};
-use super::{Provider, keep_by, script, stage};
 use serde_json::json;
 
 /// One home whose mail is kept by a script that answers an operation so, and nothing else.

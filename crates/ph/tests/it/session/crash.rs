@@ -3,7 +3,9 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-use crate::common::stage::{Stage, is_alive, kill, number_in, sleeps, ticks, until, until_dead, until_so};
+use crate::common::stage::{
+    Stage, is_alive, kill, number_in, sleeps, ticks, until, until_dead, until_so,
+};
 use crate::common::{Done, path_text, skip};
 use posthaste_lab::pty::Size;
 use rustix::process::Signal;

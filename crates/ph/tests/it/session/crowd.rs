@@ -4,7 +4,7 @@
 #![cfg(target_os = "linux")] // It looks at memory and users as Linux has them.
 
 use crate::common::session::{BOT, Ends, Session, Viewer, Wire, run};
-use crate::common::{Ph, path_text, skip, wait_for};
+use crate::common::{Ph, may_open, path_text, skip, wait_for};
 use posthaste_wire::frames;
 use rustix::process::{Pid, Resource, Rlimit, Uid};
 use serde_json::{Value, json};
@@ -105,20 +105,9 @@ fn rubbish_is_answered_or_let_go() {
     assert_well(&session);
 }
 
-/// Raise this process's limit of open files. Return whether at least 6,000 are allowed.
-fn may_open_thousands() -> bool {
-    let limits = rustix::process::getrlimit(Resource::Nofile);
-    let more = Rlimit {
-        current: limits.maximum,
-        ..limits
-    };
-    rustix::process::setrlimit(Resource::Nofile, more).expect("as many as there may be");
-    limits.maximum.is_none_or(|most| most >= 6_000)
-}
-
 #[test]
 fn silent_connections_do_not_block_requests() {
-    if !may_open_thousands() {
+    if !may_open(6_000) {
         return skip("there may not be some thousand open files");
     }
     let session = Session::sh(ECHO);
@@ -140,7 +129,7 @@ fn silent_connections_do_not_block_requests() {
 
 #[test]
 fn a_thousand_at_once_are_all_answered() {
-    if !may_open_thousands() {
+    if !may_open(6_000) {
         return skip("there may not be a thousand open files");
     }
     let session = Session::sh(ECHO);
@@ -465,5 +454,8 @@ fn a_home_too_deep_for_a_socket_gets_a_short_one_that_works() {
         assert_eq!(stop.run().code, 0);
     }
     assert!(!socket.exists());
-    assert_eq!(wire.wait_closed().len(), 0);
+    // Nothing but what became of the message.
+    for told in wire.wait_closed() {
+        assert_eq!(told["data"]["id"], id.trim(), "{told}");
+    }
 }

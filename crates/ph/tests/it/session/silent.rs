@@ -4,11 +4,11 @@
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
 use crate::common::stage::{Stage, is_alive, kill, number_in, until, until_dead, until_so};
-use crate::common::{Call, Done, path_text};
+use crate::common::{Call, Done, may_open, path_text};
 use posthaste_lab::pty::Size;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::process::{Resource, Rlimit, Signal};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
@@ -31,12 +31,7 @@ fn in_time(call: Call) -> Done {
 
 /// Connects until no more may wait.
 fn fill(socket: &Path) -> Vec<OwnedFd> {
-    let limit = rustix::process::getrlimit(Resource::Nofile);
-    let more = Rlimit {
-        current: limit.maximum,
-        ..limit
-    };
-    rustix::process::setrlimit(Resource::Nofile, more).expect("as many as are allowed");
+    may_open(0);
     let address = SocketAddrUnix::new(socket).expect("a short path");
     let mut waiting = Vec::new();
     loop {

@@ -2,8 +2,8 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-use crate::common::path_text;
 use crate::common::stage::{Stage, kill, number_in, until, until_dead};
+use crate::common::{executable, path_text};
 use rustix::process::Signal;
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -122,10 +122,12 @@ fn a_restart_is_the_same_again() {
 #[test]
 fn a_restart_that_cannot_be_leaves_the_old_one_running() {
     let stage = Stage::new();
-    let tool = stage.file("bin/tool", "#!/bin/sh\nexec sleep 1000\n");
-    std::fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
     let (bin, dir) = (stage.dir().join("bin"), stage.dir().join("work"));
-    std::fs::create_dir(&dir).unwrap();
+    for dir in [&bin, &dir] {
+        std::fs::create_dir(dir).unwrap();
+    }
+    let tool = bin.join("tool");
+    executable(&tool, "#!/bin/sh\nexec sleep 1000\n");
     let path = format!("PATH={}:/bin:/usr/bin", path_text(&bin));
     let run = |name: &str, command: &str| {
         let head = ["run", "--name", name, "--detach", "--env", &path];
@@ -150,8 +152,7 @@ fn a_restart_that_cannot_be_leaves_the_old_one_running() {
     check("no such command: ");
     std::fs::remove_file(&tool).unwrap();
     check("no such command: ");
-    std::fs::write(&tool, "#!/bin/sh\nexec sleep 1000\n").unwrap();
-    std::fs::set_permissions(&tool, Permissions::from_mode(0o755)).unwrap();
+    executable(&tool, "#!/bin/sh\nexec sleep 1000\n");
     std::fs::remove_dir(&dir).unwrap();
     check("work is no directory");
     std::fs::create_dir(&dir).unwrap();

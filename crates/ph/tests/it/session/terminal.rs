@@ -3,9 +3,9 @@
 
 #![cfg(target_os = "linux")] // It looks for processes in /proc.
 
-use alacritty_terminal::term::TermMode;
 use crate::common::stage::{Stage, until_so};
 use crate::common::{path_text, skip};
+use alacritty_terminal::term::TermMode;
 use posthaste_lab::pty::{Size, Terminal};
 use rustix::process::Signal;
 use std::path::Path;
