@@ -8,15 +8,15 @@ test:
 
 # Run every case with the real agents under ph, on a fake model (see docs/lab.md)
 lab *ARGS:
-    PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test cases --locked -- {{ARGS}}
+    PH_LAB=1 PH_CI=1 cargo test --workspace --test cases --locked -- {{ARGS}}
 
 # Run the real agents alone, without ph; --keep writes the fixtures of their screens anew
 lab-bare *ARGS:
-    PH_LAB=1 PH_CI=1 cargo test -p posthaste-lab --test agents --locked -- {{ARGS}}
+    PH_LAB=1 PH_CI=1 cargo test --workspace --test agents --locked -- {{ARGS}}
 
 # Kill sessions, programs, senders and hooks at random, then check for lost or duplicated messages and leaks
 chaos *ARGS:
-    PH_CHAOS=1 cargo test -p posthaste-lab --test chaos --locked -- {{ARGS}}
+    PH_CHAOS=1 cargo test --workspace --test chaos --locked -- {{ARGS}}
 
 # Fuzz one target with coverage guidance, for some seconds; needs a nightly toolchain
 fuzz TARGET SECONDS="60":

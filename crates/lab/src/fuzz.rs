@@ -1,5 +1,5 @@
 //! Fuzz targets: each reads arbitrary bytes as one kind of outside input, and checks what must hold
-//! for any of them. `just fuzz` runs them with coverage guidance; `tests/fuzz.rs` runs the same
+//! for any of them. `just fuzz` runs them with coverage guidance; `tests/it/fuzz.rs` runs the same
 //! functions on the kept corpora and on mutations of them.
 
 #![allow(

@@ -16,7 +16,7 @@ pub fn program(name: &str) -> PathBuf {
         .expect("a test lies two directories below its profile's");
     let program = profile.join(name);
     if !program.exists() {
-        build("posthaste-lab", name, profile);
+        build(&["-p", "posthaste-lab", "--bin", name], profile);
     }
     program
 }
@@ -28,18 +28,23 @@ pub fn ph() -> PathBuf {
         .ancestors()
         .nth(2)
         .expect("a test lies two directories below its profile's");
-    build("posthaste", "ph", profile);
+    // Cargo chooses features of dependencies for the packages and kinds of targets that it is asked
+    // for. Together with one of the tests, `ph` is the one that the tests of the workspace built.
+    let wanted: &[&str] = match profile.ends_with("release") {
+        true => &["-p", "posthaste", "--bin", "ph"],
+        false => &["--workspace", "--bin", "ph", "--test", "chaos"],
+    };
+    build(wanted, profile);
     profile.join("ph")
 }
 
-fn build(package: &str, name: &str, profile: &Path) {
+fn build(wanted: &[&str], profile: &Path) {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
-    build.args(["build", "--quiet", "--locked", "-p", package]);
-    build.args(["--bin", name]);
+    build.args(["build", "--quiet", "--locked"]).args(wanted);
     if profile.ends_with("release") {
         build.arg("--release");
     }
     let built = build.status().expect("cargo can be started");
-    assert!(built.success(), "{name} cannot be built");
+    assert!(built.success(), "cargo build {wanted:?} failed");
 }

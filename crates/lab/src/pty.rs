@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 /// How long a program may take to show something before a test gives up on it; see
 /// [`Terminal::patient`].
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {

@@ -1,0 +1,139 @@
+//! Answers to a program's question, by `ph answer` and `ph send --raw`: to that question, and to
+//! nothing else.
+
+use crate::common::stage::{Stage, until_so};
+use crate::common::tui::{LAB, Tui, teach};
+
+/// Fits the lab's agent that prints what it is handed.
+const ASKS: &str = r#"
+name = "asks"
+description = "The lab's agent that logs every byte"
+commands = ["lab-agent"]
+
+[activity]
+silence = "300ms"
+
+[[dialog]]
+name = "permission"
+pattern = 'May I (?<what>.+)\?'
+"#;
+const CLEAR: &str = "\x1b[2J\x1b[H";
+
+#[test]
+fn blocked_on_a_permission_normal_waits_raw_answers_and_an_interrupt_passes() {
+    let stage = Stage::new();
+    teach(&stage, "asks", ASKS);
+    let agent = stage.agent("bot", "--raw");
+    stage.until_activity("bot", "idle");
+    agent.say("May I run it?");
+    stage.until_activity("bot", "blocked");
+    assert_eq!(stage.status("bot")["blocked_on"], "permission: run it");
+    let normal = stage.send("bot normal");
+    stage.until_rule(&normal, "blocked");
+    // No Enter follows: it would choose what a dialog offers first. The question's end proves it.
+    let id = stage.run("answer bot y").ok().trim().to_owned();
+    agent.until_heard("y");
+    assert_eq!(stage.receipts(&normal), ["stored"]);
+    agent.say(CLEAR);
+    stage.until_receipt(&id, "accepted");
+    assert_eq!(agent.heard().first(), Some(&b'y'));
+    assert_ne!(agent.heard().get(1), Some(&b'\r'), "no header, no Enter");
+    let shown = stage.show(&id);
+    let says = |at: usize| shown["receipts"][at]["evidence"].as_str().expect("a text");
+    assert!(
+        says(2).ends_with("in answer to: permission: run it"),
+        "{shown}"
+    );
+    assert_eq!(says(3), "the question closed after the answer was typed");
+    stage.until_receipt(&normal, "offered");
+    agent.until_heard("] normal\r");
+    assert!(!agent.heard().contains(&3));
+    // The key dismisses the question; nothing is typed before it is gone.
+    agent.say("May I stop it?");
+    stage.until_activity("bot", "blocked");
+    let urgent = stage.send("bot --priority interrupt now");
+    agent.until_heard("\x03");
+    assert!(agent.heard().ends_with(b"\x03"));
+    assert_eq!(stage.receipts(&urgent), ["stored"]);
+    agent.say(CLEAR);
+    stage.until_receipt(&urgent, "offered");
+    let header = format!("\x03[URGENT ph message from: human id: {}", &urgent[..8]);
+    agent.until_heard(&format!("{header}] now\r"));
+}
+
+#[test]
+fn an_answer_to_no_question_is_refused_and_nothing_is_stored() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste", "--work"]);
+    let check = |line: &str| {
+        let facts = stage.facts();
+        let done = stage.run(line);
+        done.fails(4, "bot: the program is not asking a question");
+        let hint = "hint: 'ph peek bot' shows what it shows; 'ph send bot' leaves a message";
+        assert!(done.err().contains(hint), "{}", done.err());
+        assert_eq!(stage.facts(), facts, "{line}");
+    };
+    check("answer bot y");
+    check("answer bot y --wait offered --timeout 1s");
+    check("send bot --raw y");
+    // Nor while it works.
+    let id = stage.send("bot hello");
+    stage.until_receipt(&id, "offered");
+    tui.until_noted("turn");
+    stage.until_activity("bot", "working");
+    check("answer bot y");
+    assert_eq!(tui.log(), [Tui::turn(&id, "hello")]);
+}
+
+#[test]
+fn an_answer_whose_question_has_gone_fails_and_is_never_typed() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste"]);
+    for (order, verb) in [
+        ("answer", "answer bot y"),
+        ("answer\nask pay", "send bot --raw y"),
+    ] {
+        // A pause that was only asked for would let an answer pass.
+        let mut person = stage.terminal("attach bot --take", posthaste_lab::pty::Size::USUAL);
+        until_so("the keyboard to be taken", || {
+            let status = stage.run("status bot").ok();
+            status.contains("a person has taken the keyboard")
+        });
+        tui.order("ask remove it");
+        stage.until_activity("bot", "blocked");
+        let id = stage.run(verb).ok().trim().to_owned();
+        stage.until_rule(&id, "paused");
+        // It goes, or another comes in its place, before the answer could be typed.
+        tui.order(order);
+        stage.until_receipt(&id, "failed");
+        let why = stage.run(&format!("why {id}")).ok();
+        let says = "not held   it is failed: the question that it was to answer is gone\n";
+        assert!(why.starts_with(says), "{why}");
+        person.type_keys("\x1cd");
+        person.wait_exit();
+    }
+    tui.order("answer");
+    let next = stage.send("bot next");
+    stage.until_receipt(&next, "offered");
+    assert_eq!(tui.until_noted("turn"), [Tui::turn(&next, "next")]);
+}
+
+#[test]
+fn an_answer_gets_no_enter_where_the_same_question_comes_again_at_once() {
+    let stage = Stage::new();
+    teach(&stage, "lab", LAB);
+    let tui = Tui::ready(&stage, &["--title", "--paste", "--again"]);
+    tui.order("ask push it");
+    stage.until_activity("bot", "blocked");
+    let id = stage.run("answer bot n").ok().trim().to_owned();
+    // Nobody can tell whether it is the same one still: the answer is not given twice.
+    stage.until_receipt(&id, "failed");
+    let shown = stage.show(&id);
+    let reason = shown["receipts"][2]["evidence"].as_str().expect("a text");
+    assert!(reason.ends_with("still shows the same question"), "{shown}");
+    // The second is still open.
+    assert_eq!(tui.log(), ["no \"push it\""]);
+    assert_eq!(stage.status("bot")["activity"], "blocked");
+}

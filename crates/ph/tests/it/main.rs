@@ -1,0 +1,26 @@
+//! The real `ph` from outside: every test of it is in this one program, so that they are built once
+//! and wait side by side.
+//!
+//! All tests share this process: none sets its environment, its working directory or its umask, and
+//! none counts what others may have opened.
+
+mod bad_input;
+mod build;
+mod cli;
+mod common;
+mod harness;
+mod hook;
+mod mail;
+mod mcp;
+mod pains;
+mod plain;
+mod provider;
+mod rpc;
+mod session;
+
+/// The program that tests run in a terminal; it asserts nothing.
+#[test]
+#[ignore = "others run it, in a terminal"]
+fn a_program_that_others_run() {
+    posthaste_lab::tty::run();
+}

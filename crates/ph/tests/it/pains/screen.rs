@@ -1,0 +1,138 @@
+//! The pains that only the program's screen can prevent, on the lab's scripted agent.
+
+use crate::common::stage::{Stage, until_so};
+use crate::common::tui::{LAB, Tui, lab_with, teach};
+
+const FLAGS: [&str; 3] = ["--title", "--paste", "--keep-box"];
+
+/// Starts the scripted agent, with more flags of its own.
+fn tui<'a>(stage: &'a Stage, manifest: &str, more: &[&str]) -> Tui<'a> {
+    teach(stage, "lab", manifest);
+    Tui::ready(stage, &[&FLAGS, more].concat())
+}
+
+#[test]
+fn pain_02_an_enter_that_is_swallowed_leaves_the_text_standing() {
+    let stage = Stage::new();
+    let manifest = lab_with("[submit]\nretry_after = \"100ms\"\n");
+    let tui = tui(&stage, &manifest, &["--swallow", "1"]);
+    let id = stage.send("bot 'one line\nand another'");
+    stage.until_receipt(&id, "offered");
+    // Enter came again, the text did not; and that it is offered was said only after that.
+    let log = tui.until_noted("turn");
+    let turn = Tui::turn(&id, "one line\\nand another");
+    assert_eq!(log, ["swallowed".to_owned(), turn]);
+    let shown = stage.show(&id);
+    let says = shown["receipts"][2]["evidence"].as_str().expect("a text");
+    let end = "Enter pressed 2 times; the input box let go of it";
+    assert!(says.ends_with(end), "{says}");
+}
+
+#[test]
+fn pain_03_a_message_merges_with_a_draft_that_only_the_screen_shows() {
+    let stage = Stage::new();
+    let tui = tui(&stage, LAB, &[]);
+    // No key went through the session: the program brought it back by itself.
+    tui.order("type rm -rf ");
+    let ids = ["normal", "interrupt"].map(|lane| {
+        let id = stage.send(&format!("bot --priority {lane} {lane}"));
+        stage.until_rule(&id, "draft");
+        id
+    });
+    let mut person = tui.person();
+    person.wait_for_text("> rm -rf");
+    person.type_keys("\x15");
+    for id in &ids {
+        stage.until_receipt(id, "offered");
+    }
+    until_so("both turns", || tui.turns().len() == 2);
+    let [normal, urgent] = ids;
+    let want = [
+        "cleared \"rm -rf \"".to_owned(),
+        Tui::turn(&urgent, "interrupt").replace("[ph", "[URGENT ph"),
+        Tui::turn(&normal, "normal"),
+    ];
+    assert_eq!(tui.log(), want);
+}
+
+#[test]
+fn pain_04_an_injected_enter_approves_a_permission_dialog() {
+    // One that stands there before anything is typed.
+    let stage = Stage::new();
+    let tui_one = tui(&stage, LAB, &[]);
+    tui_one.order("ask delete all");
+    stage.until_activity("bot", "blocked");
+    let ids = ["normal", "idle-first", "idle"]
+        .map(|lane| stage.send(&format!("bot --priority {lane} {lane}")));
+    for id in &ids {
+        stage.until_rule(id, "blocked");
+    }
+    assert_eq!(stage.run("nudge bot hi").code, 1);
+    // It goes unanswered; whatever had been typed into it would stand in the log.
+    tui_one.order("answer");
+    for id in &ids {
+        stage.until_receipt(id, "offered");
+    }
+    let log = tui_one.until_noted("turn");
+    assert_eq!(log.len(), 1, "{log:?}");
+    // An interrupt dismisses one, and never agrees.
+    tui_one.order("ask delete all");
+    stage.until_activity("bot", "blocked");
+    let urgent = stage.send("bot --priority interrupt stop");
+    stage.until_receipt(&urgent, "offered");
+    let log = tui_one.until_noted("turn \"[URGENT");
+    assert_eq!(log[1..log.len() - 1], ["no \"delete all\""]);
+    // One that opens between a text and its Enter.
+    for lane in ["interrupt", "normal", "idle-first", "idle"] {
+        let stage = Stage::new();
+        let tui = tui(&stage, LAB, &["--ask-on-text", "delete all"]);
+        let id = stage.send(&format!("bot --priority {lane} hello"));
+        stage.until_rule(&id, "blocked");
+        assert_eq!(stage.receipts(&id), ["stored", "offering"]);
+        tui.order("answer");
+        stage.until_receipt(&id, "offered");
+        let log = tui.until_noted("turn");
+        assert_eq!(log.len(), 1, "{lane}: {log:?}");
+    }
+}
+
+#[test]
+fn pain_12_false_idle_or_blocked_detection() {
+    let stage = Stage::new();
+    let quick = LAB.replace("300ms", "50ms");
+    let tui = tui(&stage, &quick, &["--silent"]);
+    // What it says in passing is no question, and one that was answered is none any more.
+    tui.order("print Do you want to remove it?\nprint * 1. No");
+    stage.until_shown("bot", "Do you want to remove it?");
+    let passing = stage.send("bot --priority idle passing");
+    stage.until_receipt(&passing, "offered");
+    tui.order("ask remove it");
+    stage.until_activity("bot", "blocked");
+    let after = stage.send("bot --priority idle after");
+    stage.until_rule(&after, "blocked");
+    tui.order("answer");
+    stage.until_receipt(&after, "offered");
+    // Its silence is no rest while it says that it works.
+    until_so("both turns", || tui.turns().len() == 2);
+    tui.order("work");
+    let says = "its title says: ... busy";
+    until_so(says, || stage.status("bot")["evidence"] == says);
+    let held = stage.send("bot --priority idle held");
+    let since = jiff::Timestamp::now();
+    until_so("much more silence than counts as rest", || {
+        jiff::Timestamp::now().duration_since(since).as_millis() > 500
+    });
+    assert_eq!(stage.rule(&held), "working");
+    assert_eq!(stage.receipts(&held), ["stored"]);
+    tui.order("rest");
+    stage.until_receipt(&held, "offered");
+    // Its output is no work while it says that it rests.
+    stage.until_activity("bot", "idle");
+    for n in 0..5 {
+        tui.order(&format!("print line {n}"));
+        stage.until_shown("bot", &format!("line {n}"));
+        assert_eq!(stage.status("bot")["activity"], "idle");
+    }
+    until_so("all turns", || tui.turns().len() == 3);
+    assert_eq!(tui.log().len(), 3, "{:?}", tui.log());
+}

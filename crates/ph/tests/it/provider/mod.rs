@@ -1,0 +1,96 @@
+//! Mail providers: `ph` as a script for others, scripts behind `ph`, and what is said of scripts
+//! that do wrong.
+
+mod answer;
+mod broken;
+mod copies;
+mod live;
+mod suite;
+mod tools;
+mod twice;
+mod verbs;
+mod word;
+
+use crate::common::stage::Stage;
+use crate::common::{Ph, executable, path_text};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The lab's provider, which keeps the mail of a home.
+struct Provider {
+    state: PathBuf,
+}
+
+impl Provider {
+    /// Has the mail of this home kept by the lab's provider.
+    fn behind(ph: &Ph, settings: &str) -> Self {
+        let state = ph.dir().join("provider");
+        std::fs::create_dir_all(&state).expect("a file beside the home");
+        let text = format!(
+            "#!/bin/sh\nPH_PROVIDER_STATE='{}' exec '{}' \"$@\"\n",
+            path_text(&state),
+            path_text(&posthaste_lab::program("lab-provider")),
+        );
+        script(ph.dir(), "mail", &text);
+        keep_by(ph, "../mail", settings);
+        Self { state }
+    }
+
+    /// Every call of the script, in order.
+    fn calls(&self) -> Vec<String> {
+        let calls = std::fs::read_to_string(self.state.join("calls")).unwrap_or_default();
+        calls.lines().map(str::to_owned).collect()
+    }
+
+    fn count(&self, call: &str) -> usize {
+        self.calls().iter().filter(|line| *line == call).count()
+    }
+
+    /// Has the script take so long from now on.
+    fn delay(&self, millis: u64) {
+        std::fs::write(self.state.join("delay"), millis.to_string())
+            .expect("a file beside the home");
+    }
+
+    fn is_broken(&self, why: Option<&str>) {
+        let file = self.state.join("broken");
+        match why {
+            Some(why) => std::fs::write(file, why).expect("a file beside the home"),
+            None => std::fs::remove_file(file).expect("a file beside the home"),
+        }
+    }
+}
+
+/// A stage on which an agent that is quiet counts as idle soon: nothing here is about that.
+fn stage() -> Stage {
+    let stage = Stage::new();
+    let usual = include_str!("../../../harness/generic.toml");
+    let brisk = usual.replace("silence = \"2s\"", "silence = \"200ms\"");
+    assert_ne!(brisk, usual);
+    stage.file("home/harness/generic.toml", brisk);
+    // What is open to others has no say in that.
+    for dir in [stage.home(), stage.home().join("harness")] {
+        std::fs::set_permissions(dir, PermissionsExt::from_mode(0o700)).expect("our own");
+    }
+    stage
+}
+
+/// Has the mail of this home kept by a script.
+fn keep_by(ph: &Ph, script: &str, settings: &str) {
+    let settings = format!("mail.provider = 'exec:{script}'\n{settings}\n");
+    ph.file("home/config.toml", settings);
+}
+
+/// Makes a script of this text.
+fn script(dir: &Path, name: &str, text: &str) -> PathBuf {
+    let path = dir.join(name);
+    executable(&path, text);
+    path
+}
+
+/// `ph` under the name of a provider.
+fn ourselves(dir: &Path) -> PathBuf {
+    let path = dir.join("ph-mail-provider");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_ph"), &path).expect("a file beside the home");
+    path
+}

@@ -1,0 +1,478 @@
+//! What a session records: offers and what became of them, expiry, its own begin and end.
+
+use jiff::{SignedDuration, Timestamp};
+use posthaste_core::offer::{Kept, Said};
+use posthaste_core::{
+    Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run,
+};
+use posthaste_lab::{TempHome, assert_views_agree, at, draft, id, name, order, post, started};
+use posthaste_store::bell::Ear;
+use posthaste_store::{Cut, Done, Expired, Job, Journal, Moved};
+use std::time::{Duration, Instant};
+use uuid::Uuid;
+
+fn numbered(n: u32, priority: Priority) -> Draft {
+    Draft {
+        id: id(n),
+        priority,
+        ..draft("alice", "bob", n.to_string())
+    }
+}
+
+fn commit(journal: &mut Journal, job: Job) -> Done {
+    journal.commit(job).unwrap().unwrap()
+}
+
+fn moved(journal: &mut Journal, job: Job) -> Moved {
+    match commit(journal, job) {
+        Done::Moved(moved) => moved,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn offer(now: Timestamp, ids: &[MessageId]) -> Job {
+    Job::Offer {
+        now,
+        agent: name("bob"),
+        ids: ids.to_vec(),
+        route: "terminal".to_owned(),
+        repeats: ids.to_vec(),
+    }
+}
+
+fn say(now: Timestamp, ids: &[MessageId], said: Said) -> Job {
+    Job::Say {
+        now,
+        agent: name("bob"),
+        ids: ids.to_vec(),
+        said,
+    }
+}
+
+fn offered(now: Timestamp, ids: &[MessageId]) -> Job {
+    let (route, evidence) = ("terminal".to_owned(), "written whole".to_owned());
+    say(
+        now,
+        ids,
+        Said::Offered {
+            route,
+            evidence,
+            proof_awaited: false,
+        },
+    )
+}
+
+fn cut(now: Timestamp, cut: Cut) -> Job {
+    Job::Uncertain {
+        now,
+        agent: name("bob"),
+        cut,
+        reason: "the session crashed".to_owned(),
+    }
+}
+
+fn withdraw(now: Timestamp, ids: &[MessageId]) -> Job {
+    let reason = "nothing was written: draft".to_owned();
+    say(now, ids, Said::Withdrawn { reason })
+}
+
+fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
+    let pending = journal.pending(&name("bob"), now).unwrap();
+    assert_eq!(pending.queued, pending.due.len() as u64);
+    pending.due.iter().map(|l| l.message.id).collect()
+}
+
+#[test]
+fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
+    use Priority::{Idle, IdleFirst, Interrupt, Normal};
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let lanes = [Idle, IdleFirst, Normal, IdleFirst, Interrupt, Idle, Normal];
+    for (n, lane) in (1..).zip(lanes) {
+        post(&mut journal, at(0), &numbered(n, lane));
+    }
+    let want: Vec<_> = [5, 3, 7, 4, 2, 1, 6].map(id).to_vec();
+    assert_eq!(due(&mut journal, at(0)), want);
+
+    let done = moved(&mut journal, offer(at(1), &want[..3]));
+    assert_eq!((done.moved, done.kept), (want[..3].to_vec(), vec![]));
+    assert_eq!(due(&mut journal, at(1)), want[3..]);
+    // Nobody else may show them.
+    let job = Job::Inject {
+        now: at(1),
+        agent: name("bob"),
+    };
+    match commit(&mut journal, job) {
+        Done::Injected(injection) => {
+            let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
+            assert_eq!((shown, injection.unread), (want[3..6].to_vec(), 7));
+        }
+        other => panic!("{other:?}"),
+    }
+    let again = moved(&mut journal, offer(at(2), &want));
+    assert_eq!(again.moved, want[6..]);
+    let why: Vec<_> = again.kept.into_iter().map(|(_, why)| why).collect();
+    assert_eq!(why, vec![Kept::Already(ReceiptState::Offering); 6]);
+}
+
+#[test]
+fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=4 {
+        post(&mut journal, at(0), &numbered(n, Priority::Normal));
+    }
+    moved(&mut journal, offer(at(1), &[id(1), id(2), id(3)]));
+    let done = moved(&mut journal, offered(at(2), &[id(1), id(4), id(9)]));
+    assert_eq!(done.moved, [id(1)]);
+    let not_offering = Kept::NotOffering(ReceiptState::Stored);
+    let kept = [(id(4), not_offering), (id(9), Kept::NotFound)];
+    assert_eq!(done.kept, kept);
+    // The sender cannot take back what may be on the screen.
+    let cancel = Job::Order {
+        now: at(2),
+        who: name("alice"),
+        order: Order::Cancel,
+        ids: vec![id(2)],
+    };
+    assert!(journal.commit(cancel).unwrap().is_err());
+
+    let one = moved(&mut journal, cut(at(3), Cut::These(vec![id(2)])));
+    assert_eq!(one.moved, [id(2)]);
+    let rest = moved(&mut journal, cut(at(3), Cut::All));
+    assert_eq!(rest.moved, [id(3)]);
+    assert_eq!(moved(&mut journal, cut(at(3), Cut::All)).moved, []);
+    let pending = journal.pending(&name("bob"), at(3)).unwrap().due;
+    let repeats: Vec<_> = pending
+        .iter()
+        .map(|l| (l.message.id, l.is_repeat()))
+        .collect();
+    assert_eq!(repeats, [(id(2), true), (id(3), true), (id(4), false)]);
+
+    moved(&mut journal, offer(at(4), &[id(2)]));
+    moved(&mut journal, offered(at(5), &[id(2)]));
+    let (route, evidence) = ("terminal".to_owned(), "its hook".to_owned());
+    let accepted = say(at(6), &[id(2), id(4)], Said::Accepted { route, evidence });
+    let done = moved(&mut journal, accepted);
+    assert_eq!(
+        (done.moved, done.kept),
+        (vec![id(2)], vec![(id(4), Kept::NotSeen)])
+    );
+    let letter = journal.letter(id(2)).unwrap().unwrap();
+    let journey: Vec<_> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    let want = "stored offering uncertain offering offered accepted";
+    assert_eq!(journey.join(" "), want);
+}
+
+#[test]
+fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=3 {
+        let mortal = Draft {
+            ttl: Some(SignedDuration::from_secs(60)),
+            ..numbered(n, Priority::Normal)
+        };
+        post(&mut journal, at(0), &mortal);
+    }
+    let all = [id(1), id(2), id(3)];
+    let repeats = |journal: &mut Journal, now| -> Vec<_> {
+        let pending = journal.pending(&name("bob"), at(now)).unwrap();
+        let due = pending.due.iter();
+        due.map(|l| (l.message.id, l.is_repeat())).collect()
+    };
+    moved(&mut journal, offer(at(1), &all[..2]));
+    moved(&mut journal, cut(at(1), Cut::These(vec![id(2)])));
+    moved(&mut journal, offer(at(2), &all[1..]));
+    // While an offer is under way, nothing runs out.
+    let next = journal.pending(&name("bob"), at(2)).unwrap().next;
+    assert_eq!(next, None);
+    assert_eq!(journal.count(&name("bob"), at(60)).unwrap().unread, 3);
+    assert_eq!(moved(&mut journal, withdraw(at(3), &all)).moved, all);
+    assert_eq!(
+        repeats(&mut journal, 3),
+        [(id(1), false), (id(2), true), (id(3), false)]
+    );
+    let kept = moved(&mut journal, withdraw(at(3), &all)).kept;
+    assert_eq!(kept.len(), 3);
+    // Nobody has seen them: they run out, and can be called back.
+    let next = journal.pending(&name("bob"), at(3)).unwrap().next;
+    assert_eq!(next, Some(at(60)));
+    order(&mut journal, at(4), "alice", Order::Cancel, &[id(1)]);
+    assert_eq!(repeats(&mut journal, 60), [(id(2), true)]);
+    assert_views_agree(&mut journal, &[at(4), at(60)]);
+    let letter = journal.letter(id(3)).unwrap().unwrap();
+    let journey: Vec<_> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    assert_eq!(journey.join(" "), "stored offering withdrawn");
+}
+
+#[test]
+fn pending_says_when_the_clock_alone_changes_it() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let ttl = |n, seconds| Draft {
+        ttl: Some(SignedDuration::from_secs(seconds)),
+        ..numbered(n, Priority::Normal)
+    };
+    let later = Draft {
+        not_before: Some(at(50)),
+        ..numbered(3, Priority::Normal)
+    };
+    for one in [ttl(1, 20), ttl(2, 90), later] {
+        post(&mut journal, at(0), &one);
+    }
+    let mut check = |now: i64, want: &[u32], next: Option<i64>| {
+        let pending = journal.pending(&name("bob"), at(now)).unwrap();
+        let ids: Vec<_> = pending.due.iter().map(|l| l.message.id).collect();
+        let want: Vec<_> = want.iter().map(|n| id(*n)).collect();
+        assert_eq!((ids, pending.next), (want, next.map(at)), "at {now}");
+    };
+    check(0, &[1, 2], Some(20));
+    check(20, &[2], Some(50));
+    check(50, &[2, 3], Some(90));
+    check(90, &[3], None);
+    let expire = |now| Job::Expire {
+        now: at(now),
+        agent: name("bob"),
+    };
+    for (now, want) in [(19, vec![]), (20, vec![id(1)]), (90, vec![id(2)])] {
+        match commit(&mut journal, expire(now)) {
+            Done::Expired(Expired { ids, more, .. }) => assert_eq!((ids, more), (want, false)),
+            other => panic!("{other:?}"),
+        }
+    }
+    let state = journal.letter(id(1)).unwrap().unwrap().standing.receipt();
+    assert_eq!(state, ReceiptState::Expired);
+    let kept = moved(&mut journal, offer(at(95), &[id(1)])).kept;
+    assert_eq!(kept, [(id(1), Kept::Ended(ReceiptState::Expired))]);
+}
+
+#[test]
+fn what_is_long_is_read_a_few_at_a_time() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let long = "x".repeat(200 << 10);
+    for _ in 0..5 {
+        post(&mut journal, at(0), &draft("alice", "bob", long.clone()));
+    }
+    let pending = journal.pending(&name("bob"), at(0)).unwrap();
+    assert_eq!((pending.due.len(), pending.queued), (2, 5));
+}
+
+#[test]
+fn an_offer_of_messages_that_were_dealt_with_meanwhile_is_none() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=3 {
+        post(&mut journal, at(0), &numbered(n, Priority::Normal));
+    }
+    order(&mut journal, at(1), "bob", Order::MarkRead, &[id(1)]);
+    order(&mut journal, at(1), "alice", Order::Cancel, &[id(2)]);
+    let head = journal.head().unwrap();
+    let done = moved(&mut journal, offer(at(2), &[id(1), id(2)]));
+    assert_eq!(done.moved, []);
+    let ended = Kept::Ended(ReceiptState::Cancelled);
+    assert_eq!(done.kept, [(id(1), Kept::Read), (id(2), ended)]);
+    assert_eq!(journal.head().unwrap(), head);
+}
+
+#[test]
+fn a_session_has_a_begin_an_end_and_a_bell() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let bob = name("bob");
+    let start = |run| Job::Started {
+        now: at(0),
+        agent: name("bob"),
+        started: started(Uuid::from_u128(run)),
+    };
+    let end = |run, how| Job::Ended {
+        now: at(1),
+        agent: name("bob"),
+        ended: Ended {
+            run: Uuid::from_u128(run),
+            how,
+        },
+    };
+    let crashed = |done| -> Option<Run> {
+        match done {
+            Done::Started { crashed, .. } => crashed,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(journal.session(&bob).unwrap(), None);
+    let ear = Ear::on(&home.home(), Some(&bob)).unwrap();
+    assert_eq!(crashed(commit(&mut journal, start(1))), None);
+    let before = Instant::now();
+    ear.wait(Duration::from_secs(30));
+    assert!(before.elapsed() < Duration::from_secs(30), "no bell");
+    let run = journal.session(&bob).unwrap().unwrap();
+    assert_eq!((run.started, run.end), (started(Uuid::from_u128(1)), None));
+
+    // Without an end, the next start says so.
+    let gone = crashed(commit(&mut journal, start(2))).unwrap();
+    assert_eq!(gone.started, started(Uuid::from_u128(1)));
+    let kinds = |journal: &Journal| -> Vec<String> {
+        let facts = journal.facts_after(0).unwrap();
+        facts.into_iter().map(|record| record.kind).collect()
+    };
+    let all = ["session_started", "session_ended", "session_started"];
+    assert_eq!(kinds(&journal), all);
+
+    let is_new = |done| matches!(done, Done::Ended { is_new: true, .. });
+    assert!(!is_new(commit(&mut journal, end(1, Ending::Exit(0)))));
+    assert!(is_new(commit(&mut journal, end(2, Ending::Signal(15)))));
+    assert!(!is_new(commit(&mut journal, end(2, Ending::Crashed))));
+    let run = journal.session(&bob).unwrap().unwrap();
+    assert_eq!(run.end, Some((at(1), Ending::Signal(15))));
+    assert_eq!(crashed(commit(&mut journal, start(3))), None);
+    let all: Vec<_> = journal.sessions().unwrap();
+    assert_eq!(
+        all.iter()
+            .map(|run| run.started.run.as_u128())
+            .collect::<Vec<_>>(),
+        [3]
+    );
+}
+
+fn remind(now: Timestamp, ids: &[MessageId]) -> Job {
+    let route = "terminal".to_owned();
+    say(now, ids, Said::Reminded { route })
+}
+
+#[test]
+fn a_reply_that_came_first_ends_the_reminders() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let asked = |n| Draft {
+        expects_reply: true,
+        ..numbered(n, Priority::Normal)
+    };
+    let ids = [id(1), id(2), id(3)];
+    for n in 1..=3 {
+        post(&mut journal, at(0), &asked(n));
+    }
+    // What was not put before it, nobody is reminded of.
+    assert!(journal.owed(&name("bob"), at(1)).unwrap().is_empty());
+    moved(&mut journal, offer(at(1), &ids));
+    moved(&mut journal, offered(at(1), &ids));
+    let owed = |journal: &mut Journal| {
+        let owed = journal.owed(&name("bob"), at(2)).unwrap();
+        owed.iter().map(|l| l.message.id).collect::<Vec<_>>()
+    };
+    assert_eq!(owed(&mut journal), ids);
+    // Between the look and the transaction: one is answered, one put away.
+    let reply = Draft {
+        reply_to: Some(id(1)),
+        ..draft("bob", "alice", "yes")
+    };
+    post(&mut journal, at(2), &reply);
+    order(&mut journal, at(2), "bob", Order::Archive, &[id(2)]);
+    let done = moved(&mut journal, remind(at(2), &ids));
+    assert_eq!(done.moved, [id(3)]);
+    let kept = [id(1), id(2)].map(|id| (id, Kept::NotOwed));
+    assert_eq!(done.kept, kept);
+    for n in 2..=10 {
+        assert_eq!(moved(&mut journal, remind(at(n), &[id(3)])).moved, [id(3)]);
+    }
+    assert!(
+        moved(&mut journal, remind(at(11), &[id(3)]))
+            .moved
+            .is_empty(),
+        "ten are enough"
+    );
+    assert!(owed(&mut journal).is_empty());
+    let awaited = journal.awaited(&name("alice"), at(12)).unwrap();
+    assert_eq!(awaited[0].standing.reminded, 10);
+    assert_views_agree(&mut journal, &[at(12)]);
+}
+
+#[test]
+fn what_is_late_goes_before_those_that_wait() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let late = Draft {
+        deadline: Some(SignedDuration::from_secs(60)),
+        ..numbered(1, Priority::Idle)
+    };
+    post(&mut journal, at(0), &late);
+    // More than are looked at.
+    for n in 2..=100 {
+        post(&mut journal, at(1), &numbered(n, Priority::IdleFirst));
+    }
+    let pending = |journal: &mut Journal, now| journal.pending(&name("bob"), now).unwrap();
+    let early = pending(&mut journal, at(59));
+    assert!(early.due.iter().all(|l| l.message.id != id(1)));
+    assert_eq!(early.next, Some(at(60)));
+    let after = pending(&mut journal, at(60));
+    assert_eq!((after.due[0].message.id, after.next), (id(1), None));
+    post(&mut journal, at(61), &numbered(200, Priority::Normal));
+    let with_normal = pending(&mut journal, at(62));
+    let first: Vec<_> = with_normal.due[..2].iter().map(|l| l.message.id).collect();
+    assert_eq!(first, [id(1), id(200)], "by age among the normal ones");
+    assert_views_agree(&mut journal, &[at(59), at(60), at(62)]);
+}
+
+#[test]
+fn an_offer_whose_proof_never_came_is_uncertain_and_any_other_stays_offered() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for n in 1..=4 {
+        post(&mut journal, at(0), &numbered(n, Priority::Normal));
+    }
+    let all = [1, 2, 3, 4].map(id);
+    moved(&mut journal, offer(at(1), &all));
+    let offered_awaiting = |proof_awaited| Said::Offered {
+        route: "terminal".to_owned(),
+        evidence: "written".to_owned(),
+        proof_awaited,
+    };
+    moved(&mut journal, say(at(2), &all[..3], offered_awaiting(true)));
+    moved(&mut journal, say(at(2), &all[3..], offered_awaiting(false)));
+    // The agent's hooks say nothing of a transcript: its proof is not awaited any more.
+    moved(
+        &mut journal,
+        say(at(3), &all[2..3], offered_awaiting(false)),
+    );
+    let (route, evidence) = ("terminal".to_owned(), "transcript".to_owned());
+    moved(
+        &mut journal,
+        say(at(3), &all[..1], Said::Accepted { route, evidence }),
+    );
+    let unproven = journal.unproven(&name("bob")).unwrap();
+    let unproven: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
+    assert_eq!(unproven, [id(2)]);
+    let cut_off = || cut(at(4), Cut::Unproven);
+    assert_eq!(moved(&mut journal, cut_off()).moved, [id(2)]);
+    assert_eq!(moved(&mut journal, cut_off()).moved, []);
+    assert_eq!(due(&mut journal, at(5)), [id(2)]);
+    let receipts = all.map(|id| journal.letter(id).unwrap().unwrap().standing.receipt());
+    use ReceiptState::{Accepted, Offered, Uncertain};
+    assert_eq!(receipts, [Accepted, Uncertain, Offered, Offered]);
+}
+
+#[test]
+fn a_conversation_is_the_latest_of_its_agent() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    assert_eq!(journal.conversation(&name("bob")).unwrap(), None);
+    let conversation = |id: &str| Conversation {
+        run: Uuid::nil(),
+        id: id.to_owned(),
+        harness: "claude".to_owned(),
+        cwd: "/work".to_owned(),
+        transcript: Some("/t.jsonl".to_owned()),
+    };
+    for id in ["one", "two", "two"] {
+        let job = Job::Conversation {
+            now: at(0),
+            agent: name("bob"),
+            conversation: conversation(id),
+        };
+        commit(&mut journal, job);
+    }
+    assert_eq!(journal.head().unwrap(), 2, "the second 'two' adds nothing");
+    let latest = journal.conversation(&name("bob")).unwrap();
+    assert_eq!(latest, Some(conversation("two")));
+    assert_eq!(journal.conversation(&name("alice")).unwrap(), None);
+}

@@ -1,0 +1,442 @@
+//! Bodies and message files: what is in the journal, what is beside it, and what is lost.
+
+use posthaste_core::message::INLINE_LIMIT;
+use posthaste_core::{Body, Draft, Letter, MessageId, Order};
+use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, stored};
+use posthaste_store::{Ahead, Done, Error, Job, Journal, Patience, Unsettled, Writer, files};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// All files of one agent, by name.
+fn files_of(journal: &Journal, agent: &str) -> Vec<PathBuf> {
+    let dir = journal.home().messages(&name(agent));
+    let mut files: Vec<PathBuf> = match std::fs::read_dir(dir) {
+        Ok(entries) => entries.map(|entry| entry.unwrap().path()).collect(),
+        Err(_) => Vec::new(),
+    };
+    files.sort();
+    files
+}
+
+fn read(journal: &mut Journal, id: MessageId) -> String {
+    let letter = journal.letter(id).unwrap().unwrap();
+    files::body(journal.home(), &letter.message).unwrap()
+}
+
+fn large(fill: &str) -> String {
+    fill.repeat((INLINE_LIMIT / fill.len()) + 1)
+}
+
+fn mode(path: &Path) -> u32 {
+    path.metadata().unwrap().permissions().mode() & 0o777
+}
+
+#[test]
+fn bodies_come_back_to_the_byte_wherever_they_are_kept() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let every_control: String = (0u32..0x20)
+        .chain(0x7f..0xa0)
+        .filter_map(char::from_u32)
+        .collect();
+    let mut check = |body: &str, is_filed: bool| {
+        let mut letter = draft("alice", "bob", body);
+        // Without it, an empty one would say nothing, and be refused.
+        letter.subject = Some("a body".to_owned());
+        let posted = post(&mut journal, at(0), &letter);
+        let kept = &posted.letter.message.envelope.body;
+        assert_eq!(matches!(kept, Body::Filed { .. }), is_filed);
+        assert_eq!(kept.bytes(), body.len() as u64);
+        assert!(read(&mut journal, letter.id) == body, "the body differs");
+        let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+        assert!(
+            std::fs::read_to_string(file).unwrap() == body,
+            "the file differs"
+        );
+    };
+    check("", false);
+    check("no newline", false);
+    check("two\r\n\r\nnewlines \n\n", false);
+    check(&every_control, false);
+    check("漢字 👩‍💻 \u{feff}\u{202e}", false);
+    check(&"é漢👩".repeat(1_000_000 / 9), false);
+    check(&"x".repeat(INLINE_LIMIT), false);
+    check(&"x".repeat(INLINE_LIMIT + 1), true);
+    check(&"é".repeat(INLINE_LIMIT), true);
+}
+
+#[test]
+fn a_message_s_file_is_its_owner_s_alone() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for body in ["small".to_owned(), large("x")] {
+        post(&mut journal, at(0), &draft("alice", "bob", body));
+    }
+    let files = files_of(&journal, "bob");
+    assert_eq!(files.len(), 2);
+    for file in files {
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    for dir in ["", "messages", "messages/bob", "bell"] {
+        assert_eq!(mode(&home.path().join(dir)), 0o700, "{dir}");
+    }
+    for file in [
+        "journal.db",
+        "journal.db-wal",
+        "journal.lock",
+        "host",
+        "bell/all",
+    ] {
+        assert_eq!(mode(&home.path().join(file)), 0o600, "{file}");
+    }
+}
+
+#[test]
+fn a_file_is_named_after_time_and_id_and_takes_nobody_s_place() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let alike = |n: u128| MessageId(uuid::Uuid::from_u128((0x3fa8_c1d2 << 96) | n));
+    let mut check = |n: u128, body: &str, want: &str| {
+        let letter = Draft {
+            id: alike(n),
+            ..draft("alice", "bob", body)
+        };
+        let posted = post(&mut journal, at(3_723), &letter);
+        let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+        assert_eq!(file.file_name().unwrap().to_str().unwrap(), want);
+        assert!(std::fs::read_to_string(file).unwrap() == body);
+    };
+    check(1, "first", "20260101-010203-3fa8c1d2.md");
+    let long = "20260101-010203-3fa8c1d2-0000-0000-0000-00000000000";
+    check(2, "second", &format!("{long}2.md"));
+    check(3, &large("three"), &format!("{long}3.md"));
+    check(4, "first", "20260101-010203-3fa8c1d2.md");
+    // Whose first name another has taken is found by its content all the same.
+    for (n, body) in [
+        (1, "first".to_owned()),
+        (2, "second".to_owned()),
+        (3, large("three")),
+    ] {
+        assert!(read(&mut journal, alike(n)) == body, "{n}");
+    }
+}
+
+#[test]
+fn a_copy_that_is_lost_or_changed_is_made_again() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let posted = post(&mut journal, at(0), &draft("alice", "bob", "precious"));
+    let message = posted.letter.message;
+    let check = |spoil: fn(&Path)| {
+        spoil(&files_of(&journal, "bob")[0]);
+        let file = files::ensure(journal.home(), &message).unwrap();
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), "precious");
+        assert_eq!(mode(&file), 0o600);
+    };
+    check(|file| std::fs::remove_file(file).unwrap());
+    check(|file| std::fs::remove_dir_all(file.parent().unwrap()).unwrap());
+    check(|file| std::fs::write(file, "precioux").unwrap());
+    check(|file| std::fs::write(file, "").unwrap());
+    let [_, second] = &files_of(&journal, "bob")[..] else {
+        panic!("the one that somebody changed, and the one that was made beside it");
+    };
+    std::fs::write(second, "changed too").unwrap();
+    let file = files::ensure(journal.home(), &message).unwrap();
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "precious");
+}
+
+#[test]
+fn a_large_body_that_is_not_what_was_stored_is_reported_and_never_shown() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let mut check = |spoil: fn(&Path), want: &str| {
+        let posted = post(&mut journal, at(0), &draft("alice", "bob", large("x")));
+        let message = posted.letter.message;
+        let file = files::ensure(journal.home(), &message).unwrap();
+        spoil(&file);
+        for answer in [
+            files::body(journal.home(), &message).map(drop),
+            files::ensure(journal.home(), &message).map(drop),
+        ] {
+            match answer {
+                Err(Error::BodyLost { id, path, why }) => {
+                    assert_eq!((id, path.as_path()), (message.id, file.as_path()));
+                    assert!(why.contains(want), "{why} should say {want}");
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        let lost = journal.examine().unwrap().lost_bodies;
+        assert_eq!(lost.last(), Some(&message.id));
+        // The message itself is still there.
+        assert!(journal.letter(message.id).unwrap().is_some());
+    };
+    check(|file| std::fs::remove_file(file).unwrap(), "missing");
+    check(|file| std::fs::write(file, "short").unwrap(), "5 bytes");
+    check(
+        |file| {
+            let length = file.metadata().unwrap().len() as usize;
+            std::fs::write(file, "y".repeat(length)).unwrap();
+        },
+        "changed",
+    );
+}
+
+#[test]
+fn a_large_post_that_is_refused_or_known_leaves_no_file() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let keyed = Draft {
+        key: Some("once".to_owned()),
+        ..draft("alice", "bob", large("x"))
+    };
+    post(&mut journal, at(0), &keyed);
+    let standing = files_of(&journal, "bob");
+    assert_eq!(standing.len(), 1);
+
+    let again = Draft {
+        id: id(1),
+        ..keyed.clone()
+    };
+    for now in [at(0), at(1)] {
+        assert!(!post(&mut journal, now, &again).is_new);
+        assert!(!post(&mut journal, now, &keyed).is_new);
+    }
+    let to_self = Draft {
+        to: name("alice"),
+        ..again.clone()
+    };
+    let unheard_of = Draft {
+        reply_to: Some(id(99)),
+        key: None,
+        ..again.clone()
+    };
+    let taken = Draft {
+        id: keyed.id,
+        body: Body::Inline(large("y")),
+        ..keyed.clone()
+    };
+    let good = draft("alice", "bob", large("z"));
+    let bad_company = [
+        (&good, &to_self),
+        (&good, &unheard_of),
+        (&good, &taken),
+        (&keyed, &to_self),
+    ];
+    for (good, bad) in bad_company {
+        for now in [at(0), at(5)] {
+            let drafts = vec![good.clone(), bad.clone()];
+            denied(&mut journal, Job::Post { now, drafts });
+        }
+    }
+    assert_eq!(files_of(&journal, "bob"), standing);
+    assert_eq!(files_of(&journal, "alice"), Vec::<PathBuf>::new());
+    assert!(read(&mut journal, keyed.id) == large("x"));
+}
+
+/// The same message may be on its way in over two ways at once: whatever one of them makes of it,
+/// the other's body stays.
+#[test]
+fn a_retry_that_fails_does_not_take_the_body_of_the_message_that_stands() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let letter = draft("alice", "bob", large("x"));
+    post(&mut journal, at(0), &letter);
+    let standing = files_of(&journal, "bob");
+    let retry = || Job::Post {
+        now: at(0),
+        drafts: vec![letter.clone()],
+    };
+
+    let mut impatient = Journal::open(home.home(), Patience(std::time::Duration::ZERO)).unwrap();
+    let held = journal.hold().unwrap();
+    let busy = impatient.commit(retry()).unwrap_err();
+    assert!(matches!(busy, Error::Busy { .. }), "{busy}");
+    drop(held);
+    assert!(read(&mut journal, letter.id) == large("x"));
+    assert_eq!(files_of(&journal, "bob"), standing);
+
+    // One whose file was lost in between brings it back.
+    std::fs::remove_file(&standing[0]).unwrap();
+    assert!(matches!(journal.commit(retry()), Ok(Ok(Done::Posted(_)))));
+    assert!(read(&mut journal, letter.id) == large("x"));
+}
+
+#[test]
+fn a_body_that_cannot_be_written_takes_the_others_of_its_job_along() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    post(
+        &mut journal,
+        at(0),
+        &draft("alice", "bob", "make the directories"),
+    );
+    let before = files_of(&journal, "bob");
+    // Carol's directory cannot be made: a file is in its place.
+    std::fs::write(journal.home().messages(&name("carol")), "in the way").unwrap();
+    let drafts = vec![
+        draft("alice", "bob", large("x")),
+        draft("alice", "carol", large("x")),
+    ];
+    let failed = journal.commit(Job::Post { now: at(0), drafts });
+    assert!(matches!(failed, Err(Error::Io { .. })), "{failed:?}");
+    assert_eq!(
+        (journal.head().unwrap(), files_of(&journal, "bob")),
+        (1, before)
+    );
+}
+
+#[test]
+fn a_copy_that_cannot_be_made_does_not_unsay_what_is_stored() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let in_the_way = journal.home().messages(&name("carol"));
+    std::fs::write(&in_the_way, "").unwrap();
+    let letter = draft("alice", "carol", "stored all the same");
+    let posted = post(&mut journal, at(0), &letter);
+    assert!(posted.is_new);
+    let why = posted.unfiled.as_deref().expect("its sender is told");
+    assert!(why.contains("messages/carol"), "{why}");
+    assert_eq!(read(&mut journal, letter.id), "stored all the same");
+    assert!(files::ensure(journal.home(), &posted.letter.message).is_err());
+    std::fs::remove_file(in_the_way).unwrap();
+    let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(file).unwrap(),
+        "stored all the same"
+    );
+}
+
+#[test]
+fn what_is_deleted_loses_its_copy() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let [kept, gone] = ["keep", "drop"].map(|body| draft("alice", "bob", body));
+    for letter in [&kept, &gone] {
+        post(&mut journal, at(0), letter);
+    }
+    order(&mut journal, at(1), "bob", Order::Delete, &[gone.id]);
+    let texts: Vec<String> = files_of(&journal, "bob")
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    assert_eq!(texts, ["keep"]);
+}
+
+#[test]
+fn a_group_of_large_bodies_is_filed_like_any_other() {
+    let home = TempHome::new();
+    let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
+    let letters: Vec<Letter> = std::thread::scope(|scope| {
+        let senders: Vec<_> = (0..4)
+            .map(|n| {
+                let writer = &writer;
+                scope.spawn(move || {
+                    let drafts = vec![draft("alice", "bob", large(&n.to_string()))];
+                    match stored(writer, Job::Post { now: at(0), drafts }) {
+                        Ok(Ok(Done::Posted(mut posted))) => posted.remove(0).letter,
+                        other => panic!("{other:?}"),
+                    }
+                })
+            })
+            .collect();
+        senders.into_iter().map(|s| s.join().unwrap()).collect()
+    });
+    for (n, letter) in letters.iter().enumerate() {
+        let body = files::body(&home.home(), &letter.message).unwrap();
+        assert!(body == large(&n.to_string()));
+    }
+    let (now, drafts) = (at(0), vec![draft("bob", "bob", large("x"))]);
+    let denied = stored(&writer, Job::Post { now, drafts });
+    assert!(matches!(denied, Ok(Err(_))), "{denied:?}");
+    drop(writer);
+    thread.join();
+    assert_eq!(files_of(&home.journal(), "bob").len(), 4);
+}
+
+#[test]
+fn a_file_that_is_begun_before_the_commit_is_there_only_after_it() {
+    let home = TempHome::new();
+    let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
+    let journal = home.journal();
+    // The first makes the directory.
+    stored(&writer, posting(numbered(1, "first")))
+        .unwrap()
+        .unwrap();
+    let submit = |draft| begun(&writer, draft);
+    let count = || files_of(&journal, "bob").len();
+
+    let (done, ahead) = submit(numbered(2, "second"));
+    assert_eq!(count(), 1, "it has a name before its turn");
+    done.settle(&ahead).unwrap().unwrap();
+    let files = files_of(&journal, "bob");
+    assert_eq!(files.len(), 2);
+    for file in &files {
+        assert_eq!(mode(file), 0o600);
+    }
+    assert_eq!(std::fs::read_to_string(&files[1]).unwrap(), "second");
+
+    // Its name is somebody else's, which is left alone.
+    let taken = files[1].with_file_name(format!("20260101-000000-{}.md", id(3).id8()));
+    std::fs::write(&taken, "mine").unwrap();
+    let (done, ahead) = submit(numbered(3, "third"));
+    done.settle(&ahead).unwrap().unwrap();
+    let whole = taken.with_file_name(format!("20260101-000000-{}.md", id(3)));
+    assert_eq!(std::fs::read_to_string(taken).unwrap(), "mine");
+    assert_eq!(std::fs::read_to_string(whole).unwrap(), "third");
+
+    // Known already, refused, or given up: nothing is left.
+    let before = count();
+    let (done, ahead) = submit(numbered(3, "third"));
+    let again = done.settle(&ahead).unwrap().unwrap();
+    assert!(matches!(again, Done::Posted(posted) if !posted[0].is_new));
+    let (done, ahead) = submit(draft("bob", "bob", "to itself"));
+    done.settle(&ahead).unwrap().unwrap_err();
+    drop(submit(numbered(4, "never settled")));
+    assert_eq!(count(), before);
+    drop(writer);
+    thread.join();
+}
+
+#[test]
+fn a_file_that_is_begun_for_one_text_is_not_given_to_another() {
+    let home = TempHome::new();
+    let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
+    stored(&writer, posting(numbered(1, "first")))
+        .unwrap()
+        .unwrap();
+    let (second, of_the_second) = begun(&writer, numbered(2, "second"));
+    let (third, of_the_third) = begun(&writer, numbered(3, "third"));
+    second.settle(&of_the_third).unwrap().unwrap();
+    third.settle(&of_the_second).unwrap().unwrap();
+    drop(writer);
+    thread.join();
+    let texts: Vec<_> = files_of(&home.journal(), "bob")
+        .iter()
+        .map(|file| std::fs::read_to_string(file).unwrap())
+        .collect();
+    assert_eq!(texts, ["first", "second", "third"]);
+}
+
+/// Submits, begins its file, and waits until it is committed.
+fn begun(writer: &Writer, draft: Draft) -> (Unsettled, Ahead) {
+    let (tell, told) = std::sync::mpsc::channel();
+    let then = move |done| drop(tell.send(done));
+    let mut ahead = writer.submit(posting(draft), then).unwrap();
+    ahead.begin();
+    (told.recv().unwrap(), ahead)
+}
+
+fn numbered(n: u32, body: &str) -> Draft {
+    Draft {
+        id: id(n),
+        ..draft("lab", "bob", body)
+    }
+}
+
+fn posting(draft: Draft) -> Job {
+    Job::Post {
+        now: at(0),
+        drafts: vec![draft],
+    }
+}

@@ -1,0 +1,337 @@
+//! Loops in a journal: what they are is told by their facts, whoever opens it and when.
+
+use posthaste_core::build::{
+    Failure, LoopEnding, LoopOrder, Next, Outcome, Policy, Proof, Request, Settings, policy,
+};
+use posthaste_core::{AgentName, LoopState, PromptId};
+use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records};
+use posthaste_store::{Answer, Done, Job, Journal, Patience, portable};
+use proptest::prelude::*;
+use uuid::Uuid;
+
+fn settings() -> Box<Settings> {
+    Box::new(Settings {
+        spec: Some("spec.md".to_owned()),
+        prd: Some("prd.json".to_owned()),
+        progress: None,
+        harness: "generic".to_owned(),
+        model: None,
+        command: vec!["agent".to_owned()],
+        prompt: None,
+        template: None,
+        extra: None,
+        cwd: "/".to_owned(),
+        sockets: vec![],
+        policy: Policy::default(),
+    })
+}
+
+fn begin() -> LoopOrder {
+    LoopOrder::Begin {
+        run: Some(Uuid::from_u128(1)),
+        settings: settings(),
+    }
+}
+
+fn start(prompts: &[u128]) -> LoopOrder {
+    LoopOrder::StartIteration {
+        story: Some("US-1".to_owned()),
+        task: None,
+        prompts: prompts.iter().map(|n| prompt(*n)).collect(),
+    }
+}
+
+fn end(number: u32, outcome: Outcome) -> LoopOrder {
+    LoopOrder::EndIteration {
+        number,
+        outcome,
+        is_unread: false,
+    }
+}
+
+fn inject(n: u128, text: &str) -> LoopOrder {
+    LoopOrder::Inject {
+        who: AgentName::human(),
+        id: prompt(n),
+        text: text.to_owned(),
+    }
+}
+
+fn prompt(n: u128) -> PromptId {
+    PromptId(Uuid::from_u128((0xfeed << 112) | n))
+}
+
+fn order(journal: &mut Journal, agent: &str, order: LoopOrder) -> Answer {
+    let job = Job::Loop {
+        now: at(0),
+        agent: name(agent),
+        order,
+    };
+    journal.commit(job).unwrap()
+}
+
+/// Does it, and checks that the answer is what the journal says.
+fn done(journal: &mut Journal, what: LoopOrder) -> LoopState {
+    let Done::Loop { state, .. } = order(journal, "coder", what).unwrap() else {
+        panic!("it answers with the loop");
+    };
+    assert_eq!(state_of(journal), Some(*state.clone()));
+    *state
+}
+
+fn state_of(journal: &mut Journal) -> Option<LoopState> {
+    journal.loop_state(&name("coder")).unwrap()
+}
+
+fn complete(journal: &mut Journal, agent: &str) {
+    let job = Job::Complete {
+        now: at(0),
+        who: name(agent),
+        agent: name(agent),
+        iteration: None,
+    };
+    journal.commit(job).unwrap().unwrap();
+}
+
+#[test]
+fn a_runner_that_is_killed_at_any_point_goes_on_where_it_was() {
+    let work = || {
+        vec![
+            begin(),
+            inject(1, "first"),
+            start(&[1]),
+            end(1, Outcome::Ended),
+            start(&[]),
+            inject(2, "second"),
+            end(2, Outcome::Ended),
+            start(&[2]),
+            end(3, Outcome::Failed(Failure::Exit(1))),
+            start(&[2]),
+            end(3, Outcome::Completed(Proof::Stories)),
+        ]
+    };
+    // After so many facts; the next run of the iteration, and what waits for its prompt.
+    let want: [(u32, &[&str]); 12] = [
+        (1, &[]),
+        (1, &[]),
+        (1, &["first"]),
+        (1, &["first"]),
+        (2, &[]),
+        (2, &[]),
+        (2, &["second"]),
+        (3, &["second"]),
+        (3, &["second"]),
+        (3, &["second"]),
+        (3, &["second"]),
+        (4, &[]),
+    ];
+    for (count, (number, waiting)) in want.into_iter().enumerate() {
+        let home = TempHome::new();
+        let mut journal = home.journal();
+        let mut before = None;
+        for what in work().into_iter().take(count) {
+            before = Some(done(&mut journal, what));
+        }
+        drop(journal);
+        // Another process, which knows only the journal.
+        let mut journal = home.journal();
+        assert_eq!(state_of(&mut journal), before);
+        let was_open = before.is_some_and(|state| state.open.is_some());
+        let facts = records(&journal).len();
+        let state = done(&mut journal, begin());
+        let kinds: Vec<String> = records(&journal)
+            .into_iter()
+            .skip(facts)
+            .map(|record| record.kind)
+            .collect();
+        if was_open {
+            assert_eq!(kinds, ["iteration_ended", "loop_began"], "{count}");
+            let last = state.last.as_ref().unwrap();
+            assert_eq!(last.outcome, Outcome::Failed(Failure::CutOff));
+            assert_eq!(last.number, number);
+        } else {
+            assert_eq!(kinds, ["loop_began"], "{count}");
+        }
+        assert_eq!(
+            policy::next(at(0), &state),
+            Next::Iterate { number },
+            "{count}"
+        );
+        let texts: Vec<_> = state.prompts.iter().map(|p| p.text.as_str()).collect();
+        assert_eq!(texts, waiting, "{count}");
+        assert_views_agree(&mut journal, &[at(0)]);
+        assert_intact(&mut journal);
+    }
+}
+
+#[test]
+fn what_is_refused_or_is_so_already_changes_nothing() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let refused = order(&mut journal, "coder", LoopOrder::Checkpoint).unwrap_err();
+    assert_eq!(refused.to_string(), "coder has no loop");
+    assert_eq!(state_of(&mut journal), None);
+    assert_eq!(journal.loops().unwrap(), []);
+    done(&mut journal, begin());
+    let who = AgentName::human();
+    let ask = LoopOrder::Ask {
+        who: who.clone(),
+        what: Request::Stop,
+    };
+    done(&mut journal, ask.clone());
+    let facts = records(&journal);
+    let again = order(&mut journal, "coder", ask).unwrap();
+    assert!(
+        matches!(
+            again,
+            Done::Loop {
+                is_changed: false,
+                ..
+            }
+        ),
+        "{again:?}"
+    );
+    let refused = order(&mut journal, "coder", LoopOrder::Resume { who }).unwrap_err();
+    assert_eq!(refused.to_string(), "the loop of coder is not paused");
+    let refused = order(&mut journal, "other", start(&[])).unwrap_err();
+    assert_eq!(refused.to_string(), "other has no loop");
+    assert_eq!(records(&journal), facts);
+}
+
+#[test]
+fn the_word_that_all_is_done_is_the_loop_s_too() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    // One of an agent that has no loop makes none.
+    complete(&mut journal, "coder");
+    assert_eq!(state_of(&mut journal), None);
+    done(&mut journal, begin());
+    assert_eq!(state_of(&mut journal).unwrap().complete, None);
+    done(&mut journal, start(&[]));
+    complete(&mut journal, "other");
+    assert_eq!(state_of(&mut journal).unwrap().complete, None);
+    complete(&mut journal, "coder");
+    let state = state_of(&mut journal).unwrap();
+    assert_eq!(state.complete, Some(Proof::Tool));
+    let state = done(&mut journal, end(1, Outcome::Ended));
+    let how = LoopEnding::Complete(Proof::Tool);
+    assert_eq!(policy::next(at(0), &state), Next::End(how.clone()));
+    done(&mut journal, LoopOrder::End { how });
+    // The next loop is not ended by it.
+    let state = done(&mut journal, begin());
+    assert_eq!(policy::next(at(0), &state), Next::Iterate { number: 2 });
+    assert_views_agree(&mut journal, &[at(0)]);
+}
+
+#[test]
+fn loops_are_listed_and_carried_along_by_export_and_import() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    for agent in ["web", "api"] {
+        order(&mut journal, agent, begin()).unwrap();
+        order(&mut journal, agent, start(&[])).unwrap();
+    }
+    order(&mut journal, "web", end(1, Outcome::Ended)).unwrap();
+    order(&mut journal, "web", inject(7, "hi\u{1b}[2J\n## x")).unwrap();
+    let listed = journal.loops().unwrap();
+    let names: Vec<_> = listed.iter().map(|state| state.agent.as_str()).collect();
+    assert_eq!(names, ["api", "web"]);
+    let all = records(&journal);
+    let lines = |skip: usize| -> String {
+        let rest = all.iter().skip(skip);
+        rest.map(|record| portable::to_line(record) + "\n")
+            .collect()
+    };
+    let elsewhere = TempHome::new();
+    let mut copy = elsewhere.journal();
+    portable::import(&mut copy, &mut lines(0).as_bytes(), |_| {}).unwrap();
+    assert_eq!(copy.loops().unwrap(), listed);
+    assert_views_agree(&mut copy, &[at(9)]);
+}
+
+#[test]
+fn prompts_that_no_iteration_had_are_the_next_loop_s() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    done(&mut journal, begin());
+    done(&mut journal, inject(1, "too late"));
+    let how = LoopEnding::UsedUp;
+    done(&mut journal, LoopOrder::End { how });
+    let state = done(&mut journal, begin());
+    assert_eq!(state.prompts[0].text, "too late");
+    assert_eq!(state.prompts[0].id, prompt(1));
+    assert_views_agree(&mut journal, &[at(0)]);
+}
+
+#[test]
+fn a_loop_that_is_spoilt_in_the_views_stops_nobody_and_is_built_anew() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    done(&mut journal, begin());
+    let before = done(&mut journal, start(&[]));
+    let version: u32 = journal.examine().unwrap().view_versions[0];
+    let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
+    conn.execute_batch(&format!("UPDATE v{version}_loops SET state = '{{'"))
+        .unwrap();
+    drop(conn);
+    assert_eq!(state_of(&mut journal), None);
+    complete(&mut journal, "coder");
+    journal.rebuild_views().unwrap();
+    let after = state_of(&mut journal).unwrap();
+    assert_eq!(after.open, before.open);
+    assert_eq!(after.complete, Some(Proof::Tool));
+    assert_views_agree(&mut journal, &[at(0)]);
+}
+
+/// What a runner or a person may ask of a loop, whether or not it makes sense.
+fn any_order() -> impl Strategy<Value = LoopOrder> {
+    let human = AgentName::human;
+    let outcome = proptest::sample::select(vec![
+        Outcome::Ended,
+        Outcome::Failed(Failure::Exit(1)),
+        Outcome::Completed(Proof::Token),
+    ]);
+    let how = proptest::sample::select(vec![LoopEnding::UsedUp, LoopEnding::Stopped]);
+    prop_oneof![
+        2 => Just(begin()),
+        3 => proptest::collection::vec(0..8_u128, 0..2).prop_map(|prompts| start(&prompts)),
+        3 => (1..4_u32, outcome).prop_map(|(number, outcome)| end(number, outcome)),
+        1 => Just(LoopOrder::Ask { who: human(), what: Request::Checkpoint }),
+        1 => Just(LoopOrder::Checkpoint),
+        1 => Just(LoopOrder::Resume { who: human() }),
+        1 => any::<bool>().prop_map(move |on| LoopOrder::Interactive { who: human(), on }),
+        1 => how.prop_map(|how| LoopOrder::End { how }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// None of the orders: the agent says that it is done, or a text is injected.
+    #[test]
+    fn the_view_equals_a_replay_whatever_was_done(
+        acts in proptest::collection::vec((0..2_usize, proptest::option::weighted(0.8, any_order())), 1..40),
+    ) {
+        let home = TempHome::new();
+        let mut journal = home.journal();
+        for (n, (who, act)) in (0_u128..).zip(acts) {
+            let agent = ["api", "web"][who];
+            match act {
+                Some(what) => drop(order(&mut journal, agent, what)),
+                None if n % 2 == 0 => complete(&mut journal, agent),
+                None => drop(order(&mut journal, agent, inject(n, "text"))),
+            }
+        }
+        assert_views_agree(&mut journal, &[at(0)]);
+        let before = journal.loops().unwrap();
+        drop(journal);
+        // An older or newer set of views, from nothing.
+        let mut other = Journal::open_with_views(home.home(), Patience::DEFAULT, 99).unwrap();
+        prop_assert_eq!(&other.loops().unwrap(), &before);
+        drop(other);
+        let mut journal = home.journal();
+        prop_assert_eq!(&journal.loops().unwrap(), &before);
+        journal.rebuild_views().unwrap();
+        prop_assert_eq!(&journal.loops().unwrap(), &before);
+    }
+}

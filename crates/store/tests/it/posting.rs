@@ -1,0 +1,221 @@
+//! Posting and ordering: the same message is stored once, and a job is done whole or not at all.
+
+use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal};
+use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, records};
+use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};
+
+fn post_all(journal: &mut Journal, drafts: Vec<Draft>) -> Vec<Posted> {
+    match journal.commit(Job::Post { now: at(0), drafts }) {
+        Ok(Ok(Done::Posted(posted))) => posted,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn with_key(draft: Draft, key: &str) -> Draft {
+    Draft {
+        key: Some(key.to_owned()),
+        ..draft
+    }
+}
+
+#[test]
+fn one_key_of_one_sender_to_one_recipient_is_one_message() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let first = with_key(draft("alice", "bob", "first"), "k");
+    post(&mut journal, at(0), &first);
+    let mut check = |letter: Draft, is_new: bool| {
+        let posted = post(&mut journal, at(1), &letter);
+        assert_eq!(posted.is_new, is_new, "{letter:?}");
+        let stands = if is_new { letter.id } else { first.id };
+        assert_eq!(posted.letter.message.id, stands);
+    };
+    check(with_key(draft("alice", "bob", "second"), "k"), false);
+    check(with_key(draft("alice", "bob", "other key"), "K"), true);
+    check(
+        with_key(draft("alice", "carol", "other recipient"), "k"),
+        true,
+    );
+    check(with_key(draft("carol", "bob", "other sender"), "k"), true);
+    check(draft("alice", "bob", "no key"), true);
+}
+
+#[test]
+fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let limited = || Draft {
+        limits: Limits { hops: 16, rate: 60 },
+        ..draft("alice", "bob", "hello")
+    };
+    let mut is_cut = |now| post(&mut journal, now, &limited()).letter.has_failed();
+    // The clock was two days ahead, and is set back.
+    let ahead = 2 * 24 * 3_600;
+    assert!(!(0..60).any(|_| is_cut(at(ahead))));
+    assert!(is_cut(at(ahead)));
+    assert!(!(0..60).any(|_| is_cut(at(0))));
+    assert!(is_cut(at(0)));
+}
+
+#[test]
+fn one_id_is_one_message_and_never_two() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let letter = draft("alice", "bob", "hello");
+    post(&mut journal, at(0), &letter);
+    let keyed = with_key(draft("alice", "bob", "keyed"), "k");
+    post(&mut journal, at(0), &keyed);
+    // Tried again over another way, a moment later.
+    assert!(!post(&mut journal, at(1), &letter).is_new);
+    assert!(!post(&mut journal, at(1), &keyed).is_new);
+    let mut check = |other: Draft| {
+        let drafts = vec![other];
+        let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+        let refusal = Refusal::IdTaken;
+        assert_eq!(refused, Denied::Refused { id: None, refusal });
+    };
+    check(Draft {
+        body: Body::Inline("other".to_owned()),
+        ..letter.clone()
+    });
+    check(Draft {
+        to: name("carol"),
+        ..letter.clone()
+    });
+    // Neither does a key that stands make it another.
+    check(Draft {
+        body: Body::Inline("other".to_owned()),
+        key: Some("k".to_owned()),
+        ..letter.clone()
+    });
+    check(Draft {
+        subject: Some("new".to_owned()),
+        ..letter.clone()
+    });
+    assert_eq!(journal.head().unwrap(), 2);
+}
+
+#[test]
+fn the_id_of_a_fact_that_is_no_message_is_taken_too() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let letter = draft("alice", "bob", "hello");
+    post(&mut journal, at(0), &letter);
+    order(&mut journal, at(0), "bob", Order::MarkRead, &[letter.id]);
+    let step: MessageId = records(&journal)[1].id.parse().unwrap();
+    let drafts = vec![Draft {
+        id: step,
+        ..draft("alice", "bob", "hello")
+    }];
+    let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+    let refusal = Refusal::IdTaken;
+    assert_eq!(refused, Denied::Refused { id: None, refusal });
+}
+
+#[test]
+fn a_job_sees_what_it_has_itself_posted() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let first = draft("alice", "bob", "question");
+    let reply = Draft {
+        reply_to: Some(first.id),
+        ..draft("bob", "alice", "answer")
+    };
+    let keyed = with_key(draft("alice", "bob", "once"), "k");
+    let same_key = with_key(draft("alice", "bob", "twice"), "k");
+    let drafts = vec![first.clone(), reply, keyed.clone(), same_key, first.clone()];
+    let posted = post_all(&mut journal, drafts);
+    let is_new: Vec<bool> = posted.iter().map(|posted| posted.is_new).collect();
+    assert_eq!(is_new, [true, true, true, false, false]);
+    let ids: Vec<_> = posted.iter().map(|p| p.letter.message.id).collect();
+    assert_eq!((ids[3], ids[4]), (keyed.id, first.id));
+    assert_eq!(journal.thread(first.id).unwrap().len(), 2);
+    assert_eq!(journal.head().unwrap(), 3);
+}
+
+#[test]
+fn a_post_is_done_whole_or_not_at_all() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let standing = draft("alice", "bob", "standing");
+    post(&mut journal, at(0), &standing);
+    let before = records(&journal);
+    let mut check = |bad: Draft, want: &str| {
+        for place in 0..3 {
+            let mut drafts = vec![draft("alice", "bob", "one"), draft("alice", "carol", "two")];
+            drafts.insert(place, bad.clone());
+            let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+            assert!(refused.to_string().contains(want), "{refused}");
+        }
+    };
+    check(draft("bob", "bob", "me"), "writing to itself");
+    check(
+        Draft {
+            reply_to: Some(id(7)),
+            ..draft("bob", "alice", "re")
+        },
+        "no message 00000007",
+    );
+    check(
+        Draft {
+            body: Body::Inline("other".to_owned()),
+            ..standing.clone()
+        },
+        "the same id",
+    );
+    assert_eq!(records(&journal), before);
+    assert_eq!(journal.count(&name("bob"), at(1)).unwrap().total, 1);
+    assert_eq!(journal.count(&name("carol"), at(1)).unwrap().total, 0);
+}
+
+#[test]
+fn an_order_is_done_whole_or_not_at_all() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let letters: Vec<Draft> = ["bob", "bob", "carol"]
+        .map(|to| draft("alice", to, "hi"))
+        .to_vec();
+    let ids: Vec<MessageId> = letters.iter().map(|letter| letter.id).collect();
+    post_all(&mut journal, letters);
+    let before = records(&journal);
+    let mut check = |who: &str, order: Order, ids: &[MessageId], want: &str| {
+        let job = Job::Order {
+            now: at(1),
+            who: name(who),
+            order,
+            ids: ids.to_vec(),
+        };
+        let refused = denied(&mut journal, job);
+        assert!(refused.to_string().contains(want), "{refused}");
+    };
+    check("bob", Order::MarkRead, &ids, "belongs to carol");
+    check(
+        "bob",
+        Order::Archive,
+        &[ids[0], id(7)],
+        "no message 00000007",
+    );
+    check("bob", Order::Cancel, &ids[..2], "alice");
+    assert_eq!(records(&journal), before);
+    for agent in ["bob", "carol"] {
+        let count = journal.count(&name(agent), at(1)).unwrap();
+        assert_eq!(count.total, count.unread, "{agent}");
+    }
+}
+
+#[test]
+fn an_order_that_names_a_message_twice_does_it_once() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let letter = draft("alice", "bob", "hi");
+    post(&mut journal, at(0), &letter);
+    let mut check = |deed: Order, want: [Outcome; 2]| {
+        let twice = [letter.id, letter.id];
+        assert_eq!(order(&mut journal, at(1), "bob", deed, &twice), want);
+    };
+    check(Order::MarkRead, [Outcome::Changed, Outcome::Unchanged]);
+    check(Order::MarkRead, [Outcome::Unchanged, Outcome::Unchanged]);
+    check(Order::Archive, [Outcome::Changed, Outcome::AlreadyArchived]);
+    check(Order::Delete, [Outcome::Changed, Outcome::Unchanged]);
+    assert_eq!(journal.head().unwrap(), 4);
+}

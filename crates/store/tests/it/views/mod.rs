@@ -1,0 +1,161 @@
+//! The views say what a replay of the facts says, whatever happened and at whatever time.
+
+mod deeds;
+mod doing;
+
+use deeds::{Act, acts};
+use doing::carry_out;
+use jiff::SignedDuration;
+use posthaste_core::{Draft, Mail, MessageId, Order, Priority};
+use posthaste_lab::{
+    TempHome, assert_intact, assert_views_agree, at, draft, moments, name, order, post, records,
+};
+use posthaste_store::{Job, Journal, Listing, Patience};
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 64,
+        failure_persistence: Some(Box::new(
+            proptest::test_runner::FileFailurePersistence::WithSource("regressions"),
+        )),
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn views_equal_a_replay_whatever_was_done(acts in acts()) {
+        let home = TempHome::new();
+        let mut journal = home.journal();
+        let mut now = at(0);
+        for Act { pass, deed } in &acts {
+            now += SignedDuration::from_nanos(*pass);
+            carry_out(&mut journal, now, deed);
+        }
+        let facts = records(&journal);
+        let times = moments(&Mail::replay(&facts));
+        assert_views_agree(&mut journal, &times);
+        let kept = rows(&home);
+        journal.rebuild_views().unwrap();
+        prop_assert_eq!(rows(&home), kept);
+        assert_views_agree(&mut journal, &times);
+        assert_intact(&mut journal);
+        prop_assert_eq!(records(&journal), facts);
+    }
+}
+
+/// Every row of every view, so that nothing is left behind that no look-up happens to show.
+fn rows(home: &TempHome) -> Vec<String> {
+    let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
+    let look = |sql: &str| -> Vec<String> {
+        let mut look = conn.prepare(sql).unwrap();
+        let columns = look.column_count();
+        let row = |row: &rusqlite::Row<'_>| {
+            let values = (0..columns).map(|n| row.get_unwrap::<_, rusqlite::types::Value>(n));
+            Ok(format!("{:?}", values.collect::<Vec<_>>()))
+        };
+        let rows = look.query_map([], row).unwrap();
+        rows.collect::<rusqlite::Result<_>>().unwrap()
+    };
+    let tables = conn
+        .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB 'v[0-9]*'")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .collect::<rusqlite::Result<Vec<String>>>()
+        .unwrap();
+    assert!(!tables.is_empty());
+    let mut all = Vec::new();
+    for table in tables {
+        let rows = look(&format!("SELECT * FROM {table} ORDER BY 1, 2"));
+        all.extend(rows.into_iter().map(|row| format!("{table} {row}")));
+    }
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn order_is_the_journal_s_and_not_the_clock_s() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let mut sent = Vec::new();
+    for hour in [5, 4, 9, -3, 0, 0] {
+        let letter = draft("alice", "bob", "tick");
+        post(&mut journal, at(hour * 3600), &letter);
+        sent.push(letter.id);
+    }
+    let inbox = journal.inbox(&name("bob"), Listing::Unread, at(0)).unwrap();
+    let listed: Vec<_> = inbox.iter().map(|letter| letter.message.id).collect();
+    assert_eq!(listed, sent);
+    assert_views_agree(&mut journal, &[at(-36_000), at(36_000)]);
+}
+
+#[test]
+fn an_inbox_longer_than_a_page_is_listed_whole() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let drafts: Vec<_> = (0..2_100)
+        .map(|n| Draft {
+            priority: Priority::ALL[n % 4],
+            ..draft("alice", "bob", n.to_string())
+        })
+        .collect();
+    let sent: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
+    let now = at(0);
+    journal.commit(Job::Post { now, drafts }).unwrap().unwrap();
+    order(&mut journal, now, "bob", Order::MarkRead, &sent[500..1_600]);
+    order(&mut journal, now, "bob", Order::Show, &sent[..50]);
+    let mut check = |listing, want: &[MessageId]| {
+        let listed = journal.inbox(&name("bob"), listing, now).unwrap();
+        let ids: Vec<_> = listed.iter().map(|letter| letter.message.id).collect();
+        assert_eq!(ids, want, "{listing:?}");
+    };
+    check(Listing::All, &sent);
+    check(Listing::Unread, &[&sent[..500], &sent[1_600..]].concat());
+}
+
+#[test]
+fn views_that_were_thrown_away_are_there_again_in_another_process_too() {
+    let home = TempHome::new();
+    let mut one = home.journal();
+    let mut other = Journal::open(home.home(), Patience::DEFAULT).unwrap();
+    let drafts: Vec<_> = (0..1_500)
+        .map(|n| draft("alice", "bob", n.to_string()))
+        .collect();
+    one.commit(Job::Post { now: at(0), drafts })
+        .unwrap()
+        .unwrap();
+    assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
+    one.rebuild_views().unwrap();
+    assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
+    assert_views_agree(&mut other, &[at(0)]);
+}
+
+#[test]
+fn an_inbox_that_changes_while_it_is_listed_names_nothing_twice() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let drafts: Vec<_> = (0..8)
+        .map(|n| draft("alice", "bob", n.to_string()))
+        .collect();
+    let ids: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
+    journal
+        .commit(Job::Post { now: at(0), drafts })
+        .unwrap()
+        .unwrap();
+    let mut reader = home.journal();
+    std::thread::scope(|scope| {
+        let marking = scope.spawn(|| {
+            for _ in 0..30 {
+                order(&mut journal, at(0), "bob", Order::MarkRead, &ids);
+                order(&mut journal, at(0), "bob", Order::MarkUnread, &ids);
+            }
+        });
+        while !marking.is_finished() {
+            let listed = reader.inbox(&name("bob"), Listing::All, at(0)).unwrap();
+            let mut seen: Vec<_> = listed.iter().map(|letter| letter.message.id).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), listed.len());
+        }
+    });
+}
