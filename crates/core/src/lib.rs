@@ -24,6 +24,7 @@ mod sim;
 pub mod activity;
 pub mod build;
 pub mod delivery;
+pub mod driver;
 pub mod fact;
 pub mod goal;
 pub mod harness;

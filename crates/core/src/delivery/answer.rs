@@ -7,7 +7,7 @@
 use super::hold::HANDED_OVER;
 use super::question::Dialog;
 use super::submit::Before;
-use super::{Desk, Effect, Flight, Phase};
+use super::{Desk, Effect, Flight, Lane, Phase};
 use crate::activity::Activity;
 use crate::harness::Route;
 use crate::mail::Letter;
@@ -192,7 +192,7 @@ impl Desk {
             self.phase = Phase::Writing(flight);
             return self.lose(SAME_AGAIN);
         }
-        if flight.attempts < ATTEMPTS {
+        if flight.attempts < ATTEMPTS && !self.is_paused_for(Lane::Raw) {
             return vec![self.write(flight)];
         }
         self.not_applied(&flight, STILL_OPEN)

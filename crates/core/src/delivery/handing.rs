@@ -141,6 +141,11 @@ impl Hands {
 }
 
 impl Desk {
+    /// Whether a message is on its way to a hook or to the agent's API.
+    pub fn is_handing(&self, id: MessageId) -> bool {
+        self.hands.has(id)
+    }
+
     fn hands_over(&self) -> bool {
         let harness = &self.manner.harness;
         self.manner.reach == Reach::Terminal

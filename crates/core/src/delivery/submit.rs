@@ -16,6 +16,7 @@ const WRITTEN: &str = "written whole to the terminal of the running program";
 /// How long a program may take to empty its box after the keys for it.
 const CLEARED_WITHIN: Duration = Duration::from_secs(2);
 
+const STILL_HELD: &str = "; the input box still holds it";
 const LET_GO: &str = "; the input box let go of it";
 /// What an interrupt key may do.
 const ENDS: &str = "ended the program";
@@ -237,7 +238,10 @@ impl Desk {
         match self.drafting.state() {
             BoxState::Undescribed => self.press_enter(now, flight),
             BoxState::Holds(_) if self.holds_only(&flight) && !self.drafting.is_typed() => {
-                self.press_enter(now, flight)
+                match flight.enters > self.manner.harness.submit.retries {
+                    true => self.leave(now, &flight, STILL_HELD),
+                    false => self.press_enter(now, flight),
+                }
             }
             BoxState::Empty if flight.entered.is_some() => self.finish(now, &flight, LET_GO),
             // The program shows the text a moment after it has read it.
@@ -390,7 +394,7 @@ impl Desk {
             return self.leave(now, &flight, "; the program has not read its Enter yet");
         }
         if flight.enters > self.manner.harness.submit.retries {
-            return self.leave(now, &flight, "; the input box still holds it");
+            return self.leave(now, &flight, STILL_HELD);
         }
         planted!(RetypedOnRetry => return self.types_once_more(flight));
         self.press_enter(now, flight)

@@ -13,7 +13,8 @@ use super::play::{Play, nth};
 use super::script::Nature;
 use super::session::Session;
 use super::terminal::TurnNo;
-use crate::delivery::Event;
+use crate::driver::{HookCall, Input};
+use crate::harness::Report;
 use crate::id::MessageId;
 use crate::name::AgentName;
 use crate::post::Draft;
@@ -164,8 +165,13 @@ impl Play {
             Some((session, _)) if called.session == SIDE && !session.is_heard => Ok(()),
             Some((session, mut world)) if !session.is_ending() => {
                 session.is_heard |= called.session == own(session.run);
-                let event = called.read(nature);
-                session.tell(event, &mut world)?;
+                session.hook_calls += 1;
+                let input = Input::HookCalled {
+                    call: HookCall(session.hook_calls),
+                    report: called.read(nature),
+                    takes_mail: false,
+                };
+                session.tell(input, &mut world)?;
                 if called.event == harness::SUBMITTED {
                     session.agent.says_again(world.now.mono);
                 }
@@ -177,10 +183,10 @@ impl Play {
 }
 
 impl Called {
-    fn read(&self, nature: Nature) -> Event {
+    fn read(&self, nature: Nature) -> Box<Report> {
         let payload = serde_json::json!({"session_id": self.session, "prompt": self.prompt});
         let hooks = &harness::manifest(nature).hook;
-        Event::Hook(Box::new(hooks.read(self.event, &payload.to_string())))
+        Box::new(hooks.read(self.event, &payload.to_string()))
     }
 }
 

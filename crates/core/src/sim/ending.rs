@@ -7,7 +7,7 @@ use super::script::{Deed, Disk, releases};
 use super::session::Session;
 use super::terminal::{Piece, Waiting};
 use super::told;
-use crate::delivery::Event;
+use crate::driver::Input;
 use crate::mail::tests::name;
 use crate::receipt::Order;
 use std::time::Duration;
@@ -107,7 +107,9 @@ impl Play {
         // Nor one of ours that is not there alone, or not whole.
         let waiting = session.parked.as_ref().unwrap_or(&session.turn);
         let is_stuck = !told.is_parked || !told::holds(&told.input_box, &waiting.text());
-        let is_left = told.is_shown() && is_stuck && !session.desk.is_writing();
+        // An interrupt that is under way may still empty the box itself.
+        let is_ours = !session.delivery().is_at_rest() && !told.is_parked;
+        let is_left = told.is_shown() && is_stuck && !is_ours;
         if (session.terminal.has_draft || is_asked || is_left) && !has_typed {
             let answer = Waiting::Piece(Piece::Submit);
             session.terminal.queue.push_back(answer);
@@ -117,7 +119,7 @@ impl Play {
                 && !session.is_ending()
                 && world.oracle.told.pauses.iter().any(|(p, _)| *p == by)
             {
-                session.tell(Event::Released(by), &mut world)?;
+                session.tell(Input::Released(by), &mut world)?;
             }
         }
         session.proceed(&mut world)

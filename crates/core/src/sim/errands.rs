@@ -1,26 +1,19 @@
-//! What a session does, a step at a time: it tells its desk, types, records and looks, as the
-//! binary's clerk and errands do.
+//! How the world of a session takes the driver's actions, and what comes of them.
 
 use super::aims::Part;
 use super::calls::Typed;
 use super::harness;
-use super::law::Checked;
+use super::law::{Checked, Law};
 use super::planted::{self, Bug};
 use super::reasons;
-use super::session::{
-    Begin, Cargo, Going, Look, Offering, Peek, Receipt, Session, Stroke, Turn, World,
-};
+use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
 use super::terminal::{Piece, Waiting};
-use crate::delivery::{Decision, Effect, Event, REST};
-use crate::id::MessageId;
+use super::watch::Watch;
+use crate::driver::{self, Action, Input, Operation};
 use crate::mail::Letter;
-use crate::offer::Said;
 use crate::session::Ending;
-use crate::turn::Input;
+use crate::turn;
 use std::time::Duration;
-
-/// How long a receipt is tried again that could not be recorded.
-const INSIST: Duration = Duration::from_secs(180);
 
 impl Session {
     /// One of the things under way comes a step further.
@@ -28,267 +21,182 @@ impl Session {
         let now = world.now.mono;
         world.trace.note(|| format!("  {} {going:?}", clock(now)));
         match going {
-            // Who judges is not woken for each key.
+            // The driver is not woken for each key.
             Going::Keyboard => return self.type_next(world),
-            Going::Offer => self.go_on_offering(world)?,
+            Going::Commit(n) => self.go_on_committing(n, world)?,
+            Going::Lease => self.report_lease(world)?,
             Going::Stroke => self.go_on_typing(world)?,
-            Going::Receipt(n) => self.record(n, world),
             Going::Hook(n) => self.go_on_with_hook(n, world)?,
-            Going::Look => self.go_on_looking(world),
+            Going::ReadMail => self.go_on_reading(world)?,
             Going::Draft => self.catch_up(world)?,
             Going::Pulse => {
                 self.agent.has_written = false;
-                self.tell(Event::Output, world)?;
+                self.tell(Input::OutputSeen, world)?;
             }
             Going::Question => {
                 self.told_question.clone_from(&self.agent.question);
                 let (words, asks) = (self.told_question.as_deref(), self.asks());
                 world.oracle.aims.shows(words, asks);
-                self.tell(Event::Dialog(self.told_question.clone()), world)?;
+                self.tell(Input::DialogChanged(self.told_question.clone()), world)?;
             }
             Going::Screen => self.glance(world),
             Going::Seen => {
                 self.is_news = false;
                 let glance = self.sighted.clone();
-                self.tell_seen(glance, Event::Seen, world)?;
+                self.tell_seen(glance, Input::ScreenChanged, world)?;
             }
             Going::Peek => self.go_on_peeking(world)?,
-            Going::Forget => {
-                let forget = Waiting::Forget(self.terminal.keys);
-                self.terminal.queue.push_back(forget);
-            }
             Going::Read => self.read(world)?,
             Going::Exit => self.notice_exit(world)?,
-            Going::Expire => {
-                self.is_expiring = false;
-                // What cannot be recorded now is recorded by the next who comes by.
-                let _ = world.journal.expire(world.now);
-                self.outdate();
-            }
         }
         self.proceed(world)
     }
 
-    /// Whatever the time has come for.
+    /// Take every action that the driver wants by now.
     pub(super) fn proceed(&mut self, world: &mut World<'_>) -> Checked {
-        if self.ended.is_some() {
-            return Ok(());
+        if self.ended.is_none() {
+            self.catch_up(world)?;
+            if self.agent.takes_pastes != (self.delivery().input() == turn::Input::Pasted) {
+                self.tell(Input::PasteMode(self.agent.takes_pastes), world)?;
+            }
         }
-        self.catch_up(world)?;
-        let now = world.now;
-        if self.agent.takes_pastes != (self.desk.input() == Input::Pasted) {
-            self.tell(Event::Paste(self.agent.takes_pastes), world)?;
-        }
-        if self.desk.is_writing() && self.stroke.is_none() && self.desk.next_wakeup().is_none() {
+        let delivery = self.delivery();
+        if delivery.is_writing() && self.stroke.is_none() && delivery.next_wakeup().is_none() {
             world.trace.note(|| "  Enter is withheld".to_owned());
         }
-        if self.desk.next_wakeup().is_some_and(|at| at <= now.mono) {
-            self.tell(Event::Tick, world)?;
+        self.tell_next(Input::Tick, world)?;
+        loop {
+            let now = world.now;
+            let (action, checked) = {
+                let mut watch = Watch::new(
+                    world,
+                    &mut self.turn,
+                    &mut self.parked,
+                    &mut self.hooks,
+                    &mut self.given_up,
+                );
+                let action = self.driver.poll_action(now, &mut watch);
+                (action, watch.checked)
+            };
+            checked?;
+            let Some(action) = action else { break };
+            self.take(action, world)?;
         }
-        if self.next.is_some_and(|at| at <= now.wall) {
-            self.next = None;
-            self.is_stale = true;
-            self.is_expiring = true;
+        match self.ended {
+            Some(_) => Ok(()),
+            None => reasons::wakeups(world.now, self.delivery(), &self.driver.mail().pending),
         }
-        if self.is_stale && self.look.is_none() {
-            self.is_stale = false;
-            let is_fresh = true;
-            self.look = Some(Look {
-                is_fresh,
-                found: None,
-            });
-        }
-        let is_unread = self.terminal.is_unread();
-        let is_told = self.desk.unread_for(now).is_some();
-        let has_more = self.has_more_to_type() && !self.desk.is_writing();
-        if (has_more || self.desk.awaits_reading()) && is_unread != is_told {
-            self.tell(Event::Unread(is_unread), world)?;
-        }
-        self.act(world)?;
-        reasons::wakeups(now, &self.desk, &self.view)
-    }
-
-    /// Begins with what is due.
-    fn act(&mut self, world: &mut World<'_>) -> Checked {
-        if self.is_fresh {
-            let lapsed = self.desk.lapsed(world.now, &self.view);
-            self.perform(lapsed, world)?;
-        }
-        if self.is_about_to_look() {
-            return Ok(());
-        }
-        let chosen = self.desk.next(world.now, &self.view);
-        let (desk, view) = (&self.desk, self.unhooked());
-        world.oracle.begins(world.now, desk, &view, &chosen)?;
-        let effects = match chosen {
-            Decision::Offer { .. } => self.desk.act(world.now, &self.view),
-            Decision::Wait { .. } => self.desk.remind(world.now, &self.owed),
-        };
-        self.perform(effects, world)
     }
 
     /// What was typed is told before anything else. What was written may not have been read yet.
-    fn catch_up(&mut self, world: &mut World<'_>) -> Checked {
+    pub(super) fn catch_up(&mut self, world: &mut World<'_>) -> Checked {
         if !std::mem::take(&mut self.terminal.is_draft_news) {
             return Ok(());
         }
-        let event = if self.terminal.has_draft {
-            Event::Draft
-        } else {
-            Event::DraftGone
-        };
-        self.tell_next(event, world)
+        let is_draft = self.terminal.has_draft;
+        self.tell_next(Input::KeysTyped { is_draft }, world)
     }
 
-    pub(super) fn tell(&mut self, event: Event, world: &mut World<'_>) -> Checked {
+    pub(super) fn tell(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         self.catch_up(world)?;
-        self.tell_next(event, world)
+        self.tell_next(input, world)
     }
 
-    fn tell_next(&mut self, event: Event, world: &mut World<'_>) -> Checked {
-        world
-            .trace
-            .note(|| format!("  {} the desk hears {event:?}", clock(world.now.mono)));
-        world.oracle.told.tell(world.now, &event);
-        let effects = self.desk.on(world.now, event);
-        self.perform(effects, world)?;
-        world.oracle.told.looked = None;
-        // Also where a turn has to wait: whoever is to answer a question needs the keyboard.
-        let is_held = self.offering.is_some() || self.stroke.is_some();
-        if !self.desk.is_writing() && !is_held {
-            self.terminal.is_leased = false;
-            return world.oracle.gives_back(&self.turn);
-        }
-        Ok(())
+    fn tell_next(&mut self, input: Input, world: &mut World<'_>) -> Checked {
+        let now = world.now;
+        let mut watch = Watch::new(
+            world,
+            &mut self.turn,
+            &mut self.parked,
+            &mut self.hooks,
+            &mut self.given_up,
+        );
+        self.driver.handle(now, input, &mut watch);
+        watch.checked
     }
 
-    fn perform(&mut self, effects: Vec<Effect>, world: &mut World<'_>) -> Checked {
-        for effect in effects {
-            world
-                .trace
-                .note(|| format!("  {} the desk wants {effect:?}", clock(world.now.mono)));
-            world.oracle.does(&self.desk, &effect, &self.turn)?;
-            self.carry_out(effect, world)?;
-        }
-        Ok(())
+    /// Tell the result of an action. That the program has ended is always told first.
+    pub(super) fn report(&mut self, input: Input, world: &mut World<'_>) -> Checked {
+        self.notice_exit_first(world)?;
+        self.tell(input, world)
     }
 
-    fn carry_out(&mut self, effect: Effect, world: &mut World<'_>) -> Checked {
-        match effect {
-            Effect::Key(keys) => {
+    fn take(&mut self, action: Action, world: &mut World<'_>) -> Checked {
+        match action {
+            Action::ReadMail => self.read = Some(Read::Asked),
+            Action::Commit { commit, operation } => self.commits.push(Commit {
+                id: commit,
+                operation,
+                said: None,
+            }),
+            Action::LeaseKeyboard => {
+                self.lease = Some(Lease::Asked);
+                self.terminal.queue.push_back(Waiting::Turn);
+            }
+            Action::ReleaseKeyboard => self.terminal.is_leased = false,
+            Action::Type { turn, mode } => self.begin_text(&turn, mode, world),
+            Action::PressEnter(_) => {
+                self.aim(Part::Enter, world);
+                self.stroke = Some(Stroke::Enter);
+            }
+            Action::PressKeys(keys) => {
                 let is_erase = keys == harness::clear_keys().bytes();
                 let piece = if is_erase { Piece::Erase } else { Piece::Break };
                 self.terminal.queue.push_back(Waiting::Piece(piece));
             }
-            Effect::Offer { ids } => {
-                let letters = letters(&self.view, &ids);
-                self.begin(Begin::Offer, ids, letters, world);
+            Action::Look => self.peek = Some(Peek::Asked),
+            Action::CheckInput => {
+                let is_unread = self.terminal.is_unread();
+                return self.tell_next(Input::InputChecked { is_unread }, world);
             }
-            Effect::Remind { ids } => {
-                let letters = letters(&self.owed, &ids);
-                self.begin(Begin::Reminder, ids, letters, world);
+            Action::ForgetKeys => {
+                world.trace.note(|| "  the keys left no draft".to_owned());
+                self.forget_keys();
             }
-            Effect::Resume => {
-                if let Some(parked) = self.parked.take() {
-                    self.turn = parked;
+            Action::AnswerHook { call: _, mail } => {
+                if let Some(mail) = mail {
+                    self.give(&mail, world)?;
                 }
-                // Whoever had it until now has given it back.
-                self.terminal.is_leased = false;
-                self.take_keyboard(Begin::Resume);
             }
-            Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids, world),
-            Effect::Enter => {
-                self.aim(Part::Enter, world);
-                self.stroke = Some(Stroke::Enter);
+            Action::ReadTranscripts => {
+                return self.tell_next(Input::TranscriptsRead(Default::default()), world);
             }
-            Effect::Look => self.peek = Some(Peek::Asked),
-            Effect::Give { number, .. } => self.give(number, world)?,
-            // Nobody here has a door; the oracle has said so.
-            Effect::Abort | Effect::GoOn | Effect::Call { .. } => {}
-            Effect::Offered {
-                ids,
-                evidence,
-                route,
-                proof_awaited,
-            } => {
-                let said = Said::Offered {
-                    route: route.as_str().to_owned(),
-                    evidence,
-                    proof_awaited,
-                };
-                self.owe(ids, said, world);
-            }
-            Effect::Accepted {
-                ids,
-                evidence,
-                route,
-            } => {
-                let route = route.as_str().to_owned();
-                self.owe(ids, Said::Accepted { route, evidence }, world);
-            }
-            Effect::Withdraw { ids, reason } => {
-                self.owe(ids, Said::Withdrawn { reason }, world);
-            }
-            Effect::Uncertain { ids, reason } => {
-                self.give_up_hooks(&ids);
-                self.owe(ids, Said::Uncertain { reason }, world);
-            }
-            Effect::Fail { ids, reason } => {
-                self.outdate();
-                self.owe(ids, Said::Failed { reason }, world);
+            Action::FollowTranscript { .. } | Action::SkipTranscripts => {}
+            Action::CheckApi { .. }
+            | Action::PutMail { .. }
+            | Action::ApiInterrupt { .. }
+            | Action::ApiContinue { .. } => {
+                return Law::CannotAct.holds(false, || "an API is called that is not there");
             }
         }
         Ok(())
     }
 
-    fn begin(&mut self, what: Begin, ids: Vec<MessageId>, letters: Vec<Letter>, world: &World<'_>) {
-        // What is known of the mail is old as soon as this is recorded.
-        self.is_fresh = false;
-        if let Some(look) = &mut self.look {
-            look.is_fresh = false;
+    /// The terminal forgets keys, provided that it shows everything that came of them: nobody looks
+    /// at the screen later than that.
+    fn forget_keys(&mut self) {
+        let is_quiet = !self.agent.has_drawn && !self.is_news;
+        let is_asked = |waiting: &Waiting| matches!(waiting, Waiting::Forget(_));
+        if is_quiet && !self.terminal.queue.iter().any(is_asked) {
+            let forget = Waiting::Forget(self.terminal.keys);
+            self.terminal.queue.push_back(forget);
         }
-        let turn = Turn {
-            cargo: match what {
-                Begin::Offer | Begin::Resume => Cargo::Messages,
-                Begin::Reminder => Cargo::Reminder,
-            },
-            no: 0,
-            ids,
-            letters,
-            input: None,
-            is_open: false,
-            is_whole: false,
-            enters: 0,
-            attempts: 0,
-        };
-        let last = std::mem::replace(&mut self.turn, turn);
-        // Of a reminder that broke off, nobody says so.
-        let is_told = last.cargo == Cargo::Messages || world.oracle.told.is_parked;
-        if last.is_open && is_told {
-            self.parked = Some(last);
-        }
-        self.take_keyboard(what);
     }
 
-    fn take_keyboard(&mut self, what: Begin) {
-        self.offering = Some(Offering::Asked(what));
-        self.terminal.queue.push_back(Waiting::Turn);
-    }
-
-    fn write(&mut self, ids: Vec<MessageId>, world: &mut World<'_>) {
+    fn begin_text(&mut self, turn: &driver::Turn, mode: turn::Input, world: &mut World<'_>) {
+        self.turn.letters = turn.letters();
         if planted::is(Bug::TurnLookedUpLate) {
-            self.turn.letters = letters(&self.view, &ids);
+            let ids = &self.turn.ids;
+            self.turn.letters = letters(&world.journal.look(world.now.wall).pending, ids);
         }
-        let is_in = |id: &MessageId| ids.contains(id);
-        self.turn.letters.retain(|l| is_in(&l.message.id));
-        self.turn.is_open = true;
-        self.turn.attempts += 1;
+        if self.turn.attempts > 1 {
+            world.trace.note(|| "  typed a second time".to_owned());
+        }
         self.turn.no = world.turns.len();
-        self.turn.input = Some(self.desk.input());
-        self.turn.ids.clone_from(&ids);
+        self.turn.input = Some(mode);
         world.turns.push(Typed {
             text: self.turn.text(),
-            ids,
+            ids: self.turn.ids.clone(),
             is_written: false,
         });
         self.aim(Part::Text, world);
@@ -306,88 +214,71 @@ impl Session {
         }
     }
 
-    fn owe(&mut self, ids: Vec<MessageId>, said: Said, world: &World<'_>) {
-        if ids.iter().any(|id| self.turn.ids.contains(id)) {
-            self.turn.is_open = false;
-        }
-        let is_in = |parked: &mut Turn| ids.iter().any(|id| parked.ids.contains(id));
-        self.parked.take_if(is_in);
-        self.receipts.push(Receipt {
-            ids,
-            said,
-            give_up: world.now.mono + INSIST,
-            again: world.now.mono,
-        });
-    }
-
-    /// An errand reports. That the program has ended is always heard first.
-    pub(super) fn hear(&mut self, event: Event, world: &mut World<'_>) -> Checked {
-        self.notice_exit_first(world)?;
-        self.tell(event, world)?;
-        self.outdate();
-        Ok(())
-    }
-
-    pub(super) fn notice_exit_first(&mut self, world: &mut World<'_>) -> Checked {
+    fn notice_exit_first(&mut self, world: &mut World<'_>) -> Checked {
         if !self.agent.is_alive && self.ended.is_none() {
             return self.notice_exit(world);
         }
         Ok(())
     }
 
-    pub(super) fn outdate(&mut self) {
-        self.is_fresh = false;
-        if let Some(look) = &mut self.look {
-            look.is_fresh = false;
+    fn go_on_committing(&mut self, n: usize, world: &mut World<'_>) -> Checked {
+        let mut commit = self.commits.remove(n);
+        if let Some(said) = commit.said.take() {
+            return self.report(said, world);
         }
-        self.is_stale = true;
+        let id = commit.id;
+        let recorded = match &commit.operation {
+            Operation::Say { ids, said } => world.journal.say(world.now, ids, said),
+            Operation::Expire => world.journal.expire(world.now).map(|()| Vec::new()),
+            Operation::CloseKilledHooks => {
+                let cut_off = world.journal.cut_off_injected(world.now);
+                cut_off.map(|_| Vec::new())
+            }
+            Operation::Converse(_) | Operation::SettleEarlierOffers(_) => Ok(Vec::new()),
+        };
+        commit.said = Some(match recorded {
+            Ok(ids) => Input::Committed { commit: id, ids },
+            Err(_) => Input::NotCommitted {
+                commit: id,
+                why: "the disk fails".to_owned(),
+                is_final: false,
+            },
+        });
+        self.commits.push(commit);
+        Ok(())
     }
 
-    fn record(&mut self, n: usize, world: &mut World<'_>) {
-        let receipt = &mut self.receipts[n];
-        match world.journal.say(world.now, &receipt.ids, &receipt.said) {
-            Ok(_) => drop(self.receipts.remove(n)),
-            Err(_) if world.now.mono >= receipt.give_up => {
-                let receipt = self.receipts.remove(n);
-                world.trace.note(|| format!("  given up: {receipt:?}"));
-                self.given_up.extend(receipt.ids);
+    fn report_lease(&mut self, world: &mut World<'_>) -> Checked {
+        match self.lease.take() {
+            Some(Lease::Said(input)) => self.report(input, world),
+            other @ (Some(Lease::Asked) | None) => {
+                self.lease = other;
+                Ok(())
             }
-            Err(_) => receipt.again = world.now.mono + REST,
         }
-        self.outdate();
     }
 
-    fn go_on_looking(&mut self, world: &mut World<'_>) {
-        match self.look.take() {
-            Some(Look {
-                is_fresh,
-                found: None,
-            }) => {
-                let found = Some(world.journal.look(world.now.wall));
-                self.look = Some(Look { is_fresh, found });
+    fn go_on_reading(&mut self, world: &mut World<'_>) -> Checked {
+        match self.read.take() {
+            Some(Read::Asked) => {
+                self.read = Some(Read::Found(world.journal.look(world.now.wall)));
+                Ok(())
             }
-            Some(Look {
-                is_fresh,
-                found: Some(found),
-            }) => {
-                (self.view, self.owed) = (found.pending, found.owed);
-                self.next = found.next;
-                self.is_fresh = is_fresh;
-            }
-            None => {}
+            Some(Read::Found(view)) => self.tell(Input::MailRead(view), world),
+            None => Ok(()),
         }
     }
 
     fn notice_exit(&mut self, world: &mut World<'_>) -> Checked {
         self.ended = Some(world.now.mono);
-        (self.stroke, self.peek) = (None, None);
+        (self.stroke, self.peek, self.read) = (None, None, None);
         world.oracle.is_cut_off();
-        self.tell(Event::Exited(Ending::Exit(0)), world)
+        self.tell(Input::Exited(Ending::Exit(0)), world)
     }
 }
 
 /// The letters of a turn, in its order.
-pub(super) fn letters(view: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+pub(super) fn letters(view: &[Letter], ids: &[crate::id::MessageId]) -> Vec<Letter> {
     ids.iter()
         .filter_map(|id| view.iter().find(|letter| letter.message.id == *id))
         .cloned()

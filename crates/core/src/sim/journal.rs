@@ -3,7 +3,7 @@
 
 use super::planted::{self, Bug};
 use super::script::Disk;
-use super::session::Found;
+use crate::driver::MailView;
 use crate::fact::{Event, Fact};
 use crate::id::MessageId;
 use crate::inject;
@@ -92,7 +92,7 @@ impl Journal {
     }
 
     /// What waits for the agent, what it owes, and when the next changes by the clock.
-    pub(super) fn look(&self, now: Timestamp) -> Found {
+    pub(super) fn look(&self, now: Timestamp) -> MailView {
         let due = self.mail.pending(&self.agent, now);
         let ours = self.mail.all().filter(|l| l.message.to == self.agent);
         let next = ours.flat_map(|letter| {
@@ -105,8 +105,8 @@ impl Journal {
             due.chain(envelope.expires_at.filter(|_| runs))
                 .filter(|time| *time > now)
         });
-        Found {
-            next: next.min(),
+        MailView {
+            next_change: next.min(),
             pending: due.into_iter().cloned().collect(),
             owed: self.mail.owed(&self.agent, now).cloned().collect(),
         }

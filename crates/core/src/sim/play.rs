@@ -13,7 +13,7 @@ use super::session::{Going, Session, World};
 use super::terminal::{Piece, Waiting};
 use super::trace::Trace;
 use crate::activity::tests::ms;
-use crate::delivery::Event;
+use crate::driver::Input;
 use crate::fact::{self, Fact};
 use crate::id::MessageId;
 use crate::mail::Letter;
@@ -77,7 +77,7 @@ pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
 }
 
 impl Play {
-    fn new(script: &Script, trace: Trace) -> Self {
+    pub(super) fn new(script: &Script, trace: Trace) -> Self {
         let agent = name("coder");
         Self {
             now: ms(0),
@@ -112,7 +112,7 @@ impl Play {
         Some((self.session.as_mut()?, world))
     }
 
-    fn line(&mut self, line: Line) -> Checked {
+    pub(super) fn line(&mut self, line: Line) -> Checked {
         let now = self.now.mono;
         self.trace.note(|| format!("{} {line:?}", clock(now)));
         match line {
@@ -131,7 +131,7 @@ impl Play {
             }
             Line::Wait(millis) => self.wait(millis)?,
             Line::Stall(millis) => self.stall(millis)?,
-            Line::Tick => self.ring()?,
+            Line::Tick => self.tell(Input::PeriodicCheck)?,
             Line::Clock(seconds) => self.set_clock(seconds)?,
             Line::Post(post) => self.post(post),
             Line::Again(n) => self.post_again(n, |_| {}),
@@ -165,7 +165,7 @@ impl Play {
     pub(super) fn next(&self) -> Vec<Next> {
         let mut all = Vec::new();
         if let Some(session) = &self.session {
-            all.extend(session.going(self.now).into_iter().map(Next::Session));
+            all.extend(session.going().into_iter().map(Next::Session));
             all.extend(session.is_over(self.now).then_some(Next::End));
         }
         all.extend((0..self.senders.len()).map(Next::Sender));
@@ -271,7 +271,7 @@ impl Play {
             self.oracle.was_set_back = true;
             self.oracle.aims.sets_back();
         }
-        self.ring()
+        self.tell(Input::PeriodicCheck)
     }
 
     pub(super) fn wakeup(&self) -> Option<Duration> {
@@ -280,12 +280,17 @@ impl Play {
 
     /// The bell rings.
     pub(super) fn ring(&mut self) -> Checked {
+        self.tell(Input::JournalChanged { has_mail: false })
+    }
+
+    /// Tell the driver of something that happened outside.
+    pub(super) fn tell(&mut self, input: Input) -> Checked {
         match self.session() {
-            Some((session, mut world)) => {
-                session.ring();
+            Some((session, mut world)) if !session.is_ending() => {
+                session.tell(input, &mut world)?;
                 session.proceed(&mut world)
             }
-            None => Ok(()),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -301,8 +306,8 @@ impl Play {
             Deed::Type => keys(Piece::Key),
             Deed::Submit => keys(Piece::Submit),
             Deed::Clear => keys(Piece::Clear),
-            Deed::Pause(by) => session.tell(Event::Paused(by), &mut world)?,
-            Deed::Release(by) => session.tell(Event::Released(by), &mut world)?,
+            Deed::Pause(by) => session.tell(Input::Paused(by), &mut world)?,
+            Deed::Release(by) => session.tell(Input::Released(by), &mut world)?,
         }
         session.proceed(&mut world)
     }

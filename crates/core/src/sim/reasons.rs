@@ -31,7 +31,9 @@ pub(super) fn check(
 ) -> Checked {
     let why = match session {
         Some(session) => {
-            let held = session.desk.hold(now, letter, &session.view);
+            let held = session
+                .delivery()
+                .hold(now, letter, &session.driver.mail().pending);
             why::why_live(letter, now.wall, held)
         }
         None => why::why(letter, now.wall),
@@ -73,7 +75,7 @@ pub(super) fn check(
 }
 
 fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Session) -> Checked {
-    let activity = session.desk.activity().activity;
+    let activity = session.delivery().activity().activity;
     let id = letter.message.id;
     let is_asked = told.question.is_some();
     let waits_for_idle = match promotion::priority(&letter.message, now.wall) {
@@ -118,11 +120,11 @@ fn is_true(now: Moment, told: &Told, letter: &Letter, hold: &Hold, session: &Ses
 /// Whether a message is really about to be offered.
 fn is_next(now: Moment, letter: &Letter, session: &Session) -> bool {
     let id = letter.message.id;
-    let is_due = match session.desk.next(now, &session.view) {
+    let is_due = match session.delivery().next(now, &session.driver.mail().pending) {
         Decision::Offer { ids, .. } => ids.contains(&id),
         Decision::Wait { .. } => false,
     };
-    is_due || session.is_busy_with(id) || session.is_about_to_look() || !session.has_seen(id)
+    is_due || session.is_busy_with(id) || session.driver.is_about_to_read() || !session.has_seen(id)
 }
 
 /// A tick before the desk's next wakeup must find nothing to do, and it must not ask again for a

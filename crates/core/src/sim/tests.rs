@@ -248,7 +248,8 @@ fn runs_meet_what_they_must_survive() {
         "the input box does not hold the text",
         "it might have ended the program",
         "a storm between agents",
-        "Forget",
+        "the keys left no draft",
+        "typed a second time",
     ];
     for seed in 0..4 * WITHIN {
         let (_, trace, _) = play(&Script::from_seed(seed), Trace::kept());
@@ -282,7 +283,7 @@ fn a_failure_names_its_seed_its_law_and_its_replay() {
     for part in [
         "seed ",
         "NoClaimBeyondProof: ",
-        "the desk wants Offered",
+        "delivery wants Offered",
         "fact: offered",
         "lines are left",
         "replay: PH_SIM_SEED=",

@@ -4,54 +4,20 @@
 use super::agent::Saw;
 use super::errands::clock;
 use super::law::{Checked, Law};
-use super::session::{Begin, Cargo, Glance, Offering, Peek, Session, Stroke, World};
+use super::session::{Cargo, Glance, Lease, Peek, Session, Stroke, World};
 use super::terminal::{Done, Piece};
-use crate::delivery::Event;
-use crate::harness::{Route, Sighting};
+use crate::driver::Input;
+use crate::harness::Sighting;
 use crate::mail::Letter;
-use crate::offer::Said;
 
 impl Session {
     pub(super) fn type_next(&mut self, world: &mut World<'_>) -> Checked {
-        match (self.terminal.type_next(), &self.offering) {
-            (Some(Done::Wrote(piece)), _) => {
-                if let Piece::Key | Piece::Submit | Piece::Clear = piece {
-                    self.typed_at = world.now.mono;
-                }
-                world.oracle.types()?;
-            }
-            (Some(Done::Granted), Some(Offering::Asked(what))) => {
-                self.offering = Some(Offering::Granted(*what));
-            }
-            (Some(Done::HasDraft), _) => self.offering = Some(Offering::Said(Event::Barred)),
-            (Some(Done::Granted) | None, _) => {}
+        match self.terminal.type_next() {
+            Some(Done::Wrote(_)) => world.oracle.types()?,
+            Some(Done::Granted) => self.lease = Some(Lease::Said(Input::KeyboardLeased)),
+            Some(Done::HasDraft) => self.lease = Some(Lease::Said(Input::KeyboardRefused)),
+            None => {}
         }
-        Ok(())
-    }
-
-    pub(super) fn go_on_offering(&mut self, world: &mut World<'_>) -> Checked {
-        let route = Route::Terminal.as_str().to_owned();
-        let said = match self.offering.take() {
-            Some(Offering::Granted(Begin::Offer)) => {
-                let repeats = Letter::repeats(&self.turn.letters);
-                Said::Offering { route, repeats }
-            }
-            Some(Offering::Granted(Begin::Reminder)) => Said::Reminded { route },
-            Some(Offering::Granted(Begin::Resume)) => {
-                self.offering = Some(Offering::Said(Event::Resumed));
-                return Ok(());
-            }
-            Some(Offering::Said(event)) => return self.hear(event, world),
-            other @ (Some(Offering::Asked(_)) | None) => {
-                self.offering = other;
-                return Ok(());
-            }
-        };
-        let recorded = world.journal.say(world.now, &self.turn.ids, &said);
-        self.offering = Some(Offering::Said(match recorded {
-            Ok(moved) => Event::Recorded(moved),
-            Err(_) => Event::NotRecorded("the disk fails".to_owned()),
-        }));
         Ok(())
     }
 
@@ -62,7 +28,7 @@ impl Session {
                 self.terminal.write(Piece::Rest(self.turn.no));
                 self.turn.is_whole = true;
                 world.turns[self.turn.no].is_written = true;
-                self.stroke = Some(Stroke::Said(Event::Wrote(self.turn.text())));
+                self.stroke = Some(Stroke::Said(Input::Typed(self.turn.text())));
             }
             Some(Stroke::Enter) => {
                 world.oracle.enters(&self.turn, self.agent.is_alive);
@@ -70,9 +36,9 @@ impl Session {
                 // Of a reminder nothing more is said.
                 self.turn.is_open &= self.turn.cargo == Cargo::Messages;
                 self.terminal.write(Piece::Enter(self.turn.no));
-                self.stroke = Some(Stroke::Said(Event::Entered));
+                self.stroke = Some(Stroke::Said(Input::EnterPressed));
             }
-            Some(Stroke::Said(event)) => return self.hear(event, world),
+            Some(Stroke::Said(input)) => return self.report(input, world),
             None => {}
         }
         Ok(())
@@ -89,7 +55,7 @@ impl Session {
         let is_broken = std::mem::take(&mut self.terminal.is_breaking);
         self.stroke = Some(if is_broken {
             world.oracle.is_cut_off();
-            Stroke::Said(Event::WriteFailed("input/output error".to_owned()))
+            Stroke::Said(Input::TerminalFailed("input/output error".to_owned()))
         } else {
             Stroke::Rest
         });
@@ -112,10 +78,9 @@ impl Session {
                 Ok(())
             }
             Some(Peek::Said(glance)) => {
-                self.notice_exit_first(world)?;
-                self.tell_seen(glance, Event::Looked, world)?;
-                self.outdate();
-                Ok(())
+                let words = glance.sighting.dialog.as_deref();
+                world.oracle.aims.shows(words, glance.asks);
+                self.report(Input::Looked(glance.sighting), world)
             }
             None => Ok(()),
         }
@@ -124,7 +89,7 @@ impl Session {
     pub(super) fn tell_seen(
         &mut self,
         glance: Glance,
-        how: fn(Sighting) -> Event,
+        how: fn(Sighting) -> Input,
         world: &mut World<'_>,
     ) -> Checked {
         let words = glance.sighting.dialog.as_deref();

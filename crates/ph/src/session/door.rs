@@ -16,11 +16,9 @@ use hyper::body::Bytes;
 use hyper::header::{AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderValue};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
-use posthaste_core::delivery::Event;
+use posthaste_core::driver::{Input, ToldLetter};
 use posthaste_core::harness::{Api, Manifest, Placeholder, Route, Template, gives_flag};
-use posthaste_core::turn::{self, Telling};
-use posthaste_core::{Letter, MessageId};
-use posthaste_store::{Done, Job};
+use posthaste_core::{MessageId, turn};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
@@ -111,76 +109,48 @@ pub(super) fn opens(arg: &Template, said: &[String]) -> bool {
     arg.has(Placeholder::Port) && gives_flag(said, flag)
 }
 
-/// Mail on its way to the door.
-#[derive(Debug)]
-pub(crate) struct Call {
-    pub(crate) number: u64,
-    pub(crate) letters: Vec<(Letter, Telling)>,
-    pub(crate) conversation: String,
+/// Check that the door is this agent's and leads to this conversation.
+pub(super) async fn check(shared: Rc<Shared>, offer: u64, conversation: String) -> Report {
+    Report::Input(match known(&shared, &conversation).await {
+        Ok(()) => Input::ApiConfirmed(offer),
+        Err(why) => refused(offer, Vec::new(), why),
+    })
 }
 
-/// The same, once it stands in the journal.
-#[derive(Debug)]
-pub(crate) struct Calling {
-    pub(crate) number: u64,
-    pub(crate) ids: Vec<MessageId>,
+/// Nothing was put before the agent.
+fn refused(offer: u64, ids: Vec<MessageId>, why: String) -> Input {
+    unused(&why);
+    Input::ApiRefused { offer, ids, why }
+}
+
+/// Put mail before the agent.
+pub(super) async fn put(
+    shared: Rc<Shared>,
+    offer: u64,
+    letters: Vec<ToldLetter>,
     conversation: String,
-    text: String,
-}
-
-/// Sees whose door it is, and records the offer.
-pub(super) async fn call(shared: Rc<Shared>, call: Call) -> Report {
-    let Call { number, .. } = call;
-    let not_handed = |ids, why: String| {
-        unused(&why);
-        Report::Event(Event::NotHanded { number, ids, why })
+) -> Report {
+    let ids = letters
+        .iter()
+        .map(|(letter, _)| letter.message.id)
+        .collect();
+    let text = match errands::told(&shared, &letters, turn::text) {
+        Ok(text) => text,
+        Err(error) => return Report::Input(refused(offer, ids, error.to_string())),
     };
-    if let Err(why) = known(&shared, &call.conversation).await {
-        return not_handed(Vec::new(), why);
-    }
-    let job = Job::Offer {
-        now: crate::times::now(),
-        agent: shared.agent.clone(),
-        ids: call.letters.iter().map(|(l, _)| l.message.id).collect(),
-        route: Route::Http.as_str().to_owned(),
-        repeats: errands::repeats(&call.letters),
-    };
-    let ids = match shared.books.commit(job).await {
-        Ok(Ok(Done::Moved(moved))) => moved.moved,
-        Ok(Ok(_)) => Vec::new(),
-        Ok(Err(denied)) => return not_handed(Vec::new(), denied.to_string()),
-        Err(error) => return not_handed(Vec::new(), error.to_string()),
-    };
-    let is_in = |(letter, _): &(Letter, Telling)| ids.contains(&letter.message.id);
-    let letters: Vec<_> = call.letters.into_iter().filter(is_in).collect();
-    match errands::told(&shared, &letters, turn::text) {
-        Ok(text) => Report::Calling(Calling {
-            number,
-            ids,
-            conversation: call.conversation,
-            text,
-        }),
-        Err(error) => not_handed(ids, error.to_string()),
-    }
-}
-
-/// Puts the text before the agent.
-pub(super) async fn put(shared: Rc<Shared>, calling: Calling) -> Report {
-    let Calling { number, ids, .. } = calling;
-    let parts = json!({"parts": [{"type": "text", "text": calling.text}]});
-    let path = format!("/session/{}/prompt_async", calling.conversation);
+    let parts = json!({"parts": [{"type": "text", "text": text}]});
+    let path = format!("/session/{conversation}/prompt_async");
     let why = match ask(&shared, Method::POST, &path, &parts.to_string()).await {
-        Ok((204, _)) => return Report::Event(Event::Taken(number)),
+        Ok((204, _)) => return Report::Input(Input::ApiAccepted(offer)),
         Ok((status @ 400..=499, _)) => format!("it refused a message with status {status}"),
         Err(Failed::Unsent(why)) => why,
         // Whether it has it, nobody can tell.
         Ok(_) | Err(Failed::Lost) => {
             unused("it did not say whether it has a message");
-            return Report::Event(Event::Dropped(number));
+            return Report::Input(Input::ApiSilent(offer));
         }
     };
-    unused(&why);
-    Report::Event(Event::NotHanded { number, ids, why })
+    Report::Input(refused(offer, ids, why))
 }
 
 /// For whoever reads the log; the desk tells it in receipts.
@@ -188,40 +158,32 @@ fn unused(why: &str) {
     info!(target: log::DELIVERY, "its own HTTP door is not used: {why}");
 }
 
-/// Ends what the agent is at.
-pub(super) async fn abort(shared: Rc<Shared>, conversation: String) -> Report {
-    let failed = |why: String| {
-        unused(&why);
-        let ids = Vec::new();
-        Report::Event(Event::NotHanded {
-            number: 0,
-            ids,
-            why,
-        })
-    };
+/// Interrupt the agent.
+pub(super) async fn interrupt(shared: Rc<Shared>, conversation: String) -> Report {
+    let failed = |why| Report::Input(refused(0, Vec::new(), why));
     if let Err(why) = known(&shared, &conversation).await {
         return failed(why);
     }
     let path = format!("/session/{conversation}/abort");
     match ask(&shared, Method::POST, &path, "").await {
-        Ok((200, body)) if body == "true" => Report::Recorded,
+        Ok((200, body)) if body == "true" => Report::Input(Input::ApiDone),
         Ok(_) | Err(_) => failed("it did not interrupt the agent".to_owned()),
     }
 }
 
-/// Has the agent answer what stands last in its conversation, where that is a user's: an empty
-/// prompt adds nothing to it.
-pub(super) async fn go_on(shared: Rc<Shared>, conversation: String) -> Report {
-    match try_to_go_on(&shared, &conversation).await {
-        Ok(()) => Report::Recorded,
+/// Have the agent answer the last message of its conversation, if that is a user's: an empty prompt
+/// adds nothing to it.
+pub(super) async fn resume_conversation(shared: Rc<Shared>, conversation: String) -> Report {
+    Report::Input(match try_to_go_on(&shared, &conversation).await {
+        Ok(()) => Input::ApiDone,
         Err(why) => {
             warn!(
                 target: log::DELIVERY,
-                "what its own HTTP door was given last may wait there: {why}"
+                "the last message may wait at the agent's own HTTP door: {why}"
             );
-            Report::Event(Event::NotGoneOn { why })
+            Input::ApiNotContinued { why }
         }
-    }
+    })
 }
 
 async fn try_to_go_on(shared: &Shared, conversation: &str) -> std::result::Result<(), String> {

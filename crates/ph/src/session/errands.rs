@@ -1,30 +1,24 @@
-//! What the desk decides, done: the journal asked and told, the terminal written to.
+//! Tasks that perform the driver's actions: they write to the journal and to the terminal.
 //!
-//! Each errand runs beside the owner of the state and reports back to it as an event. The
-//! keyboard is taken before an offer is recorded and kept until it is written whole, so that no
-//! person's key falls into it.
+//! Each task runs beside the owner of the state and reports back to it. The order of the tasks is the
+//! driver's.
 
 use super::clerk::{Asked, Bar, Wish};
-use super::door::Calling;
-use super::handing::Giving;
 use super::keyboard::{HasDraft, Lease};
 use super::{Shared, clock, left, log, transcript};
-use posthaste_core::delivery::{Effect, Event, REST};
-use posthaste_core::harness::Route;
+use posthaste_core::driver::{CommitId, Input, Operation, Turn};
 use posthaste_core::offer::Said;
-use posthaste_core::turn::{self, Entry, Input, Telling};
+use posthaste_core::turn::{self, Entry, Telling};
 use posthaste_core::{Conversation, Letter, MessageId, Timestamp, inject, owed, text};
 use posthaste_store::{Cut, Denied, Done, Error, InjectLock, Job, files};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 /// A terminal in its usual mode takes no line of 4,096 bytes; a character has at most four.
 const NUDGE: usize = 1_000;
-/// For how long a receipt is tried again that could not be recorded.
-const INSIST: Duration = Duration::from_secs(180);
 /// Reason for a message whose run ended without proof.
 pub(crate) const NEVER_PROVEN: &str =
     "the program ended, and nothing shows that its model was given the message";
@@ -36,204 +30,121 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(1);
 /// Interval between screen checks for a nudge.
 const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// What came of an errand.
+/// What came of an action that took time.
 #[derive(Debug)]
 pub(crate) enum Report {
-    /// To be told to the desk.
-    Event(Event),
-    /// The keyboard is ours, and the offer recorded.
-    Offering { lease: Lease, ids: Vec<MessageId> },
-    /// The keyboard is ours again.
-    Resumed(Lease),
-    /// A receipt was recorded, or could not be.
-    Recorded,
-    /// The offer to a hook is recorded.
-    Handing(Giving),
-    /// The same of an offer to the agent's own door.
-    Calling(Calling),
-    /// What the agent's transcript shows as given to it.
-    Transcript(transcript::Found),
+    Input(Input),
+    /// The keyboard is ours.
+    Leased(Lease),
+    /// What the agent's transcripts show as given to its model.
+    Transcripts(transcript::Found),
 }
 
-/// How an offer to the terminal is called in receipts.
-fn terminal() -> String {
-    Route::Terminal.as_str().to_owned()
-}
-
-/// Takes the keyboard and records the offer.
-pub(crate) async fn offer(
-    shared: Rc<Shared>,
-    ids: Vec<MessageId>,
-    repeats: Vec<MessageId>,
-) -> Report {
-    let job = Job::Offer {
-        now: crate::times::now(),
-        agent: shared.agent.clone(),
-        ids,
-        route: terminal(),
-        repeats,
-    };
-    begin(shared, job).await
-}
-
-/// Takes the keyboard and records that the agent is reminded.
-pub(crate) async fn remind(shared: Rc<Shared>, ids: Vec<MessageId>) -> Report {
-    let job = Job::Say {
-        now: crate::times::now(),
-        agent: shared.agent.clone(),
-        ids,
-        said: Said::Reminded { route: terminal() },
-    };
-    begin(shared, job).await
-}
-
-async fn begin(shared: Rc<Shared>, job: Job) -> Report {
-    let lease = match shared.keyboard.lease().await {
-        Some(Ok(lease)) => lease,
-        // The keys have told the desk already, or are about to.
-        Some(Err(HasDraft)) => return Report::Event(Event::Barred),
-        None => return Report::Event(Event::NotRecorded(GONE.to_owned())),
-    };
-    match shared.books.commit(job).await {
-        Ok(Ok(Done::Moved(moved))) => Report::Offering {
-            lease,
-            ids: moved.moved,
-        },
-        Ok(Ok(_)) => {
-            let why = "the journal answered another question";
-            Report::Event(Event::NotRecorded(why.to_owned()))
-        }
-        Ok(Err(denied)) => Report::Event(Event::NotRecorded(denied.to_string())),
-        Err(error) => Report::Event(Event::NotRecorded(error.to_string())),
+/// Take the keyboard.
+pub(crate) async fn lease(shared: Rc<Shared>) -> Report {
+    match shared.keyboard.lease().await {
+        Some(Ok(lease)) => Report::Leased(lease),
+        Some(Err(HasDraft)) => Report::Input(Input::KeyboardRefused),
+        None => Report::Input(Input::KeyboardGone),
     }
 }
 
-/// Types the text of a turn.
-pub(crate) async fn write(
+/// Type the text of a turn.
+pub(crate) async fn type_turn(
     shared: Rc<Shared>,
     lease: Lease,
-    letters: Vec<(Letter, Telling)>,
-    input: Input,
+    turn: Turn,
+    mode: turn::Input,
 ) -> Report {
-    match render(&shared, &letters, input) {
-        Ok(text) => type_in(lease, text).await,
-        Err(error) => Report::Event(Event::WriteFailed(error.to_string())),
-    }
+    let bytes = match turn {
+        Turn::Messages(letters) => told(&shared, &letters, |entries| turn::render(entries, mode)),
+        Turn::Reminder(letters) => Ok(turn::enclose(&owed::reminder(&letters), mode)),
+    };
+    let typed = match bytes {
+        Ok(bytes) => {
+            let text = turn::unclosed(&bytes);
+            let written = lease.write(bytes).await;
+            written.map(|()| text).map_err(|error| error.to_string())
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    Report::Input(typed.map_or_else(Input::TerminalFailed, Input::Typed))
 }
 
-/// Types the text of a turn, and tells what it is.
-async fn type_in(lease: Lease, bytes: Vec<u8>) -> Report {
-    let text = turn::unclosed(&bytes);
-    Report::Event(match lease.write(bytes).await {
-        Ok(()) => Event::Wrote(text),
-        Err(error) => Event::WriteFailed(error.to_string()),
+/// Press Enter after a text.
+pub(crate) async fn press_enter(lease: Lease, keys: Vec<u8>) -> Report {
+    Report::Input(match lease.write(keys).await {
+        Ok(()) => Input::EnterPressed,
+        Err(error) => Input::TerminalFailed(error.to_string()),
     })
 }
 
-/// Types keys within a turn; `typed` is what is told when the terminal has them.
-pub(crate) async fn strokes(lease: Lease, keys: Vec<u8>, typed: Event) -> Report {
-    Report::Event(match lease.write(keys).await {
-        Ok(()) => typed,
-        Err(error) => Event::WriteFailed(error.to_string()),
-    })
+pub(crate) fn terminal_gone() -> Input {
+    Input::TerminalFailed(GONE.to_owned())
 }
 
-/// Types what reminds the agent of the answers that it owes.
-pub(crate) async fn write_reminder(lease: Lease, letters: Vec<Letter>, input: Input) -> Report {
-    type_in(lease, turn::enclose(&owed::reminder(&letters), input)).await
-}
-
-/// Looks at the screen afresh.
+/// Read the screen once all output of the program is on it.
 pub(crate) async fn look(shared: Rc<Shared>) -> Report {
-    Report::Event(match shared.terminal.look().await {
-        Some(sighting) => Event::Looked(sighting),
-        None => Event::WriteFailed(GONE.to_owned()),
+    Report::Input(match shared.terminal.look().await {
+        Some(sighting) => Input::Looked(sighting),
+        None => terminal_gone(),
     })
 }
 
-/// Takes the keyboard for a text that waits for its Enter.
-pub(crate) async fn resume(shared: Rc<Shared>) -> Report {
-    match shared.keyboard.lease().await {
-        Some(Ok(lease)) => Report::Resumed(lease),
-        Some(Err(HasDraft)) => Report::Event(Event::Barred),
-        None => Report::Event(Event::WriteFailed(GONE.to_owned())),
+/// Record an operation.
+pub(crate) async fn commit(shared: Rc<Shared>, commit: CommitId, operation: Operation) -> Report {
+    match operation {
+        Operation::Say { ids, said } => {
+            return Report::Input(say(&shared, commit, ids, said).await);
+        }
+        Operation::Expire => expire(shared).await,
+        Operation::Converse(conversation) => converse(shared, conversation).await,
+        Operation::SettleEarlierOffers(resumed) => settle(shared, resumed).await,
+        Operation::CloseKilledHooks => close_killed_hooks(shared).await,
     }
+    let ids = Vec::new();
+    Report::Input(Input::Committed { commit, ids })
 }
 
-/// Records how an offer ended. A journal that is busy is asked again, so that the next session does
-/// not take for uncertain what was offered. While that goes on, nothing else is offered that the
-/// journal would not take either, so few of these wait at once.
-pub(crate) async fn record(shared: Rc<Shared>, effect: Effect) -> Report {
-    let Some(job) = receipt(&shared, effect) else {
-        return Report::Recorded;
+async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said) -> Input {
+    let (now, agent) = (crate::times::now(), shared.agent.clone());
+    let is_receipt = !matches!(said, Said::Offering { .. } | Said::Reminded { .. });
+    let job = match said {
+        Said::Offering { route, repeats } => Job::Offer {
+            now,
+            agent,
+            ids,
+            route,
+            repeats,
+        },
+        said => Job::Say {
+            now,
+            agent,
+            ids,
+            said,
+        },
     };
-    let give_up = Instant::now() + INSIST;
-    let mut is_told = false;
-    while let Err(error) = shared.books.commit(job.clone()).await {
-        // Without an end, the next session will say of the offer that it is uncertain.
-        if Instant::now() >= give_up || matches!(error, Error::WriterGone) {
-            error!(target: log::DELIVERY, "a receipt could not be recorded: {error}");
-            break;
+    let (why, is_final) = match shared.books.commit(job).await {
+        Ok(Ok(Done::Moved(moved))) => {
+            let ids = moved.moved;
+            return Input::Committed { commit, ids };
         }
-        if !is_told {
-            warn!(target: log::DELIVERY, "a receipt has to wait: {error}");
-            is_told = true;
-        }
-        tokio::time::sleep(REST).await;
+        Ok(Ok(_)) => ("the journal answered another question".to_owned(), true),
+        Ok(Err(denied)) => (denied.to_string(), true),
+        Err(error) => (error.to_string(), matches!(error, Error::WriterGone)),
+    };
+    if is_receipt && !is_final {
+        warn!(target: log::DELIVERY, "a receipt has to wait: {why}");
     }
-    Report::Recorded
-}
-
-/// What is to be recorded of an offer's end, as of now.
-fn receipt(shared: &Shared, effect: Effect) -> Option<Job> {
-    let (ids, said) = match effect {
-        Effect::Offered {
-            ids,
-            evidence,
-            route,
-            proof_awaited,
-        } => {
-            let said = Said::Offered {
-                route: route.as_str().to_owned(),
-                evidence,
-                proof_awaited,
-            };
-            (ids, said)
-        }
-        Effect::Accepted {
-            ids,
-            evidence,
-            route,
-        } => {
-            let route = route.as_str().to_owned();
-            (ids, Said::Accepted { route, evidence })
-        }
-        Effect::Withdraw { ids, reason } => (ids, Said::Withdrawn { reason }),
-        Effect::Uncertain { ids, reason } => (ids, Said::Uncertain { reason }),
-        Effect::Fail { ids, reason } => (ids, Said::Failed { reason }),
-        Effect::Key(_)
-        | Effect::Abort
-        | Effect::GoOn
-        | Effect::Call { .. }
-        | Effect::Offer { .. }
-        | Effect::Give { .. }
-        | Effect::Write { .. }
-        | Effect::Enter
-        | Effect::Look
-        | Effect::Resume
-        | Effect::Remind { .. }
-        | Effect::WriteReminder { .. } => return None,
-    };
-    Some(Job::Say {
-        now: crate::times::now(),
-        agent: shared.agent.clone(),
-        ids,
-        said,
-    })
+    Input::NotCommitted {
+        commit,
+        why,
+        is_final,
+    }
 }
 
 /// Record the conversation that the program is in.
-pub(crate) async fn converse(shared: Rc<Shared>, conversation: Conversation) -> Report {
+async fn converse(shared: Rc<Shared>, conversation: Conversation) {
     let job = Job::Conversation {
         now: crate::times::now(),
         agent: shared.agent.clone(),
@@ -242,11 +153,10 @@ pub(crate) async fn converse(shared: Rc<Shared>, conversation: Conversation) -> 
     if let Err(error) = shared.books.commit(job).await {
         warn!(target: log::SESSION, "the conversation could not be recorded: {error}");
     }
-    Report::Recorded
 }
 
 /// Settle the offers of earlier sessions by the transcript of the resumed conversation.
-pub(crate) async fn settle(shared: Rc<Shared>, resumed: Conversation) -> Report {
+async fn settle(shared: Rc<Shared>, resumed: Conversation) {
     let settled = left::settle_unproven(&shared.books, &shared.agent, Some(&resumed)).await;
     if let Err(report) = settled {
         let why = report.message();
@@ -255,22 +165,21 @@ pub(crate) async fn settle(shared: Rc<Shared>, resumed: Conversation) -> Report 
             "earlier offers stay unproven until the end of the run: {why}"
         );
     }
-    Report::Recorded
 }
 
 /// Mark mail that a killed hook left unprinted as uncertain. The session does not leave this to the
 /// next hook, because no other hook may run.
-pub(crate) async fn put_away_injected(shared: Rc<Shared>) -> Report {
+async fn close_killed_hooks(shared: Rc<Shared>) {
     let agent = shared.agent.clone();
     let asked = shared
         .books
         .ask(move |journal| journal.is_injecting(&agent));
     if !matches!(asked.await, Ok(true)) {
-        return Report::Recorded;
+        return;
     }
     // If the lock is taken, a hook is still printing.
     let Ok(Some(_lock)) = InjectLock::try_acquire(&shared.home, &shared.agent) else {
-        return Report::Recorded;
+        return;
     };
     let job = Job::Uncertain {
         now: crate::times::now(),
@@ -285,7 +194,6 @@ pub(crate) async fn put_away_injected(shared: Rc<Shared>) -> Report {
             "cannot mark unprinted mail as uncertain until the next hook runs: {error}"
         ),
     }
-    Report::Recorded
 }
 
 /// Mark the messages of this run that were not proven to be accepted as uncertain.
@@ -315,7 +223,7 @@ pub(crate) fn log_uncertain(done: &Result<Done, Denied>, reason: &str) {
 }
 
 /// Records what ran out of time.
-pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
+async fn expire(shared: Rc<Shared>) {
     let job = Job::Expire {
         now: crate::times::now(),
         agent: shared.agent.clone(),
@@ -337,17 +245,6 @@ pub(crate) async fn expire(shared: Rc<Shared>) -> Report {
             }
         }
     }
-    Report::Recorded
-}
-
-fn render(shared: &Shared, letters: &[(Letter, Telling)], input: Input) -> Result<Vec<u8>, Error> {
-    told(shared, letters, |entries| turn::render(entries, input))
-}
-
-/// Return the messages of an offer that are repeats.
-pub(crate) fn repeats(letters: &[(Letter, Telling)]) -> Vec<MessageId> {
-    let repeats = letters.iter().filter(|(letter, _)| letter.is_repeat());
-    repeats.map(|(letter, _)| letter.message.id).collect()
 }
 
 /// What is made of messages, once each has its file.

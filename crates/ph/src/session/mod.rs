@@ -20,7 +20,6 @@ mod dispatch;
 pub(crate) mod door;
 mod draft;
 mod errands;
-mod handing;
 pub(crate) mod host;
 mod hub;
 mod keyboard;

@@ -10,17 +10,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
-/// Delays between reads while a proof is awaited; the last delay repeats. On a busy machine an agent
-/// can write its last rows seconds after its last hook.
-const READ_INTERVALS: [Duration; 5] = [
-    Duration::ZERO,
-    Duration::from_millis(500),
-    Duration::from_secs(3),
-    Duration::from_secs(10),
-    Duration::from_secs(30),
-];
 /// Maximum number of transcripts that are followed. The transcript of a cleared conversation may
 /// still contain a proof.
 const MAX_FILES: usize = 4;
@@ -44,23 +34,18 @@ pub(crate) struct Found {
     trouble: Option<String>,
 }
 
-/// The transcripts that the agent's hooks have named in this run, and when they are read next.
+/// The transcripts that the agent's hooks have named in this run.
 #[derive(Debug, Default)]
 pub(crate) struct Transcripts {
     files: Vec<Followed>,
-    /// Number of reads since the last hook or offer.
-    reads: usize,
-    next_read: Option<Instant>,
-    is_reading: bool,
     /// The files as they were when the read began.
     began: Vec<Followed>,
     trouble: Option<String>,
 }
 
 impl Transcripts {
-    /// Follow the transcript at `path`: from its beginning if a proof is awaited already, else from
-    /// its end.
-    pub(crate) fn follow(&mut self, path: &str, is_awaited: bool) {
+    /// Follow the transcript at `path`, from its beginning or from its present end.
+    pub(crate) fn follow(&mut self, path: &str, from_start: bool) {
         let path = PathBuf::from(path);
         if self.files.iter().any(|file| file.path == path) {
             return;
@@ -73,7 +58,7 @@ impl Transcripts {
             offset: 0,
             inode: 0,
         };
-        if !is_awaited {
+        if !from_start {
             file.skip_to_end();
         }
         self.files.push(file);
@@ -85,31 +70,14 @@ impl Transcripts {
         self.files.iter_mut().for_each(Followed::skip_to_end);
     }
 
-    /// Schedule a read now and restart the delays, after a hook or an offer.
-    pub(crate) fn read_soon(&mut self) {
-        self.reads = 0;
-        self.next_read = Some(Instant::now());
-    }
-
-    /// Return when the next read is due.
-    pub(crate) fn next_read(&self) -> Option<Instant> {
-        self.next_read.filter(|_| !self.is_reading)
-    }
-
-    /// Begin a read if one is due and `is_awaited`; its result is told to [`Self::finish`].
-    pub(crate) fn begin(&mut self, now: Instant, is_awaited: bool) -> Option<Vec<Followed>> {
-        self.next_read().filter(|at| *at <= now)?;
-        self.next_read = None;
-        if !is_awaited || self.files.is_empty() {
-            return None;
-        }
-        self.is_reading = true;
+    /// The files to read now. The result is told to [`Self::finish`].
+    pub(crate) fn begin(&mut self) -> Vec<Followed> {
         self.began = self.files.clone();
-        Some(self.files.clone())
+        self.files.clone()
     }
 
-    pub(crate) fn finish(&mut self, found: Found, is_awaited: bool) {
-        self.is_reading = false;
+    /// Note how far the files were read, and return what they show.
+    pub(crate) fn finish(&mut self, found: Found) -> transcript::Shown {
         self.trouble = found.trouble;
         for read in found.files {
             // An offset that was moved meanwhile counts.
@@ -119,16 +87,7 @@ impl Transcripts {
                 *file = read;
             }
         }
-        self.reads += 1;
-        if is_awaited && self.next_read.is_none() {
-            let last = READ_INTERVALS.len() - 1;
-            self.next_read = Some(Instant::now() + READ_INTERVALS[self.reads.min(last)]);
-        }
-    }
-
-    /// Return the transcripts for the last read, at the end of the run.
-    pub(crate) fn rest(&self) -> Vec<Followed> {
-        self.files.clone()
+        found.text
     }
 
     /// Return why no transcript could be read, if the last read failed.
@@ -146,7 +105,7 @@ impl Followed {
 
 /// Read the rows added to these transcripts, on a blocking thread outside the state's owner.
 pub(crate) async fn read(files: Vec<Followed>) -> Report {
-    Report::Transcript(read_now(files).await)
+    Report::Transcripts(read_now(files).await)
 }
 
 pub(crate) async fn read_now(files: Vec<Followed>) -> Found {
@@ -255,20 +214,16 @@ mod tests {
         let (half, rest) = ROW.split_at(20);
         file.write_all(row("one").as_bytes()).unwrap();
         file.write_all(half.as_bytes()).unwrap();
-        let (text, files) = given(transcripts.rest());
+        let (text, files) = given(transcripts.begin());
         assert_eq!(text, "one\n");
         file.write_all(format!("{rest}\n").as_bytes()).unwrap();
         assert_eq!(given(files).0, "TEXT\n");
         transcripts.skip_to_end();
-        assert_eq!(given(transcripts.rest()).0, "");
+        assert_eq!(given(transcripts.begin()).0, "");
         // A file that is shorter than before, or another file, is read from its beginning.
         let read = |transcripts: &mut Transcripts| {
-            transcripts.read_soon();
-            let files = transcripts.begin(Instant::now(), true).unwrap();
-            let found = read_files(files);
-            let given = found.text.given.clone();
-            transcripts.finish(found, true);
-            given
+            let found = read_files(transcripts.begin());
+            transcripts.finish(found).given
         };
         std::fs::write(&path, row("new")).unwrap();
         assert_eq!(read(&mut transcripts), "new\n");
@@ -289,7 +244,7 @@ mod tests {
         std::fs::write(&path, format!("{}{}{}", row("one"), row(&long), row("two"))).unwrap();
         let mut transcripts = Transcripts::default();
         transcripts.follow(path.to_str().unwrap(), true);
-        assert_eq!(given(transcripts.rest()).0, "one\ntwo\n");
+        assert_eq!(given(transcripts.begin()).0, "one\ntwo\n");
     }
 
     #[test]
@@ -304,25 +259,7 @@ mod tests {
             assert!(open(other).is_err(), "{}", other.display());
             let mut transcripts = Transcripts::default();
             transcripts.follow(other.to_str().unwrap(), true);
-            assert!(read_files(transcripts.rest()).trouble.is_some());
+            assert!(read_files(transcripts.begin()).trouble.is_some());
         }
-    }
-
-    #[test]
-    fn reads_follow_each_other_while_a_proof_is_awaited() {
-        let mut transcripts = Transcripts::default();
-        let now = Instant::now();
-        assert_eq!(transcripts.begin(now, true), None);
-        transcripts.follow("/nowhere", true);
-        transcripts.read_soon();
-        let files = transcripts.begin(Instant::now(), true).unwrap();
-        assert_eq!(transcripts.next_read(), None);
-        transcripts.finish(read_files(files), true);
-        assert!(transcripts.trouble().is_some());
-        assert!(transcripts.next_read().unwrap() > now + READ_INTERVALS[1]);
-        transcripts.read_soon();
-        let files = transcripts.begin(Instant::now(), true).unwrap();
-        transcripts.finish(read_files(files), false);
-        assert_eq!(transcripts.next_read(), None);
     }
 }

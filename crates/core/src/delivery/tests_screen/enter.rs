@@ -104,6 +104,16 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
         hold.reason.starts_with("what was written before"),
         "{hold:?}"
     );
+    // A dialog that comes and goes in between does not make it a third time.
+    let asked = [
+        seen(4_060, asks("Run rm?"), ""),
+        seen(4_500, holds("text"), "resume"),
+        hear(4_501, Event::Resumed, ""),
+        hear(4_551, Event::Tick, "look"),
+    ];
+    let mut desk = play(play(swallowed(), &again), &asked);
+    let effects = desk.on(ms(4_552), Event::Looked(holds("text")));
+    assert!(evidence(&effects).ends_with("the input box still holds it"));
     // The program ends meanwhile: the text was written whole.
     play(
         swallowed(),

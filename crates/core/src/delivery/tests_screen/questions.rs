@@ -123,6 +123,17 @@ fn an_answer_without_effect_is_typed_once_more_and_then_fails() {
     play(again, &fails);
 }
 
+#[test]
+fn an_answer_is_not_typed_again_while_a_person_has_the_keyboard() {
+    let taken = [
+        looked(3_053, asks("Run rm?"), ""),
+        hear(3_500, Event::Paused(PausedBy::Viewer), ""),
+        hear(4_053, Event::Tick, "look"),
+        looked(4_054, asks("Run rm?"), "fail 1"),
+    ];
+    play(answered("2"), &taken);
+}
+
 /// Enter after a key that the dialog ignored would choose what the dialog offers first.
 #[test]
 fn enter_follows_an_answer_only_where_the_dialog_shows_it_at_the_cursor() {

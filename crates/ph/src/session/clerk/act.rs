@@ -1,140 +1,93 @@
-//! What the desk decides, sent on its way, and what is reported back. Nothing is decided here.
+//! The driver's actions, performed, and their results. Nothing is decided here.
 
 use super::Clerk;
 use crate::session::door;
 use crate::session::errands::{self, Report};
-use crate::session::keyboard::{Lease, Typed};
-use posthaste_core::delivery::{Effect, Event};
-use posthaste_core::{Letter, MessageId};
+use crate::session::keyboard::Typed;
+use crate::session::transcript;
+use posthaste_core::driver::{Action, Input};
 
 impl Clerk {
-    pub(super) fn perform(&mut self, effects: Vec<Effect>) {
-        for effect in effects {
-            self.log_effect(&effect);
-            let shared = self.shared.clone();
-            match effect {
-                Effect::Key(key) => {
-                    if !self.shared.keyboard.try_type_in(Typed::Bytes(key)) {
-                        self.tell(Event::Unpressed);
-                    }
+    pub(super) fn perform(&mut self, action: Action) {
+        let shared = self.shared.clone();
+        match action {
+            Action::ReadMail => self.read_mail(),
+            Action::Commit { commit, operation } => {
+                self.send(errands::commit(shared, commit, operation));
+            }
+            Action::LeaseKeyboard => self.send(errands::lease(shared)),
+            Action::ReleaseKeyboard => self.lease = None,
+            Action::Type { turn, mode } => match self.lease.clone() {
+                Some(lease) => self.send(errands::type_turn(shared, lease, turn, mode)),
+                None => self.tell(errands::terminal_gone()),
+            },
+            Action::PressEnter(keys) => match self.lease.clone() {
+                Some(lease) => self.send(errands::press_enter(lease, keys)),
+                None => self.tell(errands::terminal_gone()),
+            },
+            Action::PressKeys(keys) => {
+                if !self.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
+                    self.tell(Input::KeysDropped);
                 }
-                Effect::Offer { ids } => {
-                    // What is known of the mail is old as soon as this is recorded.
-                    self.outdate();
-                    self.skip_transcripts();
-                    self.in_hand = pick(&self.view.pending.due, &ids);
-                    let repeats = Letter::repeats(&self.in_hand);
-                    self.send(errands::offer(shared, ids, repeats));
-                }
-                Effect::Remind { ids } => {
-                    self.outdate();
-                    self.in_hand = pick(&self.view.owed, &ids);
-                    self.send(errands::remind(shared, ids));
-                }
-                Effect::Write { ids } => self.write_messages(&ids),
-                Effect::WriteReminder { ids } => {
-                    let input = self.desk.input();
-                    self.write(&ids, |letters, lease| {
-                        errands::write_reminder(lease, letters, input)
-                    });
-                }
-                Effect::Enter => {
-                    let enter = self.desk.enter_key().to_vec();
-                    self.stroke(enter, Event::Entered);
-                }
-                Effect::Give { number, .. } => self.give(number),
-                Effect::Call { number, ids } => self.call(number, &ids),
-                Effect::Abort => self.send(door::abort(shared, self.conversation())),
-                Effect::GoOn => self.send(door::go_on(shared, self.conversation())),
-                Effect::Look => self.send(errands::look(shared)),
-                Effect::Resume => self.send(errands::resume(shared)),
-                effect @ Effect::Fail { .. } => {
-                    self.outdate();
-                    self.send(errands::record(shared, effect));
-                }
-                effect @ Effect::Offered { .. } => {
-                    self.transcripts.read_soon();
-                    self.send(errands::record(shared, effect));
-                }
-                effect @ (Effect::Accepted { .. }
-                | Effect::Withdraw { .. }
-                | Effect::Uncertain { .. }) => {
-                    self.send(errands::record(shared, effect));
-                }
+            }
+            Action::Look => self.send(errands::look(shared)),
+            Action::CheckInput => {
+                let is_unread = self.shared.keyboard.is_unread();
+                self.tell(Input::InputChecked { is_unread });
+            }
+            Action::ForgetKeys => {
+                let times = self.outset.drafted.borrow().times;
+                self.shared.keyboard.try_type_in(Typed::Forget(times));
+            }
+            Action::AnswerHook { call, mail } => self.answer_hook(call, mail),
+            Action::CheckApi {
+                offer,
+                conversation,
+            } => self.send(door::check(shared, offer, conversation)),
+            Action::PutMail {
+                offer,
+                letters,
+                conversation,
+            } => self.send(door::put(shared, offer, letters, conversation)),
+            Action::ApiInterrupt { conversation } => {
+                self.send(door::interrupt(shared, conversation));
+            }
+            Action::ApiContinue { conversation } => {
+                self.send(door::resume_conversation(shared, conversation));
+            }
+            Action::FollowTranscript { path, from_start } => {
+                self.transcripts.follow(&path, from_start);
+            }
+            Action::SkipTranscripts => self.transcripts.skip_to_end(),
+            Action::ReadTranscripts => {
+                let files = self.transcripts.begin();
+                self.send(transcript::read(files));
             }
         }
     }
 
-    fn write_messages(&mut self, ids: &[MessageId]) {
-        let (shared, input) = (self.shared.clone(), self.desk.input());
-        let letters = pick(&self.in_hand, ids);
-        let tellings: Vec<_> = letters.iter().map(|l| self.desk.telling(l)).collect();
-        self.write(ids, |letters, lease| {
-            let told = letters.into_iter().zip(tellings).collect();
-            errands::write(shared, lease, told, input)
-        });
-    }
-
-    /// Has what is in hand typed.
-    fn write<F>(&mut self, ids: &[MessageId], errand: impl FnOnce(Vec<Letter>, Lease) -> F)
-    where
-        F: Future<Output = Report> + 'static,
-    {
-        let letters = pick(&self.in_hand, ids);
-        self.in_hand.clear();
-        if letters.len() != ids.len() {
-            // Never less than what is claimed.
-            let why = "its text is not at hand".to_owned();
-            self.send(std::future::ready(Report::Event(Event::WriteFailed(why))));
-        } else if let Some(lease) = self.lease.clone() {
-            self.send(errand(letters, lease));
-        }
-    }
-
-    fn stroke(&mut self, keys: Vec<u8>, typed: Event) {
-        if let Some(lease) = self.lease.clone() {
-            self.send(errands::strokes(lease, keys, typed));
-        }
-    }
-
-    /// Sends somebody on an errand, who reports back.
-    pub(super) fn send(&mut self, errand: impl Future<Output = Report> + 'static) {
-        self.errands += 1;
+    /// Run a task beside the owner of the state. It reports back.
+    fn send(&mut self, task: impl Future<Output = Report> + 'static) {
+        self.tasks += 1;
         let reports = self.reports.clone();
         tokio::task::spawn_local(async move {
-            // Nobody hears it where the session has ended.
-            let _ = reports.send(errand.await).await;
+            // Nobody hears it if the session has ended.
+            let _ = reports.send(task.await).await;
         });
     }
 
     pub(super) fn hear(&mut self, report: Report) {
-        self.errands -= 1;
-        self.catch_up();
-        self.log_report(&report);
+        self.tasks -= 1;
         match report {
-            Report::Event(event) => self.tell(event),
-            Report::Offering { lease, ids } => {
+            Report::Input(input) => self.tell(input),
+            Report::Leased(lease) => {
                 self.lease = Some(lease);
-                self.tell(Event::Recorded(ids));
+                self.tell(Input::KeyboardLeased);
             }
-            Report::Resumed(lease) => {
-                self.lease = Some(lease);
-                self.tell(Event::Resumed);
+            Report::Transcripts(found) => {
+                let shown = self.transcripts.finish(found);
+                self.tell(Input::TranscriptsRead(shown));
             }
-            Report::Recorded => {}
-            Report::Handing(giving) => self.offer_to_hook(giving),
-            Report::Calling(calling) => self.offer_by_door(calling),
-            Report::Transcript(read) => self.transcribe(read),
         }
-        self.outdate();
-        self.is_stale = true;
     }
-}
-
-/// The letters of a turn, in its order.
-pub(super) fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
-    ids.iter()
-        .filter_map(|id| letters.iter().find(|letter| letter.message.id == *id))
-        .cloned()
-        .collect()
 }

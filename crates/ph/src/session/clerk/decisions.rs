@@ -1,13 +1,16 @@
 //! Decisions about messages, in the session's log. Nothing is decided here.
 
 use super::Clerk;
-use crate::session::errands::Report;
 use crate::session::log::{DELIVERY, Ids};
-use posthaste_core::MessageId;
-use posthaste_core::delivery::{Effect, Event};
+use posthaste_core::delivery::{Decision, Desk, Effect, Event};
+use posthaste_core::driver::Observer;
+use posthaste_core::harness::Manifest;
+use posthaste_core::moment::Moment;
 use posthaste_core::why::Hold;
+use posthaste_core::{Letter, MessageId};
 use std::collections::BTreeMap;
-use tracing::{Level, debug, info, warn};
+use std::sync::Arc;
+use tracing::{Level, debug, error, info, warn};
 
 /// What the log says of the messages that wait.
 #[derive(Debug, Default)]
@@ -60,9 +63,9 @@ impl Clerk {
         if !is_stale || !tracing::enabled!(target: DELIVERY, Level::INFO) {
             return;
         }
-        let (now, due) = (self.now(), &self.view.pending.due);
+        let (now, due) = (self.now(), &self.driver.mail().pending);
         let holds = due.iter().map(|letter| {
-            let hold = self.desk.hold(now, letter, due);
+            let hold = self.delivery().hold(now, letter, due);
             (letter.message.id, hold)
         });
         let holds = holds.collect();
@@ -71,9 +74,56 @@ impl Clerk {
             info!(target: DELIVERY, messages = %Ids(&ids), %rule, reason, evidence, "held");
         }
     }
+}
 
-    pub(super) fn log_effect(&self, effect: &Effect) {
-        let (turn, enters) = self.desk.turn();
+/// Logs what a driver decides.
+pub(super) struct DecisionLog {
+    harness: Arc<Manifest>,
+    /// The messages of the turn that was offered last.
+    turn: Vec<MessageId>,
+}
+
+impl DecisionLog {
+    pub(super) fn new(harness: Arc<Manifest>) -> Self {
+        let turn = Vec::new();
+        Self { harness, turn }
+    }
+
+    fn interrupts(&self, key: &[u8]) -> bool {
+        let interrupt = &self.harness.interrupt;
+        let keys = [Some(&interrupt.keys), interrupt.dismiss.as_ref()];
+        keys.into_iter().flatten().any(|keys| keys.bytes() == key)
+    }
+}
+
+impl Observer for DecisionLog {
+    /// Log what kept an offer from being made, or cut it off.
+    fn hears(&mut self, _now: Moment, event: &Event) {
+        let turn = Ids(&self.turn);
+        match event {
+            Event::NotRecorded(reason) => {
+                warn!(target: DELIVERY, messages = %turn, reason, "offer not recorded");
+            }
+            Event::WriteFailed(reason) => {
+                warn!(target: DELIVERY, messages = %turn, reason, "typing broke off");
+            }
+            Event::Barred => {
+                info!(target: DELIVERY, messages = %turn, "not typed: a person is typing");
+            }
+            Event::NotHanded { ids, why, .. } if !ids.is_empty() => {
+                info!(target: DELIVERY, messages = %Ids(ids), reason = why, "not handed over");
+            }
+            _ => {}
+        }
+    }
+
+    fn has_heard(&mut self) {}
+
+    fn chooses(&mut self, _: Moment, _: &Desk, _: &[Letter], _: &Decision) {}
+
+    fn wants(&mut self, _now: Moment, delivery: &Desk, effect: &Effect) {
+        let (turn, enters) = delivery.turn();
+        self.turn = turn.to_vec();
         let turn = Ids(turn);
         match effect {
             Effect::Key(key) if self.interrupts(key) => {
@@ -139,31 +189,10 @@ impl Clerk {
         }
     }
 
-    fn interrupts(&self, key: &[u8]) -> bool {
-        let interrupt = &self.outset.harness.interrupt;
-        let keys = [Some(&interrupt.keys), interrupt.dismiss.as_ref()];
-        keys.into_iter().flatten().any(|keys| keys.bytes() == key)
-    }
+    fn releases_keyboard(&mut self) {}
 
-    /// Log what kept an offer from being made, or cut it off.
-    pub(super) fn log_report(&self, report: &Report) {
-        let Report::Event(event) = report else { return };
-        let turn = Ids(self.desk.turn().0);
-        match event {
-            Event::NotRecorded(reason) => {
-                warn!(target: DELIVERY, messages = %turn, reason, "offer not recorded");
-            }
-            Event::WriteFailed(reason) => {
-                warn!(target: DELIVERY, messages = %turn, reason, "typing broke off");
-            }
-            Event::Barred => {
-                info!(target: DELIVERY, messages = %turn, "not typed: a person is typing");
-            }
-            Event::NotHanded { ids, why, .. } if !ids.is_empty() => {
-                info!(target: DELIVERY, messages = %Ids(ids), reason = why, "not handed over");
-            }
-            _ => {}
-        }
+    fn gives_up(&mut self, ids: &[MessageId], why: &str) {
+        error!(target: DELIVERY, messages = %Ids(ids), "a receipt could not be recorded: {why}");
     }
 }
 

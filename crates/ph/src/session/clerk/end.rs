@@ -5,7 +5,7 @@ use crate::session::errands;
 use crate::session::host::ending;
 use crate::session::process;
 use crate::session::terminal::Ask;
-use posthaste_core::delivery::Event;
+use posthaste_core::driver::Input;
 use posthaste_wire::Run;
 use rustix::process::Signal;
 use std::process::ExitStatus;
@@ -65,15 +65,19 @@ impl Clerk {
         let _ = drained.await;
         let how = ending(status);
         let _ = tokio::time::timeout(LAST_RECEIPTS, self.read_last()).await;
-        self.tell(Event::Exited(how));
+        self.tell(Input::Exited(how));
+        self.drive();
         // What was being offered has its receipt before the session has its end. A write that
         // hangs has none to wait for.
         let deadline = Instant::now() + LAST_RECEIPTS;
-        while self.errands > 0 {
-            match tokio::time::timeout_at(deadline.into(), self.reported.recv()).await {
+        while (self.tasks > 0 || !self.driver.has_committed_all()) && Instant::now() < deadline {
+            let wakeup = self.wakeup().map_or(deadline, |at| at.min(deadline));
+            match tokio::time::timeout_at(wakeup.into(), self.reported.recv()).await {
                 Ok(Some(report)) => self.hear(report),
-                Ok(None) | Err(_) => break,
+                Ok(None) => break,
+                Err(_) => self.tell(Input::Tick),
             }
+            self.drive();
         }
         let never_proven = errands::never_proven(&self.shared);
         let _ = tokio::time::timeout(LAST_RECEIPTS, never_proven).await;

@@ -8,7 +8,8 @@ use crate::session::errands;
 use crate::session::place::Launch;
 use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Event, PausedBy};
+use posthaste_core::delivery::PausedBy;
+use posthaste_core::driver::Input;
 use posthaste_core::harness::Turn;
 use posthaste_core::{Letter, ReceiptState, Timestamp};
 use posthaste_wire::event::StateChange;
@@ -29,8 +30,8 @@ impl Clerk {
             Wish::Session(tell) => tell(self.session()),
             Wish::Agent(tell) => tell(self.agent_info()),
             Wish::Hook { hook, tell } => self.hook(hook, tell),
-            Wish::Taken(number) => self.taken(number),
-            Wish::Dropped(number) => self.tell(Event::Dropped(number)),
+            Wish::Taken(offer) => self.tell(Input::HookPassedOn(offer)),
+            Wish::Dropped(offer) => self.tell(Input::HookGone(offer)),
             Wish::Why { letter, sink } => sink.answer::<method::Why>(&self.why(&letter)),
             Wish::Stop(sink) => {
                 sink.answer::<method::Stop>(&method::Stopping::StopRequested);
@@ -54,22 +55,22 @@ impl Clerk {
             } => self.nudge(text, asked_at, sink),
             Wish::Nudgeable { seen, asked, tell } => {
                 if let Some(sighting) = seen {
-                    self.tell(Event::Seen(sighting));
+                    self.tell(Input::ScreenChanged(sighting));
                 }
                 let reason = match &asked {
                     Asked::Rules(line) => {
-                        let bar = self.desk.bars_a_nudge();
-                        bar.or_else(|| self.desk.bars_words(line))
+                        let bar = self.delivery().bars_a_nudge();
+                        bar.or_else(|| self.delivery().bars_words(line))
                     }
-                    Asked::Enter(line) => self.desk.bars_enter_after(line),
+                    Asked::Enter(line) => self.delivery().bars_enter_after(line),
                 };
                 let passes = match asked {
-                    Asked::Rules(_) => self.desk.is_settling(),
+                    Asked::Rules(_) => self.delivery().is_settling(),
                     Asked::Enter(_) => true,
                 };
                 tell(reason.map(|reason| Bar { reason, passes }));
             }
-            Wish::Answerable(tell) => tell(self.desk.answerable(self.now())),
+            Wish::Answerable(tell) => tell(self.delivery().answerable(self.now())),
             Wish::Take(viewer) => self.take(viewer),
             Wish::Release(viewer) => self.release(viewer),
         }
@@ -80,35 +81,37 @@ impl Clerk {
         if letter.message.to != self.shared.agent {
             return wire::Why::new(letter, now.wall);
         }
-        let held = self.desk.hold(now, letter, &self.view.pending.due);
+        let held = self
+            .delivery()
+            .hold(now, letter, &self.driver.mail().pending);
         let mut why = wire::Why::live(letter, now.wall, held);
         if why.receipt == ReceiptState::Offered.as_str() {
             let unread = self.transcripts.trouble();
             let unread = unread.map(|why| format!("; no transcript: {why}"));
-            let doubt = self.desk.lacks_proof().or(unread);
+            let doubt = self.delivery().lacks_proof().or(unread);
             why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
         }
         why
     }
 
     pub(super) fn is_paused(&self) -> bool {
-        self.desk.is_paused()
+        self.delivery().is_paused()
     }
 
     fn pause(&mut self, on: bool, sink: Sink) {
         info!(target: log::DELIVERY, "{}", if on { "paused by a client" } else { "unpaused by a client" });
         if on {
-            self.tell(Event::Paused(PausedBy::Request));
+            self.tell(Input::Paused(PausedBy::Request));
         } else {
             // Whoever resumes means all that was asked for; who sits at the keyboard stays.
             for by in [PausedBy::Request, PausedBy::Checkpoint] {
-                self.tell(Event::Released(by));
+                self.tell(Input::Released(by));
             }
             self.is_checkpoint_asked = false;
         }
         let answer = method::Paused {
             paused: self.is_paused(),
-            reason: self.desk.paused_because().filter(|_| !on),
+            reason: self.delivery().paused_because().filter(|_| !on),
         };
         if on {
             sink.answer::<method::Pause>(&answer);
@@ -121,11 +124,11 @@ impl Clerk {
 
     /// A checkpoint that was asked for comes into force at the end of a turn.
     pub(super) fn reach_checkpoint(&mut self) {
-        let is_at_rest = self.desk.activity().activity == Activity::Idle;
-        if self.is_checkpoint_asked && is_at_rest && !self.desk.is_writing() {
+        let is_at_rest = self.delivery().activity().activity == Activity::Idle;
+        if self.is_checkpoint_asked && is_at_rest && !self.delivery().is_writing() {
             self.is_checkpoint_asked = false;
             info!(target: log::DELIVERY, "paused at a checkpoint");
-            self.tell(Event::Paused(PausedBy::Checkpoint));
+            self.tell(Input::Paused(PausedBy::Checkpoint));
             self.set_run(Run::Checkpointed);
         }
     }
@@ -149,9 +152,9 @@ impl Clerk {
             info!(target: log::DELIVERY, enabled, "interactive mode");
         }
         self.tell(if enabled {
-            Event::Paused(PausedBy::Interactive)
+            Input::Paused(PausedBy::Interactive)
         } else {
-            Event::Released(PausedBy::Interactive)
+            Input::Released(PausedBy::Interactive)
         });
         sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
             interactive_mode: enabled,
@@ -171,17 +174,17 @@ impl Clerk {
         }
         // Whoever is nudged is to look: so do we.
         self.shared.round.notify_one();
-        let bar = self.desk.bars_a_nudge();
-        if let Some(reason) = bar.filter(|_| !self.desk.is_settling()) {
+        let bar = self.delivery().bars_a_nudge();
+        if let Some(reason) = bar.filter(|_| !self.delivery().is_settling()) {
             info!(target: log::DELIVERY, reason, "nudge refused");
             return sink.answer::<method::Nudge>(&Nudged::Held { reason });
         }
         let shared = self.shared.clone();
         let submission = errands::Submission {
-            enter: self.desk.enter_key().to_vec(),
-            delay: self.desk.enter_after(),
-            seen_within: self.desk.text_seen_within(),
-            looks: self.desk.looks(),
+            enter: self.delivery().enter_key().to_vec(),
+            delay: self.delivery().enter_after(),
+            seen_within: self.delivery().text_seen_within(),
+            looks: self.delivery().looks(),
             asked_at,
         };
         tokio::task::spawn_local(async move {
@@ -203,7 +206,7 @@ impl Clerk {
         // The last one who asks has it; that is told to both.
         self.outset.taken.send_replace(Some(viewer));
         info!(target: log::VIEWERS, viewer = viewer.0, "keyboard taken");
-        self.tell(Event::Paused(PausedBy::Viewer));
+        self.tell(Input::Paused(PausedBy::Viewer));
     }
 
     fn release(&mut self, viewer: ViewerId) {
@@ -211,7 +214,7 @@ impl Clerk {
         if is_its {
             self.outset.taken.send_replace(None);
             info!(target: log::VIEWERS, viewer = viewer.0, "keyboard given back");
-            self.tell(Event::Released(PausedBy::Viewer));
+            self.tell(Input::Released(PausedBy::Viewer));
         }
     }
 
@@ -236,7 +239,7 @@ impl Clerk {
 
     pub(super) fn session(&self) -> wire::Session {
         let record = &self.outset.record;
-        let judged = self.desk.activity();
+        let judged = self.delivery().activity();
         let (activity, looped) = self.activity();
         let told = looped.map(|looped| looped.told(crate::times::now()));
         let since = looped.and_then(|looped| looped.since);
@@ -261,10 +264,10 @@ impl Clerk {
             since: since.unwrap_or(judged.since.wall),
             evidence: told.unwrap_or_else(|| judged.told(self.now())),
             unread: self.view.unread,
-            queued: self.view.pending.queued,
-            paused: self.desk.paused_because(),
+            queued: self.view.queued,
+            paused: self.delivery().paused_because(),
             mail_trouble: self.outset.shared.mail_trouble.borrow().clone(),
-            door: self.desk.door_told(self.now()),
+            door: self.delivery().door_told(self.now()),
             build: self.looped.clone(),
             ended_at,
             exit,
@@ -276,7 +279,7 @@ impl Clerk {
 impl Clerk {
     fn agent_info(&self) -> plain::AgentInfo {
         let mut info = plain::AgentInfo::new(&self.session(), crate::times::now());
-        if let (true, Some(turn)) = (info.sub_state.is_empty(), self.desk.doing()) {
+        if let (true, Some(turn)) = (info.sub_state.is_empty(), self.delivery().doing()) {
             info.works(match turn {
                 Turn::Submitted | Turn::Working => Some(plain::Work::Thinking),
                 Turn::Tool => Some(plain::Work::ToolUse),

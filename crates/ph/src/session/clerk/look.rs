@@ -2,10 +2,11 @@
 
 use super::looped::LoopView;
 use super::{Clerk, log};
+use posthaste_core::driver::{Input, MailView};
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
 use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
-use posthaste_store::{Error, Journal, Pending};
+use posthaste_store::{Error, Journal};
 use posthaste_wire::event::{self, MessageEvent, StateChange};
 use posthaste_wire::topic::Topic;
 use std::time::Instant;
@@ -14,9 +15,10 @@ use tracing::{debug, warn};
 /// What the journal says, as of the last look.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    pub(super) pending: Pending,
-    /// The answers that the agent owes.
-    pub(super) owed: Vec<Letter>,
+    /// For the driver, which keeps it.
+    mail: MailView,
+    /// How many messages wait for delivery in all.
+    pub(super) queued: u64,
     pub(super) unread: u64,
     /// The loop, where this session runs one, and its tasks.
     pub(super) looped: Option<LoopView>,
@@ -32,32 +34,18 @@ struct Happened {
     letter: Letter,
 }
 
-/// A look that is under way.
-#[derive(Debug)]
-pub(super) struct Looking {
-    /// Whether it was begun after the last report.
-    is_fresh: bool,
-    /// Whether it was begun because something is due.
-    pub(super) is_sure: bool,
-}
-
 impl Clerk {
-    /// The first look, before anybody is answered.
-    pub(super) async fn first_look(&mut self) {
-        self.look();
+    /// The first read, before anybody is answered.
+    pub(super) async fn first_read(&mut self) {
+        self.drive();
         if let Some(view) = self.viewed.recv().await {
             self.see(view);
         }
     }
 
-    /// Begins to look; what is found comes back later.
-    pub(super) fn look(&mut self) {
-        (self.is_stale, self.has_mail) = (false, false);
-        self.looking = Some(Looking {
-            is_fresh: true,
-            is_sure: std::mem::take(&mut self.is_wanted),
-        });
-        self.looked_at = Instant::now();
+    /// Begin to read the journal; the result comes to [`Self::see`].
+    pub(super) fn read_mail(&mut self) {
+        self.is_reading = true;
         let (shared, views) = (self.shared.clone(), self.views.clone());
         let seq = self.view.seq;
         let is_listened = self.shared.hub.wants(Topic::Message);
@@ -76,12 +64,13 @@ impl Clerk {
         });
     }
 
-    /// What a look has found.
+    /// Take in what a read has found.
     pub(super) fn see(&mut self, view: Result<View, Error>) {
-        self.catch_up();
-        let look = self.looking.take();
+        self.is_reading = false;
         match view {
-            Ok(view) => {
+            Ok(mut view) => {
+                let mail = std::mem::take(&mut view.mail);
+                self.tell(Input::MailRead(mail));
                 self.view = view;
                 self.holds.is_stale = true;
                 for happened in std::mem::take(&mut self.view.happened) {
@@ -93,12 +82,10 @@ impl Clerk {
                 if let Some(looped) = self.view.looped.take() {
                     self.see_loop(looped);
                 }
-                self.is_fresh = look.as_ref().is_some_and(|look| look.is_fresh);
-                self.is_sure = look.is_some_and(|look| look.is_sure);
             }
-            // The next tick brings another look; until then nothing is begun.
+            // The next periodic check brings another read.
             Err(error) => {
-                self.is_fresh = false;
+                self.tell(Input::MailUnreadable);
                 if error.is_displaced() {
                     self.see_home(false);
                 }
@@ -111,20 +98,13 @@ impl Clerk {
         }
     }
 
-    /// What is known of the mail, or is being looked up now, may be from before something that
-    /// was recorded.
-    pub(super) fn outdate(&mut self) {
-        self.is_fresh = false;
-        if let Some(look) = &mut self.looking {
-            look.is_fresh = false;
-        }
-    }
-
     /// What listeners are told of a message: why it waits is this session's to say.
     fn message_event(&self, happened: Happened) -> MessageEvent {
         let Happened { receipt, letter } = happened;
         let now = self.now();
-        let held = self.desk.hold(now, &letter, &self.view.pending.due);
+        let held = self
+            .delivery()
+            .hold(now, &letter, &self.driver.mail().pending);
         let reason = match why::why_live(&letter, now.wall, held) {
             Why::Held(hold) => Some(hold.reason),
             Why::Arrived { reason, .. } => reason,
@@ -145,10 +125,10 @@ impl Clerk {
             return;
         }
         // One that is under way may have begun too early.
-        let mut looks = if self.looking.is_some() { 2 } else { 1 };
+        let mut looks = if self.is_reading { 2 } else { 1 };
         while looks > 0 {
-            if self.looking.is_none() {
-                self.look();
+            if !self.is_reading {
+                self.read_mail();
             }
             match tokio::time::timeout_at(deadline.into(), self.viewed.recv()).await {
                 Ok(Some(view)) => self.see(view),
@@ -177,7 +157,7 @@ impl Clerk {
             target: log::SESSION,
             activity = is.as_str(),
             blocked_on = change.blocked_on.as_ref().and_then(Option::as_deref),
-            paused = self.desk.paused_because(),
+            paused = self.delivery().paused_because(),
             "state changed"
         );
         self.holds.is_stale = true;
@@ -216,9 +196,15 @@ impl View {
         if let (Some(seq), true) = (seq, is_listened) {
             happened = happened_since(journal, agent, seq, head)?;
         }
-        Ok(Self {
-            pending,
+        let queued = pending.queued;
+        let mail = MailView {
+            pending: pending.due,
             owed,
+            next_change: pending.next,
+        };
+        Ok(Self {
+            mail,
+            queued,
             unread,
             looped: None,
             seq: Some(head),

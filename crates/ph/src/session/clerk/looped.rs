@@ -6,7 +6,8 @@ use crate::session::Shared;
 use crate::session::dispatch::Sink;
 use posthaste_core::AgentName;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Event, LoopWait};
+use posthaste_core::delivery::LoopWait;
+use posthaste_core::driver::Input;
 use posthaste_store::{Error, Journal};
 use posthaste_wire::event::StateChange;
 use posthaste_wire::{self as wire, Run, method};
@@ -64,7 +65,7 @@ impl Clerk {
             return;
         }
         self.loop_seq = view.seq;
-        self.tell(Event::Loop(view.wait));
+        self.tell(Input::LoopChanged(view.wait));
         let now = view.status;
         let before = self.looped.replace(now.clone());
         if before.as_ref() == Some(&now) {
@@ -104,7 +105,7 @@ impl Clerk {
     /// What the session does; and the loop by which that is known, where it is one that lives: its
     /// runner knows better than the silence of a terminal.
     pub(super) fn activity(&self) -> (Activity, Option<&wire::LoopStatus>) {
-        let judged = self.desk.activity();
+        let judged = self.delivery().activity();
         let Some(looped) = &self.looped else {
             return (judged.activity, None);
         };

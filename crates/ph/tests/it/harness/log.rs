@@ -1,9 +1,9 @@
 //! The log of a session: what it tells of each message, what `PH_LOG` lets through, and where it goes
 //! when it is full.
 
-use crate::common::stage::{Stage, until, until_so};
 use super::hooks::hooked;
-use super::tui::{Tui, teach};
+use crate::common::stage::{Stage, until, until_so};
+use crate::common::tui::{Tui, teach};
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt;

@@ -1,0 +1,250 @@
+//! The routes that pass the terminal: mail that one call of a hook takes along, and mail for the
+//! agent's API. Each offer is recorded before anything is handed over.
+
+use super::commits::For;
+use super::{Action, HookCall, HookMail, Observer, Operation, SessionDriver, pick};
+use crate::delivery::Event;
+use crate::harness::{Report, Route};
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::session::Conversation;
+use std::time::Duration;
+
+/// How long the journal may take: the agent waits for its hook, and the hook gives up after 200 ms.
+const HOOK_COMMITTED_WITHIN: Duration = Duration::from_millis(120);
+const TOO_LATE: &str = "the journal took longer than a hook waits";
+
+/// Where the mail of an offer goes.
+#[derive(Debug, Clone)]
+enum To {
+    Hook {
+        call: HookCall,
+        /// When the hook is answered without mail.
+        answer_by: Option<Duration>,
+    },
+    Api {
+        conversation: String,
+    },
+}
+
+/// Mail on its way past the terminal.
+#[derive(Debug, Clone)]
+struct Handover {
+    offer: u64,
+    letters: Vec<Letter>,
+    to: To,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Handovers(Vec<Handover>);
+
+impl Handovers {
+    pub(super) fn has(&self, id: MessageId) -> bool {
+        let mut letters = self.0.iter().flat_map(|handover| &handover.letters);
+        letters.any(|letter| letter.message.id == id)
+    }
+
+    pub(super) fn next_timeout(&self) -> Option<Duration> {
+        let answer_by = |handover: &Handover| match handover.to {
+            To::Hook { answer_by, .. } => answer_by,
+            To::Api { .. } => None,
+        };
+        self.0.iter().filter_map(answer_by).min()
+    }
+
+    pub(super) fn end(&mut self, offer: u64) -> bool {
+        let before = self.0.len();
+        self.0.retain(|handover| handover.offer != offer);
+        self.0.len() < before
+    }
+
+    fn get_mut(&mut self, offer: u64) -> Option<&mut Handover> {
+        self.0.iter_mut().find(|handover| handover.offer == offer)
+    }
+
+    fn take(&mut self, offer: u64) -> Option<Handover> {
+        let at = self.0.iter().position(|handover| handover.offer == offer)?;
+        Some(self.0.remove(at))
+    }
+}
+
+impl SessionDriver {
+    pub(super) fn hook_called(
+        &mut self,
+        now: Moment,
+        call: HookCall,
+        report: &Report,
+        takes_mail: bool,
+        observer: &mut impl Observer,
+    ) {
+        if !takes_mail {
+            self.answer_hook(call, None);
+        }
+        self.tell(now, Event::Hook(Box::new(report.clone())), observer);
+        if takes_mail {
+            self.offer_to_hook(now, call, report);
+        }
+        self.follow(now, report);
+    }
+
+    fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
+        self.actions.push_back(Action::AnswerHook { call, mail });
+    }
+
+    /// Offer to a hook what is due. Only mail that was read after the last offer: else nobody knows
+    /// which messages are repeats.
+    fn offer_to_hook(&mut self, now: Moment, call: HookCall, report: &Report) {
+        self.skip_transcripts();
+        let is_fresh = self.freshness.is_fresh();
+        let handing = is_fresh.then(|| self.delivery.hand(now, report, &self.mail.pending));
+        let Some(handing) = handing.flatten() else {
+            return self.answer_hook(call, None);
+        };
+        let answer_by = Some(now.mono + HOOK_COMMITTED_WITHIN);
+        let to = To::Hook { call, answer_by };
+        self.record_handover(handing.number, &handing.ids, Route::Hook, to);
+    }
+
+    fn record_handover(&mut self, offer: u64, ids: &[MessageId], route: Route, to: To) {
+        let letters = pick(&self.mail.pending, ids);
+        // What is known of the mail is old as soon as the offer is recorded.
+        self.freshness.outdate();
+        let operation = Self::offering(route, ids.to_vec(), &letters);
+        self.handovers.0.push(Handover { offer, letters, to });
+        self.commit(operation, For::Handover(offer));
+    }
+
+    /// Answer hooks without mail whose commit takes too long. Their mail is handed to nobody.
+    pub(super) fn answer_late_hooks(&mut self, now: Moment) {
+        let mut late = Vec::new();
+        for handover in &mut self.handovers.0 {
+            if let To::Hook { call, answer_by } = &mut handover.to
+                && answer_by.take_if(|at| *at <= now.mono).is_some()
+            {
+                late.push(*call);
+            }
+        }
+        for call in late {
+            self.answer_hook(call, None);
+        }
+    }
+
+    /// The journal has not recorded the offer: the hook is answered without mail.
+    pub(super) fn refuse_hook(&mut self, offer: u64) {
+        if let Some(To::Hook {
+            call,
+            answer_by: Some(_),
+        }) = self.handovers.take(offer).map(|handover| handover.to)
+        {
+            self.answer_hook(call, None);
+        }
+    }
+
+    /// The journal has recorded the offer of these. Delivery has the last word.
+    pub(super) fn hand_over(
+        &mut self,
+        now: Moment,
+        offer: u64,
+        ids: Vec<MessageId>,
+        observer: &mut impl Observer,
+    ) {
+        let Some(handover) = self.handovers.get_mut(offer) else {
+            return;
+        };
+        let is_late = matches!(
+            handover.to,
+            To::Hook {
+                answer_by: None,
+                ..
+            }
+        );
+        let event = match is_late {
+            true => Event::NotHanded {
+                number: offer,
+                ids,
+                why: TOO_LATE.to_owned(),
+            },
+            false => Event::Handed { number: offer, ids },
+        };
+        self.tell(now, event, observer);
+        // Delivery did not give it.
+        self.refuse_hook(offer);
+    }
+
+    /// Delivery gives these to the hook or to the API.
+    pub(super) fn give(&mut self, offer: u64, ids: &[MessageId]) {
+        let Some(Handover { letters, to, .. }) = self.handovers.take(offer) else {
+            return;
+        };
+        let letters = self.told(pick(&letters, ids));
+        match to {
+            To::Hook { call, .. } => self.answer_hook(call, Some(HookMail { offer, letters })),
+            To::Api { conversation } => self.ask(Action::PutMail {
+                offer,
+                letters,
+                conversation,
+            }),
+        }
+    }
+
+    /// Offer mail to the agent's API, once the API is known to be this agent's.
+    pub(super) fn call_api(&mut self, offer: u64, ids: &[MessageId]) {
+        let conversation = self.api_conversation();
+        let to = To::Api {
+            conversation: conversation.clone(),
+        };
+        let letters = pick(&self.mail.pending, ids);
+        self.freshness.outdate();
+        self.handovers.0.push(Handover { offer, letters, to });
+        self.ask(Action::CheckApi {
+            offer,
+            conversation,
+        });
+    }
+
+    pub(super) fn api_confirmed(&mut self, offer: u64) {
+        let Some(handover) = self.handovers.get_mut(offer) else {
+            return;
+        };
+        let ids = handover.letters.iter().map(|letter| letter.message.id);
+        let operation: Operation = Self::offering(Route::Http, ids.collect(), &handover.letters);
+        self.commit(operation, For::Handover(offer));
+    }
+
+    /// The conversation that the API leads to. Without one, its actions find none.
+    pub(super) fn api_conversation(&self) -> String {
+        self.delivery.conversation().unwrap_or_default().to_owned()
+    }
+
+    /// Follow the transcript and the conversation that a hook of the agent's own names.
+    fn follow(&mut self, now: Moment, report: &Report) {
+        if !self.delivery.is_own(report) {
+            return;
+        }
+        if let Some(path) = report.transcript() {
+            self.transcripts.is_named = true;
+            let from_start = self.delivery.asks_transcript();
+            let path = path.to_owned();
+            self.actions
+                .push_back(Action::FollowTranscript { path, from_start });
+        }
+        self.transcripts.read_soon(now.mono);
+        let Some(id) = report.session().filter(|_| report.is_of_a_turn()) else {
+            return;
+        };
+        let before = self.conversation.as_ref().filter(|known| known.id == id);
+        let path = report.transcript().map(str::to_owned);
+        let conversation = Conversation {
+            run: self.run.run,
+            id: id.to_owned(),
+            harness: self.run.harness.clone(),
+            cwd: self.run.cwd.clone(),
+            transcript: path.or_else(|| before?.transcript.clone()),
+        };
+        if self.conversation.as_ref() != Some(&conversation) {
+            self.conversation = Some(conversation.clone());
+            self.commit(Operation::Converse(conversation), For::Nothing);
+        }
+    }
+}

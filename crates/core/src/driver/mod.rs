@@ -1,0 +1,607 @@
+//! The driver of one session: the order in which a session reads the journal, commits, takes the
+//! keyboard, types, looks, answers hooks and reads transcripts.
+//!
+//! It has no clock, files or tasks. [`SessionDriver::handle`] takes what happened,
+//! [`SessionDriver::poll_action`] gives what is to be done, and [`SessionDriver::next_timeout`] says
+//! when the driver wants [`Input::Tick`]. The session performs the actions; the simulation performs
+//! them against a simulated world.
+
+mod commits;
+mod freshness;
+mod hooks;
+#[cfg(test)]
+mod planted;
+mod terminal;
+mod terms;
+mod transcripts;
+
+pub use terms::{
+    Action, CommitId, HookCall, HookMail, Input, MailView, Operation, RunIdentity, ToldLetter, Turn,
+};
+
+use crate::delivery::{Decision, Desk, Effect, Event, Manner};
+use crate::harness::Route;
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::offer::Said;
+use crate::session::Conversation;
+use commits::{Commits, For};
+use freshness::Freshness;
+use hooks::Handovers;
+use std::collections::VecDeque;
+use std::time::Duration;
+use terminal::Keyboard;
+use transcripts::TranscriptSchedule;
+
+/// Interval between checks for unread input, soon after the first and later.
+const INPUT_CHECK_INTERVAL: Duration = Duration::from_millis(10);
+const SLOW_INPUT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
+/// How long unread input is checked at the short interval.
+const INPUT_CHECKED_OFTEN_FOR: Duration = Duration::from_secs(1);
+/// How long a person's keys may take to show in the input box; then they left no draft.
+const KEYS_SHOWN_WITHIN: Duration = Duration::from_secs(1);
+
+/// Sees what a driver is told and what it decides, in order. A session logs it; the simulation
+/// judges it.
+pub trait Observer {
+    /// Delivery is about to handle this event.
+    fn hears(&mut self, now: Moment, event: &Event);
+    /// Delivery has handled it, and all that followed from it.
+    fn has_heard(&mut self);
+    /// Delivery is asked what is due, of this mail, and answers.
+    fn chooses(&mut self, now: Moment, delivery: &Desk, pending: &[Letter], chosen: &Decision);
+    /// Delivery wants this done.
+    fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect);
+    /// No turn of ours needs the keyboard any more.
+    fn releases_keyboard(&mut self);
+    /// A receipt could not be recorded in time. The next session will find the offer cut off.
+    fn gives_up(&mut self, ids: &[MessageId], why: &str);
+}
+
+/// What a driver begins with.
+#[derive(Debug, Clone)]
+pub struct Start {
+    pub manner: Manner,
+    pub run: RunIdentity,
+    /// The conversation that the program was told to resume.
+    pub resumed: Option<Conversation>,
+}
+
+#[derive(Debug)]
+pub struct SessionDriver {
+    delivery: Desk,
+    run: RunIdentity,
+    resumed: Option<Conversation>,
+    /// The conversation that the program is in, as recorded.
+    conversation: Option<Conversation>,
+    mail: MailView,
+    freshness: Freshness,
+    commits: Commits,
+    keyboard: Keyboard,
+    handovers: Handovers,
+    transcripts: TranscriptSchedule,
+    input_check: InputCheck,
+    /// The last key of an unsubmitted draft.
+    draft_typed_at: Option<Duration>,
+    actions: VecDeque<Action>,
+    /// Number of actions other than commits whose input has not come.
+    unanswered: usize,
+    /// Whether something has happened since the driver last looked for work.
+    has_news: bool,
+    has_exited: bool,
+}
+
+/// The check for unread input that precedes a decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InputCheck {
+    /// None since the last input.
+    Open,
+    Asked,
+    Done {
+        is_unread: bool,
+    },
+}
+
+impl SessionDriver {
+    /// For a program that was started just now.
+    pub fn new(start: Start, now: Moment) -> Self {
+        let mut driver = Self {
+            delivery: Desk::new(start.manner, now),
+            run: start.run,
+            resumed: start.resumed,
+            conversation: None,
+            mail: MailView::default(),
+            freshness: Freshness::new(now.mono),
+            commits: Commits::default(),
+            keyboard: Keyboard::default(),
+            handovers: Handovers::default(),
+            transcripts: TranscriptSchedule::default(),
+            input_check: InputCheck::Open,
+            draft_typed_at: None,
+            actions: VecDeque::new(),
+            unanswered: 0,
+            has_news: true,
+            has_exited: false,
+        };
+        driver.commit(Operation::Expire, For::Nothing);
+        driver
+    }
+
+    pub fn delivery(&self) -> &Desk {
+        &self.delivery
+    }
+
+    /// The mail as of the last read.
+    pub fn mail(&self) -> &MailView {
+        &self.mail
+    }
+
+    /// Whether the journal is being read, or about to be, or may have changed since the last read.
+    pub fn is_about_to_read(&self) -> bool {
+        self.freshness.is_about_to_read()
+    }
+
+    /// Whether every commit has ended.
+    pub fn has_committed_all(&self) -> bool {
+        self.commits.is_empty()
+    }
+
+    /// The messages of offers and receipts that are not recorded yet.
+    pub fn is_committing(&self, id: MessageId) -> bool {
+        self.commits.has(id)
+    }
+
+    /// Whether a message is on its way to the terminal, a hook or the API.
+    pub fn is_handing(&self, id: MessageId) -> bool {
+        self.handovers.has(id)
+    }
+
+    /// Whether a turn is being offered: the keyboard is asked for, or the journal.
+    pub fn is_offering(&self) -> bool {
+        self.keyboard.is_offering()
+    }
+
+    /// Tell the driver what has happened at `now`.
+    pub fn handle(&mut self, now: Moment, input: Input, observer: &mut impl Observer) {
+        self.has_news = true;
+        let is_result = self.note_result(&input);
+        match input {
+            Input::Tick => {}
+            Input::PeriodicCheck => {
+                self.freshness.set_stale();
+                if self.commits.is_empty() && self.unanswered == 0 {
+                    self.commit(Operation::CloseKilledHooks, For::Nothing);
+                }
+            }
+            Input::JournalChanged { has_mail } => self.freshness.journal_changed(has_mail),
+            Input::MailRead(view) => {
+                self.mail = view;
+                self.freshness.finish_read(true);
+            }
+            Input::MailUnreadable => self.freshness.finish_read(false),
+            Input::Committed { commit, ids } => self.committed(now, commit, ids, observer),
+            Input::NotCommitted {
+                commit,
+                why,
+                is_final,
+            } => self.not_committed(now, commit, &why, is_final, observer),
+            Input::KeyboardLeased => self.keyboard_leased(now, observer),
+            Input::KeyboardRefused => {
+                self.keyboard.refuse();
+                self.tell(now, Event::Barred, observer);
+            }
+            Input::KeyboardGone => {
+                let event = self.keyboard_gone();
+                self.tell(now, event, observer);
+            }
+            Input::Typed(text) => self.tell_typed(now, Event::Wrote(text), observer),
+            Input::EnterPressed => self.tell_typed(now, Event::Entered, observer),
+            Input::TerminalFailed(why) => self.tell_typed(now, Event::WriteFailed(why), observer),
+            Input::KeysDropped => self.tell(now, Event::Unpressed, observer),
+            Input::Looked(sighting) => self.tell(now, Event::Looked(sighting), observer),
+            Input::InputChecked { is_unread } => {
+                self.input_check = InputCheck::Done { is_unread };
+            }
+            Input::ScreenChanged(sighting) => self.tell(now, Event::Seen(sighting), observer),
+            Input::DialogChanged(what) => self.tell(now, Event::Dialog(what), observer),
+            Input::OutputSeen => self.tell(now, Event::Output, observer),
+            Input::KeysTyped { is_draft } => {
+                self.draft_typed_at = is_draft.then_some(now.mono);
+                let event = match is_draft {
+                    true => Event::Draft,
+                    false => Event::DraftGone,
+                };
+                self.tell(now, event, observer);
+            }
+            Input::PasteMode(on) => self.tell(now, Event::Paste(on), observer),
+            Input::HookCalled {
+                call,
+                report,
+                takes_mail,
+            } => self.hook_called(now, call, &report, takes_mail, observer),
+            Input::HookPassedOn(offer) => {
+                self.tell(now, Event::Taken(offer), observer);
+                // This hook may be the last one.
+                self.transcripts.read_soon(now.mono);
+            }
+            Input::HookGone(offer) => self.tell(now, Event::Dropped(offer), observer),
+            Input::HookUnanswered { offer, ids, why } | Input::ApiRefused { offer, ids, why } => {
+                self.handovers.end(offer);
+                let event = Event::NotHanded {
+                    number: offer,
+                    ids,
+                    why,
+                };
+                self.tell(now, event, observer);
+            }
+            Input::ApiConfirmed(offer) => self.api_confirmed(offer),
+            Input::ApiAccepted(offer) => self.tell(now, Event::Taken(offer), observer),
+            Input::ApiSilent(offer) => self.tell(now, Event::Dropped(offer), observer),
+            Input::ApiDone => {}
+            Input::ApiNotContinued { why } => self.tell(now, Event::NotGoneOn { why }, observer),
+            Input::TranscriptsRead(shown) => {
+                self.tell(now, Event::Transcribed(shown), observer);
+                let is_awaited = self.delivery.asks_transcript();
+                self.transcripts.finish_read(now.mono, is_awaited);
+            }
+            Input::Paused(by) => self.tell(now, Event::Paused(by), observer),
+            Input::Released(by) => self.tell(now, Event::Released(by), observer),
+            Input::LoopChanged(wait) => self.tell(now, Event::Loop(wait), observer),
+            Input::Exited(how) => {
+                self.has_exited = true;
+                self.tell(now, Event::Exited(how), observer);
+            }
+        }
+        if is_result {
+            self.freshness.outdate();
+            self.freshness.set_stale();
+        }
+    }
+
+    /// Count the results of actions. Whatever a result is about, the mail may have changed since it
+    /// was read.
+    fn note_result(&mut self, input: &Input) -> bool {
+        let is_result = match input {
+            Input::KeyboardRefused
+            | Input::KeyboardGone
+            | Input::Typed(_)
+            | Input::EnterPressed
+            | Input::TerminalFailed(_)
+            | Input::Looked(_)
+            | Input::ApiAccepted(_)
+            | Input::ApiSilent(_)
+            | Input::ApiRefused { .. }
+            | Input::ApiDone
+            | Input::ApiNotContinued { .. }
+            | Input::TranscriptsRead(_) => true,
+            Input::Committed { .. } | Input::NotCommitted { .. } => return true,
+            Input::KeyboardLeased | Input::ApiConfirmed(_) => {
+                self.unanswered = self.unanswered.saturating_sub(1);
+                return false;
+            }
+            Input::Tick
+            | Input::PeriodicCheck
+            | Input::JournalChanged { .. }
+            | Input::MailRead(_)
+            | Input::MailUnreadable
+            | Input::KeysDropped
+            | Input::InputChecked { .. }
+            | Input::ScreenChanged(_)
+            | Input::DialogChanged(_)
+            | Input::OutputSeen
+            | Input::KeysTyped { .. }
+            | Input::PasteMode(_)
+            | Input::HookCalled { .. }
+            | Input::HookPassedOn(_)
+            | Input::HookGone(_)
+            | Input::HookUnanswered { .. }
+            | Input::Paused(_)
+            | Input::Released(_)
+            | Input::LoopChanged(_)
+            | Input::Exited(_) => return false,
+        };
+        self.unanswered = self.unanswered.saturating_sub(1);
+        is_result
+    }
+
+    /// The next action, if there is something to do at `now`. Call it until it returns `None`, after
+    /// each input and when [`Self::next_timeout`] has come.
+    pub fn poll_action(&mut self, now: Moment, observer: &mut impl Observer) -> Option<Action> {
+        loop {
+            if let Some(action) = self.actions.pop_front() {
+                return Some(action);
+            }
+            if !std::mem::take(&mut self.has_news) {
+                return None;
+            }
+            self.look_for_work(now, observer);
+        }
+    }
+
+    /// When the driver wants [`Input::Tick`], on the monotonic clock.
+    pub fn next_timeout(&self, now: Moment) -> Option<Duration> {
+        if self.has_exited {
+            return self.commits.next_retry();
+        }
+        let change = self.mail.next_change.map(|at| {
+            let wait = Duration::try_from(at.duration_since(now.wall)).unwrap_or_default();
+            now.mono + wait
+        });
+        let soonest = now.mono + INPUT_CHECK_INTERVAL;
+        let forget = self.forgets_keys_at().map(|at| at.max(soonest));
+        [
+            self.delivery.next_wakeup(),
+            change,
+            self.freshness.next_read(),
+            self.next_input_check(now),
+            forget,
+            self.commits.next_retry(),
+            self.handovers.next_timeout(),
+            self.transcripts.next_read(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// When unread input is checked again. Nobody tells the session that the program reads.
+    fn next_input_check(&self, now: Moment) -> Option<Duration> {
+        let unread_for = self.delivery.unread_for(now)?;
+        let interval = match unread_for < INPUT_CHECKED_OFTEN_FOR {
+            true => INPUT_CHECK_INTERVAL,
+            false => SLOW_INPUT_CHECK_INTERVAL,
+        };
+        let is_wanted = self.has_more_to_type() || self.delivery.awaits_reading();
+        is_wanted.then_some(now.mono + interval)
+    }
+
+    /// Begin whatever the time has come for.
+    fn look_for_work(&mut self, now: Moment, observer: &mut impl Observer) {
+        self.retry_commits(now);
+        if self.has_exited {
+            return;
+        }
+        if self.delivery.next_wakeup().is_some_and(|at| at <= now.mono) {
+            self.tell(now, Event::Tick, observer);
+        }
+        if self.mail.next_change.is_some_and(|at| at <= now.wall) {
+            self.mail.next_change = None;
+            self.freshness.set_stale();
+            self.commit(Operation::Expire, For::Nothing);
+        }
+        if self.freshness.begin_due_read(now.mono) {
+            self.actions.push_back(Action::ReadMail);
+        }
+        self.settle_earlier_offers();
+        self.read_transcripts(now);
+        self.answer_late_hooks(now);
+        if !self.check_input(now, observer) {
+            // The result of the check brings the driver back here.
+            return;
+        }
+        self.begin_due(now, observer);
+    }
+
+    /// Settle the offers of earlier sessions once the program has resumed its conversation. If the
+    /// program ends before that, the end of the run makes them uncertain.
+    fn settle_earlier_offers(&mut self) {
+        if !self.delivery.is_starting()
+            && let Some(resumed) = self.resumed.take()
+        {
+            self.commit(Operation::SettleEarlierOffers(resumed), For::Nothing);
+        }
+    }
+
+    /// Whether mail waits, or a reminder may be due.
+    pub fn has_more_to_type(&self) -> bool {
+        !self.mail.pending.is_empty() || !self.mail.owed.is_empty()
+    }
+
+    fn input_matters(&self) -> bool {
+        let has_more = self.has_more_to_type() && !self.delivery.is_writing();
+        has_more || self.delivery.awaits_reading()
+    }
+
+    /// When the last keys of a draft have left no trace in the input box for long enough.
+    fn forgets_keys_at(&self) -> Option<Duration> {
+        let is_void = self.delivery.is_field_ours();
+        let typed_at = self.draft_typed_at.filter(|_| is_void);
+        typed_at.map(|at| at + KEYS_SHOWN_WITHIN)
+    }
+
+    /// Ask whether the program reads its input, if that matters now, and act on the answer. Return
+    /// whether the answer is there, or none is needed.
+    fn check_input(&mut self, now: Moment, observer: &mut impl Observer) -> bool {
+        let forgets = self.forgets_keys_at().is_some_and(|at| at <= now.mono);
+        let matters = self.input_matters();
+        if !matters && !forgets {
+            self.input_check = InputCheck::Open;
+            return true;
+        }
+        match std::mem::replace(&mut self.input_check, InputCheck::Open) {
+            InputCheck::Open => {
+                self.input_check = InputCheck::Asked;
+                self.actions.push_back(Action::CheckInput);
+                false
+            }
+            InputCheck::Asked => {
+                self.input_check = InputCheck::Asked;
+                false
+            }
+            InputCheck::Done { is_unread } => {
+                let is_told = self.delivery.unread_for(now).is_some();
+                if matters && is_unread != is_told {
+                    self.tell(now, Event::Unread(is_unread), observer);
+                }
+                if forgets && !is_unread {
+                    self.actions.push_back(Action::ForgetKeys);
+                }
+                true
+            }
+        }
+    }
+
+    /// Begin with what is due. If mail has come since the last read, read once more first, because
+    /// some of it may go before what is due; then begin whatever comes meanwhile.
+    fn begin_due(&mut self, now: Moment, observer: &mut impl Observer) {
+        let is_sure = self.freshness.take_sure();
+        if self.freshness.is_fresh() {
+            let mut lapsed = self.delivery.lapsed(now, &self.mail.pending);
+            // A receipt that waits for the journal is not written twice.
+            lapsed.retain(|effect| !self.is_being_recorded(effect));
+            self.perform(now, lapsed, observer);
+        }
+        let is_fresh = self.freshness.is_fresh();
+        let chosen = is_fresh.then(|| self.delivery.next(now, &self.mail.pending));
+        let is_due = matches!(chosen, Some(Decision::Offer { .. }));
+        let is_current = self.freshness.is_current(now.mono);
+        self.freshness.is_wanted = is_due && !is_current && !is_sure;
+        if self.freshness.is_wanted {
+            if self.freshness.begin_read(now.mono) {
+                self.actions.push_back(Action::ReadMail);
+            }
+        } else if let Some(chosen) = chosen.filter(|_| is_due) {
+            observer.chooses(now, &self.delivery, &self.mail.pending, &chosen);
+            let effects = self.delivery.act(now, &self.mail.pending);
+            self.perform(now, effects, observer);
+        } else if is_fresh && is_current {
+            let effects = self.delivery.remind(now, &self.mail.owed);
+            self.perform(now, effects, observer);
+        } else {
+            self.freshness.doubt();
+        }
+    }
+
+    /// Tell delivery of an event, and do what follows from it.
+    fn tell(&mut self, now: Moment, event: Event, observer: &mut impl Observer) {
+        observer.hears(now, &event);
+        let effects = self.delivery.on(now, event);
+        self.perform(now, effects, observer);
+        observer.has_heard();
+        // A turn that has to wait releases the keyboard too: whoever answers a dialog needs it.
+        if !self.delivery.is_writing() && self.keyboard.release() {
+            self.actions.push_back(Action::ReleaseKeyboard);
+            observer.releases_keyboard();
+        }
+    }
+
+    fn perform(&mut self, now: Moment, effects: Vec<Effect>, observer: &mut impl Observer) {
+        for effect in effects {
+            observer.wants(now, &self.delivery, &effect);
+            self.carry_out(now, effect, observer);
+        }
+    }
+
+    fn carry_out(&mut self, now: Moment, effect: Effect, observer: &mut impl Observer) {
+        match effect {
+            Effect::Key(keys) => self.actions.push_back(Action::PressKeys(keys)),
+            Effect::Offer { ids } => {
+                self.skip_transcripts();
+                let letters = pick(&self.mail.pending, &ids);
+                self.take_keyboard_for(terminal::Purpose::Offer { ids }, letters);
+            }
+            Effect::Remind { ids } => {
+                let letters = pick(&self.mail.owed, &ids);
+                self.take_keyboard_for(terminal::Purpose::Remind { ids }, letters);
+            }
+            Effect::Resume => self.retake_keyboard(),
+            Effect::Write { ids } => {
+                planted!(WrittenFirst => return self.type_unrecorded(&ids));
+                let letters = self.keyboard.letters(&ids);
+                let told = letters.map(|letters| Turn::Messages(self.told(letters)));
+                self.type_turn(now, told, observer);
+            }
+            Effect::WriteReminder { ids } => {
+                let turn = self.keyboard.letters(&ids).map(Turn::Reminder);
+                self.type_turn(now, turn, observer);
+            }
+            Effect::Enter => {
+                self.keyboard.begin_typing();
+                let keys = self.delivery.enter_key().to_vec();
+                self.ask(Action::PressEnter(keys));
+            }
+            Effect::Look => self.ask(Action::Look),
+            Effect::Give { number, ids } => self.give(number, &ids),
+            Effect::Call { number, ids } => self.call_api(number, &ids),
+            Effect::Abort => {
+                let conversation = self.api_conversation();
+                self.ask(Action::ApiInterrupt { conversation });
+            }
+            Effect::GoOn => {
+                let conversation = self.api_conversation();
+                self.ask(Action::ApiContinue { conversation });
+            }
+            Effect::Offered {
+                ids,
+                evidence,
+                route,
+                proof_awaited,
+            } => {
+                self.transcripts.read_soon(now.mono);
+                let said = Said::Offered {
+                    route: route.as_str().to_owned(),
+                    evidence,
+                    proof_awaited,
+                };
+                self.record(now, ids, said);
+            }
+            Effect::Accepted {
+                ids,
+                evidence,
+                route,
+            } => {
+                let route = route.as_str().to_owned();
+                self.record(now, ids, Said::Accepted { route, evidence });
+            }
+            Effect::Withdraw { ids, reason } => self.record(now, ids, Said::Withdrawn { reason }),
+            Effect::Uncertain { ids, reason } => self.record(now, ids, Said::Uncertain { reason }),
+            Effect::Fail { ids, reason } => {
+                self.freshness.outdate();
+                self.record(now, ids, Said::Failed { reason });
+            }
+        }
+    }
+
+    fn is_being_recorded(&self, effect: &Effect) -> bool {
+        let Effect::Fail { ids, .. } = effect else {
+            return false;
+        };
+        ids.iter().any(|id| self.commits.has(*id))
+    }
+
+    /// Queue an action that one input will end.
+    fn ask(&mut self, action: Action) {
+        self.unanswered += 1;
+        self.actions.push_back(action);
+    }
+
+    fn record(&mut self, now: Moment, ids: Vec<MessageId>, said: Said) {
+        self.commit_receipt(now, Operation::Say { ids, said });
+    }
+
+    fn told(&self, letters: Vec<Letter>) -> Vec<ToldLetter> {
+        let told = letters.into_iter().map(|letter| {
+            let telling = self.delivery.telling(&letter);
+            (letter, telling)
+        });
+        told.collect()
+    }
+
+    /// An offer of these letters, by a route.
+    fn offering(route: Route, ids: Vec<MessageId>, letters: &[Letter]) -> Operation {
+        let said = Said::Offering {
+            route: route.as_str().to_owned(),
+            repeats: Letter::repeats(letters),
+        };
+        Operation::Say { ids, said }
+    }
+}
+
+/// The letters of a turn, in its order.
+fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
+    ids.iter()
+        .filter_map(|id| letters.iter().find(|letter| letter.message.id == *id))
+        .cloned()
+        .collect()
+}

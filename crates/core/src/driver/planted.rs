@@ -1,0 +1,14 @@
+//! Bugs of the driver that tests plant; see `sim/planted.rs`.
+
+use super::{Action, SessionDriver, Turn, pick};
+use crate::id::MessageId;
+
+impl SessionDriver {
+    /// The text, before the journal knows of the offer.
+    pub(super) fn type_unrecorded(&mut self, ids: &[MessageId]) {
+        let letters = self.told(pick(&self.mail.pending, ids));
+        let turn = Turn::Messages(letters);
+        let mode = self.delivery.input();
+        self.ask(Action::Type { turn, mode });
+    }
+}

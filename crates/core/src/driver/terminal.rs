@@ -1,0 +1,167 @@
+//! The route through the terminal: the keyboard is taken before an offer is recorded, and kept until
+//! the turn is written whole, so that no person's key falls into it.
+
+use super::commits::For;
+use super::{Action, Observer, Operation, SessionDriver, Turn, pick};
+use crate::delivery::Event;
+use crate::harness::Route;
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+use crate::offer::Said;
+
+const TERMINAL_GONE: &str = "the terminal is gone";
+const NO_TEXT: &str = "its text is not at hand";
+
+/// What the keyboard is taken for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Offer {
+        ids: Vec<MessageId>,
+    },
+    Remind {
+        ids: Vec<MessageId>,
+    },
+    /// The Enter of a text that is written.
+    Resume,
+}
+
+#[derive(Debug, Default)]
+enum Lease {
+    #[default]
+    Free,
+    Asked(Purpose),
+    /// The journal is asked to record the turn.
+    Committing,
+    Held,
+    /// A text or an Enter is being typed.
+    Typing,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Keyboard {
+    lease: Lease,
+    /// The letters of the turn, as they were read before it was recorded. A read after that would
+    /// not find them any more.
+    letters: Vec<Letter>,
+}
+
+impl Keyboard {
+    pub(super) fn is_offering(&self) -> bool {
+        matches!(self.lease, Lease::Asked(_) | Lease::Committing)
+    }
+
+    pub(super) fn refuse(&mut self) {
+        self.lease = Lease::Free;
+    }
+
+    pub(super) fn hold(&mut self) {
+        self.lease = Lease::Held;
+    }
+
+    pub(super) fn begin_typing(&mut self) {
+        self.lease = Lease::Typing;
+    }
+
+    /// Release the keyboard, unless a turn is being offered or typed. Return whether it was held.
+    pub(super) fn release(&mut self) -> bool {
+        match self.lease {
+            Lease::Held => {
+                self.lease = Lease::Free;
+                true
+            }
+            Lease::Free | Lease::Asked(_) | Lease::Committing | Lease::Typing => false,
+        }
+    }
+
+    /// The letters of a turn that is to be typed: all of them, or none.
+    pub(super) fn letters(&self, ids: &[MessageId]) -> Option<Vec<Letter>> {
+        let letters = pick(&self.letters, ids);
+        (letters.len() == ids.len()).then_some(letters)
+    }
+}
+
+impl SessionDriver {
+    pub(super) fn take_keyboard_for(&mut self, purpose: Purpose, letters: Vec<Letter>) {
+        // What is known of the mail is old as soon as the turn is recorded.
+        self.freshness.outdate();
+        self.keyboard.letters = letters;
+        self.lease_keyboard(purpose);
+    }
+
+    /// Take the keyboard again, for a text that waits for its Enter.
+    pub(super) fn retake_keyboard(&mut self) {
+        self.lease_keyboard(Purpose::Resume);
+    }
+
+    /// Ask for the keyboard. A turn that still holds it has ended: a person's keys go first.
+    fn lease_keyboard(&mut self, purpose: Purpose) {
+        if self.keyboard.release() {
+            self.actions.push_back(Action::ReleaseKeyboard);
+        }
+        self.keyboard.lease = Lease::Asked(purpose);
+        self.ask(Action::LeaseKeyboard);
+    }
+
+    pub(super) fn keyboard_leased(&mut self, now: Moment, observer: &mut impl Observer) {
+        let Lease::Asked(purpose) = std::mem::take(&mut self.keyboard.lease) else {
+            self.actions.push_back(Action::ReleaseKeyboard);
+            return;
+        };
+        let operation = match &purpose {
+            Purpose::Offer { ids } => {
+                Self::offering(Route::Terminal, ids.clone(), &self.keyboard.letters)
+            }
+            Purpose::Remind { ids } => Operation::Say {
+                ids: ids.clone(),
+                said: Said::Reminded {
+                    route: Route::Terminal.as_str().to_owned(),
+                },
+            },
+            Purpose::Resume => {
+                self.keyboard.hold();
+                self.tell(now, Event::Resumed, observer);
+                self.freshness.outdate();
+                self.freshness.set_stale();
+                return;
+            }
+        };
+        self.keyboard.lease = Lease::Committing;
+        self.commit(operation, For::Turn(purpose));
+    }
+
+    pub(super) fn keyboard_gone(&mut self) -> Event {
+        let why = TERMINAL_GONE.to_owned();
+        match std::mem::take(&mut self.keyboard.lease) {
+            Lease::Asked(Purpose::Offer { .. } | Purpose::Remind { .. }) => Event::NotRecorded(why),
+            Lease::Asked(Purpose::Resume)
+            | Lease::Free
+            | Lease::Committing
+            | Lease::Held
+            | Lease::Typing => Event::WriteFailed(why),
+        }
+    }
+
+    /// Type a turn. Without all of its letters or the keyboard, nothing is typed.
+    pub(super) fn type_turn(
+        &mut self,
+        now: Moment,
+        turn: Option<Turn>,
+        observer: &mut impl Observer,
+    ) {
+        let (Some(turn), Lease::Held) = (turn, &self.keyboard.lease) else {
+            return self.tell(now, Event::WriteFailed(NO_TEXT.to_owned()), observer);
+        };
+        self.keyboard.begin_typing();
+        let mode = self.delivery.input();
+        self.ask(Action::Type { turn, mode });
+    }
+
+    /// A text or an Enter was typed, or could not be.
+    pub(super) fn tell_typed(&mut self, now: Moment, event: Event, observer: &mut impl Observer) {
+        if let Lease::Typing = self.keyboard.lease {
+            self.keyboard.hold();
+        }
+        self.tell(now, event, observer);
+    }
+}

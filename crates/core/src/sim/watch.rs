@@ -1,0 +1,139 @@
+//! The oracle's eye on a driver: it sees every event, choice and effect, judges them, and keeps what
+//! the world knows of the turn that is under way.
+
+use super::errands::clock;
+use super::hooked::Hooked;
+use super::law::Checked;
+use super::session::{Cargo, Turn, World};
+use crate::delivery::{Decision, Desk, Effect, Event};
+use crate::driver::Observer;
+use crate::id::MessageId;
+use crate::mail::Letter;
+use crate::moment::Moment;
+
+pub(super) struct Watch<'a, 'w> {
+    world: &'a mut World<'w>,
+    turn: &'a mut Turn,
+    parked: &'a mut Option<Turn>,
+    hooks: &'a mut Vec<Hooked>,
+    given_up: &'a mut Vec<MessageId>,
+    /// The first law that was broken.
+    pub(super) checked: Checked,
+}
+
+impl<'a, 'w> Watch<'a, 'w> {
+    pub(super) fn new(
+        world: &'a mut World<'w>,
+        turn: &'a mut Turn,
+        parked: &'a mut Option<Turn>,
+        hooks: &'a mut Vec<Hooked>,
+        given_up: &'a mut Vec<MessageId>,
+    ) -> Self {
+        Self {
+            world,
+            turn,
+            parked,
+            hooks,
+            given_up,
+            checked: Ok(()),
+        }
+    }
+
+    fn check(&mut self, checked: Checked) {
+        if self.checked.is_ok() {
+            self.checked = checked;
+        }
+    }
+
+    fn begin_turn(&mut self, cargo: Cargo, ids: &[MessageId]) {
+        let last = std::mem::replace(self.turn, Turn::new(cargo, ids.to_vec()));
+        // Of a reminder that broke off, nobody says so.
+        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_parked;
+        if last.is_open && is_told {
+            *self.parked = Some(last);
+        }
+    }
+
+    fn write(&mut self, ids: &[MessageId]) {
+        self.turn.is_open = true;
+        self.turn.attempts += 1;
+        self.turn.ids = ids.to_vec();
+    }
+
+    /// How the offer of these ended is said.
+    fn end(&mut self, ids: &[MessageId]) {
+        if ids.iter().any(|id| self.turn.ids.contains(id)) {
+            self.turn.is_open = false;
+        }
+        let is_in = |parked: &mut Turn| ids.iter().any(|id| parked.ids.contains(id));
+        self.parked.take_if(is_in);
+    }
+}
+
+impl Observer for Watch<'_, '_> {
+    fn hears(&mut self, now: Moment, event: &Event) {
+        let trace = &mut self.world.trace;
+        trace.note(|| format!("  {} delivery hears {event:?}", clock(now.mono)));
+        self.world.oracle.told.tell(now, event);
+    }
+
+    fn has_heard(&mut self) {
+        self.world.oracle.told.looked = None;
+    }
+
+    fn chooses(&mut self, now: Moment, delivery: &Desk, pending: &[Letter], chosen: &Decision) {
+        let is_free = |letter: &&Letter| {
+            let id = letter.message.id;
+            let has_it = |hook: &Hooked| hook.ids.contains(&id) && !hook.is_given_up;
+            !self.hooks.iter().any(has_it) && !delivery.is_handing(id)
+        };
+        let view: Vec<_> = pending.iter().filter(is_free).cloned().collect();
+        let checked = self.world.oracle.begins(now, delivery, &view, chosen);
+        self.check(checked);
+    }
+
+    fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
+        let trace = &mut self.world.trace;
+        trace.note(|| format!("  {} delivery wants {effect:?}", clock(now.mono)));
+        let checked = self.world.oracle.does(delivery, effect, self.turn);
+        self.check(checked);
+        match effect {
+            Effect::Offer { ids } => self.begin_turn(Cargo::Messages, ids),
+            Effect::Remind { ids } => self.begin_turn(Cargo::Reminder, ids),
+            Effect::Resume => {
+                if let Some(parked) = self.parked.take() {
+                    *self.turn = parked;
+                }
+            }
+            Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids),
+            Effect::Uncertain { ids, .. } => {
+                let has_one = |hook: &&mut Hooked| hook.ids.iter().any(|id| ids.contains(id));
+                for hook in self.hooks.iter_mut().filter(has_one) {
+                    hook.is_given_up = true;
+                }
+                self.end(ids);
+            }
+            Effect::Offered { ids, .. }
+            | Effect::Accepted { ids, .. }
+            | Effect::Withdraw { ids, .. }
+            | Effect::Fail { ids, .. } => self.end(ids),
+            Effect::Key(_)
+            | Effect::Abort
+            | Effect::GoOn
+            | Effect::Call { .. }
+            | Effect::Enter
+            | Effect::Look
+            | Effect::Give { .. } => {}
+        }
+    }
+
+    fn releases_keyboard(&mut self) {
+        let checked = self.world.oracle.gives_back(self.turn);
+        self.check(checked);
+    }
+
+    fn gives_up(&mut self, ids: &[MessageId], why: &str) {
+        self.world.trace.note(|| format!("  given up: {why}"));
+        self.given_up.extend(ids);
+    }
+}
