@@ -29,6 +29,7 @@ struct Commit {
     id: CommitId,
     operation: Operation,
     purpose: For,
+    has_failed: bool,
     /// When it is tried again, after a failure.
     retry_at: Option<Duration>,
 }
@@ -82,6 +83,7 @@ impl SessionDriver {
             id,
             operation,
             purpose,
+            has_failed: false,
             retry_at: None,
         });
     }
@@ -137,6 +139,11 @@ impl SessionDriver {
                 }
             }
             For::Receipt { .. } => {
+                if let (Operation::Say { ids, .. }, false) = (&commit.operation, commit.has_failed)
+                {
+                    observer.retries(ids, why);
+                }
+                commit.has_failed = true;
                 commit.retry_at = Some(now.mono + REST);
                 self.commits.open.push(commit);
             }

@@ -55,6 +55,8 @@ pub trait Observer {
     fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect);
     /// No turn of ours needs the keyboard any more.
     fn releases_keyboard(&mut self);
+    /// The journal could not record a receipt. It is tried again.
+    fn retries(&mut self, ids: &[MessageId], why: &str);
     /// A receipt could not be recorded in time. The next session will find the offer cut off.
     fn gives_up(&mut self, ids: &[MessageId], why: &str);
 }
@@ -167,7 +169,7 @@ impl SessionDriver {
         self.has_news = true;
         let is_result = self.note_result(&input);
         match input {
-            Input::Tick => {}
+            Input::Tick => self.tick(now, observer),
             Input::PeriodicCheck => {
                 self.freshness.set_stale();
                 if self.commits.is_empty() && self.unanswered == 0 {
@@ -322,7 +324,8 @@ impl SessionDriver {
     /// When the driver wants [`Input::Tick`], on the monotonic clock.
     pub fn next_timeout(&self, now: Moment) -> Option<Duration> {
         if self.has_exited {
-            return self.commits.next_retry();
+            let last = [self.commits.next_retry(), self.handovers.next_timeout()];
+            return last.into_iter().flatten().min();
         }
         let change = self.mail.next_change.map(|at| {
             let wait = Duration::try_from(at.duration_since(now.wall)).unwrap_or_default();
@@ -359,12 +362,11 @@ impl SessionDriver {
     /// Begin whatever the time has come for.
     fn look_for_work(&mut self, now: Moment, observer: &mut impl Observer) {
         self.retry_commits(now);
+        self.answer_late_hooks(now);
         if self.has_exited {
             return;
         }
-        if self.delivery.next_wakeup().is_some_and(|at| at <= now.mono) {
-            self.tell(now, Event::Tick, observer);
-        }
+        self.tick(now, observer);
         if self.mail.next_change.is_some_and(|at| at <= now.wall) {
             self.mail.next_change = None;
             self.freshness.set_stale();
@@ -375,12 +377,19 @@ impl SessionDriver {
         }
         self.settle_earlier_offers();
         self.read_transcripts(now);
-        self.answer_late_hooks(now);
         if !self.check_input(now, observer) {
             // The result of the check brings the driver back here.
             return;
         }
         self.begin_due(now, observer);
+    }
+
+    /// Tell delivery that the time has come for which it waits.
+    fn tick(&mut self, now: Moment, observer: &mut impl Observer) {
+        let is_due = self.delivery.next_wakeup().is_some_and(|at| at <= now.mono);
+        if is_due && !self.has_exited {
+            self.tell(now, Event::Tick, observer);
+        }
     }
 
     /// Settle the offers of earlier sessions once the program has resumed its conversation. If the

@@ -66,7 +66,7 @@ impl Play {
 fn outcome(seed: u64) -> String {
     let mut script = Script::from_seed(seed);
     script.crash = None;
-    play(&script).unwrap_or_else(|broken| format!("{broken}"))
+    play(&script).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"))
 }
 
 fn play(script: &Script) -> Result<String, Broken> {

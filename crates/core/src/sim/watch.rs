@@ -132,6 +132,12 @@ impl Observer for Watch<'_, '_> {
         self.check(checked);
     }
 
+    fn retries(&mut self, _ids: &[MessageId], why: &str) {
+        self.world
+            .trace
+            .note(|| format!("  tried again later: {why}"));
+    }
+
     fn gives_up(&mut self, ids: &[MessageId], why: &str) {
         self.world.trace.note(|| format!("  given up: {why}"));
         self.given_up.extend(ids);

@@ -108,7 +108,6 @@ pub(crate) async fn commit(shared: Rc<Shared>, commit: CommitId, operation: Oper
 
 async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said) -> Input {
     let (now, agent) = (crate::times::now(), shared.agent.clone());
-    let is_receipt = !matches!(said, Said::Offering { .. } | Said::Reminded { .. });
     let job = match said {
         Said::Offering { route, repeats } => Job::Offer {
             now,
@@ -133,9 +132,6 @@ async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said)
         Ok(Err(denied)) => (denied.to_string(), true),
         Err(error) => (error.to_string(), matches!(error, Error::WriterGone)),
     };
-    if is_receipt && !is_final {
-        warn!(target: log::DELIVERY, "a receipt has to wait: {why}");
-    }
     Input::NotCommitted {
         commit,
         why,

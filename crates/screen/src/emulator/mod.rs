@@ -304,7 +304,6 @@ impl Emulator {
     }
 
     /// Whether this character may be written; makes room for it where it is inserted.
-    #[inline(never)]
     fn admits(&mut self, c: char) -> bool {
         if !c.is_ascii() && c.width() == Some(0) && self.crowded() {
             return false;

@@ -110,7 +110,7 @@ impl Observer for DecisionLog {
             Event::Barred => {
                 info!(target: DELIVERY, messages = %turn, "not typed: a person is typing");
             }
-            Event::NotHanded { ids, why, .. } if !ids.is_empty() => {
+            Event::NotHanded { ids, why, .. } => {
                 info!(target: DELIVERY, messages = %Ids(ids), reason = why, "not handed over");
             }
             _ => {}
@@ -190,6 +190,10 @@ impl Observer for DecisionLog {
     }
 
     fn releases_keyboard(&mut self) {}
+
+    fn retries(&mut self, ids: &[MessageId], why: &str) {
+        warn!(target: DELIVERY, messages = %Ids(ids), "a receipt has to wait: {why}");
+    }
 
     fn gives_up(&mut self, ids: &[MessageId], why: &str) {
         error!(target: DELIVERY, messages = %Ids(ids), "a receipt could not be recorded: {why}");

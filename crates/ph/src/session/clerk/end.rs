@@ -67,18 +67,8 @@ impl Clerk {
         let _ = tokio::time::timeout(LAST_RECEIPTS, self.read_last()).await;
         self.tell(Input::Exited(how));
         self.drive();
-        // What was being offered has its receipt before the session has its end. A write that
-        // hangs has none to wait for.
-        let deadline = Instant::now() + LAST_RECEIPTS;
-        while (self.tasks > 0 || !self.driver.has_committed_all()) && Instant::now() < deadline {
-            let wakeup = self.wakeup().map_or(deadline, |at| at.min(deadline));
-            match tokio::time::timeout_at(wakeup.into(), self.reported.recv()).await {
-                Ok(Some(report)) => self.hear(report),
-                Ok(None) => break,
-                Err(_) => self.tell(Input::Tick),
-            }
-            self.drive();
-        }
+        // What was being offered has its receipt before the session has its end.
+        self.record_last(wishes).await;
         let never_proven = errands::never_proven(&self.shared);
         let _ = tokio::time::timeout(LAST_RECEIPTS, never_proven).await;
         self.last_look(Instant::now() + LAST_RECEIPTS).await;
@@ -90,8 +80,30 @@ impl Clerk {
         self.set_run(self.run_of_loop().unwrap_or(run));
         self.tell_changes();
         self.clear_up(wishes).await;
-        while let Ok(wish) = wishes.try_recv() {
-            self.grant(wish);
+        // A hook may have passed its mail on meanwhile.
+        self.record_last(wishes).await;
+    }
+
+    /// Serve what was asked and perform what follows, until every receipt is recorded or the time is
+    /// up. A write that hangs has no receipt to wait for.
+    async fn record_last(&mut self, wishes: &mut mpsc::Receiver<Wish>) {
+        let deadline = Instant::now() + LAST_RECEIPTS;
+        loop {
+            while let Ok(wish) = wishes.try_recv() {
+                self.grant(wish);
+            }
+            self.drive();
+            let is_done = self.tasks == 0 && self.driver.has_committed_all();
+            if is_done || Instant::now() >= deadline {
+                return;
+            }
+            let wakeup = self.driver.next_timeout(self.now());
+            let wakeup = wakeup.map_or(deadline, |at| (self.begun + at).min(deadline));
+            tokio::select! {
+                Some(report) = self.reported.recv() => self.hear(report),
+                Some(wish) = wishes.recv() => self.grant(wish),
+                () = tokio::time::sleep_until(wakeup.into()) => self.tell(Input::Tick),
+            }
         }
     }
 
@@ -114,6 +126,7 @@ impl Clerk {
             // Who does not want to wait may still say so.
             if let Ok(Some(wish)) = tokio::time::timeout(LOOK, wishes.recv()).await {
                 self.grant(wish);
+                self.drive();
             }
         }
     }

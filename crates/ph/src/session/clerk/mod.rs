@@ -343,8 +343,9 @@ impl Clerk {
             self.insist();
         }
         self.end_without_home(now);
-        self.reach_checkpoint();
         self.tell(Input::Tick);
+        // Before anything is begun in the rest that the tick may have found.
+        self.reach_checkpoint();
         self.drive();
         self.tell_changes();
         self.log_holds();
