@@ -1,4 +1,4 @@
-//! Commits that are under way, and receipts that are tried again until the journal takes them.
+//! Open commits, and retries of receipts that the journal has not recorded.
 
 use super::terminal::Purpose;
 use super::{Action, CommitId, Input, Observer, Operation, SessionDriver};
@@ -7,7 +7,8 @@ use crate::id::MessageId;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// How long a receipt is tried again. After that the next session finds the offer cut off.
+/// How long the commit of a receipt is retried. After that, the receipt is lost, and the next
+/// session finds the offer cut off.
 const RECEIPT_RETRIED_FOR: Duration = Duration::from_secs(180);
 
 /// What a commit is for.
@@ -17,10 +18,10 @@ pub(super) enum For {
     Turn(Purpose),
     /// Mail for a hook or the API, by the number of its offer.
     Handover(u64),
-    /// Nothing waits for it, and nothing is tried again.
+    /// Nothing waits for the commit, and a failed commit is not retried.
     Nothing,
-    /// The end of an offer. It must not be lost, so that the next session does not take an offer for
-    /// uncertain that was completed.
+    /// A receipt of an offer. It is retried, because without it the next session would take a
+    /// completed offer for uncertain.
     Receipt { give_up_at: Duration },
 }
 
@@ -30,7 +31,7 @@ struct Commit {
     operation: Operation,
     purpose: For,
     has_failed: bool,
-    /// When it is tried again, after a failure.
+    /// When the commit is retried, after a failure.
     retry_at: Option<Duration>,
 }
 

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 /// Shortest interval between two reads of the journal, while there is much mail.
 const READ_INTERVAL: Duration = Duration::from_millis(20);
-/// A change that is seen so soon after a read began is the change that the read was for: our own
-/// commits are seen as changes too, and would each cost another read.
+/// A change that is noticed so soon after a read began is taken for the change that caused the read.
+/// The session notices its own commits as changes too, and each would cost another read.
 const OWN_CHANGE_WITHIN: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Clone, Copy)]
 struct Read {
-    /// Whether it was begun after the last result of an action.
+    /// Whether the read was begun after the last result of an action.
     is_fresh: bool,
-    /// Whether it was begun because something is due.
+    /// Whether the read was begun because something is due.
     is_sure: bool,
 }
 
@@ -20,10 +20,11 @@ struct Read {
 pub(super) struct Freshness {
     /// Whether the mail was read after the last result of an action.
     is_fresh: bool,
-    /// Whether it was read because something is due.
+    /// Whether the mail was read because something is due.
     is_sure: bool,
     reading: Option<Read>,
-    /// Whether something is due, and mail that has come since may go before it.
+    /// Whether a read is wanted because something is due, and mail that has come since the last
+    /// read may go before it.
     pub(super) is_wanted: bool,
     read_at: Option<Duration>,
     /// Whether there is a reason to read.
@@ -64,7 +65,7 @@ impl Freshness {
         self.has_mail |= has_mail;
     }
 
-    /// The mail, as read or as being read, may be from before something that was recorded.
+    /// Note that the mail, as read or as being read, may be older than the last recorded change.
     pub(super) fn outdate(&mut self) {
         self.is_fresh = false;
         if let Some(read) = &mut self.reading {
@@ -76,7 +77,7 @@ impl Freshness {
         std::mem::take(&mut self.is_sure)
     }
 
-    /// A read that is under way was begun for something that is not due any more.
+    /// Note that the read under way was begun for something that is no longer due.
     pub(super) fn doubt(&mut self) {
         if let Some(read) = &mut self.reading {
             read.is_sure = false;
@@ -96,7 +97,7 @@ impl Freshness {
         is_due.then(|| self.read_at.map_or(self.begun, |at| at + READ_INTERVAL))
     }
 
-    /// Begin a read if one is due. Return whether it was.
+    /// Begin a read if one is due. Return whether one was begun.
     pub(super) fn begin_due_read(&mut self, now: Duration) -> bool {
         self.next_read().is_some_and(|at| at <= now) && self.begin_read(now)
     }
@@ -115,8 +116,8 @@ impl Freshness {
         true
     }
 
-    /// The read has ended. After a failure, the next periodic check brings another read, and nothing
-    /// is begun until then.
+    /// Note that the read has ended. After a failure, no delivery is begun until the next periodic
+    /// check has caused another read.
     pub(super) fn finish_read(&mut self, is_read: bool) {
         let read = self.reading.take().filter(|_| is_read);
         self.is_fresh = read.is_some_and(|read| read.is_fresh);

@@ -1,5 +1,5 @@
-//! The routes that pass the terminal: mail that one call of a hook takes along, and mail for the
-//! agent's API. Each offer is recorded before anything is handed over.
+//! The routes that bypass the terminal: mail that a hook call passes on to the agent, and mail for
+//! the agent's API. Each offer is recorded before its mail is handed over.
 
 use super::commits::For;
 use super::{Action, HookCall, HookMail, Observer, Operation, SessionDriver, pick};
@@ -11,7 +11,8 @@ use crate::moment::Moment;
 use crate::session::Conversation;
 use std::time::Duration;
 
-/// How long the journal may take: the agent waits for its hook, and the hook gives up after 200 ms.
+/// How long the journal may take to record an offer to a hook. The agent waits for its hook, and the
+/// hook gives up after 200 ms.
 const HOOK_COMMITTED_WITHIN: Duration = Duration::from_millis(120);
 const TOO_LATE: &str = "the journal took longer than a hook waits";
 
@@ -20,7 +21,7 @@ const TOO_LATE: &str = "the journal took longer than a hook waits";
 enum To {
     Hook {
         call: HookCall,
-        /// When the hook is answered without mail.
+        /// When the hook is answered without mail; `None` once it was.
         answer_by: Option<Duration>,
     },
     Api {
@@ -28,7 +29,7 @@ enum To {
     },
 }
 
-/// Mail on its way past the terminal.
+/// Mail on its way to a hook or the API.
 #[derive(Debug, Clone)]
 struct Handover {
     offer: u64,
@@ -92,8 +93,8 @@ impl SessionDriver {
         self.actions.push_back(Action::AnswerHook { call, mail });
     }
 
-    /// Offer to a hook what is due. Only mail that was read after the last offer: else nobody knows
-    /// which messages are repeats.
+    /// Offer the due mail to a hook. The mail must have been read after the last offer, because an
+    /// older read does not show which messages are repeats.
     fn offer_to_hook(&mut self, now: Moment, call: HookCall, report: &Report) {
         self.skip_transcripts();
         let is_fresh = self.freshness.is_fresh();
@@ -108,14 +109,15 @@ impl SessionDriver {
 
     fn record_handover(&mut self, offer: u64, ids: &[MessageId], route: Route, to: To) {
         let letters = pick(&self.mail.pending, ids);
-        // What is known of the mail is old as soon as the offer is recorded.
+        // Recording the offer makes the mail, as last read, outdated.
         self.freshness.outdate();
         let operation = Self::offering(route, ids.to_vec(), &letters);
         self.handovers.0.push(Handover { offer, letters, to });
         self.commit(operation, For::Handover(offer));
     }
 
-    /// Answer hooks without mail whose commit takes too long. Their mail is handed to nobody.
+    /// Answer each hook whose commit takes too long, without mail. The mail of such a hook is not
+    /// handed over.
     pub(super) fn answer_late_hooks(&mut self, now: Moment) {
         let mut late = Vec::new();
         for handover in &mut self.handovers.0 {
@@ -130,7 +132,7 @@ impl SessionDriver {
         }
     }
 
-    /// The journal has not recorded the offer: the hook is answered without mail.
+    /// Drop an offer, and answer its hook without mail if the hook still waits.
     pub(super) fn refuse_hook(&mut self, offer: u64) {
         if let Some(To::Hook {
             call,
@@ -141,7 +143,7 @@ impl SessionDriver {
         }
     }
 
-    /// The journal has recorded the offer of these. Delivery has the last word.
+    /// Hand over an offer that the journal has recorded, unless delivery refuses it now.
     pub(super) fn hand_over(
         &mut self,
         now: Moment,
@@ -168,11 +170,11 @@ impl SessionDriver {
             false => Event::Handed { number: offer, ids },
         };
         self.tell(now, event, observer);
-        // Delivery did not give it.
+        // If delivery has given the mail, the offer is closed and this does nothing.
         self.refuse_hook(offer);
     }
 
-    /// Delivery gives these to the hook or to the API.
+    /// Give the messages of an offer to its hook or to the API.
     pub(super) fn give(&mut self, offer: u64, ids: &[MessageId]) {
         let Some(Handover { letters, to, .. }) = self.handovers.take(offer) else {
             return;
@@ -188,7 +190,8 @@ impl SessionDriver {
         }
     }
 
-    /// Offer mail to the agent's API, once the API is known to be this agent's.
+    /// Offer mail to the agent's API. The offer is recorded once the API is confirmed to be this
+    /// agent's.
     pub(super) fn call_api(&mut self, offer: u64, ids: &[MessageId]) {
         let conversation = self.api_conversation();
         let to = To::Api {
@@ -212,12 +215,13 @@ impl SessionDriver {
         self.commit(operation, For::Handover(offer));
     }
 
-    /// The conversation that the API leads to. Without one, its actions find none.
+    /// Return the id of the conversation for API actions. If no conversation is known, the id is empty
+    /// and matches none.
     pub(super) fn api_conversation(&self) -> String {
         self.delivery.conversation().unwrap_or_default().to_owned()
     }
 
-    /// Follow the transcript and the conversation that a hook of the agent's own names.
+    /// Follow the transcript and the conversation that one of the agent's own hooks names.
     fn follow(&mut self, now: Moment, report: &Report) {
         if !self.delivery.is_own(report) {
             return;

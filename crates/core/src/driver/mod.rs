@@ -34,26 +34,27 @@ use std::time::Duration;
 use terminal::Keyboard;
 use transcripts::TranscriptSchedule;
 
-/// Interval between checks for unread input, soon after the first and later.
+/// Interval between checks for unread input during [`INPUT_CHECKED_OFTEN_FOR`].
 const INPUT_CHECK_INTERVAL: Duration = Duration::from_millis(10);
+/// Interval between later checks for unread input.
 const SLOW_INPUT_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// How long unread input is checked at the short interval.
 const INPUT_CHECKED_OFTEN_FOR: Duration = Duration::from_secs(1);
-/// How long a person's keys may take to show in the input box; then they left no draft.
+/// How long a person's keys may take to show in the input box. Keys that show later left no draft.
 const KEYS_SHOWN_WITHIN: Duration = Duration::from_secs(1);
 
-/// Sees what a driver is told and what it decides, in order. A session logs it; the simulation
-/// judges it.
+/// Observes the events, choices and effects of a driver, in order. A session logs them; the
+/// simulation checks them against its laws.
 pub trait Observer {
     /// Delivery is about to handle this event.
     fn hears(&mut self, now: Moment, event: &Event);
-    /// Delivery has handled it, and all that followed from it.
+    /// Delivery has handled the event, and the driver has carried out the effects.
     fn has_heard(&mut self);
-    /// Delivery is asked what is due, of this mail, and answers.
+    /// Delivery has chosen what is due from the pending mail.
     fn chooses(&mut self, now: Moment, delivery: &Desk, pending: &[Letter], chosen: &Decision);
-    /// Delivery wants this done.
+    /// Delivery requests this effect.
     fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect);
-    /// No turn of ours needs the keyboard any more.
+    /// The driver releases the keyboard, because no turn needs it any more.
     fn releases_keyboard(&mut self);
     /// The journal could not record a receipt. It is tried again.
     fn retries(&mut self, ids: &[MessageId], why: &str);
@@ -61,7 +62,7 @@ pub trait Observer {
     fn gives_up(&mut self, ids: &[MessageId], why: &str);
 }
 
-/// What a driver begins with.
+/// Parameters of a new driver.
 #[derive(Debug, Clone)]
 pub struct Start {
     pub manner: Manner,
@@ -84,10 +85,10 @@ pub struct SessionDriver {
     handovers: Handovers,
     transcripts: TranscriptSchedule,
     input_check: InputCheck,
-    /// The last key of an unsubmitted draft.
+    /// When the last key of an unsubmitted draft was typed.
     draft_typed_at: Option<Duration>,
     actions: VecDeque<Action>,
-    /// Number of actions other than commits whose input has not come.
+    /// Number of actions queued by `ask` whose result has not come.
     unanswered: usize,
     /// Whether something has happened since the driver last looked for work.
     has_news: bool,
@@ -97,7 +98,7 @@ pub struct SessionDriver {
 /// The check for unread input that precedes a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum InputCheck {
-    /// None since the last input.
+    /// No check is under way, and no result waits to be used.
     Open,
     Asked,
     Done {
@@ -106,7 +107,7 @@ enum InputCheck {
 }
 
 impl SessionDriver {
-    /// For a program that was started just now.
+    /// Create the driver of a program that was started just now.
     pub fn new(start: Start, now: Moment) -> Self {
         let mut driver = Self {
             delivery: Desk::new(start.manner, now),
@@ -149,17 +150,17 @@ impl SessionDriver {
         self.commits.is_empty()
     }
 
-    /// The messages of offers and receipts that are not recorded yet.
+    /// Whether an offer or a receipt of this message is not recorded yet.
     pub fn is_committing(&self, id: MessageId) -> bool {
         self.commits.has(id)
     }
 
-    /// Whether a message is on its way to the terminal, a hook or the API.
+    /// Whether a message is on its way to a hook or the API.
     pub fn is_handing(&self, id: MessageId) -> bool {
         self.handovers.has(id)
     }
 
-    /// Whether a turn is being offered: the keyboard is asked for, or the journal.
+    /// Whether a turn is being offered: the driver waits for the keyboard, or for the journal.
     pub fn is_offering(&self) -> bool {
         self.keyboard.is_offering()
     }
@@ -261,8 +262,8 @@ impl SessionDriver {
         }
     }
 
-    /// Count the results of actions. Whatever a result is about, the mail may have changed since it
-    /// was read.
+    /// Count the results of actions. Return whether the input is a result that makes the mail, as
+    /// last read, outdated.
     fn note_result(&mut self, input: &Input) -> bool {
         let is_result = match input {
             Input::KeyboardRefused
@@ -348,7 +349,8 @@ impl SessionDriver {
         .min()
     }
 
-    /// When unread input is checked again. Nobody tells the session that the program reads.
+    /// When unread input is checked again. The driver polls, because no event reports that the
+    /// program has read its input.
     fn next_input_check(&self, now: Moment) -> Option<Duration> {
         let unread_for = self.delivery.unread_for(now)?;
         let interval = match unread_for < INPUT_CHECKED_OFTEN_FOR {
@@ -359,7 +361,7 @@ impl SessionDriver {
         is_wanted.then_some(now.mono + interval)
     }
 
-    /// Begin whatever the time has come for.
+    /// Begin everything that is due at `now`.
     fn look_for_work(&mut self, now: Moment, observer: &mut impl Observer) {
         self.retry_commits(now);
         self.answer_late_hooks(now);
@@ -412,15 +414,16 @@ impl SessionDriver {
         has_more || self.delivery.awaits_reading()
     }
 
-    /// When the last keys of a draft have left no trace in the input box for long enough.
+    /// When the keys of a draft can be forgotten, because the input box has shown no trace of them
+    /// for [`KEYS_SHOWN_WITHIN`].
     fn forgets_keys_at(&self) -> Option<Duration> {
         let is_void = self.delivery.is_field_ours();
         let typed_at = self.draft_typed_at.filter(|_| is_void);
         typed_at.map(|at| at + KEYS_SHOWN_WITHIN)
     }
 
-    /// Ask whether the program reads its input, if that matters now, and act on the answer. Return
-    /// whether the answer is there, or none is needed.
+    /// Check whether the program has unread input, if that matters now, and act on the result.
+    /// Return whether the result is known or not needed.
     fn check_input(&mut self, now: Moment, observer: &mut impl Observer) -> bool {
         let forgets = self.forgets_keys_at().is_some_and(|at| at <= now.mono);
         let matters = self.input_matters();
@@ -451,13 +454,14 @@ impl SessionDriver {
         }
     }
 
-    /// Begin with what is due. If mail has come since the last read, read once more first, because
-    /// some of it may go before what is due; then begin whatever comes meanwhile.
+    /// Begin what is due. If mail may have come since the last read, read the journal once more
+    /// first, because new mail may go before what is due. After that read, begin even if more mail
+    /// has come meanwhile.
     fn begin_due(&mut self, now: Moment, observer: &mut impl Observer) {
         let is_sure = self.freshness.take_sure();
         if self.freshness.is_fresh() {
             let mut lapsed = self.delivery.lapsed(now, &self.mail.pending);
-            // A receipt that waits for the journal is not written twice.
+            // Do not record a failure again while its commit is open.
             lapsed.retain(|effect| !self.is_being_recorded(effect));
             self.perform(now, lapsed, observer);
         }
@@ -482,13 +486,13 @@ impl SessionDriver {
         }
     }
 
-    /// Tell delivery of an event, and do what follows from it.
+    /// Tell delivery of an event, and carry out the effects.
     fn tell(&mut self, now: Moment, event: Event, observer: &mut impl Observer) {
         observer.hears(now, &event);
         let effects = self.delivery.on(now, event);
         self.perform(now, effects, observer);
         observer.has_heard();
-        // A turn that has to wait releases the keyboard too: whoever answers a dialog needs it.
+        // A turn that has to wait releases the keyboard too, because the answer to a dialog needs it.
         if !self.delivery.is_writing() && self.keyboard.release() {
             self.actions.push_back(Action::ReleaseKeyboard);
             observer.releases_keyboard();
@@ -579,7 +583,7 @@ impl SessionDriver {
         ids.iter().any(|id| self.commits.has(*id))
     }
 
-    /// Queue an action that one input will end.
+    /// Queue an action whose result is one input, and count it.
     fn ask(&mut self, action: Action) {
         self.unanswered += 1;
         self.actions.push_back(action);
@@ -597,7 +601,7 @@ impl SessionDriver {
         told.collect()
     }
 
-    /// An offer of these letters, by a route.
+    /// Return the operation that records an offer of these letters by a route.
     fn offering(route: Route, ids: Vec<MessageId>, letters: &[Letter]) -> Operation {
         let said = Said::Offering {
             route: route.as_str().to_owned(),
@@ -607,7 +611,7 @@ impl SessionDriver {
     }
 }
 
-/// The letters of a turn, in its order.
+/// Return the letters with these ids, in the order of the ids.
 fn pick(letters: &[Letter], ids: &[MessageId]) -> Vec<Letter> {
     ids.iter()
         .filter_map(|id| letters.iter().find(|letter| letter.message.id == *id))

@@ -4,7 +4,7 @@ use super::{Action, SessionDriver, Turn, pick};
 use crate::id::MessageId;
 
 impl SessionDriver {
-    /// The text, before the journal knows of the offer.
+    /// Type the text before the journal has recorded the offer.
     pub(super) fn type_unrecorded(&mut self, ids: &[MessageId]) {
         let letters = self.told(pick(&self.mail.pending, ids));
         let turn = Turn::Messages(letters);

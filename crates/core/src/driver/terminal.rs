@@ -1,5 +1,5 @@
-//! The route through the terminal: the keyboard is taken before an offer is recorded, and kept until
-//! the turn is written whole, so that no person's key falls into it.
+//! The route through the terminal. The keyboard is taken before an offer is recorded, and kept until
+//! the turn is written completely, so that no key of a person gets into its text.
 
 use super::commits::For;
 use super::{Action, Observer, Operation, SessionDriver, Turn, pick};
@@ -22,7 +22,7 @@ pub(super) enum Purpose {
     Remind {
         ids: Vec<MessageId>,
     },
-    /// The Enter of a text that is written.
+    /// Enter for a text that is already written.
     Resume,
 }
 
@@ -41,8 +41,8 @@ enum Lease {
 #[derive(Debug, Default)]
 pub(super) struct Keyboard {
     lease: Lease,
-    /// The letters of the turn, as they were read before it was recorded. A read after that would
-    /// not find them any more.
+    /// The letters of the turn, as read before the turn was recorded. A later read does not find them
+    /// any more.
     letters: Vec<Letter>,
 }
 
@@ -74,7 +74,7 @@ impl Keyboard {
         }
     }
 
-    /// The letters of a turn that is to be typed: all of them, or none.
+    /// Return the letters of a turn that is to be typed, or `None` if one of them is missing.
     pub(super) fn letters(&self, ids: &[MessageId]) -> Option<Vec<Letter>> {
         let letters = pick(&self.letters, ids);
         (letters.len() == ids.len()).then_some(letters)
@@ -83,7 +83,7 @@ impl Keyboard {
 
 impl SessionDriver {
     pub(super) fn take_keyboard_for(&mut self, purpose: Purpose, letters: Vec<Letter>) {
-        // What is known of the mail is old as soon as the turn is recorded.
+        // Recording the turn makes the mail, as last read, outdated.
         self.freshness.outdate();
         self.keyboard.letters = letters;
         self.lease_keyboard(purpose);
@@ -94,7 +94,8 @@ impl SessionDriver {
         self.lease_keyboard(Purpose::Resume);
     }
 
-    /// Ask for the keyboard. A turn that still holds it has ended: a person's keys go first.
+    /// Ask for the keyboard. If a turn still holds the keyboard, that turn has ended: release the
+    /// keyboard first, so that a person's keys go before the new turn.
     fn lease_keyboard(&mut self, purpose: Purpose) {
         if self.keyboard.release() {
             self.actions.push_back(Action::ReleaseKeyboard);
@@ -142,7 +143,7 @@ impl SessionDriver {
         }
     }
 
-    /// Type a turn. Without all of its letters or the keyboard, nothing is typed.
+    /// Type a turn. If a letter of the turn is missing or the keyboard is not held, nothing is typed.
     pub(super) fn type_turn(
         &mut self,
         now: Moment,
@@ -157,7 +158,7 @@ impl SessionDriver {
         self.ask(Action::Type { turn, mode });
     }
 
-    /// A text or an Enter was typed, or could not be.
+    /// Tell delivery that a text or Enter was typed, or could not be typed.
     pub(super) fn tell_typed(&mut self, now: Moment, event: Event, observer: &mut impl Observer) {
         if let Lease::Typing = self.keyboard.lease {
             self.keyboard.hold();

@@ -1,4 +1,5 @@
-//! The driver's vocabulary: what it is told ([`Input`]), and what it wants done ([`Action`]).
+//! The driver's vocabulary: an [`Input`] tells it what has happened, and an [`Action`] is what the
+//! session must do.
 
 use crate::delivery::{LoopWait, PausedBy};
 use crate::harness::{Report, Sighting, transcript};
@@ -29,7 +30,7 @@ pub struct MailView {
     pub next_change: Option<Timestamp>,
 }
 
-/// One run of an agent, as its conversation is recorded.
+/// The details of a run that are recorded with its conversation.
 #[derive(Debug, Clone)]
 pub struct RunIdentity {
     pub run: Uuid,
@@ -37,7 +38,7 @@ pub struct RunIdentity {
     pub cwd: String,
 }
 
-/// A message, and the form in which a turn tells it.
+/// A message, and the form in which a turn presents the message.
 pub type ToldLetter = (Letter, Telling);
 
 /// Something that happened to a session.
@@ -53,6 +54,7 @@ pub enum Input {
     },
     /// Result of [`Action::ReadMail`].
     MailRead(MailView),
+    /// Result of [`Action::ReadMail`]: the journal could not be read.
     MailUnreadable,
     /// Result of [`Action::Commit`]: the journal has recorded the operation for these messages.
     Committed {
@@ -67,8 +69,9 @@ pub enum Input {
     },
     /// Result of [`Action::LeaseKeyboard`].
     KeyboardLeased,
-    /// A person has typed something and not submitted it.
+    /// Result of [`Action::LeaseKeyboard`]: a person has typed something and not submitted it.
     KeyboardRefused,
+    /// Result of [`Action::LeaseKeyboard`]: the terminal is gone.
     KeyboardGone,
     /// Result of [`Action::Type`]: the terminal has all of this text.
     Typed(String),
@@ -84,17 +87,17 @@ pub enum Input {
     InputChecked {
         is_unread: bool,
     },
-    /// The meaning of the screen has changed.
+    /// The screen now shows something else to the manifest.
     ScreenChanged(Sighting),
-    /// A dialog has opened or closed, by other evidence than the screen.
+    /// A dialog has opened or closed, according to other evidence than the screen.
     DialogChanged(Option<String>),
     /// The program has written something.
     OutputSeen,
-    /// A person has pressed keys; whether an unsubmitted draft is left.
+    /// A person has pressed keys. `is_draft` says whether they left an unsubmitted draft.
     KeysTyped {
         is_draft: bool,
     },
-    /// Whether the program takes bracketed paste.
+    /// The program has turned bracketed paste on or off.
     PasteMode(bool),
     /// One of the agent's hooks was called.
     HookCalled {
@@ -105,7 +108,7 @@ pub enum Input {
     },
     /// A hook has passed its mail on to the agent.
     HookPassedOn(u64),
-    /// A hook has ended without a word.
+    /// A hook has ended without reporting that it passed its mail on.
     HookGone(u64),
     /// Result of [`Action::AnswerHook`]: the mail could not be rendered, and was not handed over.
     HookUnanswered {
@@ -145,15 +148,16 @@ pub enum Input {
 /// What a commit records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Operation {
-    /// A step of these messages.
+    /// One step in the delivery of these messages.
     Say { ids: Vec<MessageId>, said: Said },
-    /// The end of all messages that have expired.
+    /// The expiry of all messages whose time has run out.
     Expire,
     /// The conversation that the program is in.
     Converse(Conversation),
-    /// The fate of offers of earlier runs, by the transcript of the resumed conversation.
+    /// The outcome of offers of earlier runs, according to the transcript of the resumed
+    /// conversation.
     SettleEarlierOffers(Conversation),
-    /// The fate of mail that a killed hook did not print.
+    /// The outcome of mail that a killed hook did not print.
     CloseKilledHooks,
 }
 
@@ -182,7 +186,8 @@ pub struct HookMail {
     pub letters: Vec<ToldLetter>,
 }
 
-/// Something that the session must do. Each action is ended by one input, unless noted otherwise.
+/// Something that the session must do. The result of each action is one input,
+/// unless noted otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     ReadMail,
@@ -193,7 +198,7 @@ pub enum Action {
     LeaseKeyboard,
     /// Give the keyboard back. No input follows.
     ReleaseKeyboard,
-    /// Type the text of a turn, in this mode of the program's input.
+    /// Type the text of a turn, in the given input mode of the program.
     Type {
         turn: Turn,
         mode: turn::Input,

@@ -1,4 +1,4 @@
-//! How the world of a session takes the driver's actions, and what comes of them.
+//! How a simulated session performs the driver's actions and reports their results.
 
 use super::aims::Part;
 use super::calls::Typed;
@@ -16,7 +16,7 @@ use crate::turn;
 use std::time::Duration;
 
 impl Session {
-    /// One of the things under way comes a step further.
+    /// Take the next step of one thing that is under way.
     pub(super) fn step(&mut self, going: Going, world: &mut World<'_>) -> Checked {
         let now = world.now.mono;
         world.trace.note(|| format!("  {} {going:?}", clock(now)));
@@ -88,7 +88,8 @@ impl Session {
         }
     }
 
-    /// What was typed is told before anything else. What was written may not have been read yet.
+    /// Tell the driver of a person's keys before anything else. The program may not have read the
+    /// keys yet.
     pub(super) fn catch_up(&mut self, world: &mut World<'_>) -> Checked {
         if !std::mem::take(&mut self.terminal.is_draft_news) {
             return Ok(());
@@ -115,7 +116,7 @@ impl Session {
         watch.checked
     }
 
-    /// Tell the result of an action. That the program has ended is always told first.
+    /// Tell the driver the result of an action. If the program has ended, tell that first.
     pub(super) fn report(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         self.notice_exit_first(world)?;
         self.tell(input, world)
@@ -172,8 +173,8 @@ impl Session {
         Ok(())
     }
 
-    /// The terminal forgets keys, provided that it shows everything that came of them: nobody looks
-    /// at the screen later than that.
+    /// Let the terminal forget a person's keys, provided that the driver was told of everything that
+    /// the program has drawn.
     fn forget_keys(&mut self) {
         let is_quiet = !self.agent.has_drawn && !self.is_news;
         let is_asked = |waiting: &Waiting| matches!(waiting, Waiting::Forget(_));
@@ -203,7 +204,7 @@ impl Session {
         self.stroke = Some(Stroke::First);
     }
 
-    /// The keys of an answer are decided upon.
+    /// If the turn is an answer, tell the oracle that this part of the answer is about to be typed.
     fn aim(&self, part: Part, world: &mut World<'_>) {
         if let (Cargo::Messages, [only]) = (self.turn.cargo, &self.turn.letters[..])
             && only.message.envelope.raw
@@ -277,7 +278,7 @@ impl Session {
     }
 }
 
-/// The letters of a turn, in its order.
+/// Return the letters with these ids, in the order of the ids.
 pub(super) fn letters(view: &[Letter], ids: &[crate::id::MessageId]) -> Vec<Letter> {
     ids.iter()
         .filter_map(|id| view.iter().find(|letter| letter.message.id == *id))
@@ -285,7 +286,7 @@ pub(super) fn letters(view: &[Letter], ids: &[crate::id::MessageId]) -> Vec<Lett
         .collect()
 }
 
-/// A time of the run, in seconds.
+/// Format a time of the run in seconds.
 pub(super) fn clock(mono: Duration) -> String {
     format!("{:8.3}", mono.as_secs_f64())
 }

@@ -1,5 +1,5 @@
-//! A call of the program's hook in the model: it is given mail, passes it on or dies, and says so
-//! or cannot. What it was given counts as seen from then on, because nobody can take it back.
+//! A simulated hook call that was given mail. The hook passes the mail on and reports that, or it
+//! dies. Its mail counts as seen from the beginning, because mail cannot be taken back from a hook.
 
 use super::harness::{self, HOOK};
 use super::law::{Checked, Law};
@@ -11,9 +11,9 @@ use crate::id::MessageId;
 pub(super) struct Hooked {
     offer: u64,
     pub(super) ids: Vec<MessageId>,
-    /// It has died with the text.
+    /// Whether the hook has died before it passed the mail on.
     is_dead: bool,
-    /// The session has stopped waiting for it.
+    /// Whether the session has stopped waiting for the hook.
     pub(super) is_given_up: bool,
 }
 
@@ -34,14 +34,14 @@ impl Session {
         self.proceed(world)
     }
 
-    /// Those that have something die with it; the others have nothing to lose.
+    /// Kill every hook that was given mail. The death of a hook without mail changes nothing.
     pub(super) fn kill_hooks(&mut self) {
         for hook in &mut self.hooks {
             hook.is_dead = true;
         }
     }
 
-    /// A hook is given what was recorded for it.
+    /// Give a hook the mail that was recorded for it.
     pub(super) fn give(&mut self, mail: &HookMail, world: &mut World<'_>) -> Checked {
         let mut ids = Vec::new();
         for (letter, _) in &mail.letters {

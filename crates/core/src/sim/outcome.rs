@@ -1,5 +1,5 @@
-//! Outcomes of runs under a fixed schedule: the final receipts and the bytes typed, as one hash for
-//! a range of seeds. A change of the engine that must not change behaviour keeps every hash.
+//! Outcomes of runs under a fixed schedule: the final receipts and the texts typed, with one hash
+//! per range of seeds. A change of the engine that must not change behaviour keeps every hash.
 //!
 //! After each line of a script, everything that can happen within [`SETTLE_WITHIN`] happens, in a
 //! fixed order. So the outcome does not depend on how many steps one action takes.
@@ -13,20 +13,20 @@ use crate::receipt::Step;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Time for which a run goes on after each line.
+/// Simulated time for which a run continues after each line of a script.
 const SETTLE_WITHIN: Duration = Duration::from_millis(60);
-/// More steps than settling can need.
+/// Maximum number of steps after one line; more than any line needs to settle.
 const SETTLE_STEPS: u32 = 5_000;
 /// Seeds whose outcomes are hashed together.
 const SEEDS_PER_HASH: u64 = 250;
 
 impl Play {
-    /// Return whether nothing is left to do.
+    /// Continue the run for [`SETTLE_WITHIN`]. Return whether nothing is left to do then.
     fn settle(&mut self) -> Result<bool, Broken> {
         let until = self.now.mono + SETTLE_WITHIN;
         let most = self.steps + SETTLE_STEPS;
         while self.steps < most {
-            // In turn, so that nobody waits for good.
+            // Take the possible steps in turn, so that none of them waits forever.
             if let Some(next) = nth(&self.next(), self.steps as u8).copied() {
                 self.step(next)?;
                 continue;
@@ -40,7 +40,8 @@ impl Play {
         Ok(false)
     }
 
-    /// The last proof of every message, how often it was offered, and every text that was typed.
+    /// Return the last receipt of every message, how often the message became uncertain, and every
+    /// text that was typed.
     fn outcome(&self) -> String {
         let mut receipts: BTreeMap<_, (usize, &str)> = BTreeMap::new();
         for fact in self.journal.facts() {
@@ -62,7 +63,7 @@ impl Play {
     }
 }
 
-/// What became of the messages of one seed.
+/// Play the script of one seed without a crash, and return the outcome.
 fn outcome(seed: u64) -> String {
     let mut script = Script::from_seed(seed);
     script.crash = None;
@@ -98,7 +99,7 @@ fn hash(text: &str) -> u64 {
 fn outcomes_under_a_fixed_schedule() {
     let seeds = 0..4 * SEEDS_PER_HASH;
     let outcomes: Vec<_> = seeds.map(outcome).collect();
-    // To see which seeds differ from another build's.
+    // The file shows which seeds differ from those of another build.
     if let Ok(path) = std::env::var("PH_SIM_OUTCOMES") {
         let lines = outcomes.join("\n") + "\n";
         std::fs::write(path, lines).expect("a file that can be written");

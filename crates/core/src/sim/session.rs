@@ -1,5 +1,5 @@
-//! The world of one session: it performs the driver's actions one step at a time, so that anything
-//! can happen in between, and tells the driver what came of them. It decides nothing itself.
+//! The simulated session. It performs the driver's actions one step at a time, so that anything can
+//! happen between two steps, and tells the driver the results. It makes no decisions.
 
 use super::agent::Agent;
 use super::aims::Asked;
@@ -22,10 +22,10 @@ use crate::turn::{self, Input as InputMode};
 use std::time::Duration;
 use uuid::Uuid;
 
-/// How long the last receipts of a session may take.
+/// How long a session may take to record its last receipts after its program has ended.
 const LAST_RECEIPTS: Duration = Duration::from_secs(2);
 
-/// What a session works with.
+/// The surroundings of a session: the clock, the journal, the oracle and the record of the run.
 pub(super) struct World<'a> {
     pub(super) now: Moment,
     pub(super) journal: &'a mut Journal,
@@ -39,7 +39,7 @@ pub(super) struct World<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Lease {
     Asked,
-    /// To be told to the driver.
+    /// The result, which the driver is still to be told.
     Said(Input),
 }
 
@@ -47,7 +47,7 @@ pub(super) enum Lease {
 #[derive(Debug)]
 pub(super) enum Peek {
     Asked,
-    /// To be told to the driver.
+    /// The result, which the driver is still to be told.
     Said(Glance),
 }
 
@@ -55,7 +55,7 @@ pub(super) enum Peek {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Glance {
     pub(super) sighting: Sighting,
-    /// The question that really stood there.
+    /// The question that the program really asked at that moment.
     pub(super) asks: Option<Asked>,
 }
 
@@ -65,7 +65,7 @@ pub(super) enum Stroke {
     First,
     Rest,
     Enter,
-    /// To be told to the driver.
+    /// The result, which the driver is still to be told.
     Said(Input),
 }
 
@@ -74,7 +74,7 @@ pub(super) enum Stroke {
 pub(super) struct Commit {
     pub(super) id: CommitId,
     pub(super) operation: Operation,
-    /// To be told to the driver.
+    /// The result, which the driver is still to be told.
     pub(super) said: Option<Input>,
 }
 
@@ -89,7 +89,7 @@ pub(super) enum Read {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cargo {
     Messages,
-    /// That their answers are owed.
+    /// The messages whose replies are owed.
     Reminder,
 }
 
@@ -101,12 +101,12 @@ pub(super) struct Turn {
     pub(super) ids: Vec<MessageId>,
     pub(super) letters: Vec<Letter>,
     pub(super) input: Option<InputMode>,
-    /// Its text is written, and how it ended not said.
+    /// Whether delivery has begun to write the text, and no effect has reported the end of the turn.
     pub(super) is_open: bool,
-    /// All of its text is.
+    /// Whether all of the text is written.
     pub(super) is_whole: bool,
     pub(super) enters: u8,
-    /// How often its text was typed.
+    /// How often the text was typed.
     pub(super) attempts: u8,
 }
 
@@ -125,7 +125,7 @@ impl Turn {
         }
     }
 
-    /// Its text, as the program takes it in.
+    /// Return the text of the turn, as the program receives it.
     pub(super) fn text(&self) -> String {
         let text = match self.cargo {
             Cargo::Reminder => owed::reminder(&self.letters).into_bytes(),
@@ -138,7 +138,7 @@ impl Turn {
     }
 }
 
-/// A letter, as it stands in a turn.
+/// Return the entry of a letter in a turn.
 pub(super) fn turn_entry(letter: &Letter) -> turn::Entry<'_> {
     turn::Entry {
         letter,
@@ -158,26 +158,27 @@ pub(super) struct Session {
     pub(super) stroke: Option<Stroke>,
     pub(super) peek: Option<Peek>,
     pub(super) commits: Vec<Commit>,
-    /// What the terminal has seen last, and whether the driver was told.
+    /// The last look of the terminal at the screen.
     pub(super) sighted: Glance,
+    /// Whether the driver is still to be told of `sighted`.
     pub(super) is_news: bool,
     pub(super) turn: Turn,
-    /// One that waits for its Enter, while another goes before it.
+    /// A turn that waits for its Enter, while another turn goes before it.
     pub(super) parked: Option<Turn>,
-    /// Calls of its hook that have mail.
+    /// Hook calls that were given mail.
     pub(super) hooks: Vec<Hooked>,
-    /// How often its hook was called.
+    /// Number of hook calls.
     pub(super) hook_calls: u64,
-    /// Receipts that nobody will record any more.
+    /// Messages whose receipts will not be recorded any more.
     pub(super) given_up: Vec<MessageId>,
     pub(super) told_question: Option<String>,
-    /// Since when the program is known to have ended.
+    /// When the session noticed that the program has ended.
     pub(super) ended: Option<Duration>,
-    /// A hook of its program's was heard.
+    /// Whether a hook of the program was heard.
     pub(super) is_heard: bool,
 }
 
-/// What can come a step further.
+/// Something that can take its next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Going {
     Commit(usize),
@@ -188,14 +189,14 @@ pub(super) enum Going {
     ReadMail,
     Draft,
     Pulse,
-    /// A question is told of by others.
+    /// The driver is told of a question by other evidence than the screen.
     Question,
-    /// The screen is looked at.
+    /// The terminal looks at the screen.
     Screen,
-    /// The driver is told what was seen there.
+    /// The driver is told what the screen shows.
     Seen,
     Peek,
-    /// The program reads.
+    /// The program reads a piece of its input.
     Read,
     Exit,
 }
@@ -244,7 +245,7 @@ impl Session {
         self.driver.delivery()
     }
 
-    /// The question of the program that really stands open.
+    /// Return the question that the program really asks now.
     pub(super) fn asks(&self) -> Option<Asked> {
         self.agent.asks().map(|number| (self.run, number))
     }
@@ -254,7 +255,8 @@ impl Session {
         pending.any(|letter| letter.message.id == id)
     }
 
-    /// Whether a message is in somebody's hands, or was left in the journal for the next session.
+    /// Whether a message is being typed, handed over or committed, or its open offer was left in the
+    /// journal for the next session.
     pub(super) fn is_busy_with(&self, id: MessageId) -> bool {
         let is_writing = self.driver.is_offering() || self.delivery().is_writing();
         let in_turn = (is_writing || self.peek.is_some()) && self.turn.ids.contains(&id);
@@ -267,7 +269,8 @@ impl Session {
         !self.given_up.is_empty()
     }
 
-    /// Whether everything is done that a session does after its program.
+    /// Whether the program has ended and the session has done its remaining work, or has run out of
+    /// time for it.
     pub(super) fn is_over(&self, now: Moment) -> bool {
         let is_late = |ended| now.mono >= ended + LAST_RECEIPTS;
         let is_done = self.driver.has_committed_all() && self.hooks.is_empty();
@@ -278,7 +281,7 @@ impl Session {
         self.ended.is_some()
     }
 
-    /// When something changes by the clock alone.
+    /// When the next change is due that the clock alone causes.
     pub(super) fn wakeup(&self, now: Moment) -> Option<Duration> {
         let driver = self.driver.next_timeout(now);
         let other = match self.ended {
@@ -288,7 +291,7 @@ impl Session {
         driver.into_iter().chain(other).min()
     }
 
-    /// What can come a step further now.
+    /// List everything that can take its next step now.
     pub(super) fn going(&self) -> Vec<Going> {
         let mut going = Vec::new();
         let mut add = |is_so: bool, what| going.extend(is_so.then_some(what));
@@ -307,7 +310,7 @@ impl Session {
         let can_write = self.terminal.has_room() || is_said;
         add(self.stroke.is_some() && can_write, Going::Stroke);
         add(self.read.is_some(), Going::ReadMail);
-        // Results of actions come before what is seen.
+        // The result of a look is told before a change of the screen.
         let is_told = matches!(self.peek, Some(Peek::Said(_)));
         add(self.peek.is_some(), Going::Peek);
         if self.delivery().looks() {

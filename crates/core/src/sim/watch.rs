@@ -1,5 +1,5 @@
-//! The oracle's eye on a driver: it sees every event, choice and effect, judges them, and keeps what
-//! the world knows of the turn that is under way.
+//! The observer of a simulated driver: it lets the oracle judge every event, choice and effect, and
+//! keeps track of the turn that is under way.
 
 use super::errands::clock;
 use super::hooked::Hooked;
@@ -47,7 +47,7 @@ impl<'a, 'w> Watch<'a, 'w> {
 
     fn begin_turn(&mut self, cargo: Cargo, ids: &[MessageId]) {
         let last = std::mem::replace(self.turn, Turn::new(cargo, ids.to_vec()));
-        // Of a reminder that broke off, nobody says so.
+        // No effect reports that a reminder broke off, so an open reminder may have ended.
         let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_parked;
         if last.is_open && is_told {
             *self.parked = Some(last);
@@ -60,7 +60,7 @@ impl<'a, 'w> Watch<'a, 'w> {
         self.turn.ids = ids.to_vec();
     }
 
-    /// How the offer of these ended is said.
+    /// Note that an effect has reported the end of the offer of these messages.
     fn end(&mut self, ids: &[MessageId]) {
         if ids.iter().any(|id| self.turn.ids.contains(id)) {
             self.turn.is_open = false;

@@ -67,7 +67,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// Replace clap's one list of verbs in the help of `ph` by a list for each group.
+/// Replace clap's single list of verbs in the help of `ph` with one list per group.
 ///
 /// clap groups options under headings, but not subcommands.
 pub(super) fn group_verbs(ph: Command) -> Command {

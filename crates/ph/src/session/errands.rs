@@ -1,7 +1,7 @@
 //! Tasks that perform the driver's actions: they write to the journal and to the terminal.
 //!
-//! Each task runs beside the owner of the state and reports back to it. The order of the tasks is the
-//! driver's.
+//! Each task runs beside the owner of the state and reports back to it. The driver decides
+//! the order of the tasks.
 
 use super::clerk::{Asked, Bar, Wish};
 use super::keyboard::{HasDraft, Lease};
@@ -17,7 +17,8 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tracing::{info, warn};
 
-/// A terminal in its usual mode takes no line of 4,096 bytes; a character has at most four.
+/// Maximum length of a nudge, in characters. A terminal in canonical mode takes no line of 4,096
+/// bytes, and a character has at most four bytes.
 const NUDGE: usize = 1_000;
 /// Reason for a message whose run ended without proof.
 pub(crate) const NEVER_PROVEN: &str =
@@ -30,11 +31,11 @@ const SETTLES_WITHIN: Duration = Duration::from_secs(1);
 /// Interval between screen checks for a nudge.
 const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// What came of an action that took time.
+/// The result of an action that a task has performed.
 #[derive(Debug)]
 pub(crate) enum Report {
     Input(Input),
-    /// The keyboard is ours.
+    /// The session has leased the keyboard.
     Leased(Lease),
     /// What the agent's transcripts show as given to its model.
     Transcripts(transcript::Found),
@@ -209,7 +210,7 @@ pub(crate) async fn never_proven(shared: &Shared) {
     }
 }
 
-/// Log which messages the journal took for uncertain.
+/// Log which messages the journal has marked as uncertain.
 pub(crate) fn log_uncertain(done: &Result<Done, Denied>, reason: &str) {
     if let Ok(Done::Moved(moved)) = done
         && !moved.moved.is_empty()
@@ -218,7 +219,7 @@ pub(crate) fn log_uncertain(done: &Result<Done, Denied>, reason: &str) {
     }
 }
 
-/// Records what ran out of time.
+/// Record the expiry of messages whose time has run out.
 async fn expire(shared: Rc<Shared>) {
     let job = Job::Expire {
         now: crate::times::now(),
@@ -243,7 +244,7 @@ async fn expire(shared: Rc<Shared>) {
     }
 }
 
-/// What is made of messages, once each has its file.
+/// Make sure that each message has its file, then call `make` with the entries of the messages.
 pub(crate) fn told<T>(
     shared: &Shared,
     letters: &[(Letter, Telling)],
@@ -278,11 +279,11 @@ pub(crate) struct Submission {
     /// Whether the screen can show a question, so that it is looked at before the first key and
     /// before Enter.
     pub(crate) looks: bool,
-    /// When whoever waits for it asked.
+    /// When the caller that waits for the line asked for it.
     pub(crate) asked_at: Option<Timestamp>,
 }
 
-/// Types a line that is no message. Nothing of it is kept: where it cannot be typed soon, it is not
+/// Type a line that is not a message. The line is not stored: if it cannot be typed soon, it is not
 /// typed at all.
 pub(crate) async fn nudge(
     shared: Rc<Shared>,
@@ -299,7 +300,7 @@ pub(crate) async fn nudge(
     };
     let line = turn::defused(&text::one_line(said, NUDGE));
     look_again(&shared, &submission, &line).await?;
-    // A line that is half written is brought to its end, also where nobody waits for that any more.
+    // Finish a line that is half written, even if the caller has stopped waiting.
     let typing = tokio::task::spawn_local(async move {
         let gone = |_| GONE.to_owned();
         lease.write(line.clone().into_bytes()).await.map_err(gone)?;
@@ -320,8 +321,8 @@ pub(crate) async fn nudge(
     }
 }
 
-/// The rules once more, before the first key: until the keyboard was free, a question may have
-/// opened, and a text stayed in the input box.
+/// Check the rules once more before the first key. While the nudge waited for the keyboard, a
+/// question may have opened, or a text may have been left in the input box.
 async fn look_again(shared: &Shared, submission: &Submission, line: &str) -> Result<(), String> {
     let asked = || Asked::Rules(line.to_owned());
     match ask_until(shared, submission, asked, SETTLES_WITHIN).await? {
@@ -350,7 +351,8 @@ async fn ask_until(
     }
 }
 
-/// Has the screen looked at, where that tells anything, and asks what the rules say then.
+/// Look at the screen, if that tells anything, and ask whether the rules forbid the line or its
+/// Enter.
 async fn ask(
     shared: &Shared,
     submission: &Submission,

@@ -3,8 +3,7 @@
 //!
 //! The log file is the standard error of the session's process, so a panic is in it too. Only the
 //! session that holds the agent's name rotates the file. Lines that cannot be written are dropped: a
-//! full disk or a home that is gone never stops a session. Nothing here is called for output, keys or
-//! frames.
+//! full disk or a home that is gone never stops a session. Output, keys and frames are never logged.
 
 use super::place::{Place, Seal, private_file};
 use posthaste_core::{MessageId, text};
@@ -21,30 +20,30 @@ use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 
-/// The variable that says what is logged.
+/// The environment variable with the log filter.
 pub(crate) const VARIABLE: &str = "PH_LOG";
 
-/// The targets of the log's lines: the start and the end of the session, and its home.
+/// Target of lines about the start and the end of the session, and about its home.
 pub(crate) const SESSION: &str = "ph::session";
-/// What is delivered, held and answered, and by which proof it was accepted.
+/// Target of lines about messages that are delivered, held, answered or accepted.
 pub(crate) const DELIVERY: &str = "ph::delivery";
-/// Calls of the agent's hooks.
+/// Target of lines about calls of the agent's hooks.
 pub(crate) const HOOKS: &str = "ph::hooks";
-/// Attached terminals and other connections.
+/// Target of lines about attached terminals and other connections.
 pub(crate) const VIEWERS: &str = "ph::viewers";
-/// The script that keeps the mail, where there is one.
+/// Target of lines about the script that keeps the mail.
 pub(crate) const MAIL: &str = "ph::mail";
 const TARGETS: [&str; 5] = [SESSION, DELIVERY, HOOKS, VIEWERS, MAIL];
 
 /// Size at which the log is renamed to `log.1`.
 const MAX_BYTES: u64 = 1 << 20;
-/// A log that cannot be renamed may grow to this many times its size. Then it begins anew.
+/// A log that cannot be renamed may grow to this many times [`MAX_BYTES`]. Then it is emptied.
 const MAX_OVERRUN: u64 = 2;
 const MAX_LINE_CHARS: usize = 2_000;
-/// How many ids stand in one line.
+/// Maximum number of message ids in one line.
 const MAX_IDS: usize = 100;
 
-/// Start logging to standard error, as `PH_LOG` says.
+/// Start logging to standard error, filtered by `PH_LOG`.
 pub(crate) fn start() -> Arc<Log> {
     let log = Arc::new(Log::default());
     let (filter, trouble) = match filter(std::env::var_os(VARIABLE).as_deref()) {
@@ -57,7 +56,7 @@ pub(crate) fn start() -> Arc<Log> {
         .log_internal_errors(false)
         .with_writer(log.clone());
     let subscriber = tracing_subscriber::registry().with(filter).with(lines);
-    // Fails only if there is one already, and a process is one session at most.
+    // This fails only if a subscriber is already set, and a process runs at most one session.
     let _ = tracing::subscriber::set_global_default(subscriber);
     if let Some(trouble) = trouble {
         tracing::warn!(target: SESSION, "{trouble}; the default is used: info");
@@ -88,7 +87,8 @@ fn filter(said: Option<&OsStr>) -> Result<Targets, String> {
             return Err(wrong(&why));
         }
     }
-    // The parser takes 1 for the level 'error', which nobody means who only wants a log.
+    // The parser reads the number 1 as the level 'error', but a user who writes `PH_LOG=1` only
+    // wants a log.
     let level = |directive: &str| directive.rsplit('=').next().map(str::trim).map(str::parse);
     if let Some(number) = directives.split(',').find_map(|d| level(d)?.ok()) {
         let number: u64 = number;
@@ -120,7 +120,7 @@ impl fmt::Display for Ids<'_> {
     }
 }
 
-/// Formats an event: its time in UTC, its level, its target, and what it says on one line.
+/// Formats an event as one line: its time in UTC, level, target and fields.
 struct Line;
 
 impl<S, N> FormatEvent<S, N> for Line
@@ -147,12 +147,13 @@ where
 /// Writes the log's lines to standard error, and rotates the file behind it.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    /// None until this session holds the name: before that, the file may be another session's.
+    /// `None` until this session holds the agent's name: before that, the file may belong to another
+    /// session.
     file: Mutex<Option<LogFile>>,
 }
 
 impl Log {
-    /// Make the log file of this place standard error, and rotate it from now on.
+    /// Redirect standard error to the log file of this place, and rotate the file from now on.
     pub(crate) fn take(&self, place: &Place) -> crate::report::Result<()> {
         let file = LogFile {
             path: place.log_file(),
@@ -189,8 +190,7 @@ impl io::Write for &Log {
     }
 }
 
-/// A log file of limited size. When it is full it becomes `log.1`, and takes the place of the one
-/// before.
+/// A log file of limited size. A full log is renamed to `log.1` and replaces the previous `log.1`.
 #[derive(Debug)]
 struct LogFile {
     path: PathBuf,
@@ -200,7 +200,7 @@ struct LogFile {
 }
 
 impl LogFile {
-    /// Rotate if so much more does not fit; return whether there is another file now.
+    /// Rotate the file if `bytes` more do not fit. Return whether the file was replaced.
     fn make_room(&mut self, bytes: usize) -> bool {
         let Ok(meta) = self.file.metadata() else {
             return false;
@@ -221,12 +221,12 @@ impl LogFile {
     }
 
     fn rotate(&mut self) -> io::Result<()> {
-        // The home may be gone, or another may be in its place.
+        // The home may be gone, or its path may lead to another home.
         let seal = Seal::of(&self.path).ok_or(io::ErrorKind::NotFound)?;
         if !seal.is(&self.file) {
             return Err(io::ErrorKind::NotFound.into());
         }
-        // Opened first: where that fails, all stays as it is.
+        // Open the new file first: if that fails, nothing has changed.
         let fresh = self.path.with_extension("new");
         let _ = std::fs::remove_file(&fresh);
         let file = private_file().append(true).create_new(true).open(&fresh)?;

@@ -1,4 +1,4 @@
-//! The driver's actions, performed, and their results. Nothing is decided here.
+//! Performs the driver's actions and tells the driver their results. Decides nothing.
 
 use super::Clerk;
 use crate::session::door;
@@ -71,7 +71,7 @@ impl Clerk {
         self.tasks += 1;
         let reports = self.reports.clone();
         tokio::task::spawn_local(async move {
-            // Nobody hears it if the session has ended.
+            // If the session has ended, the report is dropped.
             let _ = reports.send(task.await).await;
         });
     }

@@ -1,4 +1,4 @@
-//! Decisions about messages, in the session's log. Nothing is decided here.
+//! Logs decisions about messages to the session's log. Decides nothing.
 
 use super::Clerk;
 use crate::session::log::{DELIVERY, Ids};
@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracing::{Level, debug, error, info, warn};
 
-/// What the log says of the messages that wait.
+/// Remembers what was logged about the messages that wait.
 #[derive(Debug, Default)]
 pub(super) struct HoldLog {
-    /// The rule and the reason that were logged last of each.
+    /// The rule and the reason that were last logged for each message.
     logged: BTreeMap<MessageId, (&'static str, String)>,
-    /// Something that may hold or release messages has changed since.
+    /// Whether something that may hold or release messages has changed since the last log line.
     pub(super) is_stale: bool,
 }
 
-/// Messages that one rule has begun to hold.
+/// Messages that one rule has begun to hold for one reason.
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
     ids: Vec<MessageId>,
@@ -29,7 +29,7 @@ struct Held {
 }
 
 impl HoldLog {
-    /// Return what is new of all that waits, and remember it.
+    /// Return the held messages whose rule or reason has changed, and remember what is held now.
     fn news(&mut self, waiting: Vec<(MessageId, Option<Hold>)>) -> Vec<Held> {
         let mut news: Vec<Held> = Vec::new();
         let mut logged = BTreeMap::new();
@@ -57,7 +57,7 @@ impl HoldLog {
 }
 
 impl Clerk {
-    /// Log which messages wait and why, where that has changed.
+    /// Log which messages wait and why, if that has changed.
     pub(super) fn log_holds(&mut self) {
         let is_stale = std::mem::take(&mut self.holds.is_stale);
         if !is_stale || !tracing::enabled!(target: DELIVERY, Level::INFO) {
@@ -97,7 +97,7 @@ impl DecisionLog {
 }
 
 impl Observer for DecisionLog {
-    /// Log what kept an offer from being made, or cut it off.
+    /// Log an event that prevented an offer or cut it off.
     fn hears(&mut self, _now: Moment, event: &Event) {
         let turn = Ids(&self.turn);
         match event {
@@ -226,7 +226,7 @@ mod tests {
             assert_eq!(news, want);
         };
         check(&[(a, hold("working", "1 s ago"))], &[(&[a], "working")]);
-        // Evidence that only grows older is no news.
+        // A message whose evidence alone has changed is not logged again.
         check(&[(a, hold("working", "2 s ago"))], &[]);
         check(
             &[(a, hold("blocked", "")), (b, hold("blocked", ""))],
@@ -237,7 +237,7 @@ mod tests {
             &[(a, hold("draft", "")), (b, hold("blocked", ""))],
             &[(&[a], "draft"), (&[b], "blocked")],
         );
-        // One that is no longer waiting, and comes back.
+        // A message that stopped waiting and waits again is logged again.
         check(&[(b, hold("blocked", ""))], &[]);
         check(&[(a, hold("draft", ""))], &[(&[a], "draft")]);
     }

@@ -15,8 +15,9 @@ pub(super) struct OpenHookCall {
 }
 
 impl Clerk {
-    /// Ignore the hooks of another kind of agent, which are those of a program that this one has
-    /// started, and hooks of another run, which have outlived their program.
+    /// Tell the driver of a hook call. Ignore hooks of another kind of agent, which belong to a
+    /// program that this agent has started, and hooks of another run, which have outlived their
+    /// program.
     pub(super) fn hook(&mut self, hook: HookEvent, tell: Tell<Hooked>) {
         let harness = self.outset.harness.clone();
         let is_ours = |named: &String| *named == harness.name;
@@ -38,11 +39,11 @@ impl Clerk {
             report,
             takes_mail: hook.takes_context,
         });
-        // The agent waits for its hook.
+        // Do not delay the answer: the agent waits for its hook.
         self.drive();
     }
 
-    /// Answer a hook call, with the mail that it is to pass on.
+    /// Answer a hook call, with the mail that the hook is to pass on, if any.
     pub(super) fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
         let Some(OpenHookCall { event, tell }) = self.hook_calls.remove(&call.0) else {
             return;

@@ -1,4 +1,5 @@
-//! Looking at the journal: what waits for the agent, and what became of its messages since.
+//! Reads of the journal: the mail that waits for the agent, and the steps of its messages since the
+//! last read.
 
 use super::looped::LoopView;
 use super::{Clerk, log};
@@ -12,22 +13,22 @@ use posthaste_wire::topic::Topic;
 use std::time::Instant;
 use tracing::{debug, warn};
 
-/// What the journal says, as of the last look.
+/// The agent's part of the journal, as of the last read.
 #[derive(Debug, Default)]
 pub(super) struct View {
-    /// For the driver, which keeps it.
+    /// The agent's mail, which is moved to the driver after each read.
     mail: MailView,
-    /// How many messages wait for delivery in all.
+    /// Number of messages that wait for delivery, whether they are due or not.
     pub(super) queued: u64,
     pub(super) unread: u64,
-    /// The loop, where this session runs one, and its tasks.
+    /// The loop and its tasks, if this session runs a loop.
     pub(super) looped: Option<LoopView>,
-    /// The last fact that listeners were told of; none before the first look.
+    /// Number of the last fact that listeners were told of; `None` before the first read.
     pub(super) seq: Option<u64>,
     happened: Vec<Happened>,
 }
 
-/// A step of a message, and its letter as it stands since. Its body is left out.
+/// A step of a message, and the message's letter as of this read, without its body.
 #[derive(Debug)]
 struct Happened {
     receipt: &'static str,
@@ -35,7 +36,7 @@ struct Happened {
 }
 
 impl Clerk {
-    /// The first read, before anybody is answered.
+    /// Read the journal for the first time, before any request is answered.
     pub(super) async fn first_read(&mut self) {
         self.drive();
         if let Some(view) = self.viewed.recv().await {
@@ -43,7 +44,7 @@ impl Clerk {
         }
     }
 
-    /// Begin to read the journal; the result comes to [`Self::see`].
+    /// Begin to read the journal. [`Self::see`] takes the result.
     pub(super) fn read_mail(&mut self) {
         self.is_reading = true;
         let (shared, views) = (self.shared.clone(), self.views.clone());
@@ -64,7 +65,7 @@ impl Clerk {
         });
     }
 
-    /// Take in what a read has found.
+    /// Take the result of a read.
     pub(super) fn see(&mut self, view: Result<View, Error>) {
         self.is_reading = false;
         match view {
@@ -98,7 +99,8 @@ impl Clerk {
         }
     }
 
-    /// What listeners are told of a message: why it waits is this session's to say.
+    /// Return the event that tells listeners of a step of a message. The reason for which the message
+    /// waits is known only to this session.
     fn message_event(&self, happened: Happened) -> MessageEvent {
         let Happened { receipt, letter } = happened;
         let now = self.now();
@@ -118,13 +120,14 @@ impl Clerk {
         }
     }
 
-    /// A last look, so that listeners hear what became of the mail before they hear of the end.
+    /// Read the journal a last time, so that listeners are told of the last steps of messages before
+    /// they are told of the session's end.
     pub(super) async fn last_look(&mut self, deadline: Instant) {
-        // How a loop has ended only the journal knows.
+        // Only the journal knows how a loop has ended, so a loop always reads it.
         if !self.shared.is_loop && !self.shared.hub.wants(Topic::Message) {
             return;
         }
-        // One that is under way may have begun too early.
+        // A read that is under way may have begun too early, so another one follows it.
         let mut looks = if self.is_reading { 2 } else { 1 };
         while looks > 0 {
             if !self.is_reading {
@@ -138,7 +141,7 @@ impl Clerk {
         }
     }
 
-    /// Tells listeners what has changed since they were told last.
+    /// Tell listeners which parts of the session's state have changed since they were told last.
     pub(super) fn tell_changes(&mut self) {
         let (activity, _) = self.activity();
         let is_paused = self.is_paused();
@@ -165,7 +168,7 @@ impl Clerk {
         self.changed(change);
     }
 
-    /// Tells listeners of a change.
+    /// Tell listeners of a change of the session's state.
     pub(super) fn changed(&mut self, change: StateChange) {
         self.updated_at = crate::times::now();
         if !change.is_empty() {
@@ -186,7 +189,7 @@ impl View {
         let now = crate::times::now();
         let pending = journal.pending(agent, now)?;
         let mut owed = journal.owed(agent, now)?;
-        // A reminder names them; it does not tell them again.
+        // A reminder names these messages and does not repeat their bodies.
         for letter in &mut owed {
             letter.message.envelope.body = Body::Inline(String::new());
         }
@@ -213,7 +216,7 @@ impl View {
     }
 }
 
-/// What happened to this agent's messages after one fact and up to another.
+/// Return the steps of this agent's messages after the fact `seq`, up to the fact `head`.
 fn happened_since(
     journal: &mut Journal,
     agent: &AgentName,
