@@ -187,7 +187,9 @@ pub fn escapes(bytes: &[u8]) {
         found
     };
     assert_eq!(read(&[bytes]), read(&[first, second]));
-    assert_eq!(sieved(&[bytes]), sieved(&[first, second]));
+    let once = sieved(&[bytes]);
+    assert_eq!(once, sieved(&[first, second]));
+    assert_eq!(sieved(&[&once]), once, "a question is left");
     let size = Size { cols: 40, rows: 10 };
     let mut screen = Screen::new(size, 20);
     screen.feed(first);

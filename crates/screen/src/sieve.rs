@@ -3,7 +3,8 @@
 //! The session's own model answers the program. A person's terminal that got to see the question
 //! would answer a second time, into the program's input. All else passes byte for byte and in
 //! order; what is handed on never ends within an escape sequence or a character, so that a redraw
-//! may come between. It changes nothing but that, and interprets nothing.
+//! may come between. In place of a question after an unfinished sequence stands a terminator, so
+//! that nothing is joined to that sequence. It changes nothing but that, and interprets nothing.
 
 mod question;
 
@@ -16,6 +17,8 @@ const LONGEST: usize = 4096;
 
 const ENQ: u8 = 0x05;
 const ESC: u8 = 0x1b;
+/// Ends an unfinished sequence, and does nothing else.
+const STRING_TERMINATOR: &[u8] = b"\x1b\\";
 
 /// Where in a sequence the output stands.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,8 @@ pub struct Sieve {
     through: bool,
     /// Whether a question in the form of a single control character stands within the sequence.
     enquired: bool,
+    /// Whether an unfinished sequence has been handed on directly before this sequence.
+    follows_unfinished: bool,
 }
 
 /// One read on its way through.
@@ -116,7 +121,15 @@ impl Sieve {
         self.place = Place::Escape;
         self.through = false;
         self.enquired = false;
+        self.follows_unfinished = false;
         read.open = at;
+    }
+
+    /// The ESC at `at` ends a sequence that is not finished, and begins another.
+    fn interrupt(&mut self, at: usize, read: &mut Read<'_>, out: &mut Vec<u8>) {
+        let is_kept = self.close(read, at, out);
+        self.begin(at, read);
+        self.follows_unfinished = is_kept;
     }
 
     fn sequence(&mut self, read: &mut Read<'_>, out: &mut Vec<u8>) {
@@ -124,20 +137,21 @@ impl Sieve {
         while let Some(&byte) = read.bytes.get(read.at) {
             read.at += 1;
             match byte {
-                ESC => {
-                    self.close(read, read.at - 1, out);
-                    self.begin(read.at - 1, read);
+                ESC => return self.interrupt(read.at - 1, read, out),
+                0x18 | 0x1a => {
+                    self.close(read, read.at, out);
                     return;
                 }
-                0x18 | 0x1a => return self.close(read, read.at, out),
                 ENQ => self.enquired = true,
                 b'[' if !control && self.bare(read) => return self.place = Place::Control,
                 b']' if !control && self.bare(read) => return self.place = Place::Command,
                 b'P' | b'X' | b'^' | b'_' if !control && self.bare(read) => {
                     return self.place = Place::String;
                 }
-                0x30..=0x7e if !control => return self.close(read, read.at, out),
-                0x40..=0x7e => return self.close(read, read.at, out),
+                0x30..=0x7e if !control || byte >= 0x40 => {
+                    self.close(read, read.at, out);
+                    return;
+                }
                 // Parameters, and what terminals act on or ignore within a sequence.
                 _ => {}
             }
@@ -177,12 +191,10 @@ impl Sieve {
             self.close(read, read.at, out);
         } else if here {
             // Not its end, but the beginning of something else, which ends it too.
-            self.close(read, read.at - 1, out);
-            self.begin(read.at - 1, read);
+            self.interrupt(read.at - 1, read, out);
         } else {
             self.held.pop();
-            self.close(read, 0, out);
-            self.begin(0, read);
+            self.interrupt(0, read, out);
             self.held.push(ESC);
         }
     }
@@ -195,14 +207,19 @@ impl Sieve {
         }
     }
 
-    /// The sequence is over at `end`: hands it on unless it is a question.
-    fn close(&mut self, read: &mut Read<'_>, end: usize, out: &mut Vec<u8>) {
+    /// The sequence is over at `end`: hands it on unless it is a question. Returns whether it is
+    /// handed on.
+    ///
+    /// If the terminal still waits for the end of the sequence before a question, it would join
+    /// that sequence to the output after the question, maybe to a new question. The terminator in
+    /// place of the question ends it, as the question's ESC would have done.
+    fn close(&mut self, read: &mut Read<'_>, end: usize, out: &mut Vec<u8>) -> bool {
         self.measure(read, end, out);
         let place = std::mem::take(&mut self.place);
         if self.through {
             // At most an ESC that seemed to end it.
             out.append(&mut self.held);
-            return;
+            return true;
         }
         let here = &read.bytes[read.open..end];
         let whole = if self.held.is_empty() {
@@ -214,21 +231,28 @@ impl Sieve {
         let asks = asks(whole);
         if asks || self.enquired {
             out.extend_from_slice(&read.bytes[read.done..read.open]);
-            let left = |byte: &u8| match place {
+            if asks && self.follows_unfinished {
+                out.extend_from_slice(STRING_TERMINATOR);
+            }
+            let is_string = matches!(place, Place::Command | Place::String | Place::Ending);
+            if asks {
                 // What else a terminal would have done on the way is still done.
-                Place::Text | Place::Escape | Place::Control if asks => {
-                    (0x08..=0x0f).contains(byte)
-                }
-                Place::Text | Place::Escape | Place::Control => *byte != ENQ,
-                Place::Command | Place::String | Place::Ending => !asks,
-            };
-            out.extend(whole.iter().copied().filter(left));
+                let acts = |byte: &u8| !is_string && (0x08..=0x0f).contains(byte);
+                out.extend(whole.iter().copied().filter(acts));
+            } else {
+                // In a string the character is text; before its kind it asks.
+                let kind = whole.iter().position(|byte| (0x30..0x7f).contains(byte));
+                let text = kind.filter(|_| is_string).unwrap_or(whole.len());
+                out.extend(whole[..text].iter().copied().filter(|byte| *byte != ENQ));
+                out.extend_from_slice(&whole[text..]);
+            }
             self.held.clear();
             read.done = end;
         } else if !self.held.is_empty() {
             out.append(&mut self.held);
             read.done = end;
         }
+        !asks
     }
 
     /// The read is over: hands on what can be, and holds the rest.
@@ -416,6 +440,28 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn no_question_is_joined_from_what_was_around_another() {
+        check(b"\x1b[\x1b[6nc", b"\x1b[\x1b\\c");
+        check(b"\x1b\x1b[6n[c", b"\x1b\x1b\\[c");
+        check(b"\x1b[\x1b[6\nnc", b"\x1b[\x1b\\\nc");
+        check(b"\x1b[\x1b[6n\x1b[5nc", b"\x1b[\x1b\\c");
+        check(b"\x1b]11;\x1b]10;?\x07?\x07", b"\x1b]11;\x1b\\?\x07");
+        check(b"\x1b[\x1b[3\x05\x1b[6n1c", b"\x1b[\x1b[3\x1b\\1c");
+        check(b"\x1b\x05]0;x\x1b[6nc", b"\x1b]0;x\x1b\\c");
+        // Nothing is open that the rest could be joined to.
+        check(b"\x1b[\x18\x1b[6nc", b"\x1b[\x18c");
+        check(b"\x1b[\x1b[m\x1b[6nc", b"\x1b[\x1b[mc");
+        check(b"\x1b[\x1b[31\x1b[m\x1b[6nc", b"\x1b[\x1b[31\x1b[mc");
+    }
+
+    #[test]
+    fn an_enquiry_before_a_string_is_taken_out() {
+        check(b"\x1b\x05]0;x\x07", b"\x1b]0;x\x07");
+        check(b"\x1b\x05P#0\x051\x1b\\", b"\x1bP#0\x051\x1b\\");
+        check(b"\x1b\x05]1\x051;?\x07", b"\x1b]1\x051;?\x07");
+    }
+
+    #[test]
     fn what_is_too_long_is_no_question() {
         let long = format!("\x1b]52;c;{}\x1b\\after\x1b[6n", "x".repeat(3 * LONGEST));
         check(long.as_bytes(), &long.as_bytes()[..long.len() - 4]);
@@ -424,7 +470,7 @@ pub(crate) mod tests {
         let cut_off = format!("\x1bP{}\x1b[6nafter", "x".repeat(3 * LONGEST));
         check(
             cut_off.as_bytes(),
-            cut_off.replace("\x1b[6n", "").as_bytes(),
+            cut_off.replace("\x1b[6n", "\x1b\\").as_bytes(),
         );
         for extra in 0..3 {
             let edge = format!("\x1b]11;?;{}\x07", "x".repeat(LONGEST - 9 + extra));
@@ -452,6 +498,18 @@ pub(crate) mod tests {
         check(b"\\", true, "a\x1b[31mbé\x1b]0;t\x1b\\");
     }
 
+    /// Pieces of sequences, which make questions in many ways.
+    fn fragment() -> impl Strategy<Value = Vec<u8>> {
+        const PIECES: [&[u8]; 24] = [
+            b"\x1b", b"[", b"]", b"P", b"_", b"\\", b"c", b"n", b"6", b"1", b";", b"?", b"=", b"$",
+            b"q", b"G", b"a", b"Z", b"(", b"\x05", b"\x07", b"\n", b"\x18", b"\xc3",
+        ];
+        prop_oneof![
+            4 => prop::sample::select(&PIECES[..]).prop_map(<[u8]>::to_vec),
+            1 => question().prop_map(|question| question.as_bytes().to_vec()),
+        ]
+    }
+
     proptest! {
         #[test]
         fn no_cut_makes_a_difference(
@@ -460,7 +518,17 @@ pub(crate) mod tests {
             places in prop::collection::vec(any::<prop::sample::Index>(), 0..20),
         ) {
             let bytes = [parts.concat().as_bytes(), &noise].concat();
-            prop_assert_eq!(passed(&cut(&bytes, &places)), passed(&[&bytes]));
+            let once = passed(&[&bytes]);
+            prop_assert_eq!(&passed(&cut(&bytes, &places)), &once);
+            prop_assert_eq!(passed(&[&once]), once);
+        }
+
+        #[test]
+        fn sieving_twice_equals_sieving_once(
+            parts in prop::collection::vec(fragment(), 0..12),
+        ) {
+            let once = passed(&[&parts.concat()]);
+            prop_assert_eq!(passed(&[&once]), once);
         }
 
         #[test]

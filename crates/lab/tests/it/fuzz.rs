@@ -12,7 +12,7 @@ const IMPORT_MUTATIONS: u32 = 100;
 const MAX_INPUT_BYTES: usize = 4_096;
 
 /// Tokens that are special to at least one target.
-const WORDS: [&[u8]; 22] = [
+const WORDS: [&[u8]; 23] = [
     b"\n",
     b"\"",
     b"{",
@@ -27,6 +27,7 @@ const WORDS: [&[u8]; 22] = [
     b"\\ud800",
     b"\\u0000",
     b"\x1b[",
+    b"\x1b[6n",
     b"\x1b]0;",
     b"\x07",
     b"\x1b[?2026h",
