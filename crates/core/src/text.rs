@@ -18,7 +18,8 @@ pub(crate) fn is_invisible(c: char) -> bool {
 
 /// Decides, character by character, what to remove or escape before a text is shown: all invisible
 /// characters, except for a single joiner or emoji selector after a visible character. Languages and
-/// emoji need those, and a single one cannot carry a hidden text.
+/// emoji need those. A run of them cannot pass, but which of them follows each visible character of a
+/// text can still encode a few bits per character.
 #[derive(Default)]
 struct InvisibleFilter {
     last: Option<char>,
