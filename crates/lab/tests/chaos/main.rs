@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
+mod floor;
 mod verdict;
 mod world;
 
@@ -51,8 +52,9 @@ fn main() -> ExitCode {
             ));
         }
     }
+    let shortfall = world.shortfall(begun.elapsed());
     let is_delivered = world.wait_until_delivered();
-    let verdict = verdict::judge(&mut world, is_delivered);
+    let verdict = verdict::judge(&mut world, is_delivered, shortfall);
     say(&format!(
         "seed {}, {} s: {}",
         args.seed,

@@ -23,13 +23,15 @@ pub(crate) struct Verdict {
     descriptors: Vec<String>,
     memory: Vec<String>,
     damage: Vec<String>,
+    /// What the run did too seldom to prove anything.
+    shortfall: Vec<String>,
     repeats: usize,
     /// Messages that a program was offered shortly before it was killed, and has not read.
     unread: usize,
 }
 
 impl Verdict {
-    fn rows(&self) -> [(&'static str, &[String]); 7] {
+    fn rows(&self) -> [(&'static str, &[String]); 8] {
         [
             ("lost", &self.lost),
             ("doubled unmarked", &self.doubled),
@@ -38,6 +40,7 @@ impl Verdict {
             ("leaked descriptors", &self.descriptors),
             ("too much memory", &self.memory),
             ("damage", &self.damage),
+            ("done too seldom", &self.shortfall),
         ]
     }
 
@@ -63,8 +66,11 @@ impl Verdict {
 }
 
 /// Judge the messages, then end everything and look for what is left.
-pub(crate) fn judge(world: &mut World, is_delivered: bool) -> Verdict {
-    let mut verdict = Verdict::default();
+pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String>) -> Verdict {
+    let mut verdict = Verdict {
+        shortfall,
+        ..Verdict::default()
+    };
     let agents: Vec<String> = world.agents.iter().chain(&world.hooked).cloned().collect();
     let heard: HashMap<String, String> = agents
         .iter()

@@ -1,5 +1,6 @@
 //! Runs agents and senders on the real binary, and kills them at random.
 
+use crate::floor;
 use jiff::Timestamp;
 use posthaste_core::AgentName;
 use posthaste_lab::{TempHome, name};
@@ -91,8 +92,18 @@ impl World {
         kept
     }
 
+    fn acknowledged(&self) -> usize {
+        self.sent.iter().filter(|sent| sent.id.is_some()).count()
+    }
+
+    /// Return what was done too seldom in `time`.
+    pub(crate) fn shortfall(&self, time: Duration) -> Vec<String> {
+        let kills = self.counts.sessions + self.counts.programs;
+        floor::shortfall(time, self.acknowledged(), kills as usize)
+    }
+
     pub(crate) fn progress(&self) -> String {
-        let known = self.sent.iter().filter(|sent| sent.id.is_some()).count();
+        let known = self.acknowledged();
         let Counts {
             sessions,
             programs,

@@ -1,8 +1,9 @@
 //! What needs the lab's own programs: several processes on one journal, disks that fail, the model
-//! server, and the fuzz targets. All tests share this process.
+//! server, the fuzz targets, and the verdict of a chaos run. All tests share this process.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
+mod chaos;
 mod faults;
 mod fuzz;
 mod model;
