@@ -4,9 +4,9 @@
 //! questions, so that a program is answered whether or not anybody is attached. It never blocks
 //! and never grows beyond its size, whatever it is fed.
 
-use super::Size;
-use super::emulator::Emulator;
-use super::intake::Intake;
+use crate::Size;
+use crate::emulator::Emulator;
+use crate::output::ParserInput;
 use alacritty_terminal::event::Event;
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::term::TermMode;
@@ -17,7 +17,7 @@ use std::time::Instant;
 /// The screen of one terminal.
 pub struct Screen {
     parser: Processor,
-    intake: Intake,
+    input: ParserInput,
     emulator: Emulator,
 }
 
@@ -34,7 +34,7 @@ impl Screen {
     pub fn new(size: Size, scrollback_lines: usize) -> Self {
         Self {
             parser: Processor::new(),
-            intake: Intake::default(),
+            input: ParserInput::default(),
             emulator: Emulator::new(size.sane(), scrollback_lines),
         }
     }
@@ -42,7 +42,7 @@ impl Screen {
     /// Takes in what the program wrote.
     pub fn feed(&mut self, bytes: &[u8]) {
         let (parser, emulator) = (&mut self.parser, &mut self.emulator);
-        self.intake
+        self.input
             .admit(bytes, |piece| parser.advance(emulator, piece));
         self.emulator.bound_rows();
     }
@@ -97,12 +97,12 @@ impl Screen {
 
     /// Keeps what the program says from now on in operating system commands of this number.
     pub fn listen(&mut self, number: u16) {
-        self.intake.listen(number);
+        self.input.listen(number);
     }
 
     /// What it last said in one of them.
     pub fn note(&self) -> Option<&str> {
-        self.intake.note()
+        self.input.note()
     }
 
     /// Whether the program wants to tell pasted text from typed.
@@ -174,7 +174,7 @@ fn color(set: &Colors, index: usize) -> Rgb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::{Likeness, cut, state, stream};
+    use crate::test_output::{Likeness, cut, state, stream};
     use proptest::prelude::*;
 
     const SIZE: Size = Size { cols: 10, rows: 4 };

@@ -3,8 +3,8 @@
 //! Reads the model and changes nothing. What is on the screen counts, not what was sent: spaces
 //! at the end of a row are never text.
 
-use super::model::Screen;
-use super::pen::{Links, Pen, untouched};
+use crate::model::Screen;
+use crate::redraw::pen::{Links, Pen, untouched};
 use alacritty_terminal::grid::{Dimensions, Grid};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Flags};

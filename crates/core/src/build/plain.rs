@@ -31,7 +31,11 @@ pub(super) fn plain(output: &str) -> String {
             string_chars = 0;
             false
         }
-        Part::Body(_) | Part::Embedded(_) | Part::End(_) | Part::Cancel(_) => false,
+        Part::Introducer(_)
+        | Part::Body(_)
+        | Part::Embedded(_)
+        | Part::End(_)
+        | Part::Cancel(_) => false,
     };
     output.chars().filter(is_text).collect()
 }

@@ -46,7 +46,9 @@ pub enum Part {
     /// An ESC that begins a sequence. It ends the unfinished sequence of this kind, if any. The
     /// terminator of a string, `ESC \`, is a sequence of its own.
     Begin(Option<Kind>),
-    /// An introducer, a parameter, an intermediate byte or a part of a string.
+    /// The character after the ESC that tells the kind of the sequence.
+    Introducer(Kind),
+    /// A parameter, an intermediate byte or a part of a string.
     Body(Kind),
     /// A control or undefined character within a sequence that is not a string. Terminals execute
     /// or ignore it.
@@ -94,7 +96,7 @@ impl Scanner {
                     _ => Kind::OtherString,
                 };
                 self.open = Some(kind);
-                Part::Body(kind)
+                Part::Introducer(kind)
             }
             (Kind::Escape, ' '..='/') => {
                 self.has_intermediate = true;
@@ -125,6 +127,7 @@ impl Scanner {
             }
             Part::Body(Kind::Escape)
             | Part::Begin(_)
+            | Part::Introducer(_)
             | Part::Embedded(_)
             | Part::End(_)
             | Part::Cancel(_) => 0,
@@ -162,7 +165,7 @@ mod tests {
     #[test]
     fn sequences_are_told_from_text() {
         use Kind::{Command, Control, Device, Escape, OtherString};
-        use Part::{Begin, Body, Cancel, Embedded, End, Text};
+        use Part::{Begin, Body, Cancel, Embedded, End, Introducer, Text};
         let check = |output: &str, want: &[(Part, &str)]| {
             let found = parts(output);
             let found: Vec<_> = found.iter().map(|(part, run)| (*part, &**run)).collect();
@@ -184,7 +187,8 @@ mod tests {
             "\x1b[1;31mx",
             &[
                 new,
-                (Body(Control), "[1;31"),
+                (Introducer(Control), "["),
+                (Body(Control), "1;31"),
                 (End(Control), "m"),
                 (Text, "x"),
             ],
@@ -193,7 +197,8 @@ mod tests {
             "\x1b[1\n\x7fm",
             &[
                 new,
-                (Body(Control), "[1"),
+                (Introducer(Control), "["),
+                (Body(Control), "1"),
                 (Embedded(Control), "\n"),
                 (Embedded(Control), "\x7f"),
                 (End(Control), "m"),
@@ -203,7 +208,8 @@ mod tests {
             "\x1b]0;a\x07b",
             &[
                 new,
-                (Body(Command), "]0;a"),
+                (Introducer(Command), "]"),
+                (Body(Command), "0;a"),
                 (End(Command), "\x07"),
                 (Text, "b"),
             ],
@@ -212,7 +218,8 @@ mod tests {
             "\x1b]0;a\x1b\\b",
             &[
                 new,
-                (Body(Command), "]0;a"),
+                (Introducer(Command), "]"),
+                (Body(Command), "0;a"),
                 (Begin(Some(Command)), "\x1b"),
                 (End(Escape), "\\"),
                 (Text, "b"),
@@ -223,17 +230,26 @@ mod tests {
             "\x1bPa\x07\x18b",
             &[
                 new,
-                (Body(Device), "Pa\x07"),
+                (Introducer(Device), "P"),
+                (Body(Device), "a\x07"),
                 (Cancel(Device), "\x18"),
                 (Text, "b"),
             ],
         );
-        check("\x1b_x", &[new, (Body(OtherString), "_x")]);
+        check(
+            "\x1b_x",
+            &[
+                new,
+                (Introducer(OtherString), "_"),
+                (Body(OtherString), "x"),
+            ],
+        );
         check(
             "\x1b[3\x1bc",
             &[
                 new,
-                (Body(Control), "[3"),
+                (Introducer(Control), "["),
+                (Body(Control), "3"),
                 (Begin(Some(Control)), "\x1b"),
                 (End(Escape), "c"),
             ],

@@ -7,7 +7,7 @@
 
 mod actions;
 
-use super::{Size, paint};
+use crate::{Size, redraw};
 use alacritty_terminal::Term;
 use alacritty_terminal::event::{Event, EventListener};
 use alacritty_terminal::grid::Dimensions;
@@ -202,7 +202,7 @@ impl Emulator {
         let flags = self.key_flags();
         self.term.swap_alt();
         self.mend_edge();
-        self.behind = Some(paint::beneath(&self.term, &self.keys_behind));
+        self.behind = Some(redraw::hidden_main(&self.term, &self.keys_behind));
         self.term.swap_alt();
         *self.term.grid_mut() = shown;
         Handler::set_keyboard_mode(&mut self.term, flags, KeyboardModesApplyBehavior::Replace);
@@ -212,7 +212,7 @@ impl Emulator {
         if self.mode().contains(TermMode::ALT_SCREEN) {
             return;
         }
-        self.behind = Some(paint::beneath(&self.term, &self.keys));
+        self.behind = Some(redraw::hidden_main(&self.term, &self.keys));
         self.term.swap_alt();
         // Each visit begins anew, so that nobody has to know of earlier ones.
         let grid = self.term.grid_mut();
@@ -342,7 +342,7 @@ fn every_eighth(column: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::{cell_state, stream};
+    use crate::test_output::{cell_state, stream};
     use alacritty_terminal::term::cell::Cell;
     use alacritty_terminal::vte::ansi::Processor;
     use proptest::prelude::*;

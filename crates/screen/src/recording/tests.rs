@@ -1,7 +1,9 @@
+use super::recorder::{BUFFER_BYTES, escape};
 use super::*;
-use crate::Sieve;
-use crate::replay::{Event, last_screen, read, segments};
+use crate::{QueryFilter, Screen, Size};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 const SIZE: Size = Size { cols: 20, rows: 4 };
 
@@ -22,7 +24,7 @@ fn secs(secs: u64) -> Duration {
 struct Session {
     dir: tempfile::TempDir,
     screen: Screen,
-    sieve: Sieve,
+    filter: QueryFilter,
     recorder: Recorder,
 }
 
@@ -34,7 +36,7 @@ impl Session {
         Self {
             dir,
             screen,
-            sieve: Sieve::default(),
+            filter: QueryFilter::default(),
             recorder,
         }
     }
@@ -42,7 +44,7 @@ impl Session {
     fn write(&mut self, at: Duration, bytes: &[u8]) {
         self.screen.feed(bytes);
         let mut passed = Vec::new();
-        self.sieve.pass(bytes, &mut passed);
+        self.filter.pass(bytes, &mut passed);
         self.recorder.output(at, &passed);
     }
 
@@ -136,7 +138,7 @@ fn a_flood_becomes_a_redraw() {
         session.write(secs(1), format!("flood {n}\r\n").as_bytes());
     }
     session.flush(secs(2));
-    assert!(session.on_disk().len() < 2 * BUFFER);
+    assert!(session.on_disk().len() < 2 * BUFFER_BYTES);
     let last = last_screen(session.dir.path(), "s", 0).unwrap();
     assert_eq!(last.text(None), session.screen.text(None));
     session.write(secs(3), b"after");

@@ -3,7 +3,7 @@
 //! For who wants to read along, not to look: escape sequences are gone, and a line comes when it
 //! is finished, as it then stands. It keeps one line, of bounded length, and knows no screen.
 
-use super::intake::Intake;
+use super::parser_input::ParserInput;
 use alacritty_terminal::vte::{Params, Parser, Perform};
 
 /// A longer line is given in pieces.
@@ -12,7 +12,7 @@ const LONGEST: usize = 64 * 1024;
 /// Makes lines of one program's output.
 pub struct Lines {
     parser: Parser,
-    intake: Intake,
+    input: ParserInput,
     line: Line,
 }
 
@@ -36,7 +36,7 @@ impl Default for Lines {
     fn default() -> Self {
         Self {
             parser: Parser::new(),
-            intake: Intake::default(),
+            input: ParserInput::default(),
             line: Line::default(),
         }
     }
@@ -50,13 +50,13 @@ impl Lines {
             each,
         };
         let parser = &mut self.parser;
-        self.intake
+        self.input
             .admit(bytes, |piece| parser.advance(&mut writer, piece));
     }
 
     /// The output has ended: gives the line that was not finished.
     pub fn finish(&mut self, each: &mut impl FnMut(&str)) {
-        if self.intake.cut() {
+        if self.input.ends_in_char() {
             self.line.write(char::REPLACEMENT_CHARACTER);
         }
         self.line.end_if_begun(each);

@@ -4,10 +4,10 @@
 //! clipped to them, and of that only what has changed. A painter draws on the alternate screen,
 //! so that the person's own lines come back afterwards, and never sends a line break.
 
-use super::Size;
-use super::model::Screen;
-use super::paint::{ALTERNATE, BEGIN, BLANK, END, RESET, goto, keys, modes, used};
 use super::pen::{Links, Pen};
+use super::{ALTERNATE, BEGIN, BLANK, END, RESET, goto, keys, modes, used};
+use crate::Size;
+use crate::model::Screen;
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Flags};
 

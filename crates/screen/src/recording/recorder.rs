@@ -5,8 +5,8 @@
 //! flood beyond the buffer is not written but replaced by a redraw. Recording never stops a
 //! session: a failed write is told once and tried again later, in a new file.
 
-use super::intake::Tail;
-use super::{Screen, Size, redraw};
+use crate::output::SplitChar;
+use crate::{Screen, Size, redraw};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What is kept between two flushes; more is skipped.
-const BUFFER: usize = 256 * 1024;
+pub(super) const BUFFER_BYTES: usize = 256 * 1024;
 /// How long after a failed write the next one is tried.
-const PAUSE: Duration = Duration::from_secs(10);
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
 /// What a recording says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub struct Recorder {
     begun: Duration,
     buffer: Vec<u8>,
     /// A character that the end of a chunk has cut.
-    tail: Tail,
+    split_char: SplitChar,
     skipped: bool,
     retry: Duration,
     /// Whether the failure that lasts has been told.
@@ -81,7 +81,7 @@ impl Recorder {
             written: 0,
             begun: Duration::ZERO,
             buffer: Vec::new(),
-            tail: Tail::default(),
+            split_char: SplitChar::default(),
             skipped: false,
             retry: Duration::ZERO,
             told: false,
@@ -98,14 +98,14 @@ impl Recorder {
         if self.file.is_none() || self.skipped {
             return;
         }
-        if self.buffer.len() + bytes.len() > BUFFER {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
             self.skipped = true;
             return;
         }
         let before = self.buffer.len();
-        let begun = self.tail.complete(&mut bytes);
+        let begun = self.split_char.complete(&mut bytes);
         let (char, len) = begun.unwrap_or_default();
-        let whole = self.tail.hold(bytes);
+        let whole = self.split_char.hold(bytes);
         if len + whole.len() > 0 {
             let at = at.saturating_sub(self.begun);
             event(&mut self.buffer, at, 'o', |out| {
@@ -114,7 +114,7 @@ impl Recorder {
             });
         }
         // Escaped, a byte may have become six.
-        if self.buffer.len() > BUFFER {
+        if self.buffer.len() > BUFFER_BYTES {
             self.buffer.truncate(before);
             self.skipped = true;
         }
@@ -136,8 +136,8 @@ impl Recorder {
         };
         self.file = None;
         self.buffer = Vec::new();
-        self.tail = Tail::default();
-        self.retry = at + PAUSE;
+        self.split_char = SplitChar::default();
+        self.retry = at + RETRY_INTERVAL;
         let told = std::mem::replace(&mut self.told, true);
         if told { Ok(()) } else { Err(error) }
     }
@@ -152,7 +152,7 @@ impl Recorder {
         }
         if self.skipped {
             self.skipped = false;
-            self.tail = Tail::default();
+            self.split_char = SplitChar::default();
             self.note_size(at);
             self.note_screen(screen, at);
         }
@@ -231,7 +231,7 @@ impl Recorder {
         }
         self.buffer.clear();
         // Not for the sake of one large screen.
-        self.buffer.shrink_to(BUFFER);
+        self.buffer.shrink_to(BUFFER_BYTES);
         Ok(())
     }
 }
@@ -263,7 +263,7 @@ fn event(out: &mut Vec<u8>, at: Duration, kind: char, data: impl FnOnce(&mut Vec
 }
 
 /// Writes bytes as the inside of a JSON string; what is no text becomes U+FFFD.
-fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
+pub(super) fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
     for chunk in bytes.utf8_chunks() {
         escape_text(out, chunk.valid().as_bytes());
         if !chunk.invalid().is_empty() {
@@ -295,6 +295,3 @@ fn escape_text(out: &mut Vec<u8>, text: &[u8]) {
     }
     out.extend_from_slice(&text[from..]);
 }
-
-#[cfg(test)]
-mod tests;

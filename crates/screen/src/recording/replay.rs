@@ -3,8 +3,8 @@
 //! What a crash or a full disk has cut off at the end of a file is left out, and so is what is no
 //! event; all before it counts. Files are read a line at a time, and never through a link.
 
-use super::recording::Segments;
-use super::{Screen, Size};
+use super::recorder::Segments;
+use crate::{Screen, Size};
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};

@@ -4,15 +4,20 @@
 //! same picture but the same modes, colours, scroll region and cursor. It reads the model only,
 //! and never writes what a program sent as it was sent.
 
-use super::emulator::Emulator;
-use super::model::Screen;
-use super::pen::{Links, Pen, alike, number, untouched};
+mod painter;
+pub(crate) mod pen;
+
+pub use painter::Painter;
+
+use crate::emulator::Emulator;
+use crate::model::Screen;
 use alacritty_terminal::Term;
 use alacritty_terminal::grid::{Cursor, Dimensions, Grid};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, StandardCharset};
+use pen::{Links, Pen, alike, number, untouched};
 
 pub(crate) const BEGIN: &[u8] = b"\x1b[?2026h";
 pub(crate) const END: &[u8] = b"\x1b[?2026l";
@@ -82,7 +87,7 @@ pub fn redraw(screen: &Screen) -> Vec<u8> {
 }
 
 /// The main screen, before the alternate one covers it: what shows again when the program leaves.
-pub(crate) fn beneath<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
+pub(crate) fn hidden_main<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
     let mut out = Vec::with_capacity(2048);
     canvas(&mut out, term.grid());
     keys(&mut out, stack, stack.last().copied().unwrap_or_default());
@@ -340,7 +345,7 @@ pub(crate) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::{Likeness, state, stream};
+    use crate::test_output::{Likeness, state, stream};
     use crate::{Painter, Size};
     use proptest::prelude::*;
 
