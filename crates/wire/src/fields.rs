@@ -1,7 +1,6 @@
-//! Reading an object without taking it apart: the fields that are wanted, each as it was written.
+//! Reads selected fields of a JSON object, each in its original form.
 //!
-//! Keeps no more than was asked for, whatever else a line holds, and never recurses: a value is
-//! only looked into by whoever wants it.
+//! Never keeps other fields and never recurses: the caller decodes the values it needs.
 
 use posthaste_core::text;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -15,7 +14,7 @@ pub(crate) struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads one object. Of a field that is there twice, the last counts.
+    /// Read one object. The last of repeated fields counts.
     pub(crate) fn read(text: &'a str, wanted: &'static [&'static str]) -> serde_json::Result<Self> {
         let mut json = serde_json::Deserializer::from_str(text);
         let fields = Wanted(wanted).deserialize(&mut json)?;
@@ -23,14 +22,14 @@ impl<'a> Fields<'a> {
         Ok(fields)
     }
 
-    /// The value of a field, `null` included.
+    /// Return the value of a field, including `null`.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a RawValue> {
-        let place = self.wanted.iter().position(|wanted| *wanted == name)?;
-        self.found.get(place).copied().flatten()
+        let index = self.wanted.iter().position(|wanted| *wanted == name)?;
+        self.found.get(index).copied().flatten()
     }
 
-    /// The value of a field, if it is not `null`.
-    pub(crate) fn said(&self, name: &str) -> Option<&'a RawValue> {
+    /// Return the value of a field unless it is `null`.
+    pub(crate) fn non_null(&self, name: &str) -> Option<&'a RawValue> {
         self.raw(name).filter(|value| !is_null(value))
     }
 }
@@ -39,13 +38,13 @@ pub(crate) fn is_null(value: &RawValue) -> bool {
     value.get() == "null"
 }
 
-/// What serde says is wrong, short, harmless, and without the place: people see no columns here.
-pub(crate) fn complaint(error: &serde_json::Error) -> String {
-    let said = error.to_string();
-    let what = said
+/// Return a short text of a serde error without its position, which would not help people.
+pub(crate) fn error_text(error: &serde_json::Error) -> String {
+    let message = error.to_string();
+    let text = message
         .rsplit_once(" at line ")
-        .map_or(said.as_str(), |(what, _)| what);
-    text::one_line(what, 200)
+        .map_or(message.as_str(), |(text, _)| text);
+    text::one_line(text, 200)
 }
 
 struct Wanted(&'static [&'static str]);
@@ -64,8 +63,8 @@ impl<'de> Visitor<'de> for Wanted {
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
         let mut found = vec![None; self.0.len()];
-        while let Some(place) = map.next_key_seed(Place(self.0))? {
-            match place.and_then(|place| found.get_mut(place)) {
+        while let Some(index) = map.next_key_seed(KeyIndex(self.0))? {
+            match index.and_then(|index| found.get_mut(index)) {
                 Some(slot) => *slot = Some(map.next_value::<&'de RawValue>()?),
                 None => {
                     map.next_value::<IgnoredAny>()?;
@@ -79,17 +78,17 @@ impl<'de> Visitor<'de> for Wanted {
     }
 }
 
-/// A key's place among the wanted ones.
-struct Place(&'static [&'static str]);
+/// Index of a key in the list of wanted fields.
+struct KeyIndex(&'static [&'static str]);
 
-impl<'de> DeserializeSeed<'de> for Place {
+impl<'de> DeserializeSeed<'de> for KeyIndex {
     type Value = Option<usize>;
     fn deserialize<D: Deserializer<'de>>(self, json: D) -> Result<Option<usize>, D::Error> {
         json.deserialize_str(self)
     }
 }
 
-impl Visitor<'_> for Place {
+impl Visitor<'_> for KeyIndex {
     type Value = Option<usize>;
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a key")
@@ -99,7 +98,7 @@ impl Visitor<'_> for Place {
     }
 }
 
-/// An array's items, as far as they are wanted.
+/// The first items of an array.
 #[derive(Debug)]
 pub(crate) struct Items<'a> {
     pub(crate) first: Vec<&'a RawValue>,

@@ -1,7 +1,7 @@
-//! The frames of an attached terminal: `[u8 type][u32 BE length][payload]`, both ways.
+//! Frames of an attached terminal, in both directions: `[u8 type][u32 BE length][payload]`.
 //!
-//! A frame of an unknown type is passed over. One that claims to be longer than [`MAX_PAYLOAD`] is
-//! an error: what follows it cannot be told apart any more.
+//! Frames of an unknown type are ignored. A length above [`MAX_PAYLOAD`] is an error: the next
+//! frame can no longer be found.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,18 +12,18 @@ pub const MAX_PAYLOAD: usize = 10 << 20;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
-    /// Keys to the program, or its output.
+    /// Keys for the program, or its output.
     Data(Vec<u8>),
     Control(Vec<u8>),
-    /// Of a type that nobody here knows.
+    /// Frame of an unknown type.
     Unknown(u8),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of {0} bytes; at most {MAX_PAYLOAD} are allowed")]
+#[error("frame of {0} bytes exceeds the limit of {MAX_PAYLOAD}")]
 pub struct TooLong(pub usize);
 
-/// What a frame of this length begins with.
+/// Return the header of a frame.
 pub fn header(kind: u8, length: usize) -> [u8; HEADER] {
     let length = u32::try_from(length).unwrap_or(u32::MAX).to_be_bytes();
     [kind, length[0], length[1], length[2], length[3]]
@@ -36,11 +36,11 @@ pub fn encode(kind: u8, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// Takes bytes as they come and gives frames as they are whole.
+/// Splits a stream of bytes into frames.
 #[derive(Debug, Default)]
 pub struct Decoder {
     buffer: Vec<u8>,
-    /// How much of the buffer has been given out.
+    /// Length of the part of the buffer that was already returned.
     taken: usize,
 }
 
@@ -53,12 +53,12 @@ impl Decoder {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// How many bytes wait here for the rest of their frame, or to be let go.
+    /// Return the number of buffered bytes.
     pub fn kept(&self) -> usize {
         self.buffer.len()
     }
 
-    /// The next whole frame.
+    /// Return the next complete frame.
     pub fn next_frame(&mut self) -> Result<Option<Frame>, TooLong> {
         let rest = &self.buffer[self.taken..];
         let [kind, a, b, c, d, payload @ ..] = rest else {
@@ -81,7 +81,7 @@ impl Decoder {
     }
 }
 
-/// What an attached client says beside its keys. Unknown types are passed over.
+/// Control messages of an attached client. Unknown types are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromClient {
@@ -89,24 +89,24 @@ pub enum FromClient {
         cols: u16,
         rows: u16,
     },
-    /// Give me the keyboard alone, and hold deliveries back.
+    /// Take the keyboard exclusively and pause deliveries.
     Take,
     Release,
-    /// Draw everything anew.
+    /// Redraw the whole screen.
     Redraw,
 }
 
-/// What a session says to an attached client beside the output.
+/// Control messages of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToClient {
-    /// The original's: go on with another agent. Never sent, always understood.
+    /// Switch to another agent. The original sends it; Posthaste never does, but clients accept it.
     Switch { name: String },
-    /// The program has ended; the connection closes after this.
+    /// The program has ended. The session closes the connection.
     Ended { how: String },
-    /// Who has the keyboard to itself, if somebody has.
+    /// Holder of the keyboard, if it is taken.
     Keyboard { taken: bool, yours: bool },
-    /// Something worth knowing.
+    /// Notice for the person.
     Notice { text: String },
 }
 

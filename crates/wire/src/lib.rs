@@ -1,16 +1,12 @@
-//! The shapes that Posthaste shows the outside: what `--json` prints and the socket speaks.
+//! The formats in which Posthaste talks to other programs: the output of `--json`, the socket of a
+//! session and the protocol of mail providers.
 //!
-//! Owns every such shape once, and both dialects of the socket: [`rpc`] (JSON-RPC 2.0, with the
-//! table of its methods in [`method`]) and [`plain`]; and the protocol of mail providers. Does no I/O, has no clock, looks up no time
-//! zone, and decides nothing.
+//! Defines each format once. The socket has two dialects: [`rpc`] (JSON-RPC 2.0, whose methods are
+//! listed in [`method`]) and [`plain`]. Has no I/O, clock or time zone database, and decides nothing.
 
-pub mod client;
-pub mod event;
 mod fields;
 pub mod frames;
 mod message;
-pub mod method;
-pub mod param;
 pub mod plain;
 pub mod provider;
 pub mod rpc;
@@ -18,9 +14,9 @@ mod session;
 #[cfg(test)]
 mod tests;
 pub mod time;
-pub mod topic;
 mod work;
 
 pub use message::{Count, Detail, Message, Receipt, Why};
+pub use rpc::{client, event, method, param, topic};
 pub use session::{Activity, LoopStatus, MailTrouble, Mode, Run, Session, Status};
 pub use work::{Note, Task};

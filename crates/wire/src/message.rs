@@ -1,10 +1,10 @@
-//! A message as programs see it. Absent ids are null; a list is an array.
+//! Messages in `--json` and on the socket. Missing ids are null; lists are arrays.
 
 use posthaste_core::why::{self, Hold};
 use posthaste_core::{Letter, MessageId, Timestamp, owed};
 use serde::{Deserialize, Serialize};
 
-/// Its id is one of ours, or where a provider's script has the mail, any string.
+/// Its id is a [`MessageId`], or any string if a provider's script keeps the mail.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message<Id = MessageId> {
     pub id: Id,
@@ -19,7 +19,7 @@ pub struct Message<Id = MessageId> {
     pub reply_to: Option<Id>,
     pub priority: String,
     pub receipt: String,
-    /// What holds it, where something does, or why it came to a bad end.
+    /// Reason why the message is held or why it failed.
     pub reason: Option<String>,
     pub receipts: Vec<Receipt>,
 }
@@ -32,7 +32,7 @@ pub struct Receipt {
     pub evidence: Option<String>,
 }
 
-/// Everything about a message: what `show` adds.
+/// All known data of a message: the output of `show`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Detail {
     #[serde(flatten)]
@@ -40,22 +40,22 @@ pub struct Detail {
     pub key: Option<String>,
     pub not_before: Option<Timestamp>,
     pub expires_at: Option<Timestamp>,
-    /// When it stops waiting for an idle agent.
+    /// When the message stops waiting for an idle agent.
     #[serde(default)]
     pub deadline: Option<Timestamp>,
     pub hops: u32,
-    /// What its sender was given before it wrote it.
+    /// Message that its sender had been given before it wrote this one.
     #[serde(default)]
     pub cause: Option<MessageId>,
     #[serde(default)]
     pub expects_reply: bool,
-    /// How it stands with the reply, where one is expected.
+    /// State of the expected reply.
     #[serde(default)]
     pub reply: Option<String>,
-    /// The message whose reply it ends the wait for.
+    /// Message whose expected reply this one cancels.
     #[serde(default)]
     pub closes: Option<MessageId>,
-    /// The message's own file, where there is one.
+    /// Path of the message's file.
     pub file: Option<String>,
 }
 
@@ -65,7 +65,7 @@ pub struct Count {
     pub unread: u64,
 }
 
-/// The answer to `why`.
+/// Result of `why`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Why {
     pub id: MessageId,
@@ -76,13 +76,14 @@ pub struct Why {
     pub since: Timestamp,
     pub evidence: Option<String>,
     pub release: Option<String>,
-    /// How it stands with the reply, where one is expected.
+    /// State of the expected reply.
     #[serde(default)]
     pub reply: Option<String>,
 }
 
 impl Message {
-    /// The letter at `now`, with its text, which may be kept elsewhere.
+    /// Convert a letter at the time `now`. Its body is an argument because it may be stored
+    /// elsewhere.
     pub fn new(letter: &Letter, body: String, now: Timestamp) -> Self {
         let message = &letter.message;
         let envelope = &message.envelope;
@@ -144,7 +145,7 @@ impl Why {
         Self::of(letter, now, why::why(letter, now))
     }
 
-    /// The same, asked of the session of the message's agent, which says what holds it.
+    /// Like [`Self::new`], with the reason for which the agent's session holds the message.
     pub fn live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Self {
         Self::of(letter, now, why::why_live(letter, now, held))
     }

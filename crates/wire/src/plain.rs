@@ -1,8 +1,8 @@
-//! The plain dialect: one `{"type": …}` request, one reply, and the connection closes; an attach
-//! goes on in [`crate::frames`].
+//! The plain dialect: one `{"type": …}` request and one reply per connection; an attach continues
+//! in [`crate::frames`].
 //!
-//! Field names, order, times and texts are those of the original, whose clients read them. A null
-//! is a field that is not there, as it is to them.
+//! Field names, their order, times and texts equal the original's, whose clients read them. Null
+//! means a missing field, as in the original.
 
 use crate::fields::{self, Fields};
 use crate::param::Payload;
@@ -36,7 +36,7 @@ pub enum Request {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Send {
     pub priority: Priority,
-    /// Any text: the original does not check it, and says nothing of who sends if it is empty.
+    /// Any text: the original neither checks it nor requires it.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub from: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -59,7 +59,7 @@ pub struct Attach {
     pub osc_bg: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub colorfgbg: String,
-    /// Who attaches, and in what way: ours, and unknown to the original.
+    /// Client that attaches, with its mode. The original does not know this field.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub client: String,
     #[serde(skip_serializing_if = "is_no")]
@@ -72,7 +72,7 @@ fn is_no(flag: &bool) -> bool {
     !flag
 }
 
-/// Why a request is not carried out, in the original's words where it has any.
+/// Reason why a request is refused, in the original's words where it has any.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     #[error("unknown request type: {0}")]
@@ -86,9 +86,9 @@ pub enum Refusal {
 }
 
 impl Request {
-    /// The request as a line, its end included.
+    /// Encode the request as a line, including its line break.
     pub fn line(&self) -> Vec<u8> {
-        rpc::line(self).expect("no request is a map with odd keys")
+        rpc::line(self).expect("requests have no maps with keys that are not strings")
     }
 }
 
@@ -113,9 +113,9 @@ const FIELDS: &[&str] = &[
     "take",
 ];
 
-/// Reads an object in this dialect.
+/// Parse a request.
 pub(crate) fn read(text: &str) -> Result<Request, Refusal> {
-    let invalid = |error: serde_json::Error| Refusal::Invalid(fields::complaint(&error));
+    let invalid = |error: serde_json::Error| Refusal::Invalid(fields::error_text(&error));
     let fields = Fields::read(text, FIELDS).map_err(invalid)?;
     let kind: String = field(&fields, "type")?;
     Ok(match kind.as_str() {
@@ -133,7 +133,7 @@ pub(crate) fn read(text: &str) -> Result<Request, Refusal> {
         "status" => Request::Status,
         "hook_event" => Request::HookEvent {
             event_name: field(&fields, "event_name")?,
-            payload: fields.said("payload").map(Payload::keep),
+            payload: fields.non_null("payload").map(Payload::keep),
         },
         "stop" => Request::Stop,
         "attach" => Request::Attach(Attach {
@@ -154,21 +154,21 @@ fn field<T: DeserializeOwned + Default>(
     fields: &Fields<'_>,
     name: &'static str,
 ) -> Result<T, Refusal> {
-    let Some(value) = fields.said(name) else {
+    let Some(value) = fields.non_null(name) else {
         return Ok(T::default());
     };
     serde_json::from_str(value.get())
-        .map_err(|error| Refusal::Invalid(format!("'{name}': {}", fields::complaint(&error))))
+        .map_err(|error| Refusal::Invalid(format!("'{name}': {}", fields::error_text(&error))))
 }
 
-/// A number of cells. The original takes any number; none that is out of reach means anything.
+/// Read a number of cells. The original accepts any number; a number out of range is ignored.
 fn size(fields: &Fields<'_>, name: &'static str) -> Result<u16, Refusal> {
     let cells: i64 = field(fields, name)?;
     let cells = cells.clamp(0, i64::from(u16::MAX));
     Ok(u16::try_from(cells).unwrap_or(u16::MAX))
 }
 
-/// Nothing said is normal.
+/// A missing priority is normal.
 fn priority(text: &str) -> Result<Priority, PriorityError> {
     if text.is_empty() {
         Ok(Priority::Normal)
@@ -227,7 +227,7 @@ impl Reply {
         }
     }
 
-    /// The reply as a line, its end included.
+    /// Encode the reply as a line, including its line break.
     pub fn line(&self) -> Vec<u8> {
         rpc::line(self).expect("no reply is a map with odd keys")
     }
@@ -282,8 +282,8 @@ const ACTIVE: &str = "active";
 const QUEUED: &str = "queued";
 const DELIVERED: &str = "delivered";
 
-/// How far a message has come, in this dialect. It has two words, and neither is true of one that
-/// never arrived and never will: such a one is called what it is.
+/// Return the receipt in the words of this dialect. It has only two, and a message that can no
+/// longer arrive needs its own.
 pub fn status(state: ReceiptState) -> &'static str {
     match state {
         ReceiptState::Stored | ReceiptState::Offering | ReceiptState::Uncertain => QUEUED,
@@ -326,7 +326,7 @@ pub struct AgentInfo {
     pub blocked_tool_name: String,
 }
 
-/// What an agent that is active does, in this dialect.
+/// Activity of an agent in this dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Work {
     Thinking,
@@ -334,7 +334,7 @@ pub enum Work {
 }
 
 impl AgentInfo {
-    /// Says what it does, where it is active and nobody is asked.
+    /// Return the activity of an active agent that has no open question.
     pub fn works(&mut self, work: Option<Work>) {
         let is_free = self.state == ACTIVE && !self.blocked_on_permission;
         if let Some(work) = work.filter(|_| is_free) {

@@ -1,20 +1,20 @@
-//! The protocol of mail providers: one executable, called with an operation and at most one
-//! argument, JSON on its standard streams. The same shapes whichever side we are on.
+//! The protocol of mail providers: an executable that is called with an operation and at most one
+//! argument, with JSON on its standard streams. Both sides use these types.
 //!
-//! An empty list is no output at all; exit 2 says that the operation is not known.
+//! Empty output is an empty list; exit status 2 means that the operation is unknown.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// The exit code of a script that does not know the operation.
+/// Exit status of a script that does not know the operation.
 pub const UNKNOWN: i32 = 2;
-/// What an error for an id that nothing is known of has on its standard error.
+/// Marker on standard error if an id is unknown.
 pub const NOT_FOUND: &str = "gc-mail-error:not-found";
-/// The same for what is archived a second time.
+/// Marker on standard error if a message is archived twice.
 pub const ALREADY_ARCHIVED: &str = "already archived";
 
-/// An operation, as it is named on the command line.
+/// Operation, by its name on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     EnsureRunning,
@@ -81,7 +81,7 @@ impl fmt::Display for Op {
     }
 }
 
-/// What `send` and `reply` are told on their standard input.
+/// Standard input of `send` and `reply`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     #[serde(default)]
@@ -91,7 +91,7 @@ pub struct Text {
     pub body: String,
 }
 
-/// A message as a provider tells it. Its id is any string.
+/// Message of a provider. Its id is any string.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
     pub id: String,
@@ -118,14 +118,13 @@ pub struct Message {
     pub reply_to: String,
 }
 
-/// Some say null where others leave a thing out.
+/// Accept null for a missing value, as some scripts send.
 fn or_empty<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 impl Message {
-    /// The same message in the shape that `--json` has for all messages. What only a journal
-    /// knows, such as receipts, is empty.
+    /// Convert to the format of `--json`. Data that only a journal has, such as receipts, is empty.
     pub fn shown(&self) -> crate::Message<String> {
         let some = |text: &String| (!text.is_empty()).then(|| text.clone());
         crate::Message {

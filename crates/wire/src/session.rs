@@ -1,10 +1,10 @@
-//! A session as programs see it: ours, and as the original's `get_status` answers.
+//! A session in `--json` and on the socket, and the original's `get_status`.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What an agent is doing.
+/// Activity of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activity {
@@ -47,7 +47,7 @@ pub struct Session {
     pub name: String,
     pub activity: Activity,
     pub blocked_on: Option<String>,
-    /// Since when it does what it does.
+    /// Start of the current activity.
     pub since: Timestamp,
     pub evidence: String,
     pub pid: Option<u32>,
@@ -56,54 +56,55 @@ pub struct Session {
     pub command: Vec<String>,
     pub cwd: String,
     pub harness: String,
-    /// The version of its program, if it is known.
+    /// Version of its program, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// The versions that the harness was tested with, if `version` is not one of them.
+    /// Versions that the harness was tested with, if `version` is not one of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tested_versions: Vec<String>,
-    /// The job of another process that has the conversation: ph cannot see it, and types nothing.
+    /// Job of another process that has the conversation: ph cannot see that process, and types
+    /// nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handed_over: Option<String>,
     pub started_at: Timestamp,
     pub unread: u64,
     pub queued: u64,
-    /// What holds its mail back, where somebody does.
+    /// Reason why deliveries are held.
     #[serde(default)]
     pub paused: Option<String>,
-    /// What is wrong with the script that keeps its mail, where something is.
+    /// Error of the script that keeps its mail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail_trouble: Option<MailTrouble>,
-    /// Why its own HTTP door is left alone, where it is.
+    /// Reason why its HTTP door is not used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub door: Option<String>,
-    /// How its loop stands, where it is one.
+    /// State of its loop.
     #[serde(rename = "loop", default, skip_serializing_if = "Option::is_none")]
     pub build: Option<LoopStatus>,
     /// Null while it runs.
     pub ended_at: Option<Timestamp>,
-    /// How it ended: `exit 0`, `signal 9`, `crashed`; null while it runs.
+    /// `exit 0`, `signal 9` or `crashed`; null while it runs.
     pub exit: Option<String>,
-    /// Processes of the program that still run after the session has crashed.
+    /// Processes of the program that outlived a crashed session.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<u32>,
 }
 
-/// Why a session gets no mail from the script that keeps it.
+/// Reason why a session gets no mail from its provider's script.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailTrouble {
     pub what: String,
     pub since: Timestamp,
-    /// When it is asked again.
+    /// Time of the next attempt.
     pub next: Timestamp,
 }
 
-/// How a loop stands.
+/// State of a loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopStatus {
-    /// The iteration that runs, or was the last to; 0 before the first.
+    /// Current or last iteration; 0 before the first.
     pub iteration: u64,
-    /// The number of the last one that it is allowed; 0: no end.
+    /// Number of the last allowed iteration; 0 means no limit.
     pub max_iterations: u64,
     pub status: Run,
     /// Whether an iteration runs now.
@@ -114,24 +115,24 @@ pub struct LoopStatus {
     pub tasks_done: u64,
     pub tasks_open: u64,
     pub failures: u64,
-    /// How the last iteration, or the loop itself, ended.
+    /// Outcome of the last iteration, or of the loop itself.
     pub last: Option<String>,
     #[serde(default)]
     pub began_at: Option<Timestamp>,
-    /// Since when it does what it does: when the iteration that runs began, or the pause, or the
-    /// last iteration ended.
+    /// Start of the current iteration or pause, or else the end of the last iteration.
     #[serde(default)]
     pub since: Option<Timestamp>,
-    /// When an iteration that failed is run again.
+    /// Time at which a failed iteration is retried.
     #[serde(default)]
     pub again_at: Option<Timestamp>,
-    /// Somebody wants it to end after this iteration.
+    /// Whether the loop was asked to end after this iteration.
     #[serde(default)]
     pub stop_requested: bool,
-    /// Somebody wants it to pause after this iteration.
+    /// Whether the loop was asked to pause after this iteration.
     #[serde(default)]
     pub checkpoint_requested: bool,
-    /// How many injected texts wait for a prompt, or for the end of an iteration that has them.
+    /// Number of injected texts that wait for a prompt, or for the end of the iteration that has
+    /// them.
     #[serde(default)]
     pub injected: u64,
     pub spec: Option<String>,
@@ -139,8 +140,7 @@ pub struct LoopStatus {
 }
 
 impl LoopStatus {
-    /// The same where it is known that its session is gone: one that never said how it ended was
-    /// cut off.
+    /// Like [`Self::of`], for a session that is gone: one without a recorded end was killed.
     pub fn without_runner(mut self) -> Self {
         self.running = false;
         if self.status == Run::Running {
@@ -149,7 +149,7 @@ impl LoopStatus {
         self
     }
 
-    /// In a few words.
+    /// Describe the state in a few words.
     pub fn told(&self, now: Timestamp) -> String {
         let number = match (self.iteration, self.max_iterations) {
             (0, _) => "no iteration has begun".to_owned(),
@@ -197,7 +197,7 @@ impl LoopStatus {
     }
 }
 
-/// How a run stands, in the original's words.
+/// State of a run in the original's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Run {
@@ -208,7 +208,7 @@ pub enum Run {
     Checkpointed,
 }
 
-/// Who has the keyboard, in the original's words.
+/// Holder of the keyboard in the original's words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -226,7 +226,7 @@ impl Mode {
     }
 }
 
-/// What `get_status` answers. Times are local, as [`crate::time::stamp`] writes them.
+/// Result of `get_status`. Times are local, as [`crate::time::stamp`] writes them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub task_name: String,

@@ -1,24 +1,24 @@
-//! Times as each dialect writes them. The zone comes in as an argument.
+//! Times in the formats of each dialect. The time zone is an argument.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// `2026-01-23T10:30:00.000000`: local, without its zone, always six digits. The JSON-RPC
-/// dialect's own.
+/// Local time in the JSON-RPC dialect, without zone and always with six digits:
+/// `2026-01-23T10:30:00.000000`.
 pub fn stamp(at: Timestamp, zone: &TimeZone) -> String {
     zone.to_datetime(at)
         .strftime("%Y-%m-%dT%H:%M:%S%.6f")
         .to_string()
 }
 
-/// `2026-01-23 10:30:00`: local. The plain dialect's own.
+/// Local time in the plain dialect: `2026-01-23 10:30:00`.
 pub fn plain(at: Timestamp, zone: &TimeZone) -> String {
     zone.to_datetime(at)
         .strftime("%Y-%m-%d %H:%M:%S")
         .to_string()
 }
 
-/// `3s`, `4m`, `2h`, `1d`: whole units, the largest that is not nothing.
+/// Duration in whole units of the largest one that fits: `3s`, `4m`, `2h`, `1d`.
 pub fn length(length: SignedDuration) -> String {
     let seconds = length.as_secs().max(0);
     match seconds {

@@ -1,4 +1,4 @@
-//! Tasks and notes as programs see them.
+//! Tasks and notes in `--json`.
 
 use posthaste_core::{NoteId, NoteType, TaskId, TaskStatus, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ pub struct Task {
     pub agent: String,
     pub text: String,
     pub status: TaskStatus,
-    /// In which iteration it was last touched, where that was said.
+    /// Iteration of the last change, if it was given.
     pub iteration: Option<u32>,
     pub added_by: String,
     pub created_at: Timestamp,

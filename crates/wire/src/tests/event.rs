@@ -1,4 +1,4 @@
-//! A line for every event, and what a client reads in it.
+//! Events: the line of each, and its decoding by a client.
 
 use super::{id, status};
 use crate::client::{self, Heard, Notice, Reply};
@@ -89,7 +89,7 @@ fn events() {
 }
 
 #[test]
-fn only_what_changed_is_told() {
+fn only_changed_fields_are_sent() {
     let old = status();
     assert_eq!(StateChange::between(&old, &old), None);
     let mut new = old.clone();
@@ -114,7 +114,7 @@ fn only_what_changed_is_told() {
 }
 
 #[test]
-fn a_client_hears_failures_and_passes_over_what_it_does_not_know() {
+fn a_client_reads_failures_and_ignores_unknown_lines() {
     let line = br#"{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"Method not found: foo","data":1}}"#;
     let Ok(Heard::Reply(reply)) = client::hear(line) else {
         panic!("a reply")

@@ -1,4 +1,4 @@
-//! No bytes make anything here panic, and no answer is more than one line of JSON.
+//! No input makes the parsers panic, and every reply is one line of JSON.
 
 use super::server::Server;
 use crate::frames::Decoder;
@@ -6,7 +6,7 @@ use crate::method::Call;
 use crate::{client, plain, rpc};
 use proptest::prelude::*;
 
-/// Whatever comes in, what goes out is JSON on one line, or nothing.
+/// Check that every reply is one line of JSON, or empty.
 fn hold(bytes: &[u8]) {
     bytes.split(|byte| *byte == b'\n').for_each(hold_line);
 }
@@ -21,7 +21,7 @@ fn hold_line(line: &[u8]) {
     let _ = plain::Reply::read(line);
 }
 
-/// A line as it might come, of JSON that almost makes sense.
+/// A line of nearly valid JSON.
 fn valid_line() -> impl Strategy<Value = String> {
     let value = prop_oneof![
         Just("null".to_owned()),
@@ -73,7 +73,7 @@ fn valid_line() -> impl Strategy<Value = String> {
     ]
 }
 
-/// The same line after an accident.
+/// The same line, damaged.
 fn mutated_line() -> impl Strategy<Value = Vec<u8>> {
     let accident = (any::<prop::sample::Index>(), 0..4_u8, any::<u8>());
     (valid_line(), prop::collection::vec(accident, 0..6)).prop_map(|(line, accidents)| {

@@ -1,4 +1,4 @@
-//! A line for every method, for every answer, and for every parameter that is wrong.
+//! Methods: a line for each call, each result and each invalid parameter.
 
 use super::server::Server;
 use super::{ID, at, id, session, status};
@@ -15,8 +15,7 @@ fn prefix(text: &str) -> IdPrefix {
     IdPrefix::parse(text).unwrap()
 }
 
-/// What a client writes, what a session reads in it, what it answers, and what the client reads
-/// in that.
+/// Check a request, its parsed call, its reply and the client's decoding of that.
 fn check<M>(params: M, wrap: fn(M) -> Call, written: &str, answered: &str)
 where
     M: Method + Clone,
@@ -61,7 +60,7 @@ const MESSAGE: &str = concat!(
 );
 
 #[test]
-fn the_original_s_methods() {
+fn the_originals_methods() {
     check(
         method::GetStatus {},
         Call::GetStatus,
@@ -284,9 +283,9 @@ fn our_methods_for_the_session() {
     check(method::Kill {}, Call::Kill, "{}", r#"{"status":"killed"}"#);
 }
 
-/// Every row of the table answers to its name, and no two have the same.
+/// Every method answers to its name, and no two share one.
 #[test]
-fn every_name_is_known() {
+fn every_method_name_is_known() {
     let names: BTreeSet<_> = Call::NAMES.iter().collect();
     assert_eq!(names.len(), Call::NAMES.len());
     for name in Call::NAMES {
@@ -302,7 +301,7 @@ fn every_name_is_known() {
 }
 
 #[test]
-fn keys_go_through_in_interactive_mode() {
+fn keys_are_forwarded_in_interactive_mode() {
     let mut server = Server::default();
     let mut call = |method: &str, params: &str| {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
@@ -319,7 +318,7 @@ fn keys_go_through_in_interactive_mode() {
 }
 
 #[test]
-fn a_wrong_parameter_is_named() {
+fn the_error_names_an_invalid_parameter() {
     let check = |method: &str, params: &str, want: &str| {
         let line = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
         let Said::One(request) = rpc::read(line.as_bytes()) else {
@@ -406,10 +405,10 @@ fn a_wrong_parameter_is_named() {
         r#"{"all":1}"#,
         "Invalid 'all' parameter: invalid type: integer `1`, expected a boolean",
     );
-    a_wrong_word_is_named();
+    the_error_names_an_invalid_word();
 }
 
-fn a_wrong_word_is_named() {
+fn the_error_names_an_invalid_word() {
     for (field, value) in [("id", "no"), ("from_evidence", "no"), ("not_before", "no")] {
         let line = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"send","params":{{"body":"x","{field}":"{value}"}}}}"#
@@ -426,7 +425,7 @@ fn a_wrong_word_is_named() {
 }
 
 #[test]
-fn a_wrong_value_is_not_repeated_at_length() {
+fn the_error_shortens_an_invalid_value() {
     let long = "x".repeat(100_000);
     let line =
         format!(r#"{{"jsonrpc":"2.0","id":1,"method":"inbox","params":{{"all":"\u001b{long}"}}}}"#);
@@ -438,7 +437,7 @@ fn a_wrong_value_is_not_repeated_at_length() {
 }
 
 #[test]
-fn null_and_unknown_parameters_say_nothing() {
+fn null_and_unknown_parameters_are_ignored() {
     let line = br#"{"jsonrpc":"2.0","id":1,"method":"send","params":{"body":"x","to":null,"raw":null,"colour":"red"}}"#;
     let Said::One(request) = rpc::read(line) else {
         panic!("a request")
@@ -447,7 +446,7 @@ fn null_and_unknown_parameters_say_nothing() {
 }
 
 #[test]
-fn sessions_and_states_read_back() {
+fn sessions_and_states_round_trip() {
     let json = serde_json::to_string(&session()).unwrap();
     assert_eq!(
         serde_json::from_str::<crate::Session>(&json).unwrap(),

@@ -1,4 +1,4 @@
-//! Both dialects, line by line, and what they make of garbage.
+//! Tests of both dialects, line by line, with invalid input.
 
 mod event;
 mod fuzz;
@@ -25,7 +25,7 @@ fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_769_162_400 + second).unwrap()
 }
 
-/// A message from a to bob at 10:00:00, with these steps, a second apart.
+/// A message from a to bob at 10:00:00, with one step per second.
 fn letter(steps: &[Step]) -> Letter {
     let mut standing = Standing::default();
     let mut receipts = Vec::new();

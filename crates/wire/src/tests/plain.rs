@@ -95,7 +95,7 @@ fn requests() {
 }
 
 #[test]
-fn our_own_requests_are_as_the_original_would_write_them() {
+fn our_requests_follow_the_originals_style() {
     let attach = Request::Attach(Attach {
         cols: 80,
         rows: 24,
@@ -228,7 +228,7 @@ fn replies() {
 }
 
 #[test]
-fn states_in_the_original_s_words() {
+fn states_use_the_originals_words() {
     let check = |activity, want: &str, label: &str| {
         let mut session = session();
         session.activity = activity;
@@ -249,7 +249,7 @@ fn states_in_the_original_s_words() {
 }
 
 #[test]
-fn what_never_arrived_is_not_called_delivered() {
+fn a_message_that_never_arrived_is_not_called_delivered() {
     for (state, want) in [
         (ReceiptState::Stored, "queued"),
         (ReceiptState::Offering, "queued"),

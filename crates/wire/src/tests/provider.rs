@@ -1,4 +1,4 @@
-//! The protocol of mail providers: its words, and a message as either side writes it.
+//! The protocol of mail providers: operations, and messages of both sides.
 
 use crate::provider::{Message, Op, Text};
 
@@ -9,7 +9,7 @@ fn read(json: &str) -> Message {
 const LEAST: &str = r#"{"id":"1","from":"a","to":"bob","created_at":"2026-01-23T10:00:00Z"}"#;
 
 #[test]
-fn a_message_as_we_write_it() {
+fn our_messages_have_all_fields() {
     let first = concat!(
         r#"{"id":"1","from":"a","to":"bob","subject":"","body":"","#,
         r#""created_at":"2026-01-23T10:00:00Z","read":false}"#
@@ -23,9 +23,9 @@ fn a_message_as_we_write_it() {
 }
 
 #[test]
-fn a_message_as_others_write_it() {
+fn messages_of_others_may_omit_fields() {
     let check = |json: &str| assert_eq!(read(json), read(LEAST), "{json}");
-    // What is empty may be left out or null, what is unknown is passed over, a zone is a zone.
+    // Empty fields may be missing or null, unknown fields are ignored, and times have zones.
     check(concat!(
         r#"{"id":"1","from":"a","to":"bob","subject":null,"body":"","thread_id":null,"#,
         r#""created_at":"2026-01-23T11:00:00+01:00","read":false,"priority":2,"cc":["x"],"rig":""}"#
@@ -45,7 +45,7 @@ fn a_message_as_others_write_it() {
 }
 
 #[test]
-fn a_text_may_leave_everything_out_but_its_body() {
+fn a_text_requires_only_its_body() {
     let text: Text = serde_json::from_str(r#"{"x":1,"body":""}"#).unwrap();
     let written = serde_json::to_string(&text).unwrap();
     assert_eq!(written, r#"{"from":"","subject":"","body":""}"#);
@@ -55,7 +55,7 @@ fn a_text_may_leave_everything_out_but_its_body() {
 }
 
 #[test]
-fn every_operation_has_its_word() {
+fn every_operation_has_a_name() {
     for op in Op::ALL {
         assert_eq!(Op::from_word(op.as_str()), Some(op));
     }

@@ -1,10 +1,10 @@
-//! The JSON-RPC dialect, as the original was seen to speak it.
+//! The JSON-RPC dialect, as the original was observed to speak it.
 
 use super::server::Server;
 use crate::rpc::{self, Failure, Id, Said};
 use crate::topic::{Interest, Topic};
 
-/// One connection: each line and what comes back.
+/// One connection: each line and its reply.
 fn check(lines: &[(&str, &str)]) {
     let mut server = Server::default();
     for (line, want) in lines {
@@ -21,7 +21,7 @@ const INVALID_REQUEST: &str =
     r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"Invalid request"}}"#;
 
 #[test]
-fn what_is_no_request_gets_the_original_s_words() {
+fn an_invalid_request_gets_the_originals_error() {
     check(&[
         ("", ""),
         ("  \t\r\n", ""),
@@ -69,7 +69,7 @@ fn what_is_no_request_gets_the_original_s_words() {
 }
 
 #[test]
-fn bytes_that_are_no_text_are_a_parse_error() {
+fn invalid_utf8_is_a_parse_error() {
     let mut server = Server::default();
     for line in [
         &b"\xff"[..],
@@ -83,7 +83,7 @@ fn bytes_that_are_no_text_are_a_parse_error() {
 }
 
 #[test]
-fn an_id_comes_back_as_it_was_written() {
+fn an_id_is_returned_in_its_original_form() {
     for id in [
         "1",
         "1.0",
@@ -107,7 +107,7 @@ fn an_id_comes_back_as_it_was_written() {
 }
 
 #[test]
-fn without_an_id_it_is_done_and_nothing_is_said() {
+fn a_request_without_id_gets_no_reply() {
     let mut server = Server::default();
     for line in [
         r#"{"jsonrpc":"2.0","method":"subscribe","params":{"events":["output"]}}"#,
@@ -125,7 +125,7 @@ fn without_an_id_it_is_done_and_nothing_is_said() {
 }
 
 #[test]
-fn parameters_that_are_no_object_count_as_none() {
+fn parameters_that_are_not_an_object_count_as_empty() {
     for params in ["[]", "5", "null", r#""x""#, r#"[{"prompt":"x"}]"#, "{}"] {
         check(&[(
             &format!(r#"{{"jsonrpc":"2.0","id":1,"method":"inject_prompt","params":{params}}}"#),
@@ -168,7 +168,7 @@ fn subscriptions() {
             r#"{"events":{}}"#,
             fails("'events' must be a list"),
         ),
-        // Nothing before the bad one stays.
+        // No entry before the invalid one stays.
         (
             "subscribe",
             r#"{"events":["output","bogus"]}"#,
@@ -205,7 +205,7 @@ fn subscriptions() {
 }
 
 #[test]
-fn batches_are_answered_with_one_line() {
+fn a_batch_gets_one_line() {
     let done = r#"{"jsonrpc":"2.0","id":1,"result":{"status":"stop_requested"}}"#;
     let stop = r#"{"jsonrpc":"2.0","id":1,"method":"stop"}"#;
     let quiet = r#"{"jsonrpc":"2.0","method":"stop"}"#;
@@ -229,7 +229,7 @@ fn batches_are_answered_with_one_line() {
 }
 
 #[test]
-fn a_batch_has_an_end() {
+fn a_batch_is_limited() {
     let of = |count: usize| format!("[{}]", vec!["1"; count].join(","));
     match rpc::read(of(rpc::MAX_BATCH).as_bytes()) {
         Said::Batch(requests) => assert_eq!(requests.len(), rpc::MAX_BATCH),
@@ -242,12 +242,12 @@ fn a_batch_has_an_end() {
 }
 
 #[test]
-fn depth_is_no_danger() {
+fn deep_nesting_is_harmless() {
     let deep = "[".repeat(1_000_000);
     let shut = "]".repeat(1_000_000);
     check(&[
         (&deep, PARSE_ERROR),
-        // A list in a list is a batch of something that is no object.
+        // A list in a list is a batch with an item that is not an object.
         (&format!("{deep}{shut}"), &format!("[{INVALID_REQUEST}]")),
         (&r#"{"a":"#.repeat(1_000_000), PARSE_ERROR),
         (
@@ -272,7 +272,7 @@ fn depth_is_no_danger() {
 }
 
 #[test]
-fn a_broken_text_inside_is_a_parse_error() {
+fn a_broken_string_inside_is_a_parse_error() {
     check(&[
         (
             r#"{"jsonrpc":"2.0","id":1,"method":"send","params":{"body":"\ud800"}}"#,
@@ -286,7 +286,7 @@ fn a_broken_text_inside_is_a_parse_error() {
 }
 
 #[test]
-fn of_a_field_that_is_there_twice_the_last_counts() {
+fn the_last_of_repeated_fields_counts() {
     check(&[(
         r#"{"jsonrpc":"1","id":1,"method":"x","jsonrpc":"2.0","id":2,"method":"stop"}"#,
         r#"{"jsonrpc":"2.0","id":2,"result":{"status":"stop_requested"}}"#,
@@ -294,7 +294,7 @@ fn of_a_field_that_is_there_twice_the_last_counts() {
 }
 
 #[test]
-fn a_connection_that_began_in_json_rpc_stays_there() {
+fn a_json_rpc_connection_keeps_its_dialect() {
     let plain = br#"{"type":"stop"}"#;
     assert!(matches!(rpc::read(plain), Said::Plain(Ok(_))));
     let Said::One(request) = rpc::read_on(plain) else {
@@ -308,7 +308,7 @@ fn a_connection_that_began_in_json_rpc_stays_there() {
 }
 
 #[test]
-fn a_line_too_long_says_how_long_it_may_be() {
+fn the_error_for_a_long_line_names_the_limit() {
     let line = rpc::refusal(&Id::null(), &Failure::line_too_long());
     assert_eq!(
         String::from_utf8(line).unwrap(),

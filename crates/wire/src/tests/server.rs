@@ -1,4 +1,4 @@
-//! A session that always answers the same: what a server has to do, and no more.
+//! A minimal server: a session whose state never changes.
 
 use super::{at, id, letter, session, status};
 use crate::method::{
@@ -17,7 +17,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// What comes back for one line, if anything.
+    /// Return the reply to one line, if any.
     pub(super) fn hear(&mut self, line: &[u8]) -> Option<String> {
         let back = match rpc::read(line) {
             Said::Blank => None,

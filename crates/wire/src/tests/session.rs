@@ -1,4 +1,4 @@
-//! How a loop is told in a few words.
+//! Descriptions of loops.
 
 use crate::{LoopStatus, Run};
 
@@ -27,7 +27,7 @@ fn status() -> LoopStatus {
 }
 
 #[test]
-fn a_loop_is_told_as_it_stands() {
+fn a_loop_is_described_by_its_state() {
     let now = "2026-11-15T10:00:00Z".parse().unwrap();
     let check = |change: &dyn Fn(&mut LoopStatus), want: &str| {
         let mut looped = status();
@@ -82,7 +82,7 @@ fn a_loop_is_told_as_it_stands() {
 }
 
 #[test]
-fn what_an_older_session_says_is_understood() {
+fn lines_of_older_sessions_are_valid() {
     let mut old = serde_json::to_value(status()).unwrap();
     let fields = old.as_object_mut().unwrap();
     for name in [

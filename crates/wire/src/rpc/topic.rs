@@ -1,22 +1,22 @@
-//! What a client wants to hear of.
+//! Topics that a client can subscribe to.
 //!
-//! `*` is held as an entry of its own, as in the original: it stands beside the others, and taking
-//! one of them away does not narrow it.
+//! As in the original, `*` is an entry of its own beside the others, so that dropping another one
+//! does not narrow it.
 
 use serde::{Deserialize, Serialize};
 
-/// A kind of event that can be subscribed to.
+/// Kind of event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
-    /// A message has moved on.
+    /// A message has a new state.
     Message,
     /// A new line of output.
     Output,
-    /// A field of the session's state has changed.
+    /// The session's state has changed.
     StateChange,
 }
 
-/// One entry of a subscription, declared in the order in which they are listed.
+/// One entry of a subscription, in the order of listings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Interest {
@@ -56,7 +56,7 @@ impl From<Topic> for Interest {
     }
 }
 
-/// What one client has subscribed to.
+/// Subscriptions of one client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Topics {
     held: [bool; Interest::ALL.len()],
@@ -79,7 +79,7 @@ impl Topics {
         self.held == [false; Interest::ALL.len()]
     }
 
-    /// What is held, sorted.
+    /// Return the entries in order.
     pub fn list(&self) -> Vec<Interest> {
         Interest::ALL
             .into_iter()

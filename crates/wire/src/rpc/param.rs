@@ -1,7 +1,6 @@
-//! What a method takes: how each kind of parameter is read, and what is said if it is wrong.
+//! Parameter types: how each is read, and the error if it is invalid.
 //!
-//! The type of a parameter says all of it. The ones with names here are those for which the
-//! original has a rule or a text of its own.
+//! The named types are those for which the original has its own rule or error text.
 
 use crate::fields::{self, Items};
 use crate::rpc::Failure;
@@ -13,22 +12,22 @@ use serde_json::error::Category;
 use serde_json::value::RawValue;
 
 pub trait Param: Sized {
-    /// Reads it from the field's value, if the field was there at all.
+    /// Read the value of the field; `None` if the field is missing.
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure>;
 
-    /// Whether leaving the field away says the same.
+    /// Return whether a missing field means the same.
     fn is_absent(&self) -> bool {
         false
     }
 }
 
-/// A value whose JSON is broken only on closer look (a lone surrogate, too deep a nest) is no
-/// wrong parameter but a line that cannot be read.
+/// Decode a value. JSON that only fails when decoded (a lone surrogate, too deep nesting) makes the
+/// line invalid, not the parameter.
 fn decode<T: DeserializeOwned>(field: &'static str, value: &RawValue) -> Result<T, Failure> {
     serde_json::from_str(value.get()).map_err(|error| match error.classify() {
         Category::Data => Failure::invalid_params(format!(
             "Invalid '{field}' parameter: {}",
-            fields::complaint(&error)
+            fields::error_text(&error)
         )),
         Category::Syntax | Category::Eof | Category::Io => Failure::parse(),
     })
@@ -70,7 +69,7 @@ impl Param for Vec<IdPrefix> {
     }
 }
 
-/// Null says nothing.
+/// Null counts as missing.
 impl<T: DeserializeOwned> Param for Option<T> {
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         value
@@ -84,7 +83,7 @@ impl<T: DeserializeOwned> Param for Option<T> {
     }
 }
 
-/// Not said is no.
+/// Missing means false.
 impl Param for bool {
     fn read(field: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         Ok(Option::read(field, value)?.unwrap_or(false))
@@ -95,7 +94,7 @@ impl Param for bool {
     }
 }
 
-/// A text that must be there and hold something.
+/// Required text that is not empty.
 fn some_text(
     field: &'static str,
     value: Option<&RawValue>,
@@ -110,7 +109,7 @@ fn some_text(
     }
 }
 
-/// Instructions for the next prompt, trimmed, not empty.
+/// Instructions for the next prompt: trimmed and not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Prompt(pub String);
@@ -122,7 +121,7 @@ impl Param for Prompt {
     }
 }
 
-/// Keys as they were struck: not trimmed, not empty.
+/// Keys as typed: not trimmed, and not empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Keys(pub String);
@@ -133,7 +132,7 @@ impl Param for Keys {
     }
 }
 
-/// Yes or no, and it must be said.
+/// Required boolean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Enabled(pub bool);
@@ -150,19 +149,19 @@ impl Param for Enabled {
     }
 }
 
-/// A hook's own JSON, kept as it was written: what it means is for its harness to say.
+/// A hook's JSON payload in its original form; only its harness interprets it.
 #[derive(Debug, Clone)]
 pub struct Payload(Box<RawValue>);
 
 impl Payload {
-    /// Takes JSON in any layout. It is to go into a line, so its line breaks become spaces; in
-    /// JSON they can only stand between tokens.
+    /// Replace line breaks by spaces, so that the payload fits into a line. JSON has line breaks
+    /// only between tokens.
     pub fn new(json: &str) -> serde_json::Result<Self> {
         let line = json.trim().replace(['\n', '\r'], " ");
         RawValue::from_string(line).map(Self)
     }
 
-    /// Of a hook that says nothing.
+    /// Payload of a hook without data.
     pub fn null() -> Self {
         Self::keep(RawValue::NULL)
     }
@@ -191,7 +190,7 @@ impl Serialize for Payload {
 }
 
 impl Param for Payload {
-    /// A hook that says nothing says null.
+    /// An empty payload is null.
     fn read(_: &'static str, value: Option<&RawValue>) -> Result<Self, Failure> {
         Ok(Self::keep(value.unwrap_or(RawValue::NULL)))
     }
@@ -201,7 +200,7 @@ impl Param for Payload {
     }
 }
 
-/// What to subscribe to. All of it is known, or none of it is taken.
+/// Events to subscribe to. One unknown name rejects all of them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Events(pub Vec<Interest>);
@@ -223,7 +222,7 @@ impl Param for Events {
     }
 }
 
-/// What to hear no more of. Unknown names are passed over.
+/// Events to unsubscribe from. Unknown names are ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Dropped(pub Vec<Interest>);
@@ -239,7 +238,7 @@ impl Param for Dropped {
     }
 }
 
-/// The entries of a list of event names: each as it is shown, and what it means, if anything.
+/// Return the entries of a list of event names: the text of each, and its meaning if it is known.
 fn names<'a>(
     field: &'static str,
     value: Option<&'a RawValue>,

@@ -1,7 +1,7 @@
-//! The methods of the JSON-RPC dialect: a name, what it takes, and what it answers, in one row.
+//! Methods of the JSON-RPC dialect: name, parameters and result in one row.
 //!
-//! Whoever serves them matches on [`Call`]; a method without a handler does not compile. The
-//! first eight rows are the original's, to the letter; the others are ours, in the same style.
+//! Servers match on [`Call`], so a method without a handler does not compile. The first eight rows
+//! equal the original's; the others follow its style.
 
 use crate::fields::Fields;
 use crate::param::{Dropped, Enabled, Events, Keys, Param, Payload, Prompt};
@@ -15,12 +15,12 @@ use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use std::time::Duration;
 
-/// A row of the table, from its parameters' side.
+/// Parameters of a method.
 pub trait Method: Serialize {
     const NAME: &'static str;
     type Answer: Serialize + DeserializeOwned;
 
-    /// The answer, ready to be sent.
+    /// Encode a result.
     fn answer(answer: &Self::Answer) -> Outcome {
         match serde_json::value::to_raw_value(answer) {
             Ok(json) => Ok(Answer(json)),
@@ -29,10 +29,10 @@ pub trait Method: Serialize {
     }
 }
 
-/// What becomes of a call.
+/// Result of a call.
 pub type Outcome = Result<Answer, Failure>;
 
-/// What a method answered, as JSON.
+/// Encoded result of a method.
 #[derive(Debug, Clone)]
 pub struct Answer(pub(crate) Box<RawValue>);
 
@@ -89,7 +89,7 @@ macro_rules! methods {
             }
         )*
 
-        /// A call that was understood.
+        /// A valid call.
         #[derive(Debug, Clone, PartialEq, Eq)]
         pub enum Call {
             $($Method($Method),)*
@@ -114,11 +114,11 @@ macro_rules! methods {
     };
 }
 
-/// For how long after it was asked for something is typed that is not to be typed later. A session
-/// that could not answer by then leaves it: whoever asked is told that it was not done.
+/// How long a request to type something stays valid. A session that is late drops it, and tells the
+/// caller that it was not carried out.
 pub const GOOD_FOR: Duration = Duration::from_secs(3);
 
-/// Parameters that are no object count as none, as in the original.
+/// Read parameters. Parameters that are not an object count as empty, as in the original.
 fn object<'a>(
     params: Option<&'a RawValue>,
     wanted: &'static [&'static str],
@@ -131,35 +131,35 @@ fn object<'a>(
 }
 
 methods! {
-    /// The session's state, with its last lines of output.
+    /// Return the session's state with its last lines of output.
     "get_status" GetStatus {} -> Status;
 
-    /// Ends the child gracefully.
+    /// Ask the program to end.
     "stop" Stop {} -> Stopping;
 
-    /// Pauses after this turn, or iteration.
+    /// Pause after this turn or iteration.
     "checkpoint" Checkpoint {} -> Checkpointing;
 
-    /// Adds instructions to what the agent is told next.
+    /// Add instructions to the agent's next prompt.
     "inject_prompt" InjectPrompt { prompt: Prompt, } -> Injected;
 
-    /// Gives the keyboard to the person, or back.
+    /// Give the keyboard to the person, or take it back.
     "set_interactive_mode" SetInteractiveMode { enabled: Enabled, } -> InteractiveMode;
 
-    /// Keys to the program, in interactive mode.
+    /// Send keys to the program in interactive mode.
     "write_pty" WritePty { data: Keys, } -> Written;
 
     "subscribe" Subscribe { events: Events, } -> Subscribed;
 
     "unsubscribe" Unsubscribe { events: Dropped, } -> Subscribed;
 
-    /// Stores a message, and answers when it is on disk.
+    /// Store a message. The reply follows when it is on disk.
     "send" Send {
-        /// The sender's own choice, so that the same message over two ways is one.
+        /// Chosen by the sender, so that a message that is sent twice is stored once.
         id: Option<MessageId>,
         from: Option<AgentName>,
         from_evidence: Option<Evidence>,
-        /// This agent, if not said.
+        /// Recipient; by default this agent.
         to: Option<AgentName>,
         subject: Option<String>,
         body: String,
@@ -168,78 +168,78 @@ methods! {
         key: Option<String>,
         ttl_ms: Option<u64>,
         not_before: Option<Timestamp>,
-        /// How long after it is due it waits for an idle agent at most.
+        /// Maximum time for which a due message waits for an idle agent.
         deadline_ms: Option<u64>,
-        /// Its recipient is reminded of it until it has answered.
+        /// Remind the recipient until it has replied.
         expects_reply: bool,
-        /// The message to which no reply is expected any more.
+        /// Message whose reply is no longer expected.
         closes: Option<IdPrefix>,
         allow_self: bool,
-        /// The body's bytes as they are, then Enter.
+        /// Type the body unchanged, then Enter.
         raw: bool,
-        /// Of a raw one: when its sender asked, see [`GOOD_FOR`]. It is as old as that.
+        /// Time of a raw request, which expires after [`GOOD_FOR`].
         asked_at: Option<Timestamp>,
     } -> Sent;
 
-    /// Everything about a message.
+    /// Return all data of a message.
     "show" Show { id: IdPrefix, } -> Detail;
 
-    /// What holds a message.
+    /// Return the reason why a message is held.
     "why" Why { id: IdPrefix, } -> crate::Why;
 
-    /// This agent's mail.
+    /// Return this agent's messages.
     "inbox" Inbox {
-        /// Read ones too.
+        /// Include read messages.
         all: bool,
     } -> Vec<Message>;
 
     "mark_read" MarkRead { ids: Vec<IdPrefix>, } -> Marked;
 
-    /// Text without a message: not stored, not retried.
+    /// Type a text without storing or retrying it.
     "nudge" Nudge {
         text: Keys,
-        /// When its sender asked, see [`GOOD_FOR`].
+        /// Time of the request, which expires after [`GOOD_FOR`].
         asked_at: Option<Timestamp>,
     } -> Nudged;
 
-    /// Asks the script that keeps the mail now, where one does.
+    /// Ask the provider's script for mail now, if a script keeps the mail.
     "check_mail" CheckMail {} -> Noted;
 
-    /// Holds deliveries back.
+    /// Hold deliveries.
     "pause" Pause {} -> Paused;
 
     "resume" Resume {} -> Paused;
 
     "session" Session {} -> crate::Session;
 
-    /// What the terminal shows.
+    /// Return the rows of the screen.
     "peek" Peek {
-        /// The last ones only.
+        /// Return only this many rows from the end.
         lines: Option<u64>,
-        /// With their colours.
+        /// Include colours.
         ansi: bool,
     } -> Screen;
 
-    /// The agent's own hook has something to say.
+    /// Report an event of the agent's hook.
     "hook_event" HookEvent {
         harness: Option<String>,
         event_name: String,
         payload: Payload,
-        /// It can hand mail to the agent, and says so by `hook_taken`.
+        /// The hook can pass mail to the agent and confirms it with `hook_taken`.
         takes_context: bool,
-        /// The run of the session that the agent was started in, where the hook knows it.
+        /// Run of the session that started the agent, if the hook knows it.
         run: Option<String>,
     } -> Hooked;
 
-    /// What the last answer to `hook_event` on this connection gave was passed on to the agent.
+    /// Confirm that the mail of the last `hook_event` on this connection was passed to the agent.
     "hook_taken" HookTaken { offer: u64, } -> Noted;
 
-    /// Ends the child at once.
+    /// Kill the program.
     "kill" Kill {} -> Killed;
 }
 
 impl Send {
-    /// A message to the agent whose socket it is sent to.
+    /// Create a message to the agent whose socket gets it.
     pub fn new(body: impl Into<String>) -> Self {
         Self {
             id: None,
@@ -294,14 +294,14 @@ pub enum Written {
 }
 
 impl Written {
-    /// The original's answer where nobody has taken the keyboard.
+    /// The original's reply if nobody has taken the keyboard.
     pub fn not_interactive() -> Self {
         Self::Ignored {
             reason: "not in interactive mode".to_owned(),
         }
     }
 
-    /// In interactive mode, between two iterations of a loop.
+    /// Reply in interactive mode between two iterations of a loop.
     pub fn to_nobody() -> Self {
         Self::Ignored {
             reason: "no iteration runs".to_owned(),
@@ -309,7 +309,7 @@ impl Written {
     }
 }
 
-/// Everything that is subscribed to now.
+/// All current subscriptions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscribed {
     pub subscribed: Vec<Interest>,
@@ -319,9 +319,9 @@ pub struct Subscribed {
 pub struct Sent {
     #[serde(flatten)]
     pub message: Message,
-    /// False if it stood in the journal already, under its id or key.
+    /// False if the journal already had the message, by its id or key.
     pub is_new: bool,
-    /// Why its file could not be written, though it is stored.
+    /// Reason why the message's file could not be written, although the message is stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unfiled: Option<String>,
 }
@@ -341,7 +341,7 @@ pub enum Nudged {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Paused {
     pub paused: bool,
-    /// What still holds deliveries back, where that was to end and has not.
+    /// Reason why deliveries are still held after `resume`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -360,15 +360,15 @@ pub enum Noted {
     Noted,
 }
 
-/// What a hook is told.
+/// Reply to a hook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hooked {
     #[serde(flatten)]
     pub noted: Noted,
-    /// To be printed to the byte.
+    /// Text that the hook prints unchanged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
-    /// The number of the offer that it holds.
+    /// Number of the offer in `output`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offer: Option<u64>,
 }

@@ -1,4 +1,4 @@
-//! The client's side of the JSON-RPC dialect: a call to a line, and what comes back.
+//! Client side of the JSON-RPC dialect: writes requests and reads the lines of a session.
 
 use crate::event::{self, Event};
 use crate::fields::{self, Fields};
@@ -7,18 +7,18 @@ use crate::rpc::{self, Failure, Id};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-/// What a session says.
+/// Line of a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Heard {
     Reply(Reply),
     Event(Notice),
-    /// Of a kind that nobody here knows; to be passed over.
+    /// Line of an unknown kind. Clients ignore it.
     Unknown,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Which call it answers; none if the session could not tell.
+    /// Id of the request; `None` if the session could not read it.
     pub id: Option<Id>,
     pub outcome: Outcome,
 }
@@ -30,13 +30,13 @@ impl Reply {
             .is_some_and(|own| own.get() == id.to_string())
     }
 
-    /// What this method answers.
+    /// Decode the result of method `M`.
     pub fn read<M: Method>(self) -> Result<M::Answer, Failure> {
         serde_json::from_str(self.outcome?.get()).map_err(|error| {
             Failure::internal(format!(
-                "the answer to {} cannot be read: {}",
+                "the result of {} is invalid: {}",
                 M::NAME,
-                fields::complaint(&error)
+                fields::error_text(&error)
             ))
         })
     }
@@ -50,7 +50,7 @@ pub struct Notice {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the session said something that cannot be read: {0}")]
+#[error("the session sent an invalid line: {0}")]
 pub struct Garbled(String);
 
 #[derive(Serialize)]
@@ -61,7 +61,7 @@ struct Request<'a, M> {
     params: &'a M,
 }
 
-/// A call as a line, its end included.
+/// Encode a request as a line, including its line break.
 pub fn request<M: Method>(id: u64, params: &M) -> Vec<u8> {
     let request = Request {
         jsonrpc: "2.0",
@@ -69,26 +69,29 @@ pub fn request<M: Method>(id: u64, params: &M) -> Vec<u8> {
         method: M::NAME,
         params,
     };
-    rpc::line(&request).expect("no parameter is a map with odd keys")
+    rpc::line(&request).expect("parameters have no maps with keys that are not strings")
 }
 
-/// Reads one line from a session.
+/// Parse a line of a session.
 pub fn hear(line: &[u8]) -> Result<Heard, Garbled> {
-    let garbled = |error: serde_json::Error| Garbled(fields::complaint(&error));
+    let garbled = |error: serde_json::Error| Garbled(fields::error_text(&error));
     let text = std::str::from_utf8(line).map_err(|error| Garbled(error.to_string()))?;
-    let said = Fields::read(text.trim(), &["id", "result", "error", "method", "params"])
+    let fields = Fields::read(text.trim(), &["id", "result", "error", "method", "params"])
         .map_err(garbled)?;
-    let id = said.said("id").map(Id::keep);
-    if let Some(error) = said.said("error") {
+    let id = fields.non_null("id").map(Id::keep);
+    if let Some(error) = fields.non_null("error") {
         let failure = serde_json::from_str::<Failure>(error.get()).map_err(garbled)?;
         let outcome = Err(failure);
         return Ok(Heard::Reply(Reply { id, outcome }));
     }
-    if let Some(result) = said.raw("result") {
+    if let Some(result) = fields.raw("result") {
         let outcome = Ok(Answer(result.to_owned()));
         return Ok(Heard::Reply(Reply { id, outcome }));
     }
-    match (said.raw("method").map(RawValue::get), said.raw("params")) {
+    match (
+        fields.raw("method").map(RawValue::get),
+        fields.raw("params"),
+    ) {
         (Some(r#""event""#), Some(params)) => notice(params.get()).map_err(garbled),
         (_, _) => Ok(Heard::Unknown),
     }
@@ -96,12 +99,12 @@ pub fn hear(line: &[u8]) -> Result<Heard, Garbled> {
 
 fn notice(params: &str) -> serde_json::Result<Heard> {
     let fields = Fields::read(params, &["type", "timestamp", "data"])?;
-    let text = |name| match fields.said(name) {
+    let text = |name| match fields.non_null(name) {
         Some(value) => serde_json::from_str::<String>(value.get()),
         None => Ok(String::new()),
     };
     let (kind, timestamp) = (text("type")?, text("timestamp")?);
-    let data = fields.said("data").map_or("{}", RawValue::get);
+    let data = fields.non_null("data").map_or("{}", RawValue::get);
     Ok(match event::parse(&kind, data)? {
         Some(event) => Heard::Event(Notice { timestamp, event }),
         None => Heard::Unknown,

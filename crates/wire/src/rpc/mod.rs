@@ -1,7 +1,13 @@
-//! The JSON-RPC 2.0 dialect: from a line to what is meant, and from an answer to a line.
+//! The JSON-RPC 2.0 dialect: parses requests and writes replies.
 //!
-//! A line that makes no sense gets an error, never a hang-up, and what is said about it is what
-//! the original says. Nothing here panics or recurses, whatever the bytes are.
+//! An invalid line gets the original's error text and never closes the connection. Never panics or
+//! recurses, for any input.
+
+pub mod client;
+pub mod event;
+pub mod method;
+pub mod param;
+pub mod topic;
 
 use crate::fields::{Fields, Items};
 use crate::method::{Call, Outcome};
@@ -9,34 +15,34 @@ use crate::plain;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-/// How long a line may be, its end not counted. Whoever reads lines keeps no more than this, and
-/// answers [`Failure::line_too_long`].
+/// Maximum length of a line without its line break. Readers keep no more, and reply
+/// [`Failure::line_too_long`].
 pub const MAX_LINE: usize = 10 << 20;
 
-/// How many requests a batch may hold: each costs an answer that is much longer than itself.
+/// Maximum number of requests in a batch: each costs a reply that is much longer than itself.
 pub const MAX_BATCH: usize = 1_000;
 
-/// What one line says.
+/// Content of one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// Nothing; nothing is answered.
+    /// A blank line, which gets no reply.
     Blank,
     One(Request),
-    /// Answered with one line, see [`batch`].
+    /// Requests whose replies form one line, see [`batch`].
     Batch(Vec<Request>),
-    /// The other dialect: one reply, and the connection closes.
+    /// A request in the plain dialect: one reply, then the connection closes.
     Plain(Result<plain::Request, plain::Refusal>),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// Whom to answer. Without one it is carried out, and nothing is said.
+    /// Id for the reply. A request without id gets no reply.
     pub id: Option<Id>,
     pub call: Result<Call, Failure>,
 }
 
 impl Request {
-    /// For a line of which not even the id can be told.
+    /// A line whose id cannot be read.
     fn refused(failure: Failure) -> Self {
         Self {
             id: Some(Id::null()),
@@ -45,7 +51,7 @@ impl Request {
     }
 }
 
-/// A request's id, as it was written: 1 and 1.0 are not the same to every client.
+/// Id of a request in its original form: 1 and 1.0 differ for some clients.
 #[derive(Debug, Clone)]
 pub struct Id(Box<RawValue>);
 
@@ -77,7 +83,7 @@ impl Serialize for Id {
     }
 }
 
-/// Why a call was not carried out.
+/// Reason why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
@@ -114,8 +120,8 @@ impl Failure {
         Self::new(Self::METHOD_NOT_FOUND, format!("Method not found: {name}"))
     }
 
-    /// Also for what is well written and refused all the same: an id that fits two messages, a
-    /// sender who is somebody else.
+    /// Also for valid requests that are refused: an ambiguous id, or a sender's name that is
+    /// somebody else's.
     pub fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
@@ -125,12 +131,12 @@ impl Failure {
     }
 }
 
-/// Reads a connection's first line, which also says which dialect it speaks.
+/// Parse a connection's first line, which determines the dialect.
 pub fn read(line: &[u8]) -> Said {
     understand(line, Dialects::Both)
 }
 
-/// Reads a line of a connection that has begun in JSON-RPC.
+/// Parse a further line of a JSON-RPC connection.
 pub fn read_on(line: &[u8]) -> Said {
     understand(line, Dialects::RpcOnly)
 }
@@ -191,7 +197,7 @@ fn understand_batch(text: &str) -> Said {
     Said::Batch(requests.collect())
 }
 
-/// What to say of a line that is neither an object nor an array.
+/// Return the error for a line that is neither an object nor an array.
 fn not_an_object(text: &str) -> Failure {
     match serde_json::from_str::<serde::de::IgnoredAny>(text) {
         Ok(_) => Failure::invalid_request(),
@@ -200,12 +206,12 @@ fn not_an_object(text: &str) -> Failure {
 }
 
 fn request(envelope: &Fields<'_>) -> Request {
-    let id = envelope.said("id").map(Id::keep);
+    let id = envelope.non_null("id").map(Id::keep);
     let text = |name| {
         let value = envelope.raw(name)?;
         serde_json::from_str::<String>(value.get()).ok()
     };
-    // Of what is no request at all the sender hears even without an id.
+    // An invalid request gets a reply even without an id.
     let invalid = |id: Option<Id>, message| Request {
         id: id.or_else(|| Some(Id::null())),
         call: Err(Failure::new(Failure::INVALID_REQUEST, message)),
@@ -236,7 +242,7 @@ struct Failed<'a> {
     error: &'a Failure,
 }
 
-/// The answer to one request: a line, its end included.
+/// Encode the reply to one request as a line, including its line break.
 pub fn reply(id: &Id, result: &impl Serialize) -> Vec<u8> {
     let done = Done {
         jsonrpc: "2.0",
@@ -249,17 +255,17 @@ pub fn reply(id: &Id, result: &impl Serialize) -> Vec<u8> {
     }
 }
 
-/// The answer to a request that was not carried out.
+/// Encode the reply to a failed request.
 pub fn refusal(id: &Id, failure: &Failure) -> Vec<u8> {
     let failed = Failed {
         jsonrpc: "2.0",
         id,
         error: failure,
     };
-    line(&failed).expect("an id, a number and a text can always be written")
+    line(&failed).expect("an id, a number and a string are always serializable")
 }
 
-/// The answer to a request, if it wants one.
+/// Encode the reply to a request, if it has an id.
 pub fn respond(id: Option<&Id>, outcome: &Outcome) -> Option<Vec<u8>> {
     let id = id?;
     Some(match outcome {
@@ -268,7 +274,7 @@ pub fn respond(id: Option<&Id>, outcome: &Outcome) -> Option<Vec<u8>> {
     })
 }
 
-/// The answers to a batch as its one line; none if nobody wants one.
+/// Join the replies of a batch to one line; `None` if there are none.
 pub fn batch(replies: &[Vec<u8>]) -> Option<Vec<u8>> {
     if replies.is_empty() {
         return None;
@@ -277,7 +283,7 @@ pub fn batch(replies: &[Vec<u8>]) -> Option<Vec<u8>> {
     Some([b"[", replies.join(&b","[..]).as_slice(), b"]\n"].concat())
 }
 
-/// A value as a line.
+/// Encode a value as a line.
 pub(crate) fn line(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(value)?;
     line.push(b'\n');

@@ -1,6 +1,7 @@
-//! What a session tells those who listen, unasked.
+//! Events that a session sends to its subscribers.
 //!
-//! Time comes in as [`crate::time::stamp`] writes it: the moments of many lines are written once.
+//! Times are strings, as [`crate::time::stamp`] writes them, so that a burst of lines formats each
+//! time once.
 
 use crate::session::{Activity, Run, Status};
 use crate::topic::Topic;
@@ -14,14 +15,14 @@ pub enum Event {
     },
     StateChange(StateChange),
     Message(MessageEvent),
-    /// Not a topic: told to whoever was too slow for the others.
+    /// Has no topic: sent to a subscriber that was too slow for the other events.
     Lagged {
         missed: u64,
     },
 }
 
 impl Event {
-    /// Who hears of it; a notice of lag goes to its own client alone.
+    /// Return the topic of the event. A lag event goes only to its own client.
     pub fn topic(&self) -> Option<Topic> {
         match self {
             Self::Output { .. } => Some(Topic::Output),
@@ -32,7 +33,7 @@ impl Event {
     }
 }
 
-/// A message has moved on.
+/// A new state of a message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageEvent {
     pub id: MessageId,
@@ -42,7 +43,7 @@ pub struct MessageEvent {
     pub to: String,
 }
 
-/// The fields that have changed, and no others.
+/// Changed fields of the session's state.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StateChange {
@@ -50,34 +51,34 @@ pub struct StateChange {
     pub iteration: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u64>,
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "explicit", skip_serializing_if = "Option::is_none")]
     pub current_story: Option<Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Run>,
-    /// The original does not repeat it as `mode_indicator`.
+    /// Unlike the original, this is not repeated as `mode_indicator`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interactive_mode: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub injected_prompt: Option<String>,
-    /// From here on ours.
+    /// Fields from here on do not exist in the original.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activity: Option<Activity>,
-    #[serde(deserialize_with = "said", skip_serializing_if = "Option::is_none")]
+    #[serde(deserialize_with = "explicit", skip_serializing_if = "Option::is_none")]
     pub blocked_on: Option<Option<String>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused: Option<bool>,
 }
 
-/// A null that is there says something.
-fn said<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
+/// Distinguish an explicit null from a missing field.
+fn explicit<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
     Option::deserialize(from).map(Some)
 }
 
 impl StateChange {
-    /// What has changed from one state to the other. The times and the output do not count: the
-    /// one stands in the event, the other has events of its own.
+    /// Return the difference between two states. Times and output do not count: the event has its
+    /// own time, and output has its own events.
     pub fn between(old: &Status, new: &Status) -> Option<Self> {
         let change = Self {
             iteration: changed(&old.iteration, &new.iteration),
@@ -105,7 +106,7 @@ const STAMP: &str = r#"","timestamp":""#;
 const DATA: &str = r#"","data":"#;
 const CLOSE: &str = "}}\n";
 
-/// Adds the event of one line of output. This is the hot one: nothing is allocated but `out`.
+/// Append the event of one line of output. This is the hot path: only `out` allocates.
 pub fn append_output(out: &mut Vec<u8>, timestamp: &str, line: &str) {
     open(out, "output", timestamp);
     out.extend_from_slice(br#"{"line":"#);
@@ -114,7 +115,7 @@ pub fn append_output(out: &mut Vec<u8>, timestamp: &str, line: &str) {
     out.extend_from_slice(CLOSE.as_bytes());
 }
 
-/// Adds an event as a line.
+/// Append an event as a line.
 pub fn append(out: &mut Vec<u8>, timestamp: &str, event: &Event) {
     match event {
         Event::Output { line } => return append_output(out, timestamp, line),
@@ -154,8 +155,8 @@ fn write<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
     serde_json::to_writer(out, value).expect("memory takes all, and no map here has odd keys");
 }
 
-/// The event of this kind, of which `data` is the JSON; none if the kind is unknown, as that of a
-/// newer session may be.
+/// Decode an event of this kind from its JSON. Returns `None` for an unknown kind, which a newer
+/// session may send.
 pub(crate) fn parse(kind: &str, data: &str) -> serde_json::Result<Option<Event>> {
     Ok(Some(match kind {
         "output" => Event::Output {
