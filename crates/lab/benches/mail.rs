@@ -1,8 +1,7 @@
-//! The speed of mail, as ratios to limits taken in the same run, because machines are noisy.
+//! Speed of mail, as ratios to limits from the same run, because machines are noisy.
 //!
-//! `just bench` runs it. `PH_BENCH_MESSAGES` sets the size of the large journal (1,000,000 unless
-//! said), for a quicker look; `PH_BENCH_DIR` where the journals lie, to measure another disk than
-//! the one that this was built on.
+//! `just bench` runs it. `PH_BENCH_MESSAGES` sets the size of the large journal (default:
+//! 1,000,000), `PH_BENCH_DIR` the directory of the journals, to measure another disk.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,15 +20,15 @@ use std::time::Duration;
 use uuid::Uuid;
 
 fn main() {
-    // One part of it can be asked for by name; cargo adds a flag of its own.
+    // An argument selects one part; cargo adds a flag of its own.
     let wanted = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let dir = std::env::var_os("PH_BENCH_DIR");
     let dir = dir.unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into());
     let mut table = Table::new_in(Path::new(&dir));
     type Part = (&'static str, fn(&mut Table));
     let parts: [Part; 3] = [
-        // First, because some file systems are slow to make files for minutes after many were
-        // removed; for the same reason everything is removed only at the end.
+        // This part comes first, because some file systems create files slowly for minutes after
+        // many were removed. For the same reason all files are removed at the end.
         ("group", group_commit),
         ("processes", processes),
         ("large", large_journal),
@@ -78,13 +77,13 @@ fn command(program: &Path, home: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// From a process's start to its end.
+/// Return the time from a process's start to its end.
 fn to_end(program: &Path, home: &Path, args: &[&str]) -> Duration {
     let mut command = command(program, home, args);
     time(|| assert!(command.status().unwrap().success()))
 }
 
-/// The same for one that somebody listens to, to the end.
+/// Like [`to_end`], for a process whose output is read to the end.
 fn to_last_word(program: &Path, home: &Path, args: &[&str]) -> Duration {
     let mut command = command(program, home, args);
     command.stdout(Stdio::piped());
@@ -94,7 +93,8 @@ fn to_last_word(program: &Path, home: &Path, args: &[&str]) -> Duration {
     })
 }
 
-/// From a process's start to its answer, which is there when the message is committed and synced.
+/// Return the time from a process's start to its reply, which comes when the message is committed
+/// and synced.
 fn to_answer(program: &Path, home: &Path, args: &[&str]) -> Duration {
     let mut command = command(program, home, args);
     command.stdout(Stdio::piped());
@@ -114,7 +114,7 @@ fn to_answer(program: &Path, home: &Path, args: &[&str]) -> Duration {
     took
 }
 
-/// What one process costs.
+/// Measure the cost of one process.
 fn processes(table: &mut Table) {
     let programs = Programs::build();
     let [ph, empty, open] = &["ph", "lab-empty", "lab-open"].map(|name| programs.path(name));
@@ -122,7 +122,7 @@ fn processes(table: &mut Table) {
     let home = dir.join("home");
     let mut limit = SyncedCommit::new(&dir.join("limit.db"));
     let home_arg = home.to_str().unwrap().to_owned();
-    // To one after the other, because so many to one in a minute would be a storm, and held.
+    // Recipients alternate, because so many messages to one per minute would be held as a storm.
     let others = (0..40).map(|each| format!("other-{each}"));
     let sends_to: Vec<_> = others.collect();
     let mut sends_to = sends_to.iter().cycle();
@@ -146,7 +146,7 @@ fn processes(table: &mut Table) {
         ends.push(to_end(ph, &home, &send()));
         opens.push(to_end(open, &home, &[&home_arg]));
         quiet.push(to_end(ph, &home, &["check", "--inject"]));
-        // A person's, because an agent's to itself would soon be a storm.
+        // Sent by the person, because an agent's messages to itself would be held as a storm.
         let mut letter = command(ph, &home, &["send", "bot", BODY]);
         letter.env_remove("PH_AGENT").status().unwrap();
         told.push(to_last_word(ph, &home, &["check", "--inject"]));
@@ -187,7 +187,7 @@ fn processes(table: &mut Table) {
     );
 }
 
-/// Sixty-four senders at once, against one at a time, through the same door.
+/// Compare sixty-four concurrent senders with one, through the same writer.
 fn group_commit(table: &mut Table) {
     let [mut ones, mut manies, mut begun] = [const { Vec::new() }; 3];
     for round in 0..3 {
@@ -213,16 +213,16 @@ fn group_commit(table: &mut Table) {
     );
 }
 
-/// When a message's file is written: for one sender it can be begun in the time in which it would
-/// only wait. Many have no such time.
+/// Whether a message's file is started while its sender waits for the commit. This helps one sender;
+/// with many senders there is no idle time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Filed {
     Afterwards,
     Meanwhile,
 }
 
-/// How many messages a second so many senders get stored, synced and filed: tasks of one thread, as
-/// those are who write to a session.
+/// Return the messages per second that this number of senders store, sync and file. The senders are
+/// tasks of one thread, like the connections of a session.
 fn rate(home: &Path, senders: usize, each: usize, filed: Filed) -> f64 {
     let (writer, thread) =
         Writer::start(&Home::open(home, None).unwrap(), Patience::DEFAULT).unwrap();
@@ -249,7 +249,7 @@ fn rate(home: &Path, senders: usize, each: usize, filed: Filed) -> f64 {
     (senders * each) as f64 / took.as_secs_f64()
 }
 
-/// Has one message stored, and waits for it.
+/// Store one message and wait for it.
 async fn stored(writer: &Writer, job: Job, filed: Filed) {
     let (tell, told) = tokio::sync::oneshot::channel();
     let then = move |done| drop(tell.send(done));
@@ -260,7 +260,7 @@ async fn stored(writer: &Writer, job: Job, filed: Filed) {
     told.await.unwrap().settle(&ahead).unwrap().unwrap();
 }
 
-/// Looking things up in a large journal, against a small one and against reading all of it.
+/// Compare look-ups in a large journal with those in a small one, and with a scan of all messages.
 fn large_journal(table: &mut Table) {
     let large_size = std::env::var("PH_BENCH_MESSAGES")
         .ok()
@@ -327,7 +327,7 @@ fn large_journal(table: &mut Table) {
     }
 }
 
-/// A journal with many messages, twenty of them for one agent.
+/// Create a journal with many messages, twenty of which are for one agent.
 struct Filled {
     journal: Journal,
     wanted: AgentName,
@@ -383,7 +383,7 @@ impl Filled {
     }
 }
 
-/// `size` messages as an export would hold them, made as they are read.
+/// Generate `size` messages as an export would contain them.
 fn facts(size: usize) -> (MessageId, BufReader<impl Read>) {
     let thread = MessageId(Uuid::new_v4());
     let every = size / Filled::WANTED;

@@ -1,4 +1,4 @@
-//! What must hold of every journal: its views say what a replay of its facts says.
+//! Checks of a journal: its views equal a replay of its facts.
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::receipt::End;
@@ -9,7 +9,7 @@ use posthaste_core::{
 use posthaste_store::{Error, Journal, Listing, Pending};
 use std::collections::BTreeSet;
 
-/// Every record, in order.
+/// Return every record in order.
 pub fn records(journal: &Journal) -> Vec<Record> {
     let mut all: Vec<Record> = Vec::new();
     loop {
@@ -22,8 +22,7 @@ pub fn records(journal: &Journal) -> Vec<Record> {
     }
 }
 
-/// The moments at which something about this mail changes by the clock alone, and those just
-/// before them.
+/// Return the times at which mail changes without a new fact, and the moments just before them.
 pub fn moments(mail: &Mail) -> Vec<Timestamp> {
     let times = mail.all().flat_map(|letter| {
         let envelope = &letter.message.envelope;
@@ -37,7 +36,7 @@ pub fn moments(mail: &Mail) -> Vec<Timestamp> {
     both.into_iter().collect()
 }
 
-/// Nothing is damaged, and the numbers run from 1 without a gap.
+/// Check that no record is damaged, and that the numbers run from 1 without a gap.
 pub fn assert_intact(journal: &mut Journal) {
     let health = journal
         .examine()
@@ -48,7 +47,7 @@ pub fn assert_intact(journal: &mut Journal) {
     assert_eq!(seqs, (1..=health.facts).collect::<Vec<_>>());
 }
 
-/// The views agree with the model on every letter, inbox, thread, count and prefix.
+/// Check that views and model agree on every letter, inbox, thread, count and prefix.
 pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
     let records = records(journal);
     let mail = Mail::replay(&records);
@@ -105,14 +104,15 @@ pub fn assert_views_agree(journal: &mut Journal, times: &[Timestamp]) {
     assert_eq!(first, mail.odd()[..first.len()]);
 }
 
-/// All of a few, a few of many: the model looks at every letter for each.
+/// Select all items of a short list and a sample of a long one: the model scans every letter for
+/// each.
 fn sample<T>(all: impl IntoIterator<Item = T>) -> Vec<T> {
     let all: Vec<T> = all.into_iter().collect();
     let every = all.len().div_ceil(20).max(1);
     all.into_iter().step_by(every).collect()
 }
 
-/// The views agree with the model on every task, note and completion.
+/// Check that views and model agree on every task, note and completion.
 fn assert_work_agrees(journal: &mut Journal, work: &Work) {
     let read = "an intact journal can be read";
     let tasks: Vec<_> = work.tasks().cloned().collect();
@@ -181,7 +181,7 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
         (inbox.len() as u64, unread.len() as u64),
         "total and unread of {agent} at {now}"
     );
-    // A hook that was killed may have left something too.
+    // A hook that was killed may have left an offer, too.
     let is_left = |letter: &Letter| letter.message.to == *agent && inject::is_under_way(letter);
     assert_eq!(
         journal.has_not_shown(agent, now).expect(read),
@@ -209,7 +209,7 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
         (pending.len() as u64, next_change(mail, agent, now)),
         "pending for {agent} at {now}"
     );
-    // Fewer are read where they are long.
+    // Long lists are read in part.
     let first = &pending[..pending.len().min(Pending::MOST)];
     let is_long = first
         .iter()
@@ -223,7 +223,7 @@ fn assert_inbox_agrees(journal: &mut Journal, mail: &Mail, agent: &AgentName, no
     assert!(there.due.len() == first.len() || is_long && !there.due.is_empty());
 }
 
-/// When what waits for an agent changes next, if nothing is done.
+/// Return the time of the next change to the messages that wait for an agent.
 fn next_change(mail: &Mail, agent: &AgentName, now: Timestamp) -> Option<Timestamp> {
     let open = |letter: &&Letter| letter.message.to == *agent && letter.standing.is_unread();
     let times = mail.all().filter(open).flat_map(|letter| {
@@ -242,7 +242,7 @@ fn assert_prefix_agrees(journal: &mut Journal, mail: &Mail, prefix: &str) {
     match (journal.find(&prefix), fits.as_slice()) {
         (Ok(letter), [only]) => assert_eq!(Some(&letter), mail.get(*only)),
         (Err(Error::NotFound(_)), []) => {}
-        // The error names the first few.
+        // The error names only the first ids.
         (Err(Error::Ambiguous { fits: named, .. }), several) => {
             assert!(named.len() >= 2 && several.starts_with(&named), "{prefix}");
         }

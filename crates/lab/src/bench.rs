@@ -1,27 +1,26 @@
-//! What benchmarks share: a table of ratios, limits to compare with, and the programs as they are
-//! released.
+//! Support for benchmarks: a table of ratios, limits to compare with, and released programs.
 //!
-//! Machines are noisy, so nothing here judges a time by itself: it is compared with a limit that
-//! was taken in the same run, one sample of each in turn.
+//! Machines are noisy. A time is never judged by itself, only against a limit from the same run
+//! whose samples alternate with it.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Some 400 bytes, as an agent would write.
+/// Body of some 400 bytes, as an agent would write.
 pub const BODY: &str = "Please have a look at the login page: the form still posts to the old address, and the tests \
     that cover it were switched off in March. When you are done, tell the reviewer, and leave a note of what you \
     learned for whoever comes next. Nothing here is urgent, but it should not be forgotten either. Thank you.";
 
-/// A benchmark's output: a line a comparison.
+/// Output of a benchmark: one line per comparison.
 #[derive(Debug)]
 pub struct Table {
     rows: u32,
     missed: u32,
-    /// Where everything is measured.
+    /// Directory of the measurement.
     pub dir: tempfile::TempDir,
-    /// What that lies in; dropped after it.
+    /// Deletes `dir` at the end.
     _apart: tempfile::TempDir,
 }
 
@@ -29,11 +28,11 @@ pub struct Table {
 pub enum Goal {
     AtMost(f64),
     AtLeast(f64),
-    /// For information.
+    /// The row is for information only.
     None,
 }
 
-/// How far a noisy machine may be from a goal that is still met.
+/// Tolerance of a goal: a noisy machine may miss it by this ratio.
 const TOLERANCE: f64 = 1.2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,12 +69,12 @@ impl Goal {
     }
 }
 
-/// How two figures are shown.
+/// Unit in which two figures are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Seconds are given, microseconds or milliseconds shown.
+    /// Seconds, shown as microseconds or milliseconds.
     Seconds,
-    /// Bytes a second, shown in millions.
+    /// Bytes per second, shown in millions.
     BytesPerSecond,
     PerSecond,
     /// Bytes, shown as MiB.
@@ -101,13 +100,13 @@ impl Unit {
     reason = "a benchmark that cannot run has nothing to say"
 )]
 impl Table {
-    /// Begins a table, with its head. What is measured works in the system's temporary directory.
+    /// Start a table in the system's temporary directory.
     pub fn new() -> Self {
         Self::within(tempfile::tempdir().unwrap())
     }
 
-    /// The same under another directory. The system's own is often no disk, and then nothing is
-    /// synced.
+    /// Start a table in another directory. The system's temporary directory is often in memory,
+    /// where nothing is synced.
     pub fn new_in(dir: &Path) -> Self {
         Self::within(tempfile::tempdir_in(dir).unwrap())
     }
@@ -127,7 +126,7 @@ impl Table {
         table
     }
 
-    /// Says something between the rows.
+    /// Print a line between the rows.
     pub fn line(&self, text: &str) {
         let mut out = std::io::stdout().lock();
         writeln!(out, "{text}").and_then(|()| out.flush()).unwrap();
@@ -140,8 +139,8 @@ impl Table {
         self.verdict(what, &shown(measured), &shown(limit), ratio, goal);
     }
 
-    /// Medians of samples that were taken in turn, and between what the middle half of the ratios
-    /// of neighbours lies.
+    /// Compare medians of samples that alternate, with the range of the middle half of their
+    /// ratios.
     pub fn turns(&mut self, what: &str, unit: Unit, ours: &[f64], limit: &[f64], goal: &Goal) {
         let mut ratios: Vec<_> = ours.iter().zip(limit).map(|(a, b)| a / b).collect();
         ratios.sort_unstable_by(f64::total_cmp);
@@ -152,7 +151,7 @@ impl Table {
         self.judge(what, &shown, &against, ours / limit, goal, &spread);
     }
 
-    /// A figure against one that does not move.
+    /// Compare a figure with a constant.
     pub fn fixed(&mut self, what: &str, unit: Unit, ours: f64, limit: f64, goal: &Goal) {
         let (shown, against) = (unit.show(ours), unit.show(limit));
         self.verdict(what, &shown, &against, ours / limit, goal);
@@ -186,7 +185,7 @@ impl Table {
         self.line(line.trim_end());
     }
 
-    /// Says how many goals were missed.
+    /// Print the number of missed goals.
     pub fn end(self) {
         if self.missed > 0 {
             self.line(&format!("\n{} of {} goals missed", self.missed, self.rows));
@@ -194,9 +193,9 @@ impl Table {
     }
 }
 
-/// Has directories that are made in this one lie in a part of the disk of their own, by their names.
-/// Beside thousands of files that the last run removed, ext4 without a journal looks long for an
-/// inode. Where it cannot be done, figures are worse and nothing else.
+/// Spread directories that are created in this one over the disk. Beside thousands of files that
+/// the last run removed, ext4 without a journal searches long for an inode. Failure only makes the
+/// figures worse.
 #[cfg(target_os = "linux")]
 fn keep_apart(dir: &Path) -> rustix::io::Result<()> {
     use rustix::fs::{IFlags, Mode, OFlags, ioctl_getflags, ioctl_setflags, open};
@@ -225,11 +224,11 @@ pub fn time(run: impl FnOnce()) -> Duration {
     start.elapsed()
 }
 
-/// The programs to measure, and those that they are measured against, all built as releases are. To
-/// compare two builds, `PH_BENCH_PROGRAMS` names a directory with others.
+/// Released builds of the programs to measure and of their limits. `PH_BENCH_PROGRAMS` names a
+/// directory with other builds to compare.
 #[derive(Debug)]
 pub enum Programs {
-    /// Cargo's messages about the build, a JSON object per line.
+    /// Cargo's messages about the build, one JSON object per line.
     Built(String),
     Given(PathBuf),
 }
@@ -249,7 +248,7 @@ impl Programs {
         Self::Built(build(&[&target[..], &bins].concat()))
     }
 
-    /// The path of a program.
+    /// Return the path of a program.
     pub fn path(&self, name: &str) -> PathBuf {
         match self {
             Self::Given(dir) => dir.join(name),
@@ -258,8 +257,8 @@ impl Programs {
     }
 }
 
-/// The musl target, which releases for Linux are built for. If it cannot be built here, everything is
-/// linked with the system's C library, and standard error says so.
+/// Target of releases for Linux (musl). If it cannot be built here, everything links with the
+/// system's C library, and standard error says so.
 #[allow(clippy::print_stderr, reason = "beside the table, and not part of it")]
 fn released_target() -> Option<String> {
     if !cfg!(target_os = "linux") {
@@ -281,7 +280,7 @@ fn released_target() -> Option<String> {
     None
 }
 
-/// Builds something as it is released; what cargo says of it.
+/// Build a package in release mode and return cargo's messages.
 #[allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run has nothing to say"
@@ -301,7 +300,7 @@ fn build(what: &[&str]) -> String {
     String::from_utf8(built.stdout).unwrap()
 }
 
-/// Where cargo has put a program.
+/// Return the path at which cargo has put a program.
 #[allow(
     clippy::unwrap_used,
     reason = "a benchmark that cannot run has nothing to say"
@@ -317,7 +316,7 @@ fn executable(built: &str, name: &str) -> PathBuf {
     PathBuf::from(line.unwrap().split('"').next().unwrap())
 }
 
-/// The limit of every durable write: one row, one transaction, one fdatasync.
+/// Limit of every durable write: one row, one transaction, one fdatasync.
 #[derive(Debug)]
 pub struct SyncedCommit {
     conn: rusqlite::Connection,
@@ -353,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_figure_within_a_fifth_of_its_goal_is_met_and_says_so() {
+    fn a_figure_within_a_fifth_of_its_goal_is_met() {
         let check = |goal: Goal, ratio, want| assert_eq!(goal.verdict(ratio).as_str(), want);
         check(Goal::AtMost(2.0), 2.0, "met");
         check(Goal::AtMost(2.0), 2.3, "met within 20 %");

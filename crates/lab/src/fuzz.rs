@@ -1,6 +1,8 @@
-//! Fuzz targets: each reads arbitrary bytes as one kind of outside input, and checks what must hold
-//! for any of them. `just fuzz` runs them with coverage guidance; `tests/it/fuzz.rs` runs the same
-//! functions on the kept corpora and on mutations of them.
+//! Fuzz targets: each parses arbitrary bytes as one kind of outside input, and checks its
+//! invariants.
+//!
+//! `just fuzz` runs them with coverage guidance; `tests/it/fuzz.rs` runs them on the corpora and on
+//! mutations of them.
 
 #![allow(
     clippy::unwrap_used,
@@ -153,7 +155,7 @@ pub fn hook_payload(bytes: &[u8]) {
         let mut desk = Desk::new(manner, now);
         let effects = desk.on(now, Event::Hook(Box::new(report)));
         let is_accepted = |effect: &Effect| matches!(effect, Effect::Accepted { .. });
-        assert!(!effects.iter().any(is_accepted), "nothing was offered");
+        assert!(!effects.iter().any(is_accepted), "no message was offered");
         let told = format!("{:?}", desk.activity());
         assert_eq!(text::visible(&told), told);
     }
@@ -201,7 +203,7 @@ pub fn escapes(bytes: &[u8]) {
     let _ = screen.take_replies();
 }
 
-/// Return what attached terminals see of a program's output.
+/// Return a program's output without its queries.
 fn filtered(pieces: &[&[u8]]) -> Vec<u8> {
     let (mut filter, mut out) = (QueryFilter::default(), Vec::new());
     for piece in pieces {

@@ -1,13 +1,14 @@
-//! A home that is gone when its test is.
+//! Temporary home directories.
 
 use posthaste_store::{Home, Journal, Patience};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Memory that looks like a disk, where the machine has it.
+/// Memory file system on Linux.
 const MEMORY: &str = "/dev/shm";
-/// In a container it may be too small for tests that run side by side.
+/// Minimum free space of the memory file system: in a container, tests that run side by side may
+/// fill it.
 const ENOUGH: u64 = 256 << 20;
 
 #[derive(Debug)]
@@ -16,8 +17,9 @@ pub struct TempHome {
 }
 
 impl TempHome {
-    /// A home that does not exist yet. It is in memory if it can be: tests kill processes and
-    /// not the power, and a disk takes milliseconds for every synced commit.
+    /// Create the path of a home that does not exist yet. It is in memory if possible, because a
+    /// synced commit takes milliseconds on a disk, and tests kill processes instead of cutting the
+    /// power.
     #[allow(
         clippy::new_without_default,
         reason = "making a directory is no default"
@@ -33,7 +35,7 @@ impl TempHome {
             .map_or_else(|_| Self::on_disk(), |dir| Self { dir })
     }
 
-    /// The same on a real file system, with real syncs.
+    /// Like [`Self::new`], on a disk with real syncs.
     pub fn on_disk() -> Self {
         let dir = directory()
             .tempdir()
@@ -45,14 +47,14 @@ impl TempHome {
         self.dir.path().join("home")
     }
 
-    /// Create the home's directory, empty and private, as a test needs that puts files into it.
+    /// Create the home's directory, empty and private, for tests that put files into it.
     pub fn create(&self) {
         let mut private = std::fs::DirBuilder::new();
         private.recursive(true).mode(0o700);
         private.create(self.path()).expect("a new directory");
     }
 
-    /// Where a test can put files of its own.
+    /// Return a directory for the test's own files.
     pub fn beside(&self) -> &Path {
         self.dir.path()
     }

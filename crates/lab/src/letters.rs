@@ -1,4 +1,4 @@
-//! Names, times and drafts, said briefly; posting and ordering where all is expected to go well.
+//! Short constructors for names, times and drafts, and journal calls that must succeed.
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{AgentName, Draft, MessageId, Order, Started};
@@ -10,25 +10,25 @@ pub fn name(text: &str) -> AgentName {
     AgentName::parse(text).expect("a test gives valid names")
 }
 
-/// So many seconds into 2026.
+/// Return the time `seconds` into 2026.
 pub fn at(seconds: i64) -> Timestamp {
     let new_year = Timestamp::constant(1_767_225_600, 0);
     new_year + SignedDuration::from_secs(seconds)
 }
 
-/// The `n`th of the ids that a test chooses itself; each has other first eight digits.
+/// Return the `n`th id chosen by a test. All have different first eight digits.
 pub fn id(n: u32) -> MessageId {
     MessageId(Uuid::from_u128(
         (u128::from(n) << 96) | 0x4000_8000_0000_0000_0000,
     ))
 }
 
-/// A draft with an id that nobody else has.
+/// Return a draft with a unique id.
 pub fn draft(from: &str, to: &str, body: impl Into<String>) -> Draft {
     Draft::new(MessageId(Uuid::new_v4()), name(from), name(to), body)
 }
 
-/// A run of some program that nobody has started.
+/// Return a run of a program that does not exist.
 pub fn started(run: Uuid) -> Started {
     Started {
         run,
@@ -89,8 +89,8 @@ pub fn denied(journal: &mut Journal, job: Job) -> Denied {
     }
 }
 
-/// The text that `lab-append` writes into the message with this id: from a line to some 2 KiB,
-/// and known to whoever knows the id.
+/// Return the text that `lab-append` writes into the message with this id: one line to some 2 KiB,
+/// derived from the id.
 pub fn text_of(id: MessageId) -> String {
     let lines = 1 + usize::from(id.0.as_bytes()[15] % 50);
     format!("message {id}, é\n").repeat(lines)

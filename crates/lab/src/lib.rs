@@ -1,7 +1,7 @@
-//! Test support: temporary homes, letters to put in them, what must hold of a journal, terminals
-//! to run programs in, a program to run in them, and a mail provider.
+//! Test support: temporary homes, messages, checks of a journal, terminals, test programs, a mail
+//! provider and the real agents.
 //!
-//! For tests only: what goes wrong here panics. Nothing here touches a person's own home.
+//! For tests only: errors panic. Never touches a person's own home.
 
 pub mod agents;
 mod agree;

@@ -1,11 +1,11 @@
-//! The lab's own programs, for tests of other crates.
+//! Paths of the lab's programs and of `ph`, for tests.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// Where one of the lab's programs is. Cargo builds them with the tests of the whole workspace;
-/// for those of one crate alone it is asked to.
+/// Return the path of one of the lab's programs. Cargo builds them with the tests of the workspace;
+/// for the tests of one crate they are built here.
 pub fn program(name: &str) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();
@@ -21,15 +21,16 @@ pub fn program(name: &str) -> PathBuf {
     program
 }
 
-/// `ph` itself, as the sources are now: the lab does not depend on it, so cargo is asked each time.
+/// Return the path of `ph`, built from the current sources. The lab does not depend on it, so cargo
+/// is asked every time.
 pub fn ph() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a path");
     let profile = test
         .ancestors()
         .nth(2)
         .expect("a test lies two directories below its profile's");
-    // Cargo chooses features of dependencies for the packages and kinds of targets that it is asked
-    // for. Together with one of the tests, `ph` is the one that the tests of the workspace built.
+    // Cargo selects features of dependencies by the packages and targets of a build. Built together
+    // with a test, `ph` is the same binary as in the tests of the workspace.
     let wanted: &[&str] = match profile.ends_with("release") {
         true => &["-p", "posthaste", "--bin", "ph"],
         false => &["--workspace", "--bin", "ph", "--test", "chaos"],

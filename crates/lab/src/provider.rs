@@ -1,5 +1,6 @@
-//! A mail provider in memory: the smallest thing that keeps to the protocol, as a model of it.
-//! What it holds can be written down and read again, because a script lives for one call alone.
+//! Mail provider in memory: a minimal model of the protocol.
+//!
+//! Its state is serializable, because a script runs for one call only.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct MemoryProvider {
     letters: Vec<Letter>,
-    /// How many there ever were: no id is given twice.
+    /// Number of messages ever stored, so that no id is used twice.
     sent: u64,
 }
 
@@ -26,7 +27,7 @@ struct Letter {
     is_archived: bool,
 }
 
-/// How a call ends.
+/// Outcome of a call.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Ended {
     pub code: u8,
@@ -61,7 +62,7 @@ impl Ended {
 }
 
 impl MemoryProvider {
-    /// Carries out one operation.
+    /// Carry out one operation.
     pub fn call(&mut self, now: Timestamp, op: &str, arg: &str, stdin: &str) -> Ended {
         match op {
             "ensure-running" => Ended::silent(),

@@ -1,8 +1,8 @@
-//! A terminal to run a program in: a real PTY, whose output is drawn on a screen in memory.
+//! A real PTY that runs a program and draws its output on a screen in memory.
 //!
-//! Nothing here sleeps: every wait is on the terminal or on the program's end, with a deadline. No
-//! process and no descriptor outlives a [`Terminal`]. It answers a program's questions (what it
-//! is, where the cursor stands) as a real one does, but only while it is read.
+//! Never sleeps: every wait is on the terminal or on the program's end, with a deadline. No process
+//! or descriptor outlives a [`Terminal`]. It replies to a program's queries like a real terminal,
+//! but only while it is read.
 
 use alacritty_terminal::Term;
 use alacritty_terminal::event::{Event, EventListener};
@@ -21,8 +21,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to show something before a test gives up on it; see
-/// [`Terminal::patient`].
+/// Default deadline for a program to show something; see [`Terminal::patient`].
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -71,7 +70,7 @@ impl Dimensions for Size {
     }
 }
 
-/// What the screen's model has to say: an answer for the program, or its new title.
+/// Events of the terminal model: replies for the program, and its new title.
 enum Said {
     Answer(String),
     Title(String),
@@ -87,12 +86,12 @@ impl EventListener for Answers {
             Event::ResetTitle => Said::Title(String::new()),
             _ => return,
         };
-        // Nobody is left to answer where the terminal is gone.
+        // The receiver is gone if the terminal is.
         let _ = self.0.send(said);
     }
 }
 
-/// Whether a wait draws what the program writes, or leaves it where it is, as a window that hangs.
+/// Whether a wait draws the program's output or leaves it unread, like a window that hangs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     Yes,
@@ -100,12 +99,12 @@ enum Reading {
 }
 
 pub struct Terminal {
-    /// Does not block.
+    /// Non-blocking.
     pty: OwnedFd,
-    /// Kept open, as a shell would: modes outlive the program, and can be looked at.
+    /// Kept open like a shell's: modes outlive the program and can be checked.
     pts: OwnedFd,
     child: Child,
-    /// Closed from the other end when the program has ended.
+    /// Closed at the other end when the program has ended.
     ended: OwnedFd,
     watcher: Option<JoinHandle<()>>,
     term: Term<Answers>,
@@ -126,8 +125,8 @@ impl std::fmt::Debug for Terminal {
 }
 
 impl Terminal {
-    /// Runs the command as the leader of a session of its own, on a new terminal. Its environment
-    /// and directory are the command's.
+    /// Run the command as the leader of a new session on a new terminal, with its own environment
+    /// and directory.
     pub fn start(command: Command, size: Size) -> Self {
         let (pty, pts) = pty_process::blocking::open().expect("a new PTY");
         pty.resize(pty_process::Size::new(size.rows, size.cols))
@@ -164,7 +163,7 @@ impl Terminal {
         }
     }
 
-    /// For a program that takes its time.
+    /// Extend the deadline, for a slow program.
     pub fn patient(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
@@ -174,14 +173,14 @@ impl Terminal {
         pid_of(&self.child)
     }
 
-    /// The rows of the screen as last drawn, without the ASCII blanks at their ends. A no-break
+    /// Return the rows of the screen as last drawn, without ASCII blanks at their ends. A no-break
     /// space (U+00A0) stays: Claude Code's prompt row ends in one, and its agents view in a space.
     pub fn screen(&self) -> Vec<String> {
         let rows = i32::try_from(self.term.screen_lines()).expect("a screen is small");
         (0..rows).map(|row| self.line(row)).collect()
     }
 
-    /// What has left the screen at its top, oldest first.
+    /// Return the scrollback, oldest row first.
     pub fn scrollback(&self) -> Vec<String> {
         let lines = i32::try_from(self.term.history_size()).expect("the history is bounded");
         (-lines..0).map(|row| self.line(row)).collect()
@@ -197,24 +196,24 @@ impl Terminal {
         line
     }
 
-    /// Row and column of the cursor, from 0.
+    /// Return row and column of the cursor, counted from 0.
     pub fn cursor(&self) -> (usize, usize) {
         let point = self.term.grid().cursor.point;
         let row = usize::try_from(point.line.0).expect("the cursor is on the screen");
         (row, point.column.0)
     }
 
-    /// What the program has switched on: the alternate screen, mouse reports and the like.
+    /// Return the modes that the program has set: alternate screen, mouse reports and others.
     pub fn mode(&self) -> TermMode {
         *self.term.mode()
     }
 
-    /// What the program last called its window.
+    /// Return the program's latest window title.
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// Every byte that was read so far.
+    /// Return every byte read so far.
     pub fn output(&self) -> &[u8] {
         &self.output
     }
@@ -223,26 +222,26 @@ impl Terminal {
         rustix::termios::tcgetattr(&self.pts).expect("the terminal is ours")
     }
 
-    /// Whether a shell could be used on it: what is typed is shown, in lines, and Ctrl+C acts.
+    /// Return whether a shell could use the terminal: echo, line input and Ctrl+C are on.
     pub fn is_sane(&self) -> bool {
         let local = LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
         self.termios().local_modes.contains(local)
     }
 
-    /// Draws what the program writes until the screen is as wanted.
+    /// Draw output until the screen satisfies a condition.
     pub fn wait_for(&mut self, what: &str, wanted: impl Fn(&[String]) -> bool) {
         self.wait_until(what, |terminal| wanted(&terminal.screen()));
     }
 
-    /// Until a text stands somewhere on the screen.
+    /// Draw output until the screen contains a text.
     pub fn wait_for_text(&mut self, text: &str) {
         self.wait_for(&format!("{text:?}"), |screen| {
             screen.iter().any(|line| line.contains(text))
         });
     }
 
-    /// Until something holds of the terminal as a whole. It is asked again after all output, and
-    /// now and then beside it, because modes change without any.
+    /// Draw output until the terminal satisfies a condition. It is checked after all output and
+    /// periodically, because modes change without output.
     pub fn wait_until(&mut self, what: &str, wanted: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + self.patience;
         loop {
@@ -258,7 +257,7 @@ impl Terminal {
         }
     }
 
-    /// Draws for as long as said, whatever comes: for a program that itself goes by time.
+    /// Draw all output for this time, for a program that itself depends on time.
     pub fn watch(&mut self, time: Duration) {
         let until = Instant::now() + time;
         loop {
@@ -273,7 +272,7 @@ impl Terminal {
         self.screen().join("\n").trim_end().to_owned()
     }
 
-    /// Types, in as many pieces as the terminal takes them.
+    /// Type bytes, in as many writes as the terminal needs.
     pub fn type_keys(&mut self, keys: impl AsRef<[u8]>) {
         let mut keys = keys.as_ref();
         let deadline = Instant::now() + PATIENCE;
@@ -282,7 +281,7 @@ impl Terminal {
                 Ok(written) => keys = &keys[written..],
                 Err(Errno::AGAIN | Errno::INTR) => {
                     assert!(Instant::now() < deadline, "nobody reads what is typed");
-                    // A program may wait for its output to be read before it reads on.
+                    // A program may wait for its output to be read before it reads more.
                     self.draw();
                     let mut fds = [PollFd::new(&self.pty, PollFlags::OUT | PollFlags::IN)];
                     let _ = poll(&mut fds, Some(&timespec(Duration::from_millis(20))));
@@ -303,17 +302,17 @@ impl Terminal {
         self.term.resize(size);
     }
 
-    /// To the program alone.
+    /// Signal the program only.
     pub fn signal(&self, signal: Signal) {
         rustix::process::kill_process(self.pid(), signal).expect("our own child");
     }
 
-    /// To the program and all that it has started in its group.
+    /// Signal the program's process group.
     pub fn signal_group(&self, signal: Signal) {
         rustix::process::kill_process_group(self.pid(), signal).expect("our own child's group");
     }
 
-    /// Closes the window, as if by its corner; what ran in it is told and has to go by itself.
+    /// Close the window: the program gets a hangup and has to end by itself.
     pub fn hang_up(mut self) -> ExitStatus {
         self.pty = rustix::fs::open(
             "/dev/null",
@@ -324,12 +323,12 @@ impl Terminal {
         self.wait_end(Reading::No)
     }
 
-    /// Draws until the program has ended.
+    /// Draw output until the program has ended.
     pub fn wait_exit(&mut self) -> ExitStatus {
         self.wait_end(Reading::Yes)
     }
 
-    /// The same without reading any of its output.
+    /// Wait for the program's end without reading its output.
     pub fn wait_exit_unread(&mut self) -> ExitStatus {
         self.wait_end(Reading::No)
     }
@@ -351,13 +350,13 @@ impl Terminal {
         self.child.wait().expect("our own child")
     }
 
-    /// Waits for output (and draws it) or the program's end; says whether it has ended.
+    /// Wait for output, which is drawn, or for the program's end. Return whether it has ended.
     fn wait(&mut self, at_most: Duration, reading: Reading) -> bool {
         let mut fds = vec![PollFd::new(&self.ended, PollFlags::IN)];
         if reading == Reading::Yes {
             fds.push(PollFd::new(&self.pty, PollFlags::IN));
         }
-        // A signal to the test itself is no reason to stop: the caller asks again.
+        // A signal to the test itself is ignored: the caller tries again.
         let _ = poll(&mut fds, Some(&timespec(at_most)));
         let has_ended = !fds[0].revents().is_empty();
         if reading == Reading::Yes {
@@ -366,10 +365,10 @@ impl Terminal {
         has_ended
     }
 
-    /// Draws what is there to read, and answers what it asks.
+    /// Draw the available output and reply to queries.
     fn draw(&mut self) {
         let mut buffer = [0; 16 << 10];
-        // No more than this at a time, so that a program that never stops cannot hold a test up.
+        // Bounded, so that a program that never stops writing cannot block a test.
         for _ in 0..256 {
             let read = match rustix::io::read(&self.pty, &mut buffer) {
                 Ok(0) | Err(Errno::AGAIN | Errno::INTR | Errno::IO) => break,
@@ -386,14 +385,15 @@ impl Terminal {
                 Said::Title(title) => self.title = title,
             }
         }
-        // One that is not taken at once is lost, as on a terminal whose program does not read.
+        // A reply that is not accepted at once is lost, as on a terminal whose program does not
+        // read.
         let _ = rustix::io::write(&self.pty, answers.as_bytes());
     }
 }
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Its group is its own: it leads a session. Not reaped yet, so the number is still its.
+        // The program leads its process group, and is not reaped yet, so the number is still valid.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = rustix::process::kill_process_group(self.pid(), Signal::KILL);
             let _ = rustix::process::kill_process(self.pid(), Signal::KILL);
@@ -405,7 +405,7 @@ impl Drop for Terminal {
     }
 }
 
-/// A descriptor that is at its end when the process has ended, which is left to be reaped.
+/// Return a descriptor that becomes readable when the process ends. The process is not reaped.
 fn watch(pid: Pid) -> (OwnedFd, JoinHandle<()>) {
     let (ended, open) =
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).expect("a new pipe");
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_draws_reads_keys_and_ends() {
+    fn a_program_draws_reads_keys_and_exits() {
         let mut terminal = sh(
             "printf '\\033]0;a title\\007wide 漢 e\u{301}\\r\\n'; read x; echo \"got $x\"; exit 3",
         );
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_resizes_and_keeps_what_scrolled_away() {
+    fn a_terminal_replies_resizes_and_keeps_scrollback() {
         let mut terminal = sh(
             "trap 'stty size' WINCH; stty raw -echo; printf '\\033[6n'; \
              dd bs=1 count=6 2>/dev/null | od -c | head -1; stty sane; echo go; \
@@ -478,19 +478,19 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_does_not_hold_its_end_up() {
+    fn unread_output_does_not_delay_the_end() {
         let mut terminal = sh("echo unread; exit 0");
         assert!(terminal.wait_exit_unread().success());
         assert!(terminal.output().is_empty());
     }
 
     #[test]
-    fn nothing_is_left_behind() {
+    fn no_process_outlives_its_terminal() {
         let mut terminal = sh("trap '' HUP TERM; echo here; sleep 1000 & wait");
         terminal.wait_for_text("here");
         let group = terminal.pid();
         drop(terminal);
-        // The last of the group may still be on its way out; there is nothing to wait on for it.
+        // The last process of the group may still be ending, and nothing signals its end.
         let deadline = Instant::now() + PATIENCE;
         while rustix::process::test_kill_process_group(group).is_ok() {
             assert!(Instant::now() < deadline, "somebody is left");

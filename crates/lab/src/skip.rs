@@ -1,14 +1,13 @@
-//! Tests that need what a machine may not have.
+//! Skipping tests on machines that lack a requirement.
 
 use std::io::Write;
 
-/// Says why a test cannot run here, and lets it return; in CI (`PH_CI`) it fails instead, so that
-/// nothing passes there by not running.
+/// Report why a test cannot run here, so that it returns. In CI (`PH_CI`) the test fails instead.
 pub fn skip_or_fail(reason: &str) {
     assert!(
         std::env::var_os("PH_CI").is_none(),
         "cannot be skipped in CI: {reason}"
     );
-    // Past the test harness, which swallows what a passing test prints.
+    // Written past the test harness, which hides the output of passing tests.
     let _ = writeln!(std::io::stderr().lock(), "skipped: {reason}");
 }

@@ -1,8 +1,8 @@
-//! A program for a terminal, to be run by a session: it says that it is there, notes every byte
-//! that it reads and when, and is as busy as a file says.
+//! Terminal program that a session runs: reports that it is ready, logs every read with its time,
+//! and is busy as a file says.
 //!
-//! It is started as a test of its own by whoever wants it (see [`Tty::command`]), so it is there
-//! wherever that test is.
+//! It is started as a test of the calling test binary (see [`Tty::command`]), so it needs no binary
+//! of its own.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::OptionalActions;
@@ -11,19 +11,19 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where the program finds its directory, and whether it wants pastes in brackets.
+/// Environment variables with the program's directory, and whether it enables bracketed paste.
 const DIR: &str = "LAB_TTY_DIR";
 const PASTE: &str = "LAB_TTY_PASTE";
-/// How often it looks around; while it is busy, it says something as often.
+/// Interval between checks of the control files, and between outputs while busy.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// The program from outside: its files.
+/// The program from outside: its control files and logs.
 #[derive(Debug, Clone)]
 pub struct Tty {
     dir: PathBuf,
 }
 
-/// What was read at once.
+/// Bytes of one read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stroke {
     pub at: Duration,
@@ -31,14 +31,15 @@ pub struct Stroke {
 }
 
 impl Tty {
-    /// Its files go into this directory.
+    /// Set the directory of its files.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         let dir = dir.into();
         std::fs::create_dir_all(&dir).expect("a new directory");
         Self { dir }
     }
 
-    /// The command line that runs it, where the test of this name calls [`run`].
+    /// Return the command line that runs the program through the test with this name, which calls
+    /// [`run`].
     pub fn command(test: &str) -> Vec<String> {
         let this = std::env::current_exe().expect("this program has a path");
         let this = this.into_os_string().into_string().expect("a plain path");
@@ -48,7 +49,7 @@ impl Tty {
         words
     }
 
-    /// What its environment must have: `NAME=VALUE`.
+    /// Return the environment that the program needs: `NAME=VALUE`.
     pub fn environment(&self, wants_paste: bool) -> Vec<String> {
         let dir = self.dir.to_str().expect("a temporary path is UTF-8");
         let mut all = vec![format!("{DIR}={dir}")];
@@ -56,13 +57,13 @@ impl Tty {
         all
     }
 
-    /// From now on it writes all the time, until it is [`Self::calm`] or interrupted.
+    /// Make the program write continuously until it is [`Self::calm`] or interrupted.
     pub fn busy(&self) {
         std::fs::write(self.file("busy"), "").expect("a new file");
     }
 
     pub fn calm(&self) {
-        // It may have been interrupted.
+        // An interrupt may have removed the file.
         let _ = std::fs::remove_file(self.file("busy"));
     }
 
@@ -78,13 +79,13 @@ impl Tty {
         lines.map(|line| Stroke::parse(line.trim_end())).collect()
     }
 
-    /// Everything that it has read.
+    /// Return everything that the program has read.
     pub fn typed(&self) -> String {
         let bytes: Vec<u8> = self.strokes().into_iter().flat_map(|s| s.bytes).collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// The sizes its terminal has had, as `COLSxROWS`.
+    /// Return the sizes that the terminal has had, as `COLSxROWS`.
     pub fn sizes(&self) -> Vec<String> {
         let sizes = std::fs::read_to_string(self.file("sizes")).unwrap_or_default();
         sizes.lines().map(str::to_owned).collect()
@@ -114,8 +115,7 @@ impl Stroke {
     }
 }
 
-/// The program itself; returns at once where nobody has asked for it, and else when its terminal
-/// is gone.
+/// Run the program: returns at once unless its environment is set, else when its terminal is gone.
 pub fn run() {
     let Some(dir) = std::env::var_os(DIR).map(PathBuf::from) else {
         return;
@@ -160,11 +160,11 @@ pub fn run() {
 
 fn say(bytes: &[u8]) {
     let mut stdout = std::io::stdout().lock();
-    // Where nobody hears it, the next read says that the terminal is gone.
+    // If the write fails, the next read reports that the terminal is gone.
     let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
 }
 
-/// A line goes in whole.
+/// Append a line with one write.
 fn note(path: &Path, line: &str) {
     let mut file = OpenOptions::new().append(true).create(true).open(path);
     let written = file.as_mut().map(|file| file.write_all(line.as_bytes()));

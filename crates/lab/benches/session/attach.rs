@@ -1,4 +1,4 @@
-//! Attaching, and keys: how long until the screen is right, and until a key shows.
+//! Time to attach until the screen is complete, and from key to echo.
 
 use super::bare::{self, Pty, Server};
 use super::cores::Placement;
@@ -62,7 +62,7 @@ fn seconds(work: impl FnOnce()) -> f64 {
     begun.elapsed().as_secs_f64()
 }
 
-/// The same program behind a session, behind a relay, and alone on a terminal.
+/// Compare the same program behind a session, behind a relay, and alone on a terminal.
 struct Typing {
     attached: Attached,
     relayed: Relayed,
@@ -89,7 +89,7 @@ impl Typing {
 
 fn keys(table: &mut Table, stage: &mut Stage, placement: Placement) {
     let mut took = Took::default();
-    // Started anew several times: where the system has put whom, it leaves them for long.
+    // Started anew several times, because the system keeps processes on their cores for long.
     for start in 0..STARTS {
         let name = format!("echo-{}-{start}", placement.label());
         placement.run(
@@ -100,7 +100,7 @@ fn keys(table: &mut Table, stage: &mut Stage, placement: Placement) {
     took.show(table, placement.name());
 }
 
-/// How long each key took.
+/// Return the time of each key.
 #[derive(Default)]
 struct Took {
     ours: Vec<f64>,
@@ -110,7 +110,7 @@ struct Took {
 
 impl Took {
     fn type_keys(&mut self, mut typing: Typing) {
-        // In stretches: each is measured on a machine that it keeps awake itself.
+        // Measured in series, each on a machine that the series itself keeps awake.
         let stretch = || (b'a'..=b'z').cycle().take(STRETCH);
         for _ in 0..KEYS / STRETCH {
             for key in stretch() {
@@ -159,13 +159,13 @@ impl Took {
     }
 }
 
-/// Waits as `ph attach` does, who has others to hear too, and as it is waited for a PTY here. Who
-/// waits in `read` is woken, for nothing, as soon as the other side reads what it was sent.
+/// Poll like `ph attach`, which has other inputs, and like the PTY reader here. A reader in `read`
+/// is woken without need whenever the other side reads.
 fn wait(stream: &UnixStream) {
     poll(&mut [PollFd::new(stream, PollFlags::IN)], None).unwrap();
 }
 
-/// A program behind the barest relay.
+/// A program behind a minimal relay.
 struct Relayed {
     stream: UnixStream,
     _player: Player,
@@ -208,7 +208,7 @@ impl Attached {
         Self::to_size(stage, name, (COLS, ROWS))
     }
 
-    /// The same with another size.
+    /// Send another size.
     pub(crate) fn to_size(stage: &Stage, name: &str, (cols, rows): (u16, u16)) -> Self {
         let request = Request::Attach(Attach {
             cols,
@@ -226,7 +226,7 @@ impl Attached {
             decoder,
             buffer: vec![0; 64 << 10],
         };
-        // The screen as it is.
+        // The current screen.
         attached.output();
         attached
     }
@@ -236,7 +236,7 @@ impl Attached {
         self.stream.write_all(&frame).unwrap();
     }
 
-    /// Waits for output.
+    /// Wait for output.
     fn output(&mut self) {
         loop {
             match self.decoder.next_frame().unwrap() {

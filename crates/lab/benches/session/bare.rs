@@ -1,5 +1,5 @@
-//! Limits: what the same bytes cost without anything of ours. Servers run in a process of their
-//! own, as sessions do; the terminal model is fed in this one, which is compiled as `ph` is.
+//! Limits: the cost of the same bytes without our code. Servers run in a process of their own, like
+//! sessions; the terminal model runs in this one, which is compiled like `ph`.
 
 use super::stage::{Connection, Player, Stage};
 use super::window::{COLS, ROWS, Window};
@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// What the session keeps too.
+/// Scrollback of a session, too.
 const SCROLLBACK: usize = 500;
-/// What a session publishes at once, at most.
+/// Limit of a session for the bytes that it publishes at once.
 const PIECE: usize = 64 << 10;
 
 pub(crate) const ECHO: &str = "__echo";
 pub(crate) const FAN: &str = "__fan";
 pub(crate) const RELAY: &str = "__relay";
 
-/// A process that gives back what it is sent: one thread, tokio.
+/// Run an echo server: one thread, tokio.
 pub(crate) fn echo(socket: &str) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -33,7 +33,7 @@ pub(crate) fn echo(socket: &str) {
         .unwrap();
     let serve = async {
         let listener = tokio::net::UnixListener::bind(socket).unwrap();
-        // Tells that it listens.
+        // Report that the server listens.
         std::io::stdout().write_all(b"\n").unwrap();
         loop {
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -50,14 +50,13 @@ pub(crate) fn echo(socket: &str) {
     runtime.block_on(serve);
 }
 
-/// A process that writes a file to everybody who has connected, in large pieces, each time that it
-/// is told to.
+/// Run a server that writes a file to all its connections, in large pieces, whenever it is told to.
 pub(crate) fn fan(socket: &str, file: &str) {
     let listener = UnixListener::bind(socket).unwrap();
     std::io::stdout().write_all(b"\n").unwrap();
     let bytes = std::fs::read(file).unwrap();
     let mut told = [0];
-    // The first byte says how many will come.
+    // The first byte is the number of connections.
     std::io::stdin().read_exact(&mut told).unwrap();
     let streams: Vec<UnixStream> = (0..told[0])
         .map(|_| {
@@ -90,8 +89,8 @@ pub(crate) fn fan(socket: &str, file: &str) {
     }
 }
 
-/// A process between a socket and a program's terminal that only passes on what comes: no screen,
-/// no recording, no mail, one client.
+/// Run a relay between a socket and a program's terminal: no screen, no recording, no mail, one
+/// client.
 pub(crate) fn relay(socket: &str, program: &[&str]) {
     let listener = UnixListener::bind(socket).unwrap();
     let mut command = Command::new(program[0]);
@@ -117,7 +116,7 @@ pub(crate) fn relay(socket: &str, program: &[&str]) {
     }
 }
 
-/// This program as a server of its own.
+/// This program as a server.
 pub(crate) struct Server {
     child: Child,
     socket: PathBuf,
@@ -162,7 +161,7 @@ impl Drop for Server {
     }
 }
 
-/// A terminal without a session around it.
+/// A terminal without a session.
 pub(crate) struct Pty {
     pub(crate) window: Window,
     pub(crate) player: Player,

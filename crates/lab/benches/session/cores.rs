@@ -1,22 +1,22 @@
-//! Where processes run that wait for one another.
+//! Placement of processes that wait for each other.
 //!
-//! One that is woken by another on its own core goes on several times as soon as one on another
-//! core, which is asleep. Left alone, the system may put what is measured in the one place and its
-//! limit in the other, for a whole run; so both are also measured in the same, once in each. There,
-//! a session and its program are always on one core.
+//! A process that is woken by another on its own core continues several times as soon as one on a
+//! sleeping core. The system may place the measured program and its limit differently for a whole
+//! run, so both are also measured in the same placement, once in each. A session and its program
+//! share a core then.
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// Who asks and who answers on one core.
+    /// Client and server on one core.
     Together,
-    /// Who answers on another core than who asks.
+    /// Client and server on two cores.
     Apart,
-    /// Wherever the system puts them.
+    /// Placed by the system.
     Free,
 }
 
 impl Placement {
-    /// Those that there are on this machine.
+    /// Return the placements that this machine has.
     pub(crate) fn all() -> Vec<Self> {
         match affinity::count() {
             None => vec![Self::Free],
@@ -25,7 +25,7 @@ impl Placement {
         }
     }
 
-    /// How a row says it.
+    /// Name of the placement in a row.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Together => "on one core",
@@ -34,13 +34,13 @@ impl Placement {
         }
     }
 
-    /// The same as a part of a name.
+    /// Name of the placement in an identifier.
     pub(crate) fn label(self) -> String {
         self.name().replace(' ', "-")
     }
 
-    /// Runs `work` with this process where who asks belongs. What `start` starts is where who
-    /// answers belongs, with all that it starts in turn.
+    /// Run `work` with this process on the client's core. `start` and its processes run on the
+    /// server's.
     pub(crate) fn run<T>(self, start: impl FnOnce() -> T, work: impl FnOnce(T)) {
         let (asks, answers) = match self {
             Self::Together => (Some(0), Some(0)),
@@ -56,7 +56,7 @@ impl Placement {
 mod affinity {
     use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-    /// Those that this process may use.
+    /// Return the cores that this process may use.
     fn ours(set: &CpuSet) -> impl Iterator<Item = usize> {
         (0..CpuSet::MAX_CPU).filter(|core| set.is_set(*core))
     }
@@ -65,7 +65,7 @@ mod affinity {
         Some(ours(&sched_getaffinity(None).unwrap()).count())
     }
 
-    /// Does something on the core of this number among ours, or on any.
+    /// Run a function on one of our cores, or on any.
     pub(super) fn on<T>(core: Option<usize>, work: impl FnOnce() -> T) -> T {
         let all = sched_getaffinity(None).unwrap();
         if let Some(core) = core {
@@ -79,7 +79,7 @@ mod affinity {
     }
 }
 
-/// Elsewhere a process cannot be kept on a core.
+/// On this system a process cannot be bound to a core.
 #[cfg(not(target_os = "linux"))]
 mod affinity {
     pub(super) fn count() -> Option<usize> {

@@ -1,6 +1,6 @@
-//! How soon a message stands in its agent's terminal: after its commit where nothing holds it, and
-//! else after what lets it go. The program says over a socket what it was typed; a bare terminal,
-//! written to directly, says it the same way.
+//! Time until a message is in its agent's terminal: from its commit if nothing holds it, else from
+//! the state that releases it. The program reports its input over a socket; a bare terminal is
+//! written to directly.
 
 use super::bare::Pty;
 use super::stage::{Connection, Player, Stage};
@@ -13,11 +13,11 @@ use std::time::Instant;
 
 const ROUNDS: usize = 100;
 const WARM_UP: usize = 10;
-/// What is promised, in seconds.
+/// Goals in seconds.
 const AFTER_COMMIT: f64 = 0.0015;
 const AFTER_RELEASE: f64 = 0.005;
 
-/// Says in its title what it does; rests soon after a message, because it does nothing with it.
+/// Manifest: the title has the activity, and a message needs no turn.
 const HARNESS: &str = r#"
 name = "bench"
 description = "A program that is written to"
@@ -70,7 +70,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     measure("at rest to the terminal", AFTER_RELEASE, at_rest);
 }
 
-/// How long a text takes into a terminal without anything of ours.
+/// Return the time for a text into a bare terminal.
 fn written(pty: &mut Pty) -> f64 {
     let begun = Instant::now();
     pty.window.type_text(&BODY.as_bytes()[..300]);
@@ -78,7 +78,7 @@ fn written(pty: &mut Pty) -> f64 {
     begun.elapsed().as_secs_f64()
 }
 
-/// A session, a connection to it, and another that hears what its agent does.
+/// A session, a connection to it, and a subscriber.
 struct Agent {
     player: Player,
     connection: Connection,
@@ -87,7 +87,7 @@ struct Agent {
 
 impl Agent {
     fn start(stage: &mut Stage) -> Self {
-        // Of its own name: the mail of others would come first.
+        // A name of its own, because other mail would come first.
         let mut player = stage.session_as("served", "bench");
         player.play("hear");
         let mut listener = stage.connect("served");
@@ -113,7 +113,7 @@ impl Agent {
         });
     }
 
-    /// Waits for the text, whatever else is said before.
+    /// Wait for the text, ignoring other reports.
     fn until_typed(&mut self) {
         while self.player.said() != b"text\n" {}
     }
@@ -122,7 +122,7 @@ impl Agent {
         self.until_told(&format!("\"activity\":\"{activity}\""));
     }
 
-    /// Sends what is held, and waits until the session knows of it.
+    /// Send a message that is held, and wait until the session knows it.
     fn send_held(&mut self, priority: Priority) {
         self.send(priority);
         self.until_told("\"receipt\":\"stored\"");
@@ -132,14 +132,14 @@ impl Agent {
         while memchr::memmem::find(self.listener.line(), wanted.as_bytes()).is_none() {}
     }
 
-    /// After a message: until it is submitted, and the agent at rest.
+    /// Wait until the message is submitted and the agent is at rest.
     fn settle(&mut self) {
         while self.player.said() != b"enter\n" {}
         self.until("idle");
     }
 }
 
-/// From the answer to its sender on, which comes after the commit.
+/// Return the time from the reply to the sender, which follows the commit.
 fn committed(agent: &mut Agent) -> f64 {
     agent.send(Priority::Normal);
     let begun = Instant::now();
@@ -156,7 +156,7 @@ fn unpaused(agent: &mut Agent) -> f64 {
     begun.elapsed().as_secs_f64()
 }
 
-/// From before the program says that it rests.
+/// Return the time from before the program reports that it is idle.
 fn at_rest(agent: &mut Agent) -> f64 {
     agent.player.play("title busy");
     agent.until("working");

@@ -1,4 +1,4 @@
-//! Events of the output to a hundred listeners.
+//! Output events to a hundred subscribers.
 
 use super::bare::{self, Server};
 use super::stage::{PATIENCE, Stage, mark};
@@ -28,7 +28,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
             Listener::new(connection.stream.into_inner())
         })
         .collect();
-    // What one of them hears in a first round is what the limit writes.
+    // The limit writes the bytes that one subscriber gets in a first round.
     listeners[0].kept = Some(Vec::new());
     player.begin(&format!("lines {BYTES} {}", mark(0)));
     hear(&mut listeners, &mark(0));
@@ -67,13 +67,13 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     table.line(&format!("  of the events the listeners got {part:.1} %"));
 }
 
-/// One end of a connection on which events come.
+/// Reader of a connection with events.
 struct Listener {
     stream: UnixStream,
-    /// Everything that came, where it is wanted.
+    /// All received bytes, if wanted.
     kept: Option<Vec<u8>>,
     lines: usize,
-    /// The end of what came, in which a mark may begin.
+    /// End of the received bytes, which may contain the beginning of a mark.
     tail: Vec<u8>,
     is_done: bool,
 }
@@ -90,7 +90,7 @@ impl Listener {
         }
     }
 
-    /// Reads once, and sees whether the mark has come, with the end of its line.
+    /// Read once. Return whether the mark and the end of its line were received.
     fn read(&mut self, buffer: &mut [u8], mark: &memmem::Finder<'_>) {
         let count = match self.stream.read(buffer) {
             Ok(0) => panic!("the connection is closed"),
@@ -103,7 +103,7 @@ impl Listener {
             kept.extend_from_slice(new);
         }
         self.lines += memchr_iter(b'\n', new).count();
-        // It stands in the last line.
+        // The mark is in the last line.
         self.tail
             .extend_from_slice(&new[new.len().saturating_sub(LAST_LINE)..]);
         self.is_done = new.ends_with(b"\n") && mark.find(&self.tail).is_some();
@@ -112,7 +112,7 @@ impl Listener {
     }
 }
 
-/// Reads everything until all have had the mark; says how many lines that were.
+/// Read until all connections have received the mark. Return the number of lines.
 fn hear(listeners: &mut [Listener], mark: &str) -> usize {
     let mark = memmem::Finder::new(mark);
     let patience = Timespec::try_from(PATIENCE).unwrap();

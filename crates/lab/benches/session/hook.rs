@@ -1,5 +1,5 @@
-//! What an agent pays for each of its hooks: `ph hook` with a session that answers, and without
-//! one, against a process that opens the journal and ends.
+//! Cost of a hook: `ph hook` with a session and without one, compared with a process that opens the
+//! journal.
 
 use super::stage::Stage;
 use posthaste_lab::bench::{Goal, Table, median, time};
@@ -8,15 +8,15 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 const ROUNDS: usize = 300;
-/// Like those of a real agent.
+/// Payloads like a real agent's.
 const EVENT: &str = r#"{"session_id":"6f1c","transcript_path":"/home/me/.claude/x.jsonl","cwd":"/home/me/project","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"cargo test"},"tool_response":{"stdout":"ok","stderr":""}}"#;
 
-/// From its start to its end, its input included.
+/// Return the time from the start to the end of a process with input.
 fn to_end(mut command: Command) -> Duration {
     command.stdin(Stdio::piped());
     time(|| {
         let mut child = command.spawn().unwrap();
-        // A process that reads nothing may have ended by then.
+        // A process that reads no input may have ended.
         let _ = child.stdin.take().unwrap().write_all(EVENT.as_bytes());
         assert!(child.wait().unwrap().success());
     })

@@ -4,10 +4,10 @@ use super::stage::{Player, Stage};
 use posthaste_lab::bench::{Goal, Table, Unit, middle, time};
 
 const SESSIONS: usize = 100;
-/// How many are started at once.
+/// Number of sessions that start concurrently.
 const AT_ONCE: usize = 4;
 const LISTS: usize = 20;
-/// Seconds that starting them may take, and listing them.
+/// Goals in seconds for starting and listing the sessions.
 const TO_START: f64 = 10.0;
 const TO_LIST: f64 = 0.05;
 

@@ -1,9 +1,8 @@
-//! The speed of sessions: of their sockets, their terminals and their start, as ratios to limits
-//! and to peers (tmux, dtach) taken in the same run, because machines are noisy.
+//! Speed of sessions: sockets, terminals and start, as ratios to limits and peers (tmux, dtach)
+//! from the same run, because machines are noisy.
 //!
-//! `just bench` runs it; a name after `--` runs one part. The last column of a row says between
-//! what the middle half of the ratios lies, so how noisy it is. A peer that is not installed is
-//! left out.
+//! `just bench` runs it; a name after `--` selects one part. The last column of a row is the range
+//! of the middle half of the ratios. A peer that is not installed is skipped.
 
 #![allow(
     clippy::unwrap_used,
@@ -29,7 +28,7 @@ use posthaste_lab::bench::{Programs, Table};
 use stage::Stage;
 
 fn main() {
-    // This program is its own bare server, in a process of its own.
+    // This program is also its own limit server, in another process.
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     match words.as_slice() {
@@ -38,7 +37,7 @@ fn main() {
         [bare::RELAY, socket, program @ ..] => return bare::relay(socket, program),
         _ => {}
     }
-    // One part of it can be asked for by name; cargo adds a flag of its own.
+    // An argument selects one part; cargo adds a flag of its own.
     let wanted = words.iter().find(|word| !word.starts_with('-'));
     type Part = (&'static str, fn(&mut Table, &mut Stage));
     let parts: [Part; 9] = [

@@ -1,4 +1,4 @@
-//! What a session that does nothing keeps in memory.
+//! Memory of an idle session.
 
 use super::attach::Attached;
 use super::stage::{Stage, mark};
@@ -6,7 +6,7 @@ use posthaste_lab::bench::{Goal, Table, Unit};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// How long a session is left alone before it is measured.
+/// Delay before an idle session is measured.
 const IDLE: Duration = Duration::from_secs(5);
 const MOST: f64 = (10 << 20) as f64;
 /// Enough lines to fill the scrollback.
@@ -30,7 +30,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     player.play(&format!("lines {HISTORY} {}", mark(2)));
     let what = "  with 500 lines of scrollback";
     row(table, what, &Goal::AtMost(1.0));
-    // What a large window needs stays, because it keeps its size.
+    // The memory for a large window stays allocated, because the session keeps its size.
     let attached = Attached::to_size(stage, "bot", WIDE);
     player.play(&format!("lines {HISTORY} {}", mark(3)));
     drop(attached);

@@ -1,5 +1,4 @@
-//! Output: to a client on a terminal, from the program's first byte to the last on the screen,
-//! and with nobody there.
+//! Output: from the program's first byte to the last on a client's screen, and without a client.
 
 use super::bare::{Model, Pty};
 use super::peer::{Dtach, Tmux};
@@ -32,7 +31,7 @@ const KINDS: [Kind; 2] = [
     },
 ];
 
-/// Of several rounds: bytes of the program's a second, and what part of them the client got.
+/// Several rounds: the program's bytes per second, and the share that the client got.
 struct Shown {
     rates: Vec<f64>,
     parts: Vec<f64>,
@@ -115,7 +114,7 @@ impl Shown {
     }
 }
 
-/// Until the program has written all of it, which it can only as fast as it is read.
+/// Wait until the program has written everything, which requires that it is read.
 fn alone(table: &mut Table, stage: &mut Stage) {
     let mut ph = stage.session("alone");
     let Pty {

@@ -1,4 +1,4 @@
-//! Other programs that keep a terminal alive, as measures.
+//! Other programs that keep a terminal alive, for comparison.
 
 use super::stage::{Player, Stage};
 use super::window::{COLS, ROWS};
@@ -6,7 +6,7 @@ use posthaste_lab::bench::Table;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Whether a peer is installed; says so where it is not.
+/// Return whether a peer is installed, and report if it is not.
 fn is_there(table: &Table, stage: &Stage, name: &str, flag: &str) -> bool {
     let is_there = stage.command(name).arg(flag).status().is_ok();
     if !is_there {
@@ -15,7 +15,7 @@ fn is_there(table: &Table, stage: &Stage, name: &str, flag: &str) -> bool {
     is_there
 }
 
-/// A tmux server of our own with one session. It is ended with this.
+/// A tmux server with one session, which ends when dropped.
 pub(crate) struct Tmux {
     end: Command,
     pub(crate) player: Player,
@@ -30,7 +30,7 @@ impl Tmux {
         let started = Self::command(stage, &["new-session", "-d", "-s", "bench"])
             .args(["-x", &COLS.to_string(), "-y", &ROWS.to_string()])
             .args(script)
-            // It would take a line of the screen for itself.
+            // The status line would take a row of the screen.
             .args([";", "set-option", "-g", "status", "off"])
             .status()
             .unwrap();
@@ -58,7 +58,7 @@ impl Drop for Tmux {
     }
 }
 
-/// A dtach with one session. It ends when its player is gone.
+/// A dtach with one session. It ends with its program.
 pub(crate) struct Dtach {
     socket: PathBuf,
     pub(crate) player: Player,

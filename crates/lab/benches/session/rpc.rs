@@ -1,4 +1,4 @@
-//! One question and its answer on an open connection.
+//! A request and its reply on an open connection.
 
 use super::bare::{self, Server};
 use super::cores::Placement;
@@ -17,7 +17,7 @@ pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     }
 }
 
-/// A session, and a process that only gives back what it is sent: one thread, tokio.
+/// A session, and an echo server: one thread, tokio.
 struct Answering {
     ours: Connection,
     echo: Connection,
@@ -43,7 +43,7 @@ impl Answering {
 fn ask(table: &mut Table, answering: Answering, placement: Placement) {
     let goal = match placement {
         Placement::Together | Placement::Apart => Goal::AtMost(2.0),
-        // By chance: the echo alone takes 20 µs in one run and 75 in another.
+        // Random: the echo alone takes 20 µs in one run and 75 in another.
         Placement::Free => Goal::None,
     };
     let nothing = Unsubscribe {
@@ -66,7 +66,7 @@ struct Ask<'a> {
 }
 
 impl Ask<'_> {
-    /// Against the same line there and back.
+    /// Compare with the same line to the echo server and back.
     fn compare<M: Method>(&mut self, what: &str, question: &M, goal: &Goal) {
         let line = client::request(1, question);
         let Answering { ours, echo, .. } = &mut self.answering;

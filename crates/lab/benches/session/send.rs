@@ -16,14 +16,14 @@ const COMMANDS: usize = 300;
 const SENDS: usize = 1_000;
 const ROUNDS: usize = 5;
 const MANY: usize = 64;
-/// How long an answer of `ph send` is: an id and the line's end.
+/// Length of the output of `ph send`: an id and a line break.
 const ANSWER: usize = 37;
 
 pub(crate) fn measure(table: &mut Table, stage: &mut Stage) {
     let mut player = stage.session("bot");
     player.play("swallow");
     commands(table, stage);
-    // Deliveries are work of their own; held back, only the way in is measured.
+    // Deliveries are paused, so that only sending is measured.
     let mut quiet: Player = stage.session("quiet");
     quiet.play("swallow");
     stage.connect("quiet").call(&Pause {});
@@ -87,7 +87,7 @@ fn to_answer(command: &mut Command) -> f64 {
     took.as_secs_f64()
 }
 
-/// A message as `ph send` sends it.
+/// A message like that of `ph send`.
 fn message() -> Send {
     Send {
         from: Some(AgentName::human()),
@@ -149,8 +149,8 @@ fn many(table: &mut Table, stage: &Stage) {
     );
 }
 
-/// How many sends a second so many connections get answered, each with one under way. One thread
-/// serves them all, to leave the session the other core.
+/// Return the sends per second with this number of connections, each with one request in flight.
+/// One thread serves all connections, which leaves the other core to the session.
 fn rate(stage: &Stage, connections: usize, sends: usize) -> f64 {
     let line = client::request(1, &message());
     let mut open: Vec<Connection> = (0..connections).map(|_| stage.connect("quiet")).collect();

@@ -1,5 +1,5 @@
-//! A temporary home with the sessions that are measured. All of them are ended when it goes, even
-//! where a measurement breaks off.
+//! Temporary home with the measured sessions. All of them end when it is dropped, even if a
+//! measurement fails.
 
 use posthaste_lab::bench::Programs;
 use posthaste_wire::client;
@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long anything may take before the benchmark is broken.
+/// Timeout after which the benchmark has failed.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Stage {
     pub(crate) ph: PathBuf,
-    /// Opens a journal and ends.
+    /// Program that opens a journal and exits.
     pub(crate) open: PathBuf,
     play: PathBuf,
     dir: PathBuf,
@@ -39,7 +39,7 @@ impl Stage {
         &self.dir
     }
 
-    /// A command in an environment where nothing is set that could matter.
+    /// Return a command in an environment without other variables.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command
@@ -63,7 +63,7 @@ impl Stage {
         command
     }
 
-    /// A program for a terminal, and who tells it what to write once it runs.
+    /// Return a scripted terminal program, and the listener for its connection.
     pub(crate) fn script(&mut self) -> (Vec<PathBuf>, Cue) {
         self.made += 1;
         let path = self.dir.join(format!("play-{}.sock", self.made));
@@ -71,12 +71,12 @@ impl Stage {
         (vec![self.play.clone(), path], Cue { listener })
     }
 
-    /// Starts a session of this name.
+    /// Start a session with this name.
     pub(crate) fn session(&mut self, name: &str) -> Player {
         self.session_as(name, "generic")
     }
 
-    /// The same, with what is known of its program by another name.
+    /// Start a session with another harness.
     pub(crate) fn session_as(&mut self, name: &str, harness: &str) -> Player {
         let (starting, cue) = self.starting_as(name, harness);
         let started = starting.wait_with_output().unwrap();
@@ -84,7 +84,7 @@ impl Stage {
         cue.player()
     }
 
-    /// The same, without waiting for it.
+    /// Start a session without waiting for it.
     pub(crate) fn starting(&mut self, name: &str) -> (Child, Cue) {
         self.starting_as(name, "generic")
     }
@@ -113,7 +113,7 @@ impl Stage {
         Connection::new(UnixStream::connect(self.socket(name)).unwrap())
     }
 
-    /// Ends all sessions, all at once.
+    /// End all sessions concurrently.
     pub(crate) fn clear(&mut self) {
         let names = std::mem::take(&mut self.names);
         let stops: Vec<_> = names
@@ -132,7 +132,7 @@ impl Drop for Stage {
     }
 }
 
-/// Waits for a program of [`Stage::script`] to come.
+/// Wait for a program of [`Stage::script`] to connect.
 pub(crate) struct Cue {
     listener: UnixListener,
 }
@@ -144,21 +144,21 @@ impl Cue {
     }
 }
 
-/// A program that writes what it is told.
+/// A program that writes as told.
 pub(crate) struct Player(Connection);
 
 impl Player {
-    /// The next that it says.
+    /// Return its next line.
     pub(crate) fn said(&mut self) -> &[u8] {
         self.0.line()
     }
 
-    /// Tells it, and does not wait.
+    /// Send a command without waiting.
     pub(crate) fn begin(&mut self, what: &str) {
         self.0.write(format!("{what}\n").as_bytes());
     }
 
-    /// Waits until it has written everything.
+    /// Wait until it has written everything.
     pub(crate) fn wait(&mut self) {
         assert_eq!(self.0.line(), b"done\n");
     }
@@ -169,7 +169,7 @@ impl Player {
     }
 }
 
-/// Lines there and back.
+/// Client for lines.
 pub(crate) struct Connection {
     pub(crate) stream: BufReader<UnixStream>,
     line: Vec<u8>,
@@ -196,13 +196,13 @@ impl Connection {
         &self.line
     }
 
-    /// One line there, one back.
+    /// Send one line and read one.
     pub(crate) fn round_trip(&mut self, line: &[u8]) -> &[u8] {
         self.write(line);
         self.line()
     }
 
-    /// A call that must succeed.
+    /// Make a call that must succeed.
     pub(crate) fn call<M: Method>(&mut self, params: &M) {
         self.asked += 1;
         let request = client::request(self.asked, params);
@@ -215,8 +215,8 @@ impl Connection {
     }
 }
 
-/// A text that no other has a letter in common with at the same place, so that a screen that had
-/// the one must draw all of the other.
+/// Return a text that shares no character with the others at the same position, so that a screen
+/// with one must draw all of the other.
 pub(crate) fn mark(number: usize) -> String {
     let letter = |at: usize| char::from(b'A' + u8::try_from((number + at * 11) % 26).unwrap());
     format!("<{}>", (0..20).map(letter).collect::<String>())

@@ -1,4 +1,4 @@
-//! A window on a real terminal, whose output is searched for a mark and counted, not drawn.
+//! Window on a real terminal, whose output is searched for a mark and counted instead of drawn.
 
 use super::stage::PATIENCE;
 use memchr::memmem;
@@ -11,11 +11,11 @@ pub(crate) const COLS: u16 = 80;
 pub(crate) const ROWS: u16 = 24;
 
 pub(crate) struct Window {
-    /// Does not block. Gone when the window is closed.
+    /// Non-blocking. The window closes when dropped.
     pty: Option<OwnedFd>,
     child: Child,
     buffer: Vec<u8>,
-    /// The end of what was read, in which a mark may begin.
+    /// End of the output, which may contain the beginning of a mark.
     tail: Vec<u8>,
     pub(crate) got: u64,
 }
@@ -43,7 +43,7 @@ impl Window {
         self.pty.as_ref().expect("it is open until it is dropped")
     }
 
-    /// The next output.
+    /// Return the next output.
     pub(crate) fn read(&mut self) -> &[u8] {
         loop {
             let pty = self.pty.as_ref().expect("it is open until it is dropped");
@@ -63,12 +63,12 @@ impl Window {
         }
     }
 
-    /// Reads until the mark has come.
+    /// Read until the mark is received.
     pub(crate) fn wait_for(&mut self, mark: &str) {
         self.watch(mark, |_| {});
     }
 
-    /// The same, and hands on everything that is read.
+    /// Like [`Self::wait_for`], and pass on everything that is read.
     pub(crate) fn watch(&mut self, mark: &str, mut each: impl FnMut(&[u8])) {
         let mark = mark.as_bytes();
         let finder = memmem::Finder::new(mark);
@@ -76,7 +76,7 @@ impl Window {
             let tail = std::mem::take(&mut self.tail);
             let new = self.read();
             each(new);
-            // Only the seam needs a copy.
+            // Only the boundary between two reads needs a copy.
             let seam = [&tail, &new[..new.len().min(mark.len())]].concat();
             let is_there = finder.find(&seam).is_some() || finder.find(new).is_some();
             let kept = if new.len() < mark.len() { &seam } else { new };
@@ -98,7 +98,7 @@ impl Window {
 
 impl Drop for Window {
     fn drop(&mut self) {
-        // Whoever is in it is told by the hangup.
+        // The program gets a hangup.
         self.pty = None;
         let _ = self.child.wait();
     }

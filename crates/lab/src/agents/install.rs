@@ -1,4 +1,4 @@
-//! Installing an agent from npm, once, into a folder that is kept.
+//! Installs an agent from npm, once, into a directory that is kept.
 
 use super::Release;
 use std::fs::File;
@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Where the folder is, if not in the build's.
+/// Environment variable with the directory; by default it is in the build's.
 const CACHE: &str = "PH_LAB_CACHE";
 
 #[derive(Debug, Clone)]
 pub struct Installed {
     pub program: PathBuf,
-    /// How long it took, if it was not there already.
+    /// Duration of the installation, if it was needed.
     pub took: Option<Duration>,
 }
 
-/// What outlives a run of the lab.
+/// Return the directory that outlives a run of the lab.
 pub fn cache() -> PathBuf {
     let usual = concat!(env!("CARGO_MANIFEST_DIR"), "/../../target/lab/agents");
     std::env::var_os(CACHE).map_or_else(|| usual.into(), PathBuf::from)
 }
 
-/// The agent's program, installed if it is not there. A half installed one is never seen: it has
-/// its name only when it is whole.
+/// Return the agent's program, installing it if needed. It is renamed into place, so that a partial
+/// installation is never used.
 pub fn install(release: &Release, cache: &Path) -> Result<Installed, String> {
     let Release { agent, version } = release;
     let package = agent.package();
@@ -58,8 +58,8 @@ pub fn install(release: &Release, cache: &Path) -> Result<Installed, String> {
     Ok(Installed { program, took })
 }
 
-/// The person's own npm with its settings, but all that it and the packages' scripts write goes to
-/// the cache: OpenCode's runs the program, which makes its folders in whatever home it finds.
+/// The person's own npm with its settings. Its files and those of the packages' scripts go to the
+/// cache, because OpenCode's script runs the program, which creates directories in its home.
 fn npm_install(package: &str, into: &Path, cache: &Path) -> Result<(), String> {
     let mut npm = npm(cache)?;
     npm.args(["install", "--no-audit", "--no-fund"]);

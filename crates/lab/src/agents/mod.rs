@@ -1,8 +1,8 @@
-//! The real agents, for the lab: which, in which version, where they are installed, and what each
-//! needs to start alone, without a key of anybody's and without a question.
+//! The real agents: versions, installation, and the settings with which each starts alone, without
+//! a real key and without asking.
 //!
-//! Nothing here touches a person's home or reaches further than loopback, but for the
-//! installation itself. What each agent does is written in `docs/agents.md`.
+//! Never touches a person's home, and contacts only loopback except for the installation.
+//! `docs/agents.md` describes the behaviour of each agent.
 
 mod install;
 mod namespace;
@@ -45,7 +45,7 @@ impl Agent {
         Self::ALL.into_iter().find(|agent| agent.name() == name)
     }
 
-    /// The npm package.
+    /// Return the npm package.
     fn package(self) -> &'static str {
         match self {
             Self::Claude => "@anthropic-ai/claude-code",
@@ -55,7 +55,7 @@ impl Agent {
         }
     }
 
-    /// The pinned version: `docs/agents.md` and the fixtures describe this one, and CI runs it.
+    /// Return the pinned version, which `docs/agents.md` and the fixtures describe and CI runs.
     fn version(self) -> &'static str {
         match self {
             Self::Claude => "2.1.326",
@@ -65,7 +65,7 @@ impl Agent {
         }
     }
 
-    /// Earlier pinned versions whose fixtures are kept, because people still run them.
+    /// Return earlier pinned versions whose fixtures are kept, because people still run them.
     fn earlier(self) -> &'static [&'static str] {
         match self {
             Self::Claude => &["2.1.197"],

@@ -1,13 +1,12 @@
-//! A namespace of our own: loopback is all the network there is, and whatever runs in it ends with
-//! us.
+//! Namespace for the lab: its only network is loopback, and its processes end with it.
 
 use std::ffi::OsStr;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-/// Set where we are inside.
+/// Set inside the namespace.
 const INSIDE: &str = "PH_LAB_INSIDE";
-/// The mount namespace is there for `/proc`, which must show what runs in ours.
+/// The mount namespace is needed for a `/proc` of this PID namespace.
 const UNSHARE: [&str; 7] = [
     "--map-root-user",
     "--net",
@@ -19,7 +18,7 @@ const UNSHARE: [&str; 7] = [
 ];
 const SETUP: &str = "ip link set lo up";
 
-/// Starts this program again inside, and says how that ended; `None` where we are inside already.
+/// Run this program again inside, and return its exit status; `None` if already inside.
 pub fn enter() -> Option<Result<ExitCode, String>> {
     (!is_inside()).then(|| enter_with(&[]))
 }
@@ -28,7 +27,7 @@ pub fn is_inside() -> bool {
     std::env::var_os(INSIDE).is_some()
 }
 
-/// The same for whoever knows that we are outside, and what the inside has to be told.
+/// Like [`enter`], for a caller that is known to be outside, with extra environment for the inside.
 pub fn enter_with(told: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
     let shell = |script: &str| {
         let mut command = Command::new("unshare");
@@ -46,7 +45,7 @@ pub fn enter_with(told: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
         ));
     }
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
-    // A shell stays as the first process: it reaps what agents leave behind.
+    // A shell stays as the first process, and reaps orphans of agents.
     let script = format!("{SETUP} && {{ \"$@\"; exit $?; }}");
     let mut inside = shell(&script);
     inside
@@ -59,19 +58,19 @@ pub fn enter_with(told: &[(&str, &OsStr)]) -> Result<ExitCode, String> {
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }
 
-/// The network's interfaces that can be seen from here, up or not.
+/// Return the visible network interfaces, up or not.
 pub fn interfaces() -> Vec<String> {
     let devices = std::fs::read_to_string("/proc/net/dev").expect("/proc can be read");
     let names = devices.lines().filter_map(|line| line.split_once(':'));
     names.map(|(name, _)| name.trim().to_owned()).collect()
 }
 
-/// What else runs in here, as `PID COMMAND`; what has ended and was not yet reaped does not count.
+/// Return the other processes as `PID COMMAND`, without zombies.
 pub fn others() -> Vec<String> {
     listed(pids())
 }
 
-/// Those of them whose environment has this text: what was started on one stage.
+/// Return those processes whose environment contains a text: those of one stage.
 pub fn started_with(text: &str) -> Vec<String> {
     let has = |pid: &String| {
         let environment = std::fs::read(Path::new("/proc").join(pid).join("environ"));

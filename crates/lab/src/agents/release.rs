@@ -15,20 +15,20 @@ pub struct Release {
     pub version: String,
 }
 
-/// Which release of each agent a run of the lab is asked for.
+/// Selection of releases for a run of the lab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// The version that decides CI.
+    /// Pinned version, which decides CI.
     Pinned,
-    /// The newest version that npm has today.
+    /// Newest version on npm.
     Newest,
-    /// The versions that were pinned before, because people still run them.
+    /// Earlier pinned versions, because people still run them.
     Earlier,
 }
 
 impl Wanted {
-    /// Return the releases to run. Where the newest version is the pinned one, the agent is left
-    /// out and its name is passed to `skipped`.
+    /// Return the releases to run. If the newest version is the pinned one, the agent is omitted,
+    /// and its name is passed to `skipped`.
     pub fn releases(
         self,
         agents: &[Agent],

@@ -1,5 +1,5 @@
-//! What an agent's terminal shows at one moment, and the same as a file: `fixtures/agents` has the
-//! states of each agent as they were on the real screen, for whoever has to tell them apart.
+//! Snapshot of an agent's terminal, and its file format: `fixtures/agents` has the states of each
+//! agent as its real screen showed them.
 
 use super::{Agent, BoxKind, Release, Sign, View};
 use crate::pty::{Size, Terminal};
@@ -7,32 +7,32 @@ use alacritty_terminal::term::TermMode;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// What an agent can be seen at.
+/// State of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// It asks whether to trust what it finds, before anything else.
+    /// Asks whether to trust the directory, before anything else.
     Trust,
-    /// Started, and nothing else.
+    /// Started and idle.
     Idle,
-    /// A line stands in the box.
+    /// A line is in the box.
     Draft,
-    /// Fifty lines do, after a paste.
+    /// A paste of fifty lines is in the box.
     Pasted,
-    /// A turn is over.
+    /// A turn has ended.
     Answered,
-    /// The model was asked and has said nothing yet.
+    /// The model was asked and has not replied yet.
     Waiting,
-    /// The model speaks.
+    /// The model is replying.
     Busy,
-    /// It speaks, and a line that was submitted meanwhile waits for its end.
+    /// The model is replying, and a submitted line waits for the end of the reply.
     Queued,
-    /// It spoke, and was interrupted.
+    /// A reply was interrupted.
     Interrupted,
-    /// It asks whether it may run a command.
+    /// Asks whether it may run a command.
     Dialog,
-    /// It may not.
+    /// The command was denied.
     Denied,
-    /// It may, and the command runs.
+    /// The command was allowed and runs.
     Tool,
 }
 
@@ -52,13 +52,14 @@ impl State {
         Self::Tool,
     ];
 
-    /// OpenCode trusts every folder; Codex starts its turn anew with what is submitted meanwhile.
+    /// OpenCode trusts every directory; Codex restarts its turn with text that is submitted
+    /// meanwhile.
     pub fn is_known_of(self, agent: Agent) -> bool {
         let unknown = [(Self::Trust, Agent::OpenCode), (Self::Queued, Agent::Codex)];
         !unknown.contains(&(self, agent))
     }
 
-    /// What its screen must be taken for.
+    /// Return the activity that its screen must be recognised as.
     pub fn sign(self) -> Sign {
         match self {
             Self::Idle
@@ -72,7 +73,7 @@ impl State {
         }
     }
 
-    /// What the input box on its screen must be taken for.
+    /// Return the state that its input box must be recognised as.
     pub fn input_box(self) -> BoxKind {
         match self {
             Self::Idle
@@ -106,7 +107,7 @@ impl State {
     }
 }
 
-/// The screen, and what is not on it.
+/// The screen, and terminal state that is not on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shot {
     pub screen: Vec<String>,
@@ -116,12 +117,12 @@ pub struct Shot {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beside {
     pub title: String,
-    /// Row and column, from 0.
+    /// Row and column, counted from 0.
     pub cursor: (usize, usize),
     pub cursor_shown: bool,
     pub bracketed_paste: bool,
     pub alternate_screen: bool,
-    /// What the program last said of itself in OSC 7501, if it ever did.
+    /// Latest OSC 7501 of the program, if any.
     pub osc_7501: Option<String>,
 }
 
@@ -142,19 +143,19 @@ impl Shot {
         }
     }
 
-    /// Whether a text stands on one of its lines.
+    /// Return whether a row contains a text.
     pub fn has(&self, text: &str) -> bool {
         self.screen.iter().any(|line| line.contains(text))
     }
 
-    /// Whether a text is on the screen, possibly wrapped over several rows of a frame.
+    /// Return whether the screen contains a text, possibly wrapped over several rows of a frame.
     pub fn has_wrapped(&self, text: &str) -> bool {
         let is_frame = |c: char| c.is_whitespace() || "│┃".contains(c);
         let rows = self.screen.iter().map(|row| row.trim_matches(is_frame));
         rows.collect::<Vec<_>>().join(" ").contains(text)
     }
 
-    /// As it was kept.
+    /// Read a snapshot from its file format.
     pub fn load(release: &Release, size: Size, state: State) -> std::io::Result<Self> {
         Self::read(release, size, state.name())
     }
@@ -209,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_word_counts() {
+    fn the_latest_osc_counts() {
         let output = b"\x1b]7501;state=idle\x07x\x1b]7501;state=working\x1b\\\x1b]0;title\x07";
         assert_eq!(last_osc(output, "7501").as_deref(), Some("state=working"));
         assert_eq!(last_osc(b"\x1b]7501;cut", "7501"), None);

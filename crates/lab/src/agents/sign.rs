@@ -1,16 +1,16 @@
-//! What can be told from an agent's terminal, as far as the lab needs it: whether it waits for a
-//! prompt, works, or asks something. Pure, and tried on every fixture.
+//! Recognises the state of an agent's terminal for the lab: waiting for a prompt, working, or
+//! asking. Pure; tested on every fixture.
 
 use super::{Agent, Shot};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
-    /// Its box takes a prompt.
+    /// The box accepts a prompt.
     Free,
     Working,
-    /// A dialog is open: Enter would be an answer.
+    /// A dialog is open: Enter would answer it.
     Asking,
-    /// Nothing that we know; it may be starting.
+    /// Unknown; the agent may be starting.
     Unknown,
 }
 
@@ -65,8 +65,7 @@ impl Agent {
         }
     }
 
-    /// Whether nothing stands in its box: the cursor is at its beginning. What is shown there may
-    /// be a hint.
+    /// Return whether the box is empty: the cursor is at its start, and text there is a hint.
     pub fn has_empty_box(self, shot: &Shot) -> bool {
         let (row, column) = shot.beside.cursor;
         let Some(line) = shot.screen.get(row) else {
@@ -82,7 +81,7 @@ impl Agent {
         }
     }
 
-    /// What it shows when it was interrupted in the middle of an answer.
+    /// Return the text after an interrupted reply.
     pub fn interrupted(self) -> &'static str {
         match self {
             Self::Claude => "What should Claude d",
@@ -93,7 +92,7 @@ impl Agent {
     }
 }
 
-/// Claude Code's spinner has been a turning circle since 2.1.326.
+/// Claude Code's spinner is a turning circle since 2.1.326.
 fn is_spinner(c: char) -> bool {
     "◐◓◑◒".contains(c) || ('\u{2800}'..='\u{28ff}').contains(&c)
 }
@@ -105,7 +104,7 @@ mod tests {
     use crate::pty::Size;
 
     #[test]
-    fn every_screen_that_was_kept_is_told_for_what_it_is() {
+    fn every_fixture_is_recognised() {
         for release in Agent::ALL.into_iter().flat_map(Release::recorded) {
             let agent = release.agent;
             for size in [Size::NARROW, Size::USUAL, Size::LARGE, Size::WIDE] {
@@ -126,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_terminal_says_nothing() {
+    fn an_empty_terminal_is_unknown() {
         let beside = super::super::Beside {
             title: String::new(),
             cursor: (0, 0),

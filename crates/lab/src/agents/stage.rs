@@ -1,5 +1,5 @@
-//! What one agent needs to start: a home of its own, settings that spare it all questions, a key
-//! that is none, and an environment with nothing else in it. All of it is gone when the stage is.
+//! Environment of one agent: a home, settings that prevent its questions, a fake key, and no other
+//! variables. Everything is deleted when dropped.
 
 use super::{Agent, Shot};
 use serde_json::{Value, json};
@@ -8,14 +8,14 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const PREFIX: &str = "ph-lab-";
-/// Long enough to look like one.
+/// Long enough to pass as a key.
 const KEY: &str = "sk-lab-0000000000-this-is-no-key-1111111111";
 
-/// Whether the agent was told beforehand to trust what it finds where it works.
+/// Whether the agent was configured to trust its working directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trust {
     Given,
-    /// It asks before it starts: Claude Code and Gemini about the folder, Codex about hooks.
+    /// Asks before it starts: Claude Code and Gemini about the directory, Codex about hooks.
     Withheld,
 }
 
@@ -29,7 +29,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// For an installed program, and a model server on this port.
+    /// Create a stage for an installed program and a model server on this port.
     pub fn new(agent: Agent, program: &Path, port: u16, trust: Trust) -> std::io::Result<Self> {
         let dir = tempfile::Builder::new().prefix(PREFIX).tempdir()?;
         let stage = Self {
@@ -53,17 +53,18 @@ impl Stage {
         self.dir.path().join("home")
     }
 
-    /// Where the agent works. Below its home, so that screens show `~/work` and no other path.
+    /// Return the agent's working directory. It is below the home, so that screens show only
+    /// `~/work`.
     pub fn work(&self) -> PathBuf {
         self.home().join("work")
     }
 
-    /// For what is beside all this, and is gone with it.
+    /// Return a directory for other files, which is deleted with the stage.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
 
-    /// A shot without the name of this very directory, of the same width.
+    /// Replace the name of this directory in a snapshot by one of the same width.
     pub fn anonymous(&self, shot: &Shot) -> Shot {
         let name = self
             .dir
@@ -79,12 +80,12 @@ impl Stage {
         shot
     }
 
-    /// Beside its home: Codex keeps nothing in a home that is a temporary one.
+    /// Directory beside the home, because Codex keeps nothing in a temporary home.
     fn temporary(&self) -> PathBuf {
         self.dir.path().join("tmp")
     }
 
-    /// The command that starts it, for a terminal.
+    /// Return the command that starts the agent in a terminal.
     pub fn command(&self) -> Command {
         let mut command = Command::new(&self.program);
         self.dress(&mut command);
@@ -92,7 +93,7 @@ impl Stage {
         command
     }
 
-    /// A command beside it, in the same environment: nothing of whoever runs the lab is in it.
+    /// Return another command in the same environment, which has nothing of the lab's own.
     pub fn beside(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         self.dress(&mut command);
@@ -103,8 +104,8 @@ impl Stage {
         &self.program
     }
 
-    /// Its own arguments. Without them, Codex starts a server that outlives it, and Claude Code
-    /// (since 2.1.326) starts in a mode in which nobody is asked for permission. The same mode in
+    /// Return the agent's own arguments. Without them, Codex starts a server that outlives it, and
+    /// Claude Code (since 2.1.326) starts in a mode that never asks for permission. That mode in
     /// Claude Code's settings opens a dialog that offers the other one.
     pub fn args(&self) -> &'static [&'static str] {
         match self.agent {
@@ -141,7 +142,7 @@ impl Stage {
                 for name in ["AUTOUPDATE", "MODELS_FETCH", "LSP_DOWNLOAD"] {
                     command.env(format!("OPENCODE_DISABLE_{name}"), "1");
                 }
-                // Where it has a plugin it waits for npm, which cannot reach anybody here.
+                // With a plugin, OpenCode waits for npm, which is unreachable here.
                 command.env("npm_config_fetch_retries", "0");
             }
             Agent::Gemini => {
@@ -155,7 +156,7 @@ impl Stage {
         }
     }
 
-    /// Files in its home, and what is in them.
+    /// Return the files in the agent's home and their content.
     fn settings(&self) -> Vec<(&'static str, String)> {
         match self.agent {
             Agent::Claude => vec![(".claude.json", self.claude().to_string())],

@@ -1,33 +1,33 @@
-//! Screens beyond [`State::ALL`](super::State::ALL): views into which nothing may be typed, and boxes
-//! that look unlike the plain one. Each is reached from a fresh start of the agent.
+//! Views beyond [`State::ALL`](super::State::ALL): views into which nothing may be typed, and
+//! unusual input boxes. Each is reached from a fresh start of the agent.
 
 use super::Agent;
 
-/// What the input box on a screen must be taken for.
+/// State that the input box of a view must be recognised as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BoxKind {
-    /// The box is there and holds no text.
+    /// The box is visible and empty.
     Empty,
-    /// The box is there and holds somebody's text.
+    /// The box is visible and holds a text.
     Holds,
-    /// Nothing may be typed here: there is no box, or it is not the conversation's.
+    /// Nothing may be typed: no box is visible, or it is not the conversation's.
     Hidden,
 }
 
-/// One step on the way to a view.
+/// Step towards a view.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
     /// Press keys, then wait until the screen is at rest.
     Keys(&'static str),
-    /// Press keys, and look at what they show only for a moment.
+    /// Press keys, and record the screen after a moment.
     Press(&'static str),
     /// Paste a text in brackets, then wait until the screen is at rest.
     Paste(String),
-    /// Paste a line, press Enter, and wait until the model was asked.
+    /// Paste a line, press Enter, and wait for the request to the model.
     Submit(&'static str),
-    /// Wait until a text is on the screen.
+    /// Wait until the screen contains a text.
     See(&'static str),
-    /// Wait until the agent is idle again.
+    /// Wait until the agent is idle.
     Idle,
 }
 
@@ -35,9 +35,9 @@ pub enum Step {
 pub struct View {
     pub name: &'static str,
     pub input_box: BoxKind,
-    /// A text that only this view shows; empty if there is none.
+    /// Text that only this view shows; may be empty.
     pub shows: &'static str,
-    /// Whether the view comes up by itself, before the first box.
+    /// Whether the view appears by itself, before the first box.
     pub at_start: bool,
     pub args: &'static [&'static str],
     /// Files below the agent's home.
@@ -58,7 +58,7 @@ impl View {
         }
     }
 
-    /// Name its files below the folder of a terminal size.
+    /// Name its files below the directory of a terminal size.
     pub(super) fn file(&self) -> String {
         format!("views/{}", self.name)
     }
@@ -126,7 +126,7 @@ const CTRL_T: &str = "\x14";
 const F2: &str = "\x1bOQ";
 
 impl Agent {
-    /// Return the views that are recorded of this agent.
+    /// Return the recorded views of this agent.
     pub fn views(self) -> Vec<View> {
         let own = match self {
             Self::Claude => claude(),
@@ -138,7 +138,7 @@ impl Agent {
     }
 }
 
-/// Texts of the sizes that messages have.
+/// Texts of the lengths that messages have.
 fn pastes() -> Vec<View> {
     let lines = |count: u32| {
         let lines: Vec<String> = (1..=count)
@@ -417,7 +417,7 @@ mod tests {
                     let which = format!("{release} {size} {}", view.name);
                     let shot = match Shot::load_view(&release, size, &view) {
                         Ok(shot) => shot,
-                        // An earlier release may not have the view.
+                        // An earlier release may lack the view.
                         Err(error)
                             if error.kind() == ErrorKind::NotFound && !release.is_pinned() =>
                         {
@@ -435,7 +435,7 @@ mod tests {
         }
     }
 
-    /// Claude Code's prompt row ends in a no-break space, its agents view's in a space.
+    /// Claude Code's prompt row ends in a no-break space, its agents view in a space.
     #[test]
     fn a_no_break_space_is_kept() {
         let release = Release::pinned(Agent::Claude);

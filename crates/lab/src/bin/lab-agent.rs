@@ -1,14 +1,13 @@
-//! An agent that does what a test wants of it, on a terminal of its own.
+//! Test agent on a terminal that is controlled by files.
 //!
-//! It says `ready`, logs every byte that it reads, and prints what it is handed in a file. Nothing
-//! in it depends on the speed of anything but its own tick.
+//! Prints `ready`, logs every byte that it reads, and prints the content of a file. Only its own
+//! polling interval affects its timing.
 //!
-//! Flags: `--log FILE` (a line a read: microseconds since its start, and the bytes in
-//! hexadecimal), `--say FILE` (prints the file's bytes whenever there is one, and removes it),
-//! `--busy FILE` (prints dots for as long as it exists), `--raw` (else lines are the terminal's),
-//! `--paste` (wants pastes in brackets), `--yield` (removes the busy file when it reads Ctrl+C),
-//! `--echo` (answers what it reads), `--deaf` (never reads), `--full` (a full screen with its
-//! size, drawn again when that changes).
+//! Flags: `--log FILE` (one line per read: microseconds since its start, and the bytes in
+//! hexadecimal), `--say FILE` (print the file's bytes when it exists, and remove it), `--busy FILE`
+//! (print dots while it exists), `--raw` (without it, the terminal edits lines), `--paste` (enable
+//! bracketed paste), `--yield` (remove the busy file on Ctrl+C), `--echo` (echo the input),
+//! `--deaf` (never read), `--full` (a full screen with its size, redrawn when that changes).
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
@@ -18,9 +17,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often files and the size are looked at.
+/// Interval between checks of files and size.
 const TICK: Duration = Duration::from_millis(20);
-/// How often a busy one prints; well within the silence that counts as idle.
+/// Interval between dots; well below the silence that counts as idle.
 const DOT: Duration = Duration::from_millis(200);
 const INTERRUPT: u8 = 0x03;
 
@@ -116,10 +115,10 @@ impl Agent {
         }
     }
 
-    /// Reads what is there; false at the end.
+    /// Read the available input; false at its end.
     fn read(&mut self) -> Result<bool, Box<dyn Error>> {
         let mut buffer = [0; 4096];
-        // Past the standard library's buffer: one read is one line of the log.
+        // Bypasses the standard library's buffer: one read is one line of the log.
         let count = match rustix::io::read(std::io::stdin(), &mut buffer) {
             Ok(0) => return Ok(false),
             Ok(count) => count,
@@ -167,7 +166,7 @@ impl Agent {
         Ok(())
     }
 
-    /// Corners, and the size in the middle: wrong at any other size than this.
+    /// Draw the corners, and the size in the middle, which look wrong at any other size.
     fn draw(&mut self) -> Outcome {
         if !self.flags.full {
             return Ok(());

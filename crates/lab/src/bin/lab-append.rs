@@ -1,7 +1,7 @@
-//! Appends messages one by one, and says of each on a line of its own that it is stored: its id,
-//! right after the journal answered. For tests that kill it.
+//! Appends messages one by one, and prints the id of each after the journal has stored it. For
+//! tests that kill it.
 //!
-//! `lab-append --hold HOME` says `held` once it has the writers' lock, and keeps it until its
+//! `lab-append --hold HOME` prints `held` once it has the writers' lock, and keeps it until its
 //! standard input ends or it is killed.
 
 use jiff::Timestamp;

@@ -1,3 +1,3 @@
-//! Does nothing: what starting any process costs here.
+//! Does nothing: measures the cost of starting a process.
 
 fn main() {}

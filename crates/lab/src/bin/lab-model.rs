@@ -1,5 +1,5 @@
-//! The lab's model server on its own: `lab-model PORT LOGFILE`. It prints the port it listens on
-//! (0 takes a free one) and runs until it is killed.
+//! The lab's model server as a program: `lab-model PORT LOGFILE`. Prints its port (0 selects a free
+//! one) and runs until it is killed.
 
 use posthaste_lab::model;
 use std::error::Error;

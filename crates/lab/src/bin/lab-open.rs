@@ -1,4 +1,4 @@
-//! Opens the journal of a home and ends: the least that a hook can cost.
+//! Opens the journal of a home and exits: the lower limit for a hook.
 
 use posthaste_store::{Home, Journal, Patience};
 use std::error::Error;

@@ -1,16 +1,16 @@
-//! Draws what a terminal shows: text on standard input, an SVG on standard output. A line that
-//! begins with `$ ` is what was typed. Knows no colours of programs: escapes are left out.
+//! Draws a terminal's text: standard input to an SVG on standard output. A line that begins with `$
+//! ` was typed. Escape sequences are removed, so there are no colours.
 
 use posthaste_core::text;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 
 const WIDTH: usize = 108;
-/// Of a character, in tenths.
+/// Width of a character, in tenths.
 const CELL: usize = 84;
 const ROW: usize = 20;
 const EDGE: usize = 20;
-/// The bar with the three dots.
+/// Title bar with three dots.
 const BAR: usize = 36;
 
 fn main() -> std::io::Result<()> {

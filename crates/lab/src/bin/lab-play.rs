@@ -1,15 +1,15 @@
-//! A program on a terminal that writes what it is told over a socket, for benchmarks. It connects,
-//! and does what each line says; then it answers `done`:
+//! Terminal program for benchmarks that follows commands from a socket. Connects, carries out each
+//! line, and replies `done`:
 //!
-//! - `lines BYTES MARK`: numbered lines, some so many bytes of them, then one with the mark
-//! - `redraws BYTES MARK`: a screen of 80 by 24 cells with colours, again and again, then the mark
-//! - `screen MARK`: a screen full of text, whose last line is the mark
-//! - `echo`: gives back every key at once, from now on
-//! - `swallow`: takes every key and shows none, from now on
-//! - `hear`: the same, and says `enter` for what comes and ends with Enter, else `text`
-//! - `title TEXT`: says this in its title
+//! - `lines BYTES MARK`: numbered lines of this many bytes, then one with the mark
+//! - `redraws BYTES MARK`: coloured screens of 80 by 24 cells, then the mark
+//! - `screen MARK`: a screen of text whose last line is the mark
+//! - `echo`: echo every key from now on
+//! - `swallow`: read every key from now on, and show none
+//! - `hear`: like `swallow`, and report `enter` for input that ends with Enter, else `text`
+//! - `title TEXT`: set the title
 //!
-//! It ends when whoever tells it is gone.
+//! Exits when the other end of the socket is gone.
 
 use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use std::error::Error;
@@ -19,7 +19,7 @@ use std::os::unix::net::UnixStream;
 
 const COLS: usize = 80;
 const ROWS: usize = 24;
-/// How much is written at once.
+/// Bytes per write.
 const PIECE: usize = 16 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Writes what `next` makes until there was so much of it, then the end.
+/// Write the output of `next` up to this length, then the end.
 fn write(bytes: usize, mut next: impl FnMut(&mut String), end: &str) -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     let mut piece = String::new();
@@ -112,7 +112,7 @@ fn show(bytes: &[u8]) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Takes every key as it comes, and does this with it.
+/// Read keys as they come, and pass each to a function.
 fn keys(
     mut each: impl FnMut(&[u8]) -> std::io::Result<()> + Send + 'static,
 ) -> Result<(), Box<dyn Error>> {

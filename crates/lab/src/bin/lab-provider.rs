@@ -1,8 +1,8 @@
-//! The provider in memory as a script: its state is in the directory that `PH_PROVIDER_STATE`
-//! names, one call at a time.
+//! The mail provider in memory as a script: its state is in the directory `PH_PROVIDER_STATE`, and
+//! calls are serialized.
 //!
-//! Every call is a line in `calls`. It takes as long as the file `delay` says, in milliseconds, and
-//! while there is a file `broken`, fails with its text.
+//! Logs every call as a line in `calls`. Waits for the milliseconds in the file `delay`, and fails
+//! with the text of the file `broken` while it exists.
 
 use posthaste_lab::MemoryProvider;
 use std::fs::{self, File};

@@ -1,25 +1,24 @@
-//! A scripted agent with a screen: an input box, a transcript, questions that want an answer. It
-//! does what real ones do to those who type at them: boots slowly, works, swallows Enter, asks at
-//! the wrong moment, quits.
+//! Scripted agent with a screen: an input box, a transcript, and dialogs. Imitates the difficulties
+//! of real agents: boots slowly, works, swallows Enter, asks at the wrong moment, quits.
 //!
-//! Flags: `--log FILE` (a line an event, see below), `--do FILE` (does what the file's lines say
-//! whenever there is one, and removes it), `--boot FILE` (boots for as long as it exists, and
-//! loses what is typed meanwhile), `--work` (works after each turn until told to rest or
-//! interrupted), `--silent` (draws nothing while it works), `--swallow N` (loses the first N
-//! Enters), `--ask-on-text WHAT` (asks this as soon as text stands in its box), `--keep-box`
-//! (shows the box below a question), `--hide` (does not show what is typed), `--title` (says in
-//! its title what it does), `--alt` (alternate screen), `--paste` (bracketed paste), `--quit`
-//! (Ctrl+C ends it when it does nothing), `--put-back` (an interrupt puts the last turn back into the
-//! box), `--ignore N` (ignores the first N keys into a question), `--hooks` (tells its session what it does, as an agent's
-//! hooks would: SessionStart, UserPromptSubmit with the text, PermissionRequest, PostToolUse after a
-//! yes, nothing after a no or an interrupt, Stop).
+//! Flags: `--log FILE` (one line per event, see below), `--do FILE` (carry out the file's lines
+//! when it exists, and remove it), `--boot FILE` (boot while it exists, and lose all input),
+//! `--work` (work after each turn until `rest` or an interrupt), `--silent` (draw nothing while
+//! working), `--swallow N` (lose the first N Enters), `--ask-on-text WHAT` (ask this as soon as the
+//! box has text), `--keep-box` (show the box below a dialog), `--hide` (do not show typed text),
+//! `--title` (show the activity in the title), `--alt` (alternate screen), `--paste` (bracketed
+//! paste), `--quit` (Ctrl+C exits when idle), `--put-back` (an interrupt restores the last turn to
+//! the box), `--ignore N` (ignore the first N keys in a dialog), `--hooks` (report to its session
+//! like an agent's hooks: SessionStart, UserPromptSubmit with the text, PermissionRequest,
+//! PostToolUse after a yes, nothing after a no or an interrupt, Stop).
 //!
-//! Lines of `--do`: `settings` (another view takes the place of the box, until `box`), `work`, `rest`, `ask WHAT`, `answer` (the question goes), `type TEXT`,
-//! `osc TEXT` (says it in command 7501), `print TEXT`, `hook EVENT JSON` (tells its session this,
-//! whatever it does), `clear` (goes on under another session id, and says so), `exit CODE`.
+//! Lines of `--do`: `settings` (a view without the box, until `box`), `work`, `rest`, `ask WHAT`,
+//! `answer` (close the dialog), `type TEXT`, `osc TEXT` (send OSC 7501), `print TEXT`, `hook EVENT
+//! JSON` (report this event in any state), `clear` (start another session id and report it), `exit
+//! CODE`.
 //!
-//! The log has `turn "TEXT"`, `yes "WHAT"`, `no "WHAT"`, `swallowed`, `lost N`, `discarded
-//! "TEXT"`, `ignored "TEXT"`, `interrupted`, `cleared "TEXT"` and `quit`.
+//! The log has `turn "TEXT"`, `yes "WHAT"`, `no "WHAT"`, `swallowed`, `lost N`, `discarded "TEXT"`,
+//! `ignored "TEXT"`, `interrupted`, `cleared "TEXT"` and `quit`.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{OptionalActions, tcgetattr, tcgetwinsize, tcsetattr};
@@ -30,9 +29,9 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How often files are looked at.
+/// Interval between checks of files.
 const TICK: Duration = Duration::from_millis(10);
-/// How often its spinner turns.
+/// Interval of the spinner.
 const SPIN: Duration = Duration::from_millis(100);
 const PASTE_BEGINS: &[u8] = b"\x1b[200~";
 const PASTE_ENDS: &[u8] = b"\x1b[201~";
@@ -83,7 +82,7 @@ impl Script {
         Ok(script)
     }
 
-    /// The same for once.
+    /// Return whether a flag is set, and unset it.
     fn takes(&mut self, flag: &str) -> bool {
         let has = self.has(flag);
         self.flags.retain(|known| known != flag);
@@ -106,9 +105,9 @@ struct Tui {
     works: bool,
     spun_at: Instant,
     spins: usize,
-    /// Bytes of a paste whose end has not come.
+    /// Bytes of an unfinished paste.
     pending: Vec<u8>,
-    /// How often it was cleared: a part of its session id.
+    /// Number of clears: a part of its session id.
     clears: usize,
 }
 
@@ -179,7 +178,7 @@ impl Tui {
         }
     }
 
-    /// Does what the file says.
+    /// Carry out the lines of the control file, and remove it.
     fn obey(&mut self) -> Outcome {
         let Some(path) = &self.script.orders else {
             return Ok(());
@@ -247,7 +246,7 @@ impl Tui {
         Ok(())
     }
 
-    /// Text that is typed or pasted.
+    /// Handle typed or pasted text.
     fn put(&mut self, text: &str) -> Outcome {
         if self.asked.is_some() && self.script.ignore > 0 {
             self.script.ignore -= 1;
@@ -273,7 +272,7 @@ impl Tui {
         Ok(())
     }
 
-    /// Goes on as if nothing had been said.
+    /// Start a new session with an empty transcript.
     fn clear(&mut self) -> Outcome {
         self.hook("SessionEnd", &[("reason", "clear")])?;
         self.transcript.clear();
@@ -281,7 +280,7 @@ impl Tui {
         self.hook("SessionStart", &[("source", "clear")])
     }
 
-    /// Tells its session what it does, where it has hooks.
+    /// Report its state to its session, if it has hooks.
     fn hook(&self, event: &str, fields: &[(&str, &str)]) -> Outcome {
         if !self.script.has("--hooks") {
             return Ok(());
@@ -432,8 +431,8 @@ impl Tui {
     }
 }
 
-/// Tells the session that it runs in what a hook would, and waits for the answer. Without one it
-/// tells nobody.
+/// Send a hook's event to the session that runs this program, and wait for the reply. Without a
+/// session, do nothing.
 fn tell_session(event: &str, payload: &str) -> Outcome {
     let Some(socket) = std::env::var_os("PH_SOCKET") else {
         return Ok(());
@@ -453,7 +452,7 @@ fn find(text: &[u8], part: &[u8]) -> Option<usize> {
     text.windows(part.len()).position(|window| window == part)
 }
 
-/// What was typed, if something is within this time. Ends the program at the end of its input.
+/// Return typed input, waiting for this time. Exits at the end of the input.
 fn read(wait: Duration) -> Outcome<Option<Vec<u8>>> {
     let stdin = std::io::stdin();
     let mut fds = [PollFd::new(&stdin, PollFlags::IN)];

@@ -1,4 +1,4 @@
-//! An answer before it is sent: its bytes, and the waits between them.
+//! Reply before it is sent: its bytes and the delays between them.
 
 use serde_json::Value;
 use std::time::Duration;
@@ -12,7 +12,7 @@ pub(super) enum Kind {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Beat {
-    /// Since the one before it was sent.
+    /// Delay after the previous piece.
     pub(super) after: Duration,
     pub(super) bytes: String,
 }
@@ -39,11 +39,11 @@ impl Answer {
     }
 }
 
-/// Events, in the order in which they are sent.
+/// Builder of events in the order in which they are sent.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     beats: Vec<Beat>,
-    /// Before the next one.
+    /// Delay before the next event.
     wait: Duration,
 }
 
@@ -52,7 +52,7 @@ impl Events {
         self.wait += wait;
     }
 
-    /// Under the name that the event itself has as its type.
+    /// Add an event whose name is its own `type`.
     pub(super) fn named(&mut self, event: &Value) {
         let name = event["type"].as_str().unwrap_or_default();
         self.push(format!("event: {name}\ndata: {event}\n\n"));
@@ -62,7 +62,7 @@ impl Events {
         self.push(format!("data: {event}\n\n"));
     }
 
-    /// The line that ends a stream of chat completions.
+    /// Add the line that ends a stream of chat completions.
     pub(super) fn done(&mut self) {
         self.push("data: [DONE]\n\n".to_owned());
     }

@@ -1,4 +1,4 @@
-//! Anthropic's messages: `POST /v1/messages`, what Claude Code speaks.
+//! Anthropic's messages, which Claude Code uses: `POST /v1/messages`.
 
 use super::answer::{Answer, Events};
 use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, shortened, text};
@@ -22,7 +22,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
         let voice = match text(message, "role")? {
             "user" => Voice::User,
             "assistant" => Voice::Model,
-            // Remarks of the agent in the middle of a conversation.
+            // The agent inserts system remarks into the conversation.
             "system" => Voice::System,
             other => return Err(format!("nobody is called {other:?}")),
         };
@@ -46,7 +46,7 @@ fn content(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malfo
         match text(block, "type")? {
             "text" => asked.say(voice, text(block, "text")?),
             "tool_result" => content_of_result(asked, &block["content"]),
-            // A call, a thought, a picture: said, but in no words that are looked for.
+            // Calls, thoughts and pictures have no text that tests search for.
             _ => asked.say(voice, ""),
         }
     }

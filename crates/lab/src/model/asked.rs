@@ -1,32 +1,32 @@
-//! What a model is asked, whichever dialect the request came in.
+//! Request to a model, independent of its dialect.
 //!
-//! Nothing here knows a vendor's shapes: those are in the file of each dialect.
+//! Knows no vendor's format: each dialect has a file of its own.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Who speaks: each agent of the lab has a dialect of its own.
+/// API dialect; each agent of the lab has its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
-    /// Anthropic's messages, as Claude Code sends them.
+    /// Anthropic's messages: Claude Code.
     Claude,
-    /// OpenAI's responses, as Codex sends them.
+    /// OpenAI's responses: Codex.
     Codex,
-    /// OpenAI's chat completions, as OpenCode sends them.
+    /// OpenAI's chat completions: OpenCode.
     OpenCode,
-    /// Google's `generateContent`, as Gemini CLI sends it.
+    /// Google's `generateContent`: Gemini CLI.
     Gemini,
 }
 
-/// Who said a piece of the conversation.
+/// Author of a part of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Voice {
-    /// The system prompt, and what the agent itself puts beside a user's words.
+    /// System prompt, and text that the agent adds to the user's.
     System,
     User,
-    /// What a tool gave back.
+    /// Result of a tool.
     Tool,
     Model,
 }
@@ -37,39 +37,39 @@ pub struct Piece {
     pub text: String,
 }
 
-/// A request to a model, read.
+/// Parsed request to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     pub dialect: Dialect,
     pub model: String,
-    /// Whether the answer is wanted as it comes.
+    /// Whether the reply is to be streamed.
     pub stream: bool,
-    /// The tools on offer. A request without any is the agent's own affair (a summary, a title).
+    /// Offered tools. A request without tools is for the agent's own use (a summary, a title).
     pub tools: Vec<String>,
-    /// The whole conversation, oldest first.
+    /// The whole conversation, oldest part first.
     pub pieces: Vec<Piece>,
-    /// The fields of the answer, where it has to be JSON: also the agent's own affair.
+    /// Fields of the reply if it has to be JSON; such a request is for the agent's own use, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
 }
 
-/// Why a request cannot be read.
+/// Reason why a request is invalid.
 pub(super) type Malformed = String;
 
 impl Asked {
-    /// Whether the agent's own conversation is asked on, not something beside it.
+    /// Return whether this request continues the agent's conversation.
     pub fn is_turn(&self) -> bool {
         !self.tools.is_empty() && self.fields.is_empty()
     }
 
-    /// What has come since the model last spoke.
+    /// Return the parts since the model's last reply.
     pub fn fresh(&self) -> &[Piece] {
         let spoken = |piece: &Piece| piece.voice == Voice::Model;
         let from = self.pieces.iter().rposition(spoken).map_or(0, |at| at + 1);
         &self.pieces[from..]
     }
 
-    /// The user's newest words, without what the agent has wrapped around them.
+    /// Return the user's newest text, without additions of the agent.
     pub fn prompt(&self) -> Option<String> {
         let said = self.fresh().iter().rev();
         said.filter(|piece| piece.voice == Voice::User)
@@ -77,14 +77,14 @@ impl Asked {
             .find(|text| !text.is_empty())
     }
 
-    /// What tools have just given back, all of it.
+    /// Return all tool results since the model's last reply.
     pub fn result(&self) -> Option<String> {
         let given = self.fresh().iter().filter(|p| p.voice == Voice::Tool);
         let given: Vec<&str> = given.map(|piece| piece.text.as_str()).collect();
         (!given.is_empty()).then(|| given.join("\n"))
     }
 
-    /// How often a text stands in what the model was sent; its own words do not count.
+    /// Count the occurrences of a text in the request. The model's own text does not count.
     pub fn count(&self, text: &str) -> usize {
         let heard = self.pieces.iter().filter(|p| p.voice != Voice::Model);
         heard.map(|piece| piece.text.matches(text).count()).sum()
@@ -96,7 +96,8 @@ impl Asked {
     }
 }
 
-/// Claude Code puts its own remarks among the user's words, in tags, and Gemini CLI what a hook adds.
+/// Claude Code puts its own remarks into the user's text, in tags, and Gemini CLI does so with the
+/// output of hooks.
 fn without_reminders(text: &str) -> String {
     let text = without_tag(text, "<system-reminder>", "</system-reminder>");
     without_tag(&text, "<hook_context>", "</hook_context>")
@@ -107,13 +108,13 @@ fn without_tag(text: &str, open: &str, close: &str) -> String {
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once(open) {
         left.push_str(before);
-        // One that is never closed hides all that follows.
+        // A tag without an end hides the rest of the text.
         rest = inside.split_once(close).map_or("", |(_, after)| after);
     }
     left + rest
 }
 
-/// The list under a name; absent is empty, anything else is an error.
+/// Return the list under a name. A missing list is empty, another type is an error.
 pub(super) fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value], Malformed> {
     match &value[name] {
         Value::Null => Ok(&[]),
@@ -122,7 +123,7 @@ pub(super) fn list<'a>(value: &'a Value, name: &str) -> Result<&'a [Value], Malf
     }
 }
 
-/// The fields of an answer that has to be JSON, from its schema.
+/// Return the fields of a JSON reply from its schema.
 pub(super) fn fields(schema: &Value) -> Vec<String> {
     let properties = schema["properties"].as_object();
     properties
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_words_of_the_user_count() {
+    fn only_the_users_newest_text_counts() {
         use Voice::{Model, System, Tool, User};
         check(&[], None, None);
         check(&[(System, "be good"), (User, "hi")], Some("hi"), None);
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn the_models_own_words_are_not_counted() {
+    fn the_models_own_text_is_not_counted() {
         use Voice::{Model, Tool, User};
         let asked = asked(&[(User, "id1 id1"), (Model, "id1"), (Tool, "id1")]);
         assert_eq!(asked.count("id1"), 3);

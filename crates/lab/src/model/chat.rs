@@ -1,4 +1,4 @@
-//! OpenAI's chat completions: `POST /v1/chat/completions`, what OpenCode speaks.
+//! OpenAI's chat completions, which OpenCode uses: `POST /v1/chat/completions`.
 
 use super::answer::{Answer, Events};
 use super::asked::{Asked, Dialect, Malformed, Voice, list, text};
@@ -25,7 +25,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
             other => return Err(format!("nobody is called {other:?}")),
         };
         match &message["content"] {
-            // A call has no words.
+            // A call has no text.
             Value::Null => asked.say(voice, ""),
             Value::String(said) => asked.say(voice, said),
             _ => {

@@ -1,5 +1,5 @@
-//! Google's `POST /v1beta/models/NAME:generateContent` and `:streamGenerateContent`, what Gemini
-//! CLI speaks. The model's name and whether it streams stand in the path.
+//! Google's API, which Gemini CLI uses: `POST /v1beta/models/NAME:generateContent` and
+//! `:streamGenerateContent`. The path has the model's name and selects streaming.
 
 use super::answer::{Answer, Events};
 use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
@@ -42,7 +42,7 @@ fn said(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malforme
         match part["text"].as_str() {
             Some(said) => asked.say(voice, said),
             None if !given.is_null() => asked.say(Voice::Tool, given.to_string()),
-            // A call.
+            // A call has no text.
             None => asked.say(voice, ""),
         }
     }

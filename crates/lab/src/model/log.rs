@@ -1,5 +1,5 @@
-//! What the model server has seen: a file with a line for each request, written by the server and
-//! read by whoever wants to know. A line goes in whole.
+//! Log of the model server: one line per request, written by the server and read by tests. Each
+//! line is written at once.
 
 use super::asked::Asked;
 use jiff::Timestamp;
@@ -12,23 +12,23 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
 pub enum Record {
-    /// A model was asked.
+    /// A request to a model.
     Asked {
         at: Timestamp,
         number: u64,
         #[serde(flatten)]
         asked: Asked,
     },
-    /// Whoever asked was gone before the answer was.
+    /// The client closed the connection before the end of its reply.
     Cut { at: Timestamp, number: u64 },
-    /// Something else was wanted: a list of models, a count of tokens, or what we do not have.
+    /// Another request: a list of models, a token count, or an unknown path.
     Other {
         at: Timestamp,
         number: u64,
         request: String,
         status: u16,
     },
-    /// Nothing that could be read.
+    /// An invalid request.
     Malformed {
         at: Timestamp,
         number: u64,
@@ -37,7 +37,7 @@ pub enum Record {
     },
 }
 
-/// The end at which the server writes.
+/// Writer of the log.
 #[derive(Debug, Clone)]
 pub(super) struct Pen(Arc<File>);
 
@@ -54,7 +54,7 @@ impl Pen {
     }
 }
 
-/// The end at which it is read.
+/// Reader of the log.
 #[derive(Debug, Clone)]
 pub struct Log(PathBuf);
 
@@ -63,16 +63,16 @@ impl Log {
         Self(path.into())
     }
 
-    /// Everything so far; a line that is still being written is left out.
+    /// Return all entries. A line that is being written is omitted.
     pub fn records(&self) -> Vec<Record> {
         self.records_from(0).0
     }
 
-    /// What has come after so many bytes, and how many there are now; a line that is still being
-    /// written is left for the next time.
+    /// Return the entries after this offset, and the new offset. A line that is being written is
+    /// left for the next call.
     pub(super) fn records_from(&self, from: u64) -> (Vec<Record>, u64) {
         let mut text = Vec::new();
-        // Where there is no file yet, there is nothing in it.
+        // A missing file counts as empty.
         let _ = File::open(&self.0).and_then(|mut file| {
             file.seek(SeekFrom::Start(from))?;
             file.read_to_end(&mut text)
@@ -86,7 +86,7 @@ impl Log {
         (records, from + text.len() as u64)
     }
 
-    /// The requests of the conversation itself: with tools, without titles and the like.
+    /// Return the requests of the conversation: with tools, without titles and the like.
     pub fn turns(&self) -> Vec<Asked> {
         let turn = |record| match record {
             Record::Asked { asked, .. } => asked.is_turn().then_some(asked),
@@ -95,8 +95,8 @@ impl Log {
         self.records().into_iter().filter_map(turn).collect()
     }
 
-    /// How often a text has newly come before the model. Every request repeats the conversation,
-    /// and a failed one is sent again: only where there is more of it than before does it count.
+    /// Count how often a text is new in the conversation. Every request repeats the conversation,
+    /// and a failed one is sent again, so only additional occurrences count.
     pub fn seen(&self, text: &str) -> usize {
         let counts = self.turns().into_iter().map(|turn| turn.count(text));
         let mut before = 0;
@@ -104,12 +104,12 @@ impl Log {
         newly.sum()
     }
 
-    /// The user's words of each turn, in order.
+    /// Return the user's text of each turn, in order.
     pub fn prompts(&self) -> Vec<String> {
         self.turns().iter().filter_map(Asked::prompt).collect()
     }
 
-    /// How many answers were not waited for.
+    /// Return the number of replies whose client closed the connection.
     pub fn cuts(&self) -> usize {
         let cut = |record: &Record| matches!(record, Record::Cut { .. });
         self.records().iter().filter(|record| cut(record)).count()
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_again_with_the_conversation_is_counted_once() {
+    fn a_repeated_conversation_is_counted_once() {
         use Voice::{Model, User};
         let dir = tempfile::tempdir().unwrap();
         let log = Log::at(dir.path().join("log"));
@@ -155,7 +155,7 @@ mod tests {
         }
         assert_eq!((log.seen("id1"), log.seen("id2")), (1, 1));
         assert_eq!(log.prompts(), ["id1", "id1", "id2"]);
-        // Twice in one turn, and once more after the conversation began anew.
+        // Twice in one turn, and once more after the conversation was restarted.
         let twice = turn(5, &tools, &[(User, "id1"), (User, "id2"), (User, "id2")]);
         let cleared = turn(6, &tools, &[(User, "hello")]);
         let anew = turn(7, &tools, &[(User, "hello"), (User, "id1")]);

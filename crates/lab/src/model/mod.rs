@@ -1,19 +1,19 @@
-//! A model server for coding agents, on loopback: it speaks what Claude Code, Codex, OpenCode and
-//! Gemini CLI speak, does what the user's words say, and notes what it was sent. It knows no
-//! agent's program and reaches nothing outside.
+//! Model server for coding agents on loopback: speaks the APIs of Claude Code, Codex, OpenCode and
+//! Gemini CLI, follows keywords in the user's text, and logs its requests. Runs no agent and
+//! contacts no other host.
 //!
-//! Keywords, in the user's newest words and only where tools are on offer:
+//! Keywords count in the user's newest text, and only if tools are offered:
 //!
-//! - `hang=SECONDS`: nothing at all for so long, then the answer
-//! - `until=FILE`: nothing at all until this file is there
-//! - `slow=SECONDS`: words for so long, then the answer
-//! - `http=CODE`: an error instead of an answer
-//! - `reply=TEXT`, to the end of its line: the answer
-//! - `lines=N`: an answer of so many lines
-//! - `bash=COMMAND`, to the end of its line: a call of the agent's own shell tool
+//! - `hang=SECONDS`: wait this long before the reply
+//! - `until=FILE`: wait until this file exists
+//! - `slow=SECONDS`: send words for this long before the reply
+//! - `http=CODE`: reply with an error
+//! - `reply=TEXT`, to the end of its line: the reply
+//! - `lines=N`: a reply of this many lines
+//! - `bash=COMMAND`, to the end of its line: call the agent's shell tool
 //! - `ask=COMMAND`, to the end of its line: the same, so that the agent asks its user first
-//! - `tool=NAME:{json}`, to the end of its line: a call of any tool
-//! - `Read PATH`, as a message says whose text is in a file: a call of whatever reads files
+//! - `tool=NAME:{json}`, to the end of its line: call any tool
+//! - `Read PATH`, as in a message whose text is in a file: call the tool that reads files
 
 mod answer;
 mod anthropic;
@@ -36,7 +36,7 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// A server in this process, on a thread of its own. It is gone when this is.
+/// A server on a thread of this process. Stops when dropped.
 #[derive(Debug)]
 pub struct Model {
     port: u16,
@@ -46,7 +46,7 @@ pub struct Model {
 }
 
 impl Model {
-    /// Listens on a free port, and notes in this file what it is asked.
+    /// Listen on a free port, and log requests to this file.
     pub fn start(log: &Path) -> Self {
         let listener = listen(0).expect("loopback has a free port");
         let port = listener.local_addr().expect("it listens").port();
@@ -54,7 +54,7 @@ impl Model {
         let path = log.to_owned();
         let thread = std::thread::spawn(move || {
             let told = async {
-                // An error is the sender's end, which means the same.
+                // An error means that the sender is gone, which stops the server, too.
                 let _ = stopped.await;
             };
             serve(listener, &path, told).expect("the server runs");
@@ -85,7 +85,7 @@ impl Drop for Model {
     }
 }
 
-/// On loopback, and nowhere else.
+/// Bind to loopback only.
 pub fn listen(port: u16) -> std::io::Result<TcpListener> {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port))
 }

@@ -1,6 +1,6 @@
-//! What the model answers: keywords in the user's newest words decide.
+//! Decides the model's reply by keywords in the user's newest text.
 //!
-//! Pure: a plan says what to wait for and what to send, and does neither.
+//! Pure: a plan names delays and content, and neither waits nor sends.
 
 use super::asked::{Asked, Voice};
 use serde_json::{Value, json};
@@ -8,30 +8,30 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How far apart the words of a slow answer are.
+/// Delay between the words of a slow reply.
 pub(super) const BEAT: Duration = Duration::from_millis(250);
-/// Nothing takes longer than this, whatever a message says.
+/// Limit for every delay.
 pub(super) const LONGEST: f64 = 600.0;
 const MOST_LINES: usize = 10_000;
-/// How much of a tool's result is given back.
+/// Length of the part of a tool's result that is repeated.
 const RESULT: usize = 300;
 
-/// The tool that takes code.
+/// Codex's tool that runs code.
 const CODE: &str = "exec";
 const TITLE: &str = "Lab title";
-/// How names of the lab's begin.
+/// Prefix of the lab's unique names.
 const NAMED: &str = "lab-";
 const PLAIN: &str = "ACK from the lab's model.";
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
-    /// Before the first byte.
+    /// Delay before the first byte.
     pub(super) hang: Duration,
-    /// Before that: until this file is there.
+    /// File to wait for before that delay.
     pub(super) until: Option<PathBuf>,
-    /// For how long words come before the text.
+    /// Duration for which words are sent before the text.
     pub(super) slow: Duration,
-    /// An error instead of an answer.
+    /// HTTP error in place of a reply.
     pub(super) http: Option<u16>,
     pub(super) text: String,
     pub(super) call: Option<Call>,
@@ -40,12 +40,12 @@ pub(super) struct Plan {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Call {
     pub(super) tool: String,
-    /// An object; for a tool that takes code, a text.
+    /// An object; for a tool that runs code, a string.
     pub(super) arguments: Value,
 }
 
 impl Call {
-    /// Where Codex has its model write code, every other tool is called from it.
+    /// If Codex lets its model write code, that code calls every other tool.
     fn through_code(self, tools: &[String]) -> Self {
         let has = |name: &str| tools.iter().any(|tool| tool == name);
         if has(&self.tool) || !has(CODE) {
@@ -71,7 +71,7 @@ impl Plan {
         }
     }
 
-    /// The pieces of the answer's text, each with the wait before it.
+    /// Return the pieces of the text, each with the delay before it.
     pub(super) fn words(&self) -> Vec<(Duration, String)> {
         let mut words = Vec::new();
         let mut spent = Duration::ZERO;
@@ -84,14 +84,14 @@ impl Plan {
         words
     }
 
-    /// All of it at once.
+    /// Return the whole text at once.
     pub(super) fn whole(&self) -> String {
         self.words().into_iter().map(|(_, word)| word).collect()
     }
 }
 
-/// What is to be done about a request. A keyword that makes no sense is said so in the answer,
-/// where a test sees it.
+/// Return the plan for a request. An invalid keyword is reported in the reply, where a test sees
+/// it.
 pub(super) fn plan(asked: &Asked) -> Plan {
     if !asked.fields.is_empty() {
         return Plan::saying(form(&asked.fields, &title(asked)));
@@ -114,7 +114,7 @@ pub(super) fn plan(asked: &Asked) -> Plan {
 }
 
 fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
-    // The rest of its line is for the tool: a subagent's prompt may have keywords of its own.
+    // The rest of the line belongs to the tool: a subagent's prompt may have keywords of its own.
     if let Some(call) = rest_of_line(prompt, "tool=") {
         let own = prompt.split("tool=").next().unwrap_or_default();
         let mut plan = obey(own, tools)?;
@@ -157,7 +157,7 @@ fn obey(prompt: &str, tools: &[String]) -> Result<Plan, String> {
     Ok(plan)
 }
 
-/// The word after a key that itself begins a word.
+/// Return the word after a key that itself begins a word.
 fn keyword<'a>(prompt: &'a str, key: &str) -> Option<&'a str> {
     rest_of_line(prompt, key).map(|rest| rest.split_whitespace().next().unwrap_or_default())
 }
@@ -184,7 +184,7 @@ fn time(seconds: &str) -> Option<Duration> {
         .then(|| Duration::from_secs_f64(seconds))
 }
 
-/// `NAME:{json}`; the name may itself have colons.
+/// Parse `NAME:{json}`; the name may contain colons.
 fn tool(call: &str) -> Option<Call> {
     let (tool, arguments) = call.split_once(":{")?;
     let arguments = serde_json::from_str(&format!("{{{arguments}")).ok()?;
@@ -194,16 +194,16 @@ fn tool(call: &str) -> Option<Call> {
     })
 }
 
-/// How a command is run where there is a sandbox. Without one, the agent asks in any case.
+/// Sandbox for a command. An agent without one asks in any case.
 #[derive(Debug, Clone, Copy)]
 enum Run {
-    /// In the sandbox.
+    /// Run in the sandbox.
     Plainly,
-    /// Outside, for which the agent asks its user.
+    /// Run outside, for which the agent asks its user.
     Asking,
 }
 
-/// Every agent has a shell under a name of its own, with arguments of its own.
+/// Return the call of an agent's shell tool; each agent has its own name and arguments for it.
 fn shell(command: &str, run: Run, tools: &[String]) -> Option<Call> {
     let described = || json!({"command": command, "description": "lab command"});
     let sandboxed = match run {
@@ -231,7 +231,7 @@ fn shell(command: &str, run: Run, tools: &[String]) -> Option<Call> {
     })
 }
 
-/// Codex has no tool to read a file: its shell does.
+/// Codex has no tool to read a file, and uses its shell.
 fn reading(path: &str, tools: &[String]) -> Option<Call> {
     let readers = [
         ("Read", json!({"file_path": path})),
@@ -248,7 +248,7 @@ fn reading(path: &str, tools: &[String]) -> Option<Call> {
     call.or_else(|| shell(&format!("cat '{path}'"), Run::Plainly, tools))
 }
 
-/// Of its own for each conversation: by the first name of the lab's in it, else by all its words.
+/// Return an id for the conversation: the first name of the lab in it, or else a hash of its text.
 fn title(asked: &Asked) -> String {
     let said = asked.pieces.iter().filter(|p| p.voice == Voice::User);
     let said: Vec<&str> = said.map(|piece| piece.text.as_str()).collect();
@@ -262,7 +262,7 @@ fn title(asked: &Asked) -> String {
     format!("{TITLE} {:08x}", words.finish() >> 32)
 }
 
-/// An answer that has to be JSON with these fields: enough for an agent to go on.
+/// Return a JSON reply with these fields, which is enough for an agent to continue.
 fn form(fields: &[String], title: &str) -> String {
     let value = |field: &str| match field {
         "next_speaker" => json!("user"),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn it_waits_for_a_file_and_reads_one() {
+    fn a_plan_waits_for_a_file_and_reads_one() {
         let until = Some(PathBuf::from("/tmp/go"));
         let plain = || Plan::saying(PLAIN);
         check("until=/tmp/go now", &Plan { until, ..plain() });
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn where_code_is_wanted_tools_are_called_from_it() {
+    fn tools_are_called_from_code_if_the_agent_wants_code() {
         let code = |code: &str| {
             Some(Call {
                 tool: "exec".to_owned(),
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_said_so() {
+    fn an_invalid_keyword_is_reported() {
         for nonsense in [
             "slow=-1", "slow=1e9", "hang=NaN", "http=200", "lines=x", "tool=x:{", "tool=x",
         ] {
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_on_beside_the_conversation_is_not_obeyed() {
+    fn keywords_outside_the_conversation_are_ignored() {
         let title = |prompt: &str| plan(&asked(prompt, &[])).text;
         assert_eq!(
             title("x \"lab-old-1\" lab-new-2 hang=60"),
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tools_result_is_given_back() {
+    fn a_tools_result_is_repeated() {
         let mut asked = asked("bash=ls", &["Bash"]);
         asked.say(Voice::Model, "");
         asked.say(Voice::Tool, "a.txt");
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_answer_comes_in_words() {
+    fn a_slow_reply_is_sent_in_words() {
         let mut slow = Plan::saying("end");
         slow.slow = BEAT * 2;
         let words = [(Duration::ZERO, "word0 "), (BEAT, "word1 "), (BEAT, "end")];

@@ -1,11 +1,11 @@
-//! OpenAI's responses: `POST /v1/responses`, what Codex speaks. Always a stream.
+//! OpenAI's responses, which Codex uses: `POST /v1/responses`. Always streamed.
 
 use super::answer::{Answer, Events};
 use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
 use super::plan::{Call, Plan};
 use serde_json::{Value, json};
 
-/// Where the agent's plain tools are, if it sends namespaces alone.
+/// Namespace of the agent's plain tools, if it sends only namespaces.
 const FUNCTIONS: &str = "functions";
 
 pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
@@ -29,8 +29,8 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
     Ok(asked)
 }
 
-/// A tool of a namespace is `NAMESPACE::NAME`, but for those that are the agent's plain ones; one
-/// of the model's own has a type and no name.
+/// Return the name of a tool: `NAMESPACE::NAME`, except for plain tools. A tool of the model itself
+/// has a type and no name.
 fn offered(tools: &mut Vec<String>, tool: &Value) -> Result<(), Malformed> {
     let name = text(tool, "name").or_else(|_| text(tool, "type"))?;
     if tool["type"] != "namespace" {
@@ -65,7 +65,7 @@ fn heard(asked: &mut Asked, item: &Value) -> Result<(), Malformed> {
                 asked.say(voice, part["text"].as_str().unwrap_or_default());
             }
         }
-        // With models that write code, the tools come with the conversation.
+        // For models that write code, the tools are in the conversation.
         "additional_tools" => {
             for tool in list(item, "tools")? {
                 offered(&mut asked.tools, tool)?;
@@ -78,7 +78,7 @@ fn heard(asked: &mut Asked, item: &Value) -> Result<(), Malformed> {
                 .map_or_else(|| output.to_string(), str::to_owned);
             asked.say(Voice::Tool, given);
         }
-        // A call or a thought.
+        // Calls and thoughts have no text.
         _ => asked.say(Voice::Model, ""),
     }
     Ok(())
@@ -138,7 +138,7 @@ fn called(call: &Call, number: u64) -> Value {
     item
 }
 
-/// Both of OpenAI's dialects refuse alike.
+/// Both of OpenAI's dialects share this error format.
 pub(super) fn refusal(status: u16, reason: &str) -> Answer {
     let error = json!({"message": reason, "type": "lab_error", "code": null, "param": null});
     Answer::json(status, &json!({"error": error}))

@@ -1,6 +1,6 @@
-//! The server's edge: connections, paths, the log, and answers sent beat by beat.
+//! HTTP server: connections, paths, the log, and timed replies.
 //!
-//! What is answered is decided elsewhere; here is only when.
+//! The content of replies is decided elsewhere.
 
 use super::answer::{Answer, Beat, Kind};
 use super::asked::{Asked, Dialect, Malformed};
@@ -27,14 +27,14 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Sleep;
 
-/// Longer requests are refused.
+/// Limit for the length of a request.
 const LONGEST: usize = 64 << 20;
-/// How often it is seen whether a file is there.
+/// Interval between checks whether a file exists.
 const LOOK: Duration = Duration::from_millis(10);
-/// More connections have to wait until one has ended.
+/// Limit for open connections. Others wait.
 const MOST: usize = 256;
 
-/// Serves until told to stop; then nothing of it is left.
+/// Serve until stopped. Nothing outlives this call.
 pub fn serve(
     listener: TcpListener,
     log: &Path,
@@ -72,7 +72,7 @@ async fn connection(stream: tokio::net::TcpStream, desk: Arc<Desk>) {
     });
     let served =
         hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service);
-    // Whoever hangs up in the middle is noted by what it leaves unanswered.
+    // A connection that breaks is logged by its incomplete replies.
     let _ = served.await;
 }
 
@@ -81,10 +81,10 @@ struct Desk {
     requests: AtomicU64,
 }
 
-/// What a path asks for.
+/// Purpose of a path.
 enum Door {
     Turn(Dialect),
-    /// Gemini says the model and whether to stream in the path.
+    /// Gemini's path has the model and selects streaming.
     Generate {
         model: String,
         stream: bool,
@@ -106,7 +106,7 @@ impl Door {
             ("POST", _, "responses") => Self::Turn(Dialect::Codex),
             ("POST", _, "completions") => Self::Turn(Dialect::OpenCode),
             ("GET", _, "models") => Self::Aside(models()),
-            // Agents try whether anybody is there.
+            // Agents check whether the server responds.
             ("GET" | "HEAD", _, "") => Self::Aside(json!({})),
             _ => Self::Unknown,
         }
@@ -207,7 +207,8 @@ impl Desk {
         };
         let record = Record::Asked { at, number, asked };
         let response = self.noted(&record, answer, Some(open));
-        // If the asker hangs up meanwhile, the response is dropped and its body notes that.
+        // If the client closes the connection meanwhile, the response is dropped, and its body logs
+        // that.
         if let Some(file) = &plan.until {
             appears(file).await;
         }
@@ -215,7 +216,7 @@ impl Desk {
         response
     }
 
-    /// The answer, once its request is noted.
+    /// Return the reply after logging its request.
     fn noted(&self, record: &Record, answer: Answer, open: Option<Unanswered>) -> Response<Beats> {
         let answer = match self.pen.write(record) {
             Ok(()) => answer,
@@ -234,7 +235,7 @@ impl Desk {
     }
 }
 
-/// A look now and then: the file is a test's word to us, and nothing else tells of it.
+/// Poll for the file, which a test creates; nothing else signals it.
 async fn appears(file: &Path) {
     let longest = Duration::from_secs_f64(plan::LONGEST);
     let there = async {
@@ -242,7 +243,7 @@ async fn appears(file: &Path) {
             tokio::time::sleep(LOOK).await;
         }
     };
-    // Past the longest wait it answers all the same.
+    // After the longest delay, reply in any case.
     let _ = tokio::time::timeout(longest, there).await;
 }
 
@@ -260,11 +261,11 @@ async fn body(request: Request<Incoming>) -> Result<Value, Malformed> {
     serde_json::from_slice(&body.to_bytes()).map_err(|error| format!("no JSON: {error}"))
 }
 
-/// Notes a request that goes without its whole answer.
+/// Logs a request whose reply is incomplete when dropped.
 struct Unanswered {
     pen: Pen,
     number: u64,
-    /// The last byte is on its way.
+    /// The last byte was sent.
     answered: bool,
 }
 
@@ -277,12 +278,12 @@ impl Drop for Unanswered {
             at: Timestamp::now(),
             number: self.number,
         };
-        // Nobody is left to tell.
+        // Nobody can be told about a failed write.
         let _ = self.pen.write(&record);
     }
 }
 
-/// An answer on its way.
+/// Reply that is being sent.
 struct Beats {
     left: VecDeque<Beat>,
     wait: Option<Pin<Box<Sleep>>>,
@@ -335,7 +336,7 @@ impl Body for Beats {
         match self.left.len() {
             0 => SizeHint::with_exact(0),
             1 => SizeHint::with_exact(self.left[0].bytes.len() as u64),
-            // As a real one does it: nobody knows yet how long it will be.
+            // Chunked, as a real server sends it: the length is unknown in advance.
             _ => SizeHint::default(),
         }
     }

@@ -1,5 +1,4 @@
-//! The model's log, read on: how often each text has come before it, without reading everything
-//! again for every look.
+//! Incremental counts of the model's log, which do not read the whole log again.
 
 use super::asked::Asked;
 use super::log::{Log, Record};
@@ -8,7 +7,7 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub struct Tally {
     log: Log,
-    /// How far the log was read.
+    /// Offset in the log.
     read: u64,
     turns: Vec<Asked>,
     counts: HashMap<String, Count>,
@@ -16,10 +15,10 @@ pub struct Tally {
     malformed: Vec<String>,
 }
 
-/// Every request repeats the conversation: what is more than before is new.
+/// Every request repeats the conversation: only additional occurrences are new.
 #[derive(Debug, Clone, Copy, Default)]
 struct Count {
-    /// In the last of the turns.
+    /// Occurrences in the latest turn.
     last: usize,
     newly: usize,
 }
@@ -43,7 +42,7 @@ impl Tally {
         }
     }
 
-    /// Reads on.
+    /// Read new entries.
     pub fn look(&mut self) {
         let (records, read) = self.log.records_from(self.read);
         self.read = read;
@@ -62,7 +61,7 @@ impl Tally {
         }
     }
 
-    /// How often a text has newly come before the model, as of the last look.
+    /// Return how often a text was new in the conversation, as of the last read.
     pub fn seen(&mut self, text: &str) -> usize {
         if let Some(count) = self.counts.get(text) {
             return count.newly;
@@ -75,17 +74,17 @@ impl Tally {
         count.newly
     }
 
-    /// The requests of the conversation, oldest first.
+    /// Return the requests of the conversation, oldest first.
     pub fn turns(&self) -> &[Asked] {
         &self.turns
     }
 
-    /// How many answers were not waited for.
+    /// Return the number of replies whose client closed the connection.
     pub fn cuts(&self) -> usize {
         self.cuts
     }
 
-    /// What could not be read, and why.
+    /// Return the invalid requests, with reasons.
     pub fn malformed(&self) -> &[String] {
         &self.malformed
     }
@@ -115,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn it_agrees_with_the_log_however_often_it_looks() {
+    fn a_tally_agrees_with_the_log() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let log = Log::at(&path);

@@ -1,11 +1,10 @@
-//! The real agents on a fake model, each in a terminal of its own, in a namespace where loopback is
-//! all the network there is. `just lab-bare` runs it; in a plain `cargo test` it says that it is
-//! skipped.
+//! Real agents with a fake model, each in a terminal, in a namespace whose only network is
+//! loopback. `just lab-bare` runs them; a plain `cargo test` skips them.
 //!
 //! Arguments: names of agents (default: all). `--size COLSxROWS`, repeatable, sets the terminal's
 //! size (default: 80x24). `--newest` runs npm's newest version instead of the pinned one. `--keep`
-//! writes the screens to `fixtures/agents`. `--views` walks through the agents' views instead of
-//! the cases, `--view NAME` (repeatable) through some of them.
+//! writes the screens to `fixtures/agents`. `--views` records the agents' views instead of running
+//! the cases, `--view NAME` (repeatable) records some of them.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
@@ -105,7 +104,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Choose the releases and install those that are missing. Inside the namespace both were done.
+/// Choose the releases and install missing ones. This is done before the namespace is entered.
 fn install(args: &Args) -> Result<Vec<Release>, String> {
     let releases = args.wanted.releases(&args.agents, |agent| {
         let name = agent.name();
@@ -146,8 +145,7 @@ fn run(releases: &[Release], args: &Args) -> ExitCode {
     }
 }
 
-/// The cases one after the other, in one run of the agent; after one that fails the rest would say
-/// nothing.
+/// Run the cases in order, in one run of the agent. After a failure the others would prove nothing.
 fn row(release: &Release, size: Size, keep: bool) -> Row {
     let name = release.to_string();
     let mut cells = Vec::new();

@@ -1,4 +1,4 @@
-//! One agent, bare, from its start to its end: what each case does and what must hold of it.
+//! Cases of one agent without `ph`: the actions and the checks of each.
 
 use posthaste_lab::agents::{self, Agent, Release, Shot, Sign, Stage, State, Trust};
 use posthaste_lab::model::{Model, Record};
@@ -7,26 +7,26 @@ use rustix::process::Signal;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// OpenCode alone takes twenty seconds to start on a busy machine.
+/// Timeout of a wait: OpenCode alone takes twenty seconds to start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Between a paste and its Enter: one that comes sooner may be taken for a part of the paste.
+/// Delay between a paste and its Enter, which might otherwise become a part of the paste.
 const SETTLE: Duration = Duration::from_millis(200);
-/// What has not changed for so long will not.
+/// Time without a change after which a state counts as final.
 const REST: Duration = Duration::from_secs(1);
 const ENTER: &str = "\r";
 const ESCAPE: &str = "\x1b";
-/// Ctrl+U empties a box.
+/// Ctrl+U clears the box.
 const CLEAR: &str = "\x15";
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) act: fn(&mut Play),
-    /// Why there is nothing to see of it with this agent, if so.
+    /// Reason why this agent cannot show the case, if any.
     pub(crate) absent: fn(Agent) -> Option<&'static str>,
 }
 
-/// One that every agent shows.
+/// A case that every agent shows.
 const fn case(name: &'static str, act: fn(&mut Play)) -> Case {
     let absent = |_| None;
     Case { name, act, absent }
@@ -59,16 +59,16 @@ pub(crate) struct Play {
     release: Release,
     size: Size,
     shots: Vec<(State, Shot)>,
-    /// These go in this order: first the agent, then its home, then whom it asked.
+    /// Dropped in this order: the agent, its home, its model server.
     terminal: Terminal,
     stage: Stage,
     model: Model,
-    /// For the log.
+    /// Name in the log.
     _dir: TempDir,
 }
 
 impl Play {
-    /// Begins where the agent asks whom to trust, if it ever does.
+    /// Start the agent in a directory that it does not trust yet.
     pub(crate) fn new(release: &Release, size: Size) -> Self {
         let agent = release.agent;
         let dir = tempfile::Builder::new()
@@ -91,14 +91,14 @@ impl Play {
         }
     }
 
-    /// Writes the screens that were seen to the fixtures.
+    /// Write the recorded screens to the fixtures.
     pub(crate) fn keep(&self) {
         for (state, shot) in &self.shots {
             shot.keep(&self.release, self.size, *state).unwrap();
         }
     }
 
-    /// Where it trusts nothing yet it asks first, and that is not taken for a box.
+    /// The agent asks for trust first, which is not recognised as a box.
     fn trust(&mut self) {
         self.wait_for(Sign::Asking);
         self.rest();
@@ -114,7 +114,7 @@ impl Play {
         self.shoot(State::Idle);
     }
 
-    /// A line goes in, once and as it was; the answer is shown.
+    /// The model gets a typed line once and unchanged, and the reply is shown.
     fn plain(&mut self) {
         let line = "lab-plain: please answer in lines=2";
         self.type_in(line);
@@ -122,7 +122,7 @@ impl Play {
         assert_eq!(self.model.log().seen(line), 0, "it was sent without Enter");
         self.terminal.type_keys(ENTER);
         self.wait_for_prompt(line);
-        // Not a word of it stands in the prompt, which is shown too.
+        // The prompt, which is shown too, has no word of the reply.
         self.terminal.wait_for_text("line 1 of the reply");
         self.wait_for(Sign::Free);
         self.shoot(State::Answered);
@@ -130,7 +130,7 @@ impl Play {
         assert_eq!(self.model.log().prompts(), [line]);
     }
 
-    /// The key stops an answer and leaves a clean box.
+    /// The interrupt key stops a reply and leaves an empty box.
     fn interrupt(&mut self) {
         self.submit("lab-busy: slow=120");
         self.terminal.wait_for_text("word3");
@@ -145,7 +145,7 @@ impl Play {
         assert_eq!(self.model.log().seen("lab-busy"), 1);
     }
 
-    /// The key stops it before the model has said anything.
+    /// The interrupt key stops a turn before the model has replied.
     fn waiting(&mut self) {
         self.submit("lab-waiting: hang=120");
         self.wait_for(Sign::Working);
@@ -163,7 +163,7 @@ impl Play {
         assert_eq!(self.model.log().seen("lab-waiting"), 1);
     }
 
-    /// What is submitted while the model speaks reaches it too, once.
+    /// A line that is submitted during a reply reaches the model once.
     fn queue(&mut self) {
         self.submit("lab-before: slow=10");
         self.wait_for(Sign::Working);
@@ -180,7 +180,7 @@ impl Play {
         self.wait_for(Sign::Free);
     }
 
-    /// A command that needs permission opens a dialog, and is not run when that is closed.
+    /// A command that needs permission opens a dialog, and closing that prevents the command.
     fn denial(&mut self) {
         self.submit("lab-denial: ask=touch denied");
         self.wait_for(Sign::Asking);
@@ -191,11 +191,11 @@ impl Play {
         assert!(!self.stage.work().join("denied").exists(), "it was run");
     }
 
-    /// One that is allowed runs, and the key stops it.
+    /// An allowed command runs, and the interrupt key stops it.
     fn tool(&mut self) {
         self.submit("lab-tool: ask=touch allowed; sleep 120");
         self.wait_for(Sign::Asking);
-        // Claude Code ignores an Enter in a dialog's first moments.
+        // Claude Code ignores Enter in the first moments of a dialog.
         self.terminal.watch(REST);
         self.terminal.type_keys(ENTER);
         let allowed = self.stage.work().join("allowed");
@@ -207,7 +207,7 @@ impl Play {
         self.wait_for(Sign::Free);
     }
 
-    /// A long paste is not shown whole, and not sent by its own newlines.
+    /// A long paste is abbreviated, and its line breaks do not submit it.
     fn paste(&mut self) {
         let turns = self.model.log().turns().len();
         let lines: Vec<String> = (1..=50).map(|line| format!("lab-paste {line}")).collect();
@@ -220,8 +220,7 @@ impl Play {
         assert_eq!(self.model.log().turns().len(), turns, "it was sent");
     }
 
-    /// After all that went on, the model has had each prompt once, and nothing that it could not
-    /// read.
+    /// At the end, the model has had each prompt once, and no invalid request.
     fn once(&mut self) {
         let log = self.model.log();
         for marker in [
@@ -235,7 +234,8 @@ impl Play {
         assert!(odd.is_empty(), "{odd:?}");
     }
 
-    /// By its pid, and nothing is left. Gemini's first process heeds no signal: it goes to all.
+    /// The agent ends by its pid and leaves no process. Gemini's first process ignores signals, so
+    /// its group is signalled.
     fn end(&mut self) {
         self.terminal.signal_group(Signal::TERM);
         self.terminal.wait_exit();
@@ -250,7 +250,7 @@ impl Play {
         }
     }
 
-    /// Puts a line into the empty box and sees it there.
+    /// Type a line into the empty box and wait until it is visible.
     fn type_in(&mut self, line: &str) {
         self.wait_until("an empty box", Agent::has_empty_box);
         self.terminal.type_keys(bracketed(line));
@@ -267,7 +267,7 @@ impl Play {
         self.wait_for_prompt(line);
     }
 
-    /// The key by which it stops.
+    /// Return the interrupt key.
     fn stop(&mut self) {
         self.terminal.type_keys(ESCAPE);
         if self.agent == Agent::OpenCode {
@@ -279,7 +279,7 @@ impl Play {
         }
     }
 
-    /// The key by which a dialog is closed.
+    /// Return the key that closes a dialog.
     fn deny(&mut self) {
         self.terminal.type_keys(ESCAPE);
     }
@@ -307,7 +307,7 @@ impl Play {
             .wait_until(what, |terminal| holds(agent, &Shot::of(terminal)));
     }
 
-    /// Until nothing new is shown for a second: an agent's box may be there before its banner.
+    /// Wait until the screen is unchanged for a second: a box may appear before the banner.
     fn rest(&mut self) {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -320,7 +320,7 @@ impl Play {
         }
     }
 
-    /// Keeps what is shown, once that has come to rest; it must still be what was waited for.
+    /// Record the screen once it is at rest. It must still satisfy the condition.
     fn shoot(&mut self, state: State) {
         self.terminal.watch(SETTLE);
         let shot = self.stage.anonymous(&Shot::of(&self.terminal));
@@ -329,7 +329,7 @@ impl Play {
     }
 }
 
-/// A new stage, with the agent on it.
+/// Create a stage and start the agent on it.
 fn opened(release: &Release, size: Size, port: u16, trust: Trust) -> (Stage, Terminal) {
     let program = agents::install(release, &agents::cache()).unwrap().program;
     let stage = Stage::new(release.agent, &program, port, trust).unwrap();

@@ -1,11 +1,11 @@
-//! Agents × cases, as it is printed.
+//! Table of agents and cases.
 
 use std::time::Duration;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cell {
     Passed(Duration),
-    /// Not with this agent, and why.
+    /// The agent does not support the case, for this reason.
     Absent(&'static str),
     Failed,
 }
@@ -13,7 +13,7 @@ pub(crate) enum Cell {
 #[derive(Debug)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// As many as were reached; the last may have failed.
+    /// Results of the cases that were run; the last may have failed.
     pub(crate) cells: Vec<Cell>,
 }
 

@@ -1,4 +1,4 @@
-//! The agents' views, each from a fresh start: what the screen shows there.
+//! Records the agents' views, each from a fresh start.
 
 use crate::say;
 use posthaste_lab::agents::{self, Release, Shot, Sign, Stage, Step, Trust, View};
@@ -9,14 +9,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Between a paste and its Enter.
+/// Delay between a paste and its Enter.
 const SETTLE: Duration = Duration::from_millis(300);
-/// A screen that has not changed for so long is at rest.
+/// Time without a change after which a screen is at rest.
 const REST: Duration = Duration::from_millis(700);
-/// A screen that still changes after so long is recorded as it is: it has a spinner.
+/// Limit after which a changing screen is recorded as it is: it has a spinner.
 const RESTLESS: Duration = Duration::from_secs(4);
 
-/// Walk through the views with these names (all, if there are none); say whether each was reached.
+/// Record the views with these names, or all. Return whether each was reached.
 pub(crate) fn record(release: &Release, size: Size, names: &[String], keep: bool) -> bool {
     let mut reached = true;
     for view in release.agent.views() {
@@ -111,7 +111,7 @@ fn rest(terminal: &mut Terminal) {
     }
 }
 
-/// End whatever a view has left behind. This is a PID namespace of our own.
+/// Kill all processes that a view has left behind in this PID namespace.
 fn end_others() {
     assert!(agents::is_inside());
     let deadline = Instant::now() + PATIENCE;
@@ -123,7 +123,7 @@ fn end_others() {
         for other in others {
             let pid = other.split(' ').next().and_then(|pid| pid.parse().ok());
             if let Some(pid) = pid.and_then(Pid::from_raw) {
-                // It may have ended meanwhile.
+                // The process may have ended meanwhile.
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
         }

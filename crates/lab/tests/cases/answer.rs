@@ -1,10 +1,10 @@
-//! `ph answer` in the moment in which a question opens: it is applied, or said not to be.
+//! `ph answer` while a question opens: it is applied, or reported as not applied.
 
 use crate::list::Told;
 use crate::play::{ESCAPE, NAME, Play};
 use posthaste_lab::agents::{Agent, Sign};
 
-/// The keys that say yes.
+/// Keys that allow the command.
 fn yes(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude | Agent::Gemini => "1",
@@ -18,7 +18,7 @@ pub(crate) fn at_once(play: &mut Play) -> Told {
     let file = play.stage.work().join(&name);
     play.prompt(&format!("ask=touch {name}"));
     let mut id = String::new();
-    // Refused until the session knows of a question.
+    // Refused until the session has recognised the question.
     play.until("a question that can be answered", |play| {
         let answered = play.ph(&["answer", NAME, yes(play.agent), "--from", "ann"]);
         id = String::from_utf8_lossy(&answered.stdout).trim().to_owned();

@@ -1,4 +1,4 @@
-//! What the lab is asked to run.
+//! Command line of the lab.
 
 use crate::list::{CASES, Case, LAST, RACES, SOAK};
 use posthaste_lab::agents::{Agent, Wanted};

@@ -1,4 +1,4 @@
-//! Our session killed, and the agent: what was said of their mail stays true, and it comes once.
+//! Kills of the session and of the agent: receipts stay true, and each message arrives once.
 
 use crate::list::Told;
 use crate::play::{CLEAR, ESCAPE, Play, Sent};
@@ -11,7 +11,7 @@ use serde_json::Value;
 /// runs. `ph run` then resumes the conversation. The agent is stopped before the kill, so that the
 /// second message does not appear on its screen.
 pub(crate) fn killed(play: &mut Play) -> Told {
-    // One of its own: Gemini goes on with the one that was begun last.
+    // A conversation of its own: Gemini resumes the one that was started last.
     let before = play.fresh("uncrashed");
     play.prompt(&before);
     play.free();
@@ -38,8 +38,8 @@ pub(crate) fn killed(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// The agent dies with a message half in: nobody may say that it had it, unless it had. It stands
-/// still from before that, so that it shows nothing of the text and Enter is waited with.
+/// Kill the agent while a message is partly written: it must not be accepted unless the model had
+/// it. The agent is stopped before that, so that the text does not appear and Enter is withheld.
 pub(crate) fn mid_offer(play: &mut Play) -> Told {
     let agent = play.agents_pid();
     play.stop_agent(agent);
@@ -60,7 +60,7 @@ pub(crate) fn mid_offer(play: &mut Play) -> Told {
     }
 }
 
-/// `ph restart` resumes the conversation; with --fresh it begins a new one.
+/// `ph restart` resumes the conversation; with --fresh it starts a new one.
 pub(crate) fn restarted(play: &mut Play) -> Told {
     let first = play.send("lab: before the restart");
     play.settle(std::slice::from_ref(&first));
@@ -80,7 +80,7 @@ pub(crate) fn restarted(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// Queue a message in the agent, while its model streams an answer.
+/// Make the agent queue a message while its model streams a reply.
 fn queue(play: &mut Play, body: &str) -> Sent {
     let before = play.fresh("streams");
     play.prompt(&format!("{before} slow=40"));
@@ -95,7 +95,8 @@ fn queue(play: &mut Play, body: &str) -> Sent {
     sent
 }
 
-/// A person takes a queued message back and clears it: it is uncertain, and comes again, marked.
+/// A person takes a queued message back and clears it: it is uncertain, and is offered again as a
+/// repeat.
 pub(crate) fn withdrawn(play: &mut Play) -> Told {
     let sent = queue(play, "lab: taken back from the queue");
     play.until("the queue on the screen", |play| {
@@ -114,7 +115,8 @@ pub(crate) fn withdrawn(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// The session is killed while the agent has a message in its queue: the message comes again, marked.
+/// The session is killed while the agent has a queued message: the message is offered again as a
+/// repeat.
 pub(crate) fn queued(play: &mut Play) -> Told {
     let sent = queue(play, "lab: queued at the crash");
     play.kill_session();
@@ -129,7 +131,7 @@ pub(crate) fn queued(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// It came once, marked as one that may have come before.
+/// Check that a message arrived once, marked as a possible repeat.
 #[track_caller]
 fn is_repeat(play: &mut Play, sent: &Sent) {
     let marked = format!("{}{REPEAT}", sent.mark);
@@ -137,7 +139,7 @@ fn is_repeat(play: &mut Play, sent: &Sent) {
 }
 
 impl Play {
-    /// How often a message was offered.
+    /// Return the number of offers of a message.
     fn offers(&self, sent: &Sent) -> usize {
         let shown = self.asked(&["show", &sent.id]);
         let steps = shown["receipts"].as_array().cloned().unwrap_or_default();
@@ -147,7 +149,7 @@ impl Play {
             .count()
     }
 
-    /// Ends the session by the number of its process, as a crash would.
+    /// Kill the session's process, as a crash would end it.
     pub(crate) fn kill_session(&mut self) {
         let pid = number(&self.status(), "pid");
         rustix::process::kill_process(pid, Signal::KILL).expect("the session runs");
@@ -167,7 +169,7 @@ impl Play {
         }
     }
 
-    /// It runs no further until it is killed.
+    /// Stop the agent's process until it is killed.
     fn stop_agent(&self, pid: Pid) {
         rustix::process::kill_process_group(pid, Signal::STOP).expect("the agent runs");
     }

@@ -1,4 +1,4 @@
-//! What the journal says, as it says it: `ph log --follow`, read line by line.
+//! Facts of the journal, read line by line from `ph log --follow`.
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 
-/// So many lines wait at most; beyond that `ph log` does.
+/// Limit for lines that wait; beyond it, `ph log` blocks.
 const WAITING: usize = 1024;
 
 pub(crate) struct Facts {
@@ -45,13 +45,13 @@ impl Facts {
         self.follower.id()
     }
 
-    /// Reads on.
+    /// Read new facts.
     pub(crate) fn look(&mut self) {
         let new = self.lines.iter().flat_map(Receiver::try_iter);
         self.all.extend(new);
     }
 
-    /// Whether this was noted of a message, as of the last look.
+    /// Return whether a message has this fact, as of the last read.
     pub(crate) fn has(&self, id: &str, kind: &str) -> bool {
         self.all
             .iter()
@@ -60,12 +60,12 @@ impl Facts {
 }
 
 impl Facts {
-    /// Where a message stands among them.
+    /// Return the position of a message's fact.
     pub(crate) fn place(&self, id: &str) -> Option<usize> {
         self.all.iter().position(|fact| fact["id"] == id)
     }
 
-    /// All that was noted of a message, in a line each.
+    /// Return all facts of a message, one per line.
     pub(crate) fn journey(&self, id: &str) -> String {
         let of = |fact: &&Value| fact["id"] == id || fact["data"]["message"] == id;
         let told = self.all.iter().filter(of);
@@ -78,7 +78,7 @@ impl Drop for Facts {
     fn drop(&mut self) {
         let _ = self.follower.kill();
         let _ = self.follower.wait();
-        // A reader that waits for room hears that there will be none.
+        // A reader that waits for room gets an error.
         drop(self.lines.take());
         if let Some(reader) = self.reader.take() {
             let _ = reader.join();

@@ -1,11 +1,11 @@
-//! Every case, for each agent. A case begins with the agent at rest and leaves it so.
+//! List of all cases for each agent. A case starts and ends with the agent at rest.
 
 use crate::play::{CLEAR, ENTER, ESCAPE, Play, Sent};
 use crate::scene::Start;
 use posthaste_lab::agents::{Agent, Sign};
 use posthaste_lab::model::{Piece, Voice};
 
-/// What happened, and what the receipts say.
+/// Outcome of a case: a description, and the receipts.
 pub(crate) struct Told {
     pub(crate) what: String,
     pub(crate) receipt: String,
@@ -20,17 +20,17 @@ fn told(what: impl Into<String>, receipt: String) -> Told {
 pub(crate) struct Case {
     pub(crate) name: &'static str,
     pub(crate) act: fn(&mut Play) -> Told,
-    /// Whether it is run as often as wanted, or once.
+    /// Whether the case is repeated or run once.
     pub(crate) often: bool,
     pub(crate) start: Start,
-    /// The agents that can be in this situation.
+    /// Agents that support the case.
     agents: &'static [Agent],
-    /// Why the others cannot.
+    /// Reason why the others do not.
     absent: &'static str,
 }
 
 impl Case {
-    /// Return why the case cannot be run with an agent.
+    /// Return the reason why the case cannot be run with an agent.
     pub(crate) fn absent(&self, agent: Agent) -> Option<&'static str> {
         (!self.agents.contains(&agent)).then_some(self.absent)
     }
@@ -40,7 +40,7 @@ impl Case {
         self
     }
 
-    /// A case of Claude Code, with a start of its own.
+    /// A case of Claude Code with a start of its own.
     const fn claude(mut self, start: Start) -> Self {
         self.start = start;
         self.only(&[Agent::Claude], "Claude Code only")
@@ -112,7 +112,7 @@ const fn race(name: &'static str, start: Start) -> Case {
     race
 }
 
-/// A question opens as mail comes, with hooks and without, named and unnamed.
+/// Races between a question and mail, with hooks and without, named and unnamed.
 pub(crate) const RACES: [Case; 4] = [
     race("race", Start::SESSION),
     race("race-no-hooks", Start::NO_HOOKS),
@@ -120,14 +120,14 @@ pub(crate) const RACES: [Case; 4] = [
     race("race-named-no-hooks", Start::NAMED_NO_HOOKS).claude(Start::NAMED_NO_HOOKS),
 ];
 
-/// Many messages, with kills at random, on a stage of its own.
+/// Soak test with random kills, on a stage of its own.
 pub(crate) const SOAK: [Case; 1] = [Case {
     start: Start::KILLS,
     ..case("kills", crate::soak::kills)
 }];
 
-/// Another agent's conversations among those of the one that runs would be counted as its own: this
-/// comes after all that count on.
+/// Cases with another agent's conversations, which would count as those of the running agent. They
+/// come after all cases that count requests.
 pub(crate) const LAST: [Case; 1] = [case("loop", crate::looped::five)];
 
 fn idle(play: &mut Play) -> Told {
@@ -149,7 +149,7 @@ fn streaming(play: &mut Play) -> Told {
     told("it waited for the answer", receipt)
 }
 
-/// Longer than any agent goes without a sign of life, and no hook is called meanwhile.
+/// Longer than any agent goes without a sign of life; no hook is called meanwhile.
 const LONG_STREAM: u32 = 40;
 
 fn long_stream(play: &mut Play) -> Told {
@@ -169,7 +169,7 @@ fn long_stream(play: &mut Play) -> Told {
     told("it waited for the whole answer", receipt)
 }
 
-/// The way in that an agent has while a tool runs.
+/// Route to an agent while a tool runs.
 fn way(agent: Agent) -> &'static str {
     match agent {
         Agent::Claude | Agent::Codex | Agent::Gemini => "hook",
@@ -177,7 +177,8 @@ fn way(agent: Agent) -> &'static str {
     }
 }
 
-/// The model gets it with the tool's result, in the very next request: not after the turn.
+/// The model gets the message with the tool's result, in the next request instead of after the
+/// turn.
 fn tool(play: &mut Play) -> Told {
     let go = play.fresh("tool-goes-on");
     let file = play.question(&format!("; while [ ! -e {go} ]; do sleep 0.1; done"));
@@ -195,7 +196,7 @@ fn tool(play: &mut Play) -> Told {
     std::fs::write(play.stage.work().join(go), "").expect("the stage can be written");
     play.until("the model to be asked again", |play| {
         let is_told = play.tally.turns().len() > before;
-        // Nobody types it: until the model has it, it is nowhere to be seen.
+        // The message is not typed: it is not on the screen before the model has it.
         let is_seen = way == "hook" && play.shows(&sent);
         assert!(is_told || !is_seen, "it was typed");
         is_told
@@ -253,7 +254,7 @@ fn draft(play: &mut Play) -> Told {
     });
     assert_eq!(play.tally.seen(&half), 0, "the draft was submitted");
     let Some(rule) = rule else {
-        // By the agent's own door; see whether the box was left alone.
+        // Delivered by the agent's HTTP door; check that the box was left alone.
         play.until("the draft in its box", |play| {
             let screen = play.terminal.screen();
             let boxed = |line: &String| line.contains('┃') && line.contains(&half);
@@ -287,7 +288,7 @@ fn fifty_lines(play: &mut Play) -> Told {
     told("all of them, once", receipt)
 }
 
-/// Words that differ: Gemini takes what repeats itself for a loop, and asks about it.
+/// Words that differ: Gemini takes repetitions for a loop, and asks about it.
 fn padded(mut text: String, bytes: usize) -> String {
     let mut word = 1000;
     while text.len() < bytes {
@@ -295,7 +296,7 @@ fn padded(mut text: String, bytes: usize) -> String {
         word += 7;
     }
     text.truncate(bytes);
-    // Blanks at the end are nobody's to keep.
+    // Agents may drop trailing blanks.
     text.replace_range(bytes - 1.., "w");
     text
 }
@@ -391,7 +392,7 @@ fn denial(play: &mut Play) -> Told {
     told("went in after the no", receipt)
 }
 
-/// Mail for an agent that a person has started by themselves, told by its own hook.
+/// Mail for an agent that a person has started, passed on by its own hook.
 fn inject(play: &mut Play) -> Told {
     crate::own::inject(play)
 }

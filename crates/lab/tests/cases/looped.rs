@@ -1,5 +1,5 @@
-//! A loop with a real agent, headless, on the fake model: five iterations, a message in the
-//! second, a kill in the fourth, and its own word that all is done in the fifth.
+//! A loop with a real agent, headless, on the fake model: five iterations, a message in the second,
+//! a kill in the fourth, and its completion token in the fifth.
 
 use crate::list::Told;
 use crate::play::Play;
@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The loop's name in the mail.
+/// Agent name of the loop.
 const LOOPER: &str = "looper";
 
 const STARTS: Duration = Duration::from_secs(300);
 
-/// A loop that runs, and is ended with its case however that ends.
+/// A running loop, which is stopped when dropped.
 struct Looped {
     dir: PathBuf,
     end: Command,
@@ -23,12 +23,12 @@ struct Looped {
 
 impl Drop for Looped {
     fn drop(&mut self) {
-        // It is no error that it has ended by itself.
+        // The loop may have ended already.
         let _ = self.end.output();
     }
 }
 
-/// What the model calls one of our tools, as each agent names it.
+/// Return the name under which each agent offers one of our tools to the model.
 fn tool(agent: Agent, name: &str) -> String {
     match agent {
         Agent::Claude | Agent::Codex => format!("mcp__ph__{name}"),
@@ -46,7 +46,7 @@ impl Looped {
             std::fs::write(dir.join(name), text).expect("a file");
         };
         write("spec.md", "Build a small house.\n".to_owned());
-        // The model answers an iteration once it is let go.
+        // The model replies in an iteration once it is released.
         let wait = format!("until={}/go-{{{{iteration}}}}.", dir.display());
         write(
             "template",
@@ -68,7 +68,7 @@ impl Looped {
         looped
     }
 
-    /// The prompts of an iteration that have come before the model.
+    /// Return the prompts of an iteration that the model has got.
     fn prompts(&self, play: &Play, iteration: u32) -> Vec<String> {
         let mark = format!("go-{iteration}.");
         let turns = play.tally.turns().iter();
@@ -77,7 +77,7 @@ impl Looped {
         prompts.filter(|prompt| prompt.contains(&mark)).collect()
     }
 
-    /// The prompt of an iteration, once the model has it for the so-manieth time.
+    /// Wait for the prompt of an iteration to reach the model for the given time, and return it.
     #[track_caller]
     fn prompt(&self, play: &mut Play, iteration: u32, times: usize) -> String {
         let what = format!("the prompt of iteration {iteration}");
@@ -95,7 +95,7 @@ impl Looped {
     }
 }
 
-/// The end of what its terminal shows, for whoever has to find out why.
+/// Return the last rows of its terminal, for diagnosis.
 fn shown(play: &Play) -> String {
     let log = play.ph(&["log", "--agent", LOOPER]);
     let peek = play.ph(&["replay", LOOPER, "--cast"]);
@@ -117,14 +117,14 @@ fn well(play: &Play, words: &[&str]) -> String {
     String::from_utf8_lossy(&done.stdout).trim().to_owned()
 }
 
-/// The model calls a tool in the next iteration.
+/// Make the model call a tool in the next iteration.
 fn call_next(play: &Play, name: &str, arguments: &str) {
     let call = format!("tool={}:{arguments}", tool(play.agent, name));
     well(play, &["inject", LOOPER, &call]);
 }
 
 pub(crate) fn five(play: &mut Play) -> Told {
-    // An agent is started six times, and some take their time for it.
+    // An agent is started six times, and some start slowly.
     play.until_when(play.deadline() + STARTS);
     let looped = Looped::start(play);
     looped.prompt(play, 1, 1);
@@ -142,7 +142,7 @@ pub(crate) fn five(play: &mut Play) -> Told {
     assert_eq!(fourth.matches(&mark).count(), 0, "{fourth}");
     let shown = play.asked(&["show", &id]);
     assert_eq!(shown["receipt"], "read", "{shown}");
-    // In its middle, as a crash would.
+    // Kill the iteration in its middle, like a crash.
     let pid = play.asked(&["status", LOOPER])["pid"].as_i64();
     let pid = pid.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
     rustix::process::kill_process(pid.expect("it runs"), Signal::KILL).expect("it runs");

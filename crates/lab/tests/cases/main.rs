@@ -1,6 +1,6 @@
-//! The real agents under the real `ph`, on a fake model, in a namespace where loopback is all the
-//! network there is: every case for each of them, and a table of what happened. `just lab` runs it;
-//! in a plain `cargo test` it says that it is skipped. `docs/lab.md` tells how to read the table.
+//! Real agents under the real `ph` with a fake model, in a namespace whose only network is
+//! loopback: every case for each agent, and a table of the results. `just lab` runs them; a plain
+//! `cargo test` skips them. `docs/lab.md` explains the table.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
@@ -36,12 +36,12 @@ use table::{Cell, Entry};
 
 /// Set by `just lab`: the agents are installed from the network, and take minutes.
 const WANTED: &str = "PH_LAB";
-/// Path of the `ph` binary to test. If unset, `ph` is built before the network namespace is entered,
-/// because the namespace has no network.
+/// Path of the `ph` binary to test. If unset, `ph` is built before the network namespace is
+/// entered, because the namespace has no network.
 const PH: &str = "PH_LAB_PH";
-/// How many cases may be late at first: these are programs of others, on a machine that may be
-/// busy. What is late twice is red, and so is at once what came twice, was approved, or is said to
-/// be more than it is.
+/// Number of cases that may be late at first, because the machine may be busy. A case that is late
+/// twice is red, and so is at once a message that arrived twice, was approved, or has a receipt
+/// beyond its proof.
 const LATE: usize = 2;
 
 fn main() -> ExitCode {
@@ -78,7 +78,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Choose the releases and install those that are missing. Inside the namespace both were done.
+/// Choose the releases and install missing ones. This is done before the namespace is entered.
 fn install(args: &Args) -> Result<Vec<Release>, String> {
     let releases = args.wanted.releases(&args.agents, |agent| {
         let name = agent.name();
@@ -92,7 +92,7 @@ fn install(args: &Args) -> Result<Vec<Release>, String> {
 
 fn run(releases: &[Release], args: &Args) -> ExitCode {
     assert_eq!(agents::interfaces(), ["lo"], "there is more than loopback");
-    // What goes wrong is told with its case.
+    // Failures are reported with their case.
     std::panic::set_hook(Box::new(|_| {}));
     let begun = Instant::now();
     let ph = PathBuf::from(std::env::var_os(PH).expect("the outside says where it is"));
@@ -145,7 +145,7 @@ fn run(releases: &[Release], args: &Args) -> ExitCode {
     }
 }
 
-/// All cases of one agent, in one run of it; after one that fails it is started anew.
+/// Run all cases of one agent in one run of it. After a failure the agent is started anew.
 fn column(release: &Release, ph: &Path, args: &Args) -> Vec<Entry> {
     let mut column = Column {
         agent: release.agent,
@@ -200,7 +200,7 @@ impl Column<'_> {
         self.enter(case.name, begun, cell, was_late);
     }
 
-    /// Run a case as often as wanted, and count what went wrong.
+    /// Run a case as often as requested, and count the faults.
     fn repeat(&mut self, case: Case) {
         let begun = Instant::now();
         let mut faults = Faults::default();
@@ -221,7 +221,7 @@ impl Column<'_> {
         }
         let (what, receipt) = last.unwrap_or_default();
         let told = format!("{} tries: {faults}; {what}", self.args.repeat);
-        // One that is late may be the machine's fault, and is counted as such.
+        // A late case may be the machine's fault, and is counted as late.
         let cell = match faults.is_more_than_late() {
             true => Cell::Red { why: told },
             false => Cell::Green {
@@ -256,14 +256,14 @@ impl Column<'_> {
                 what: told.what,
                 receipt: told.receipt,
             },
-            // What is left of it goes with it: the next case has an agent of its own.
+            // The agent ends with its stage: the next case gets an agent of its own.
             Err(panic) => return red(&*panic),
         };
         self.play = Some(play);
         cell
     }
 
-    /// Closes what runs, and says what is left of it.
+    /// End the agent, and report its remaining processes.
     fn end(&mut self) {
         let Some(play) = self.play.take() else {
             return;
@@ -306,7 +306,7 @@ impl Column<'_> {
 #[derive(Default)]
 struct Faults {
     approved: u32,
-    /// Waited for in vain.
+    /// Number of waits that timed out.
     lost: u32,
     doubled: u32,
     mixed: u32,
@@ -362,7 +362,7 @@ fn red(panic: &(dyn Any + Send)) -> Cell {
     Cell::Red { why }
 }
 
-/// The time that a case has, unless said otherwise: agents take long on a busy machine.
+/// Default timeout of a case: agents are slow on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);
 
 fn say(text: &str) {

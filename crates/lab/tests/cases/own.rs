@@ -1,30 +1,29 @@
-//! Cases beside the mail that a session delivers: hooks that a person has installed, and tools over
-//! MCP.
+//! Cases besides deliveries of a session: hooks that a person has installed, and tools over MCP.
 
 use crate::list::Told;
 use crate::play::{ENTER, NAME, Play};
 use crate::scene::Start;
 use posthaste_lab::agents::{Agent, Sign};
 
-/// What the model calls one of our tools, as each agent names it.
+/// Return the name under which each agent offers one of our tools to the model.
 fn is_ours(tool: &str) -> bool {
     let begins = ["mcp__ph", "ph_", "mcp_ph"];
     begins.iter().any(|begin| tool.starts_with(begin)) && tool.ends_with("send_message")
 }
 
-/// Where Codex has its model write code, it tells it in code what there is: `ALL_TOOLS`.
+/// Codex with a model that writes code lists the tools in code: `ALL_TOOLS`.
 const CODE: &str = "exec";
 const FROM_CODE: &str = "mcp__ph__send_message";
 
 const SEARCH: &str = "ToolSearch";
 
-/// The tools in the last request.
+/// Return the tools in the last request.
 fn offers(play: &Play) -> Vec<String> {
     let last = play.tally.turns().last();
     last.map(|turn| turn.tools.clone()).unwrap_or_default()
 }
 
-/// The agent's tool brings a message to the person.
+/// The agent's tool sends a message to the person.
 pub(crate) fn mcp(play: &mut Play) -> Told {
     let before = play.fresh("tools");
     play.prompt(&before);
@@ -50,7 +49,7 @@ pub(crate) fn mcp(play: &mut Play) -> Told {
         asks = play.sign() == Sign::Asking;
         asks || sent(play, &body)
     });
-    // Gemini has the server from its own settings, and nobody has said that it is to be trusted.
+    // Gemini has the server from its own settings, where it is not trusted.
     if asks {
         assert_eq!(play.agent, Agent::Gemini, "it asks about our own tool");
         play.terminal.type_keys(ENTER);
@@ -71,7 +70,7 @@ fn sent(play: &Play, body: &str) -> bool {
     play.asked(&["inbox", "human"]).to_string().contains(body)
 }
 
-/// An agent that a person starts by themselves, with our hooks in its own settings.
+/// An agent that a person starts, with our hooks in its own settings.
 pub(crate) fn inject(play: &Play) -> Told {
     let mut own = Play::open(
         &play.release,
@@ -79,7 +78,7 @@ pub(crate) fn inject(play: &Play) -> Told {
         play.deadline(),
         Start::NOBODY,
     );
-    // One before each prompt: told with that one, and with no other.
+    // One message before each prompt: the hook passes it on with that prompt, and with no other.
     let mut left: Vec<(String, String)> = Vec::new();
     for prompt in ["first", "second", "third"] {
         if left.len() < 2 {

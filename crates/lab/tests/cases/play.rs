@@ -1,5 +1,5 @@
-//! One real agent under the real `ph`, shown in a terminal where a person sits: what they can do
-//! and what can be seen of it. Waits are for facts, and end with the case's time.
+//! One real agent under the real `ph`, in a terminal where a person sits: the person's actions, and
+//! checks of the results. Waits are for facts, and end with the case's timeout.
 
 use crate::facts::Facts;
 use crate::scene::{By, Start, command, shown};
@@ -15,34 +15,35 @@ use tempfile::TempDir;
 
 /// The agent's name in the mail.
 pub(crate) const NAME: &str = "coder";
-/// How often a wait looks at everything.
+/// Interval between checks of a wait.
 const LOOK: Duration = Duration::from_millis(20);
-/// Between a person's text and their Enter.
+/// Delay between a person's text and their Enter.
 const SETTLE: Duration = Duration::from_millis(250);
-/// A person reads a question before they answer it; Claude Code ignores keys in its first moments.
+/// Time for which a person reads a question before they answer; Claude Code ignores keys in its
+/// first moments.
 const READING: Duration = Duration::from_secs(1);
-/// How long proof may take once the model has seen a message; without it, it stays offered.
+/// Timeout for the proof once the model has a message; without proof, the message stays offered.
 const PROOF: Duration = Duration::from_secs(4);
-/// What has been ended is gone after so long.
+/// Timeout for a killed process to disappear.
 const END: Duration = Duration::from_secs(20);
 const SOON: Duration = Duration::from_secs(2);
-/// How often a person presses Enter again.
+/// Number of times that a person presses Enter again.
 const AGAIN: usize = 3;
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESCAPE: &str = "\x1b";
 const DOWN: &str = "\x1b[B";
-/// Ctrl+U empties a box.
+/// Ctrl+U clears the box.
 pub(crate) const CLEAR: &str = "\x15";
 
 /// A message that was sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Sent {
     pub(crate) id: String,
-    /// What the model is shown of it in any case: its id, in its header.
+    /// Text that the model sees in any case: the id, in the header.
     pub(crate) mark: String,
 }
 
-/// What a case is ended with where something did not come in its time, and nothing else is wrong.
+/// Panic payload of a case whose only fault is a timeout.
 #[derive(Debug)]
 pub(crate) struct Late(pub(crate) String);
 
@@ -53,28 +54,28 @@ pub(crate) struct Play {
     pub(crate) stage: Stage,
     pub(crate) tally: Tally,
     ph: PathBuf,
-    /// Answers for as long as this is here.
+    /// Model server, which replies until it is dropped.
     _model: Model,
     facts: Facts,
     pub(crate) terminal: Terminal,
-    /// All that was sent, and must have come once.
+    /// All sent messages, each of which must arrive once.
     sent: Vec<Sent>,
-    /// Commands that nobody may have run.
+    /// Files that only a command without permission creates.
     forbidden: Vec<PathBuf>,
     deadline: Instant,
     made: u32,
-    /// How many races were run.
+    /// Number of races that were run.
     pub(crate) runs: u32,
-    /// How often a question opened between a text and its Enter.
+    /// Number of questions that opened between a text and its Enter.
     pub(crate) caught: u32,
     /// Whether the harness can prove that a message was accepted.
     proves: bool,
-    /// For the model's log.
+    /// Name in the model's log.
     _dir: TempDir,
 }
 
 impl Play {
-    /// Starts the agent, and waits until it takes a prompt.
+    /// Start the agent, and wait until it accepts a prompt.
     pub(crate) fn open(release: &Release, ph: &Path, deadline: Instant, start: Start) -> Self {
         let agent = release.agent;
         let program = agents::install(release, &agents::cache())
@@ -116,25 +117,25 @@ impl Play {
         play
     }
 
-    /// Codex asks its user about hooks that are new: the person who installed them says yes.
+    /// Codex asks its user about new hooks: the person who installed them allows them.
     fn trust(&mut self) {
         if self.start.by != By::Nobody || self.agent != Agent::Codex {
             return;
         }
         self.until_sign(Sign::Asking);
-        // As it opens, Codex throws away what was typed before; keys that go on coming end it.
+        // Codex discards early keys when the dialog opens; repeated keys close it.
         self.terminal.watch(SETTLE);
         self.terminal.type_keys(DOWN);
         self.terminal.wait_for_text("› 2. Trust all and continue");
         self.terminal.type_keys(ENTER);
     }
 
-    /// The same agent once more, after its session has ended.
+    /// Start the same agent again after its session has ended.
     pub(crate) fn reopen(&mut self) {
         self.reopen_with(&[]);
     }
 
-    /// And with these words more.
+    /// Start the same agent again with further arguments.
     pub(crate) fn reopen_with(&mut self, more: &[&str]) {
         self.terminal = shown(self.agent, &self.stage, &self.ph, self.start, more);
         self.free();
@@ -165,7 +166,7 @@ impl Play {
         command.output().expect("ph can be started")
     }
 
-    /// What a verb says with `--json`.
+    /// Return the output of a verb with `--json`.
     pub(crate) fn asked(&self, args: &[&str]) -> Value {
         let output = self.ph(&[args, &["--json"]].concat());
         serde_json::from_slice(&output.stdout).unwrap_or(Value::Null)
@@ -175,13 +176,13 @@ impl Play {
         self.asked(&["status", NAME])
     }
 
-    /// A name that nothing else in this run has.
+    /// Return a name that is unique in this run.
     pub(crate) fn fresh(&mut self, what: &str) -> String {
         self.made += 1;
         format!("lab-{what}-{}", self.made)
     }
 
-    /// Asks everything again and again until something holds.
+    /// Update all sources repeatedly until a condition holds.
     #[track_caller]
     pub(crate) fn until(&mut self, what: &str, mut holds: impl FnMut(&mut Self) -> bool) {
         if self.within(self.deadline, &mut holds) {
@@ -194,7 +195,7 @@ impl Play {
         std::panic::panic_any(Late(story));
     }
 
-    /// What was seen at the end, for whoever has to find out why.
+    /// Describe the final state, for diagnosis.
     fn story(&self) -> String {
         let screen = self.terminal.screen().join("\n");
         let journey = self.sent.last().map(|sent| self.facts.journey(&sent.id));
@@ -212,7 +213,7 @@ impl Play {
         )
     }
 
-    /// The same for what may not come at all; nobody waits long for it.
+    /// Like [`Self::until`], with a short timeout, for an event that may not happen.
     pub(crate) fn soon(&mut self, mut holds: impl FnMut(&mut Self) -> bool) -> bool {
         self.within(Instant::now() + SOON, &mut holds)
     }
@@ -225,7 +226,7 @@ impl Play {
         self.within(Instant::now() + time, &mut holds)
     }
 
-    /// Watch for some time that something does not come.
+    /// Watch for some time that an event does not happen.
     #[track_caller]
     pub(crate) fn soon_not(&mut self, time: Duration, holds: impl FnMut(&mut Self) -> bool) {
         let came = self.soon_within(time, holds);
@@ -261,13 +262,13 @@ impl Play {
         });
     }
 
-    /// Until it takes a prompt: so its screen says, and so does its session.
+    /// Wait until the agent accepts a prompt, by its screen and by its session.
     #[track_caller]
     pub(crate) fn free(&mut self) {
         self.until("an empty box and nothing going on", |play| {
             let is_free = match play.start.by {
                 By::Nobody => play.sign() == Sign::Free,
-                // A terminal attached late has missed the state that Codex reported earlier.
+                // A terminal that attached late has missed a state that Codex reported before.
                 By::Session => {
                     let is_free = match play.sign() {
                         Sign::Free => true,
@@ -281,7 +282,7 @@ impl Play {
         });
     }
 
-    /// A person types, and does not press Enter.
+    /// Type like a person, without Enter.
     #[track_caller]
     pub(crate) fn types(&mut self, text: &str) {
         self.until("an empty box", |play| play.has_empty_box());
@@ -290,13 +291,13 @@ impl Play {
         self.terminal.watch(SETTLE);
     }
 
-    /// A person's prompt, and the model has it.
+    /// Submit a person's prompt, and wait until the model has it.
     #[track_caller]
     pub(crate) fn prompt(&mut self, text: &str) {
         self.types(text);
         self.terminal.type_keys(ENTER);
-        // Gemini takes an Enter that follows a paste too soon for a new line, and on a busy machine
-        // it reads both late: who sees the text still there presses again.
+        // Gemini takes an Enter shortly after a paste for a line break, and reads both late on a
+        // busy machine. A person who still sees the text presses Enter again.
         for _ in 0..AGAIN {
             let is_done = |play: &mut Self| play.tally.seen(text) > 0 || play.has_empty_box();
             if self.within(Instant::now() + SOON, &mut { is_done }) || self.sign() != Sign::Free {
@@ -309,14 +310,14 @@ impl Play {
         });
     }
 
-    /// A command of the agent's own, such as `/clear`.
+    /// Run a command of the agent, such as `/clear`.
     pub(crate) fn slash(&mut self, command: &str) {
         self.until("an empty box", |play| play.has_empty_box());
         self.keys(command);
         self.terminal.type_keys(ENTER);
     }
 
-    /// What a person types key by key, until it stands there.
+    /// Type like a person, key by key, until the text is visible.
     pub(crate) fn keys(&mut self, text: &str) {
         for key in text.chars() {
             self.terminal.type_keys(key.to_string());
@@ -331,13 +332,13 @@ impl Play {
         screen.iter().any(|line| line.contains(text))
     }
 
-    /// Whether a message, or its name, stands somewhere on the screen.
+    /// Return whether a message, or its name, is on the screen.
     pub(crate) fn shows(&self, sent: &Sent) -> bool {
         self.has_on_screen(&sent.id[..8])
     }
 
-    /// A person asks for what needs permission; the question is open when this returns, and
-    /// nobody but the person may say yes. What would be there then is the answer.
+    /// Ask as a person for a command that needs permission, and return when the question is open.
+    /// Only the person may allow it; the returned file would exist then.
     #[track_caller]
     pub(crate) fn question(&mut self, then: &str) -> PathBuf {
         let name = self.fresh("asked");
@@ -348,7 +349,7 @@ impl Play {
         file
     }
 
-    /// A person reads the question and says no.
+    /// Deny the question as a person.
     #[track_caller]
     pub(crate) fn deny(&mut self) {
         self.terminal.watch(READING);
@@ -361,7 +362,7 @@ impl Play {
         panic!("the question does not close\n{}", self.story());
     }
 
-    /// This must not come to be, now or later.
+    /// Check now and later that a file does not exist.
     pub(crate) fn forbid(&mut self, file: PathBuf) {
         self.forbidden.push(file);
     }
@@ -386,7 +387,7 @@ impl Play {
         sent
     }
 
-    /// Mail that no session delivers; its id.
+    /// Send mail that no session delivers, and return its id.
     pub(crate) fn leave(&self, body: &str) -> String {
         let sent = self.ph(&["send", NAME, "--from", "ann", "-m", body]);
         assert!(sent.status.success(), "ph send failed");
@@ -408,17 +409,17 @@ impl Play {
         self.facts.has(&sent.id, kind)
     }
 
-    /// All facts about a message.
+    /// Return all facts about a message.
     pub(crate) fn journey(&self, sent: &Sent) -> String {
         self.facts.journey(&sent.id)
     }
 
-    /// Where it stands among all facts.
+    /// Return the position of a message's fact among all facts.
     pub(crate) fn place(&self, sent: &Sent) -> Option<usize> {
         self.facts.place(&sent.id)
     }
 
-    /// The way that it went, as of its last receipt.
+    /// Return the route in the last receipt.
     pub(crate) fn route(&self, sent: &Sent) -> Option<String> {
         let shown = self.asked(&["show", &sent.id]);
         let steps = shown["receipts"].as_array()?.iter().rev();
@@ -426,14 +427,14 @@ impl Play {
         routes.next().map(str::to_owned)
     }
 
-    /// The rule that holds a message, if one does.
+    /// Return the rule that holds a message, if any.
     pub(crate) fn rule(&self, sent: &Sent) -> Option<String> {
         let why = self.asked(&["why", &sent.id]);
         let rule = why["rule"].as_str().filter(|rule| !rule.is_empty());
         rule.map(str::to_owned)
     }
 
-    /// Until this rule holds the message.
+    /// Wait until this rule holds the message.
     #[track_caller]
     pub(crate) fn held_by(&mut self, sent: &Sent, rule: &str) {
         self.until(&format!("the rule {rule:?}"), |play| {
@@ -441,7 +442,7 @@ impl Play {
         });
     }
 
-    /// Until the message is held, and the rule that holds it.
+    /// Wait until a rule holds the message, and return it.
     #[track_caller]
     pub(crate) fn held(&mut self, sent: &Sent) -> String {
         let mut rule = None;
@@ -452,8 +453,8 @@ impl Play {
         rule.unwrap_or_default()
     }
 
-    /// Until every one of these has come before the model and the agent is at rest again; then
-    /// what must hold of them, and what their receipts say.
+    /// Wait until the model has all these messages and the agent is at rest, then check them and
+    /// return their receipts.
     #[track_caller]
     pub(crate) fn settle(&mut self, sent: &[Sent]) -> String {
         for one in sent {
@@ -475,7 +476,7 @@ impl Play {
         self.receipts(sent)
     }
 
-    /// What must hold at any time at which nothing is under way.
+    /// Check the invariants of an agent at rest.
     #[track_caller]
     pub(crate) fn judge(&mut self) {
         self.tally.look();
@@ -498,7 +499,7 @@ impl Play {
         assert!(odd.is_empty(), "not to be read: {odd:?}");
     }
 
-    /// How far they came, and by which way, each thing once.
+    /// Return the receipts and routes of messages, each once.
     fn receipts(&self, sent: &[Sent]) -> String {
         let mut said: Vec<String> = Vec::new();
         for one in sent {
@@ -519,12 +520,12 @@ impl Play {
         said.join(" / ")
     }
 
-    /// Ends the session, gracefully: then each message has come once, and nobody is left.
+    /// End the session gracefully, and check that each message arrived once and no process is left.
     pub(crate) fn close(mut self) {
         self.judge();
         match self.start.by {
             By::Session => drop(self.ph(&["stop", NAME])),
-            // Gemini's first process heeds no signal: it goes to all.
+            // Gemini's first process ignores signals, so its group is signalled.
             By::Nobody => self.terminal.signal_group(Signal::TERM),
         }
         self.terminal.wait_exit();
@@ -544,7 +545,7 @@ impl Play {
         panic!("left behind: {left:?}");
     }
 
-    /// End what Claude Code's agents view leaves behind on purpose: it goes on without its terminal.
+    /// End the process that Claude Code's agents view leaves behind on purpose.
     pub(crate) fn end_background(&self) {
         if self.start != Start::ALONE {
             return;
@@ -560,7 +561,7 @@ impl Play {
                 .and_then(Pid::from_raw)
                 .filter(|_| !process.starts_with(&own))
             {
-                // One that has ended by itself is as well.
+                // The process may have ended already.
                 let _ = rustix::process::kill_process(pid, Signal::KILL);
             }
         }
@@ -585,7 +586,7 @@ impl Play {
 
 impl Drop for Play {
     fn drop(&mut self) {
-        // Where a case broke off. It is no error that there is none.
+        // A case that failed may have left a session; it is no error if it has not.
         self.ph(&["stop", "--kill", NAME]);
         self.end_background();
     }

@@ -1,4 +1,4 @@
-//! A question opens around the moment in which mail comes: an Enter into it would be a yes.
+//! A question opens at about the time when mail arrives: an Enter in it would allow the command.
 
 use crate::list::Told;
 use crate::play::{ENTER, Play, Sent};
@@ -11,9 +11,9 @@ use std::time::Duration;
 struct Aim {
     /// The model calls the tool once this file exists.
     go: PathBuf,
-    /// What a yes would make.
+    /// File that only the allowed command creates.
     file: PathBuf,
-    /// A word of the person's prompt.
+    /// Word in the person's prompt.
     word: String,
 }
 
@@ -65,8 +65,8 @@ fn before_the_question(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
     sent
 }
 
-/// A draft holds the message. The person submits it, so that the box is empty again and the agent is
-/// not seen to work yet; the question opens up to 700 ms later.
+/// A draft holds the message. The person submits the draft, so that the box is empty and the agent
+/// is not known to work yet; the question opens up to 700 ms later.
 fn behind_a_draft(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
     play.types(&aim.prompt());
     let sent = play.send("lab: into the race");
@@ -76,7 +76,7 @@ fn behind_a_draft(play: &mut Play, aim: &Aim, step: Duration) -> Sent {
     play.terminal.type_keys(ENTER);
     play.terminal.watch(step);
     aim.fire();
-    // Gemini takes an Enter that follows a paste too soon for a new line.
+    // Gemini takes an Enter shortly after a paste for a line break.
     while !play.soon(|play| play.tally.seen(&aim.word) > 0 && play.sign() != Sign::Free) {
         if play.tally.seen(&aim.word) > 0 {
             break;

@@ -1,4 +1,4 @@
-//! How an agent is put before the person: its settings, and what starts it in a terminal.
+//! Ways to start an agent for a person: its settings, and the command in a terminal.
 
 use crate::play::NAME;
 use posthaste_lab::agents::{Agent, Stage};
@@ -12,11 +12,11 @@ use std::time::Duration;
 /// Way in which an agent is started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Start {
-    /// Row of the table that says how a run with this start ended.
+    /// Row of the table with the result of a run with this start.
     pub(crate) end: &'static str,
     pub(crate) by: By,
     pub(crate) hooks: Hooks,
-    /// Arguments beside those of the stage.
+    /// Arguments in addition to those of the stage.
     pub(crate) args: &'static [&'static str],
     /// Files below the agent's home, and their text.
     pub(crate) files: &'static [(&'static str, &'static str)],
@@ -28,14 +28,14 @@ pub(crate) struct Start {
 pub(crate) enum By {
     /// `ph run`.
     Session,
-    /// A person, with our hooks in the agent's own settings.
+    /// Started by a person, with our hooks in the agent's own settings.
     Nobody,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hooks {
     On,
-    /// The session hears no hook and no plugin, and has no route but the terminal.
+    /// The session has no hook and no plugin, and only the terminal as a route.
     Off,
 }
 
@@ -81,7 +81,7 @@ impl Start {
         hooks: Hooks::Off,
         ..Self::NAMED
     };
-    /// Claude Code once more, for a case that leaves another process behind.
+    /// Claude Code for a case that leaves another process behind.
     pub(crate) const ALONE: Self = Self {
         end: "end-alone",
         ..Self::SESSION
@@ -102,7 +102,7 @@ impl Start {
         )],
         ..Self::SESSION
     };
-    /// Every row that says how a run ended, in the order of the table.
+    /// Rows with the results of runs, in the order of the table.
     pub(crate) const ENDS: [&'static str; 9] = [
         Self::SESSION.end,
         Self::NAMED.end,
@@ -116,15 +116,15 @@ impl Start {
     ];
 }
 
-/// `ph` in the surroundings of the agent.
+/// Return a `ph` command in the agent's environment.
 pub(crate) fn command(stage: &Stage, ph: &Path) -> Command {
     let mut command = stage.beside(ph);
     command.env("PH_HOME", mail(stage));
     command
 }
 
-/// The agent in a terminal, by `ph run` or alone. Gemini takes hooks and tools from its own settings
-/// only: there a person puts them once.
+/// Start the agent in a terminal, by `ph run` or alone. Gemini takes hooks and tools only from its
+/// own settings, where a person adds them once.
 pub(crate) fn shown(
     agent: Agent,
     stage: &Stage,
@@ -186,7 +186,8 @@ pub(crate) fn restarted(stage: &Stage, ph: &Path, more: &[&str]) -> Terminal {
     Terminal::start(restart, Size::USUAL).patient(Duration::from_secs(60))
 }
 
-/// A person writes into Gemini's settings what `ph mcp config` prints, and where this `ph` is.
+/// Write the output of `ph mcp config`, with the path of this `ph`, into Gemini's settings, as a
+/// person would.
 fn give_tools(stage: &Stage, ph: &Path) {
     let mut config = command(stage, ph);
     config.args(["mcp", "config", Agent::Gemini.name()]);
@@ -200,11 +201,11 @@ fn give_tools(stage: &Stage, ph: &Path) {
     std::fs::write(file, settings.to_string()).expect("they can be written");
 }
 
-/// What is said otherwise in a manifest: how its line begins, and all of the new one.
+/// Replaced line of a manifest: its prefix, and the new line.
 type Otherwise = (&'static str, &'static str);
 const ROUTES: Otherwise = ("routes = ", "routes = [\"terminal\"]");
 const WHILE_WORKING: Otherwise = ("while_working = ", "while_working = true");
-/// OpenCode is given no plugin of ours.
+/// Start OpenCode without our plugin.
 const PLUGIN: Otherwise = ("  \"plugin\": ", "  \"plugin\": [],");
 
 fn write(stage: &Stage, path: &str, text: &str) {
@@ -214,7 +215,7 @@ fn write(stage: &Stage, path: &str, text: &str) {
     std::fs::write(path, text).expect("the home can be written");
 }
 
-/// A manifest in the home takes the place of ours: the same but for some lines.
+/// Write a manifest into the home, which replaces the built-in one and differs in some lines.
 fn write_manifest(agent: Agent, stage: &Stage, ph: &Path, otherwise: &[Otherwise]) {
     let mut show = command(stage, ph);
     show.args(["harness", "show", agent.name()]);
@@ -228,7 +229,7 @@ fn write_manifest(agent: Agent, stage: &Stage, ph: &Path, otherwise: &[Otherwise
     };
     let typed: Vec<String> = ours.lines().map(line).collect();
     let dir = mail(stage).join("harness");
-    // One that is open to others is not believed.
+    // A manifest that others can write is rejected.
     let mut private = std::fs::DirBuilder::new();
     private.recursive(true).mode(0o700);
     private.create(&dir).expect("the home can be written");

@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many messages are sent; `--messages N` names another number.
+/// Default number of messages; `--messages N` sets another.
 pub(crate) static MESSAGES: AtomicU32 = AtomicU32::new(30);
-/// Senders in turn, so that none writes more than the limit between two agents allows.
+/// Senders take turns, so that none exceeds the limit between two agents.
 const SENDERS: usize = 40;
 const LARGEST_BURST: u32 = 12;
 /// Duration of one search for hooks to kill.

@@ -1,23 +1,23 @@
-//! Cases × agents, as it is printed: what happened, and the receipt.
+//! Table of cases and agents: results and receipts.
 
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-/// What became of one case with one agent.
+/// Result of one case with one agent.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub(crate) enum Cell {
-    /// Each message came before the model exactly once, nothing was approved but by the person,
-    /// and no receipt says more than the model saw.
+    /// Each message reached the model exactly once, only the person approved commands, and no
+    /// receipt exceeds its proof.
     Green {
         what: String,
         receipt: String,
     },
-    /// It cannot be had, and why.
+    /// Not supported, for this reason.
     Absent {
         why: String,
     },
-    /// Something was waited for in vain.
+    /// A wait timed out.
     Late {
         why: String,
     },
@@ -32,7 +32,7 @@ impl Cell {
             Self::Green { what, receipt } if receipt.is_empty() => format!("ok: {what}"),
             Self::Green { what, receipt } => format!("ok: {what}; {receipt}"),
             Self::Absent { why } => format!("-: {why}"),
-            // The rest, with the screen, was told when it happened.
+            // Only the first line; the rest was printed with the screen when it happened.
             Self::Late { why } | Self::Red { why } => {
                 format!("RED: {}", why.lines().next().unwrap_or_default())
             }
@@ -46,7 +46,7 @@ pub(crate) struct Entry {
     pub(crate) version: String,
     pub(crate) case: &'static str,
     pub(crate) seconds: f64,
-    /// Whether it was late at first, and was tried again.
+    /// Return whether the case was late at first and was tried again.
     pub(crate) was_late: bool,
     #[serde(flatten)]
     pub(crate) cell: Cell,
@@ -60,7 +60,7 @@ impl Entry {
 
 const WIDTH: usize = 30;
 
-/// A row a case, a column an agent.
+/// One row per case, one column per agent.
 pub(crate) fn drawn(cases: &[&'static str], entries: &[Entry]) -> String {
     let agents: BTreeSet<(&str, &str)> = entries
         .iter()
@@ -103,7 +103,7 @@ fn row(name: &str, first: usize, cells: &[Vec<String>]) -> String {
     row
 }
 
-/// Broken between words; a word that is too long has a line of its own.
+/// Wrap a text between words; a word that is too long has a line of its own.
 fn wrapped(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {

@@ -1,11 +1,11 @@
-//! Conversations of the agent's own: a new one, and back to an older one. Mail goes to the one that
-//! is on the screen.
+//! Conversations of an agent: a new one, and back to an older one. Mail goes to the one on the
+//! screen.
 
 use crate::list::Told;
 use crate::play::{ENTER, Play, Sent};
 use posthaste_lab::agents::{Agent, Sign};
 
-/// The person begins anew, and the screen has nothing of what was said before.
+/// The person starts a new conversation, whose screen has none of the old text.
 pub(crate) fn anew(play: &mut Play, before: &str) {
     play.slash(match play.agent {
         Agent::Claude | Agent::Gemini => "/clear",
@@ -15,7 +15,7 @@ pub(crate) fn anew(play: &mut Play, before: &str) {
     play.free();
 }
 
-/// Whatever the model was asked with this message, it was in this conversation and not in that.
+/// Check that a message reached the model in this conversation and not in that one.
 #[track_caller]
 fn is_in(play: &Play, sent: &Sent, this: Option<&str>, other: &str) {
     let turns = play.tally.turns().iter();
@@ -39,7 +39,7 @@ pub(crate) fn clear(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// Two new ones, then back to the first of them, by the agent's own list.
+/// Start two conversations, then return to the first by the agent's list.
 pub(crate) fn older(play: &mut Play) -> Told {
     let first = play.fresh("before");
     play.prompt(&first);
@@ -57,7 +57,7 @@ pub(crate) fn older(play: &mut Play) -> Told {
         Agent::OpenCode => "/sessions",
     });
     play.until("a list of conversations", |play| play.has_on_screen(&old));
-    // An Enter into it would be somebody else's choice.
+    // An Enter in the list would select a conversation.
     if play.agent != Agent::OpenCode {
         play.until("the session to know of the list", |play| {
             play.status()["activity"] == "blocked"
@@ -72,8 +72,8 @@ pub(crate) fn older(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// By what it is called: each list is searched with what is typed. In Claude Code's the first Enter
-/// only ends the search.
+/// Select a conversation by its name: each list is searched by typing. In Claude Code's list the
+/// first Enter only ends the search.
 fn choose(play: &mut Play, old: &str, new: &str) {
     if play.agent == Agent::Gemini {
         play.terminal.type_keys("/");

@@ -1,5 +1,5 @@
-//! Views in which nothing may be typed: mail waits until the person has closed them, and no key is
-//! pressed meanwhile.
+//! Views into which nothing may be typed: mail waits until the person has closed them, and no key
+//! is pressed meanwhile.
 
 use crate::list::Told;
 use crate::play::{ESCAPE, NAME, Play, Sent};
@@ -12,9 +12,9 @@ const CTRL_O: &str = "\x0f";
 const CTRL_R: &str = "\x12";
 /// Longer than `ph` takes to type a message and its Enter.
 const TYPED_WITHIN: Duration = Duration::from_millis(1500);
-/// How long a view may take to be drawn.
+/// Timeout for a view to be drawn.
 const DRAWN_WITHIN: Duration = Duration::from_millis(500);
-/// How often a person presses the key that closes a view.
+/// Number of times that a person presses the key that closes a view.
 const CLOSE_ATTEMPTS: usize = 4;
 
 enum Opens {
@@ -24,7 +24,7 @@ enum Opens {
 
 struct View {
     opens: Opens,
-    /// A text that only this view shows.
+    /// Text that only this view shows.
     shows: &'static str,
     closes: &'static str,
 }
@@ -59,7 +59,7 @@ fn views(agent: Agent) -> Vec<View> {
     }
 }
 
-/// Send a message into what the screen shows, and check that it is held and nothing is typed.
+/// Send a message while a view is open, and check that it is held and nothing is typed.
 #[track_caller]
 fn send_into(play: &mut Play, shows: &str, still: fn(&Play) -> Vec<String>) -> (Sent, String) {
     play.until(&format!("{shows:?} on the screen"), |play| {
@@ -112,14 +112,14 @@ pub(crate) fn known(play: &mut Play) -> Told {
     Told { what, receipt }
 }
 
-/// The agents view of Claude Code and back: then another process has the conversation.
+/// Open and leave Claude Code's agents view: then another process has the conversation.
 pub(crate) fn agents(play: &mut Play) -> Told {
     let turn = play.fresh("before-agents");
     play.prompt(&turn);
     play.free();
     play.terminal.type_keys(LEFT);
     let shows = "describe a task for a new session";
-    // The rows above the box say how long ago something was.
+    // The rows above the box show how long ago an event was.
     let input = |play: &Play| {
         let mut screen = play.terminal.screen().into_iter();
         screen

@@ -1,4 +1,4 @@
-//! The least that a chaos run must have done. A run that did less proves nothing.
+//! Minimum work of a chaos run. A run that did less proves nothing.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ const SECONDS_PER_SEND: u64 = 5;
 /// Seconds of a run in which at least one session or program must be killed.
 const SECONDS_PER_KILL: u64 = 30;
 
-/// Return what was done too seldom in `time`: acknowledged sends, and kills of sessions and
+/// Return which work was done too rarely in `time`: acknowledged sends, and kills of sessions and
 /// programs.
 pub(crate) fn shortfall(time: Duration, sends: usize, kills: usize) -> Vec<String> {
     let least =

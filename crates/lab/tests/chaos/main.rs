@@ -1,4 +1,6 @@
-//! Chaos test: many agents and senders on the real binary, all killed at random, then a verdict. `just chaos [--minutes N] [--seed S]` runs it. In a plain `cargo test` it is skipped.
+//! Chaos test: many agents and senders on the real binary, all killed at random, then a verdict.
+//!
+//! `just chaos [--minutes N] [--seed S]` runs it; a plain `cargo test` skips it.
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
@@ -11,7 +13,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use world::World;
 
-/// Set by `just chaos`: it takes minutes, and all cores.
+/// Set by `just chaos`: the test takes minutes, and all cores.
 const ENABLE_VAR: &str = "PH_CHAOS";
 const USAGE: &str = "\
 usage: [--minutes N | --seconds N] [--seed S] [--agents N]

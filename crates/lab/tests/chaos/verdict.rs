@@ -11,7 +11,7 @@ const REPEAT: &str = "(repeat: may have been shown before)";
 const KILL_NEAR_OFFER: SignedDuration = SignedDuration::from_secs(5);
 /// Limit of a session's open descriptors; a higher count is a leak.
 const MAX_SESSION_DESCRIPTORS: usize = 64;
-/// A debug build's session takes some 30 MiB.
+/// A session of a debug build takes some 30 MiB.
 const MAX_SESSION_RSS_KIB: u64 = 96 << 10;
 
 #[derive(Default)]
@@ -23,10 +23,11 @@ pub(crate) struct Verdict {
     descriptors: Vec<String>,
     memory: Vec<String>,
     damage: Vec<String>,
-    /// What the run did too seldom to prove anything.
+    /// Work that was done too rarely to prove anything.
     shortfall: Vec<String>,
     repeats: usize,
-    /// Messages that a program was offered shortly before it was killed, and has not read.
+    /// Messages that were offered to a program shortly before it was killed, and that it has not
+    /// read.
     unread: usize,
 }
 
@@ -65,7 +66,7 @@ impl Verdict {
     }
 }
 
-/// Judge the messages, then end everything and look for what is left.
+/// Judge the messages, then end all processes and look for remains.
 pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String>) -> Verdict {
     let mut verdict = Verdict {
         shortfall,
@@ -113,7 +114,7 @@ pub(crate) fn judge(world: &mut World, is_delivered: bool, shortfall: Vec<String
     verdict
 }
 
-/// Return whether the program or hook may have ended before it passed on what it was offered.
+/// Return whether the program or hook may have ended before it passed on its offer.
 fn was_killed(world: &World, sent: &Sent, letter: &Letter) -> bool {
     let offers = letter
         .receipts
@@ -147,7 +148,7 @@ fn occurrences(heard: &str, word: &str) -> (usize, usize) {
     (plain, marked)
 }
 
-/// Return what an agent's programs have read, or what its hooks have printed.
+/// Return the input of an agent's programs, or the output of its hooks.
 fn read_log(path: &Path, agent: &str) -> String {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     if agent.starts_with('h') {
@@ -161,7 +162,7 @@ fn read_log(path: &Path, agent: &str) -> String {
             bytes.push(u8::from_str_radix(pair, 16).unwrap());
         }
     }
-    // A header begins a line: what was cut off before it belongs to another offer.
+    // A header begins a line: text that was cut off before it belongs to another offer.
     String::from_utf8_lossy(&bytes)
         .replace("[ph ", "\n[ph ")
         .replace("[URGENT ph ", "\n[URGENT ph ")

@@ -13,12 +13,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const SENDERS: usize = 50;
-/// Agents without a session, whose mail is shown by hooks.
+/// Agents without a session, whose mail hooks show.
 const HOOKED: usize = 4;
 /// Timeout for all mail to be delivered after the last kill.
 const DELIVERED_WITHIN: Duration = Duration::from_secs(180);
 
-/// A message that somebody tried to send.
+/// A message that a sender tried to send.
 pub(crate) struct Sent {
     pub(crate) to: String,
     /// A word that is in no other message.
@@ -52,7 +52,7 @@ pub(crate) struct World {
     pub(crate) agents: Vec<String>,
     pub(crate) hooked: Vec<String>,
     pub(crate) sent: Vec<Sent>,
-    /// When the program of an agent was ended, or its hook was killed.
+    /// Times at which the program of an agent ended, or its hook was killed.
     pub(crate) kills: HashMap<String, Vec<Timestamp>>,
     /// Sends that failed without being killed.
     pub(crate) failed_sends: Vec<String>,
@@ -96,7 +96,7 @@ impl World {
         self.sent.iter().filter(|sent| sent.id.is_some()).count()
     }
 
-    /// Return what was done too seldom in `time`.
+    /// Return the work that was done too rarely in `time`.
     pub(crate) fn shortfall(&self, time: Duration) -> Vec<String> {
         let kills = self.counts.sessions + self.counts.programs;
         floor::shortfall(time, self.acknowledged(), kills as usize)
@@ -175,7 +175,7 @@ impl World {
         times.push(Timestamp::now());
     }
 
-    /// Do one thing, chosen at random.
+    /// Carry out a random action.
     pub(crate) fn act(&mut self) {
         match self.random_below(100) {
             0..60 => self.send(),
@@ -188,7 +188,7 @@ impl World {
         }
     }
 
-    /// Send some messages at once; some of the senders are killed.
+    /// Send some messages at once, and kill some of the senders.
     fn send(&mut self) {
         let mut sending: Vec<(Child, Sent)> = Vec::new();
         for _ in 0..=self.random_below(8) {
@@ -228,7 +228,7 @@ impl World {
         serde_json::from_slice(&std::fs::read(path).ok()?).ok()
     }
 
-    /// The processes of an agent's session and of its program, if they run.
+    /// Return the processes of an agent's session and of its program, if they run.
     pub(crate) fn pids(&self, agent: &str) -> Option<(i32, i32)> {
         let record = self.record(agent)?;
         let pid = |key: &str| i32::try_from(record[key].as_i64()?).ok();
@@ -266,7 +266,7 @@ impl World {
         self.start(&agent);
     }
 
-    /// Stop a session's process for a while. What is sent meanwhile must not be lost.
+    /// Stop a session's process for a while. Mail sent meanwhile must not be lost.
     fn freeze(&mut self) {
         let agent = self.one_of(&self.agents.clone());
         if let Some((session, _)) = self.pids(&agent) {
@@ -277,7 +277,7 @@ impl World {
         }
     }
 
-    /// Have a hook show mail, and kill it now and then.
+    /// Let a hook show mail, and sometimes kill it.
     fn hook(&mut self) {
         let agent = self.one_of(&self.hooked.clone());
         let log = self.log(&agent);

@@ -1,4 +1,4 @@
-//! The verdict of `just chaos` on a run that did little.
+//! The verdict of `just chaos` on a run that did too little.
 
 #[path = "../chaos/floor.rs"]
 mod floor;
@@ -7,7 +7,7 @@ use floor::shortfall;
 use std::time::Duration;
 
 #[test]
-fn a_chaos_run_that_did_little_is_not_good() {
+fn a_chaos_run_that_did_too_little_fails() {
     let check = |seconds: u64, sends: usize, kills: usize, want: &[&str]| {
         let found = shortfall(Duration::from_secs(seconds), sends, kills);
         assert_eq!(found, want, "{seconds} s, {sends} sends, {kills} kills");

@@ -1,7 +1,7 @@
 //! Faults that need a file system of their own: a full disk, a read-only one.
 //!
-//! Each of these tests starts itself again in a mount namespace where the fault is set up; there
-//! it finds its directory in the environment and does its work.
+//! Each test runs itself again in a mount namespace with the fault, where it finds its directory in
+//! an environment variable.
 
 use posthaste_core::{Draft, MessageId};
 use posthaste_lab::{
@@ -13,16 +13,16 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where the second start finds its directory.
+/// Environment variable with the directory.
 const STAGE: &str = "PH_LAB_STAGE";
 
-/// Who may mount: root in a namespace of its own, anybody else as root of one.
+/// Command that can mount: root in a new namespace, another user as root of one.
 const MOUNTING: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
-/// Who may not even do what root may: nobody in particular.
+/// Command without root's permissions.
 const POWERLESS: [&[&str]; 1] = [&["--user"]];
 
-/// Runs `act` on `dir` in a namespace where `setup`, a line of shell, was run first. `test` is
-/// the name of the test that asks.
+/// Run `act` on `dir` in a namespace after `setup`, a line of shell. `test` is the name of the
+/// calling test.
 fn staged(test: &str, ways: &[&[&str]], setup: &str, dir: &Path, act: fn(&Path)) {
     if let Some(dir) = std::env::var_os(STAGE) {
         return act(Path::new(&dir));
@@ -53,7 +53,7 @@ fn staged(test: &str, ways: &[&[&str]], setup: &str, dir: &Path, act: fn(&Path))
     );
 }
 
-/// The error itself, also where it hit several at once.
+/// Return the original error, also if several callers share it.
 fn is_full(error: &Error) -> bool {
     match error {
         Error::Full(_) => error.hint().is_some(),
@@ -62,7 +62,7 @@ fn is_full(error: &Error) -> bool {
     }
 }
 
-/// A disk of 6 MiB, and a file that takes up what it should not have.
+/// A disk of 6 MiB, and a file that fills it.
 struct SmallDisk {
     home: Home,
     ballast: PathBuf,
@@ -76,7 +76,7 @@ impl SmallDisk {
         }
     }
 
-    /// Fills the disk up to the last `left` bytes.
+    /// Fill the disk except for `left` bytes.
     fn fill(&self, left: u64) {
         let mut file = std::fs::File::create(&self.ballast).unwrap();
         let block = [0; 4096];
@@ -89,18 +89,19 @@ impl SmallDisk {
         std::fs::remove_file(&self.ballast).unwrap();
     }
 
-    /// As a program that sends one message does it.
+    /// Send one message like `ph send`.
     fn send(&self, letter: Draft) -> Result<(), Error> {
         let mut journal = Journal::open(self.home.clone(), Patience::DEFAULT)?;
         let (now, drafts) = (at(0), vec![letter]);
         journal.commit(Job::Post { now, drafts })?.unwrap();
-        // After the answer: what goes wrong here is the next sender's to hear.
+        // The sender has its reply: the next sender gets this error.
         let tidied = journal.tidy();
         assert!(tidied.as_ref().is_ok_and(|()| true) || is_full(&tidied.unwrap_err()));
         Ok(())
     }
 
-    /// Exactly what was acknowledged is there, whole; no file holds anything else.
+    /// Check that exactly the acknowledged messages are stored and complete, and no file has other
+    /// data.
     fn assert_holds(&self, acknowledged: &[MessageId]) {
         let mut journal = Journal::open(self.home.clone(), Patience::DEFAULT).unwrap();
         assert_intact(&mut journal);
@@ -132,8 +133,8 @@ fn letter() -> Draft {
 }
 
 #[test]
-fn a_full_disk_stores_nothing_by_halves_and_room_makes_all_well() {
-    let test = "a_full_disk_stores_nothing_by_halves_and_room_makes_all_well";
+fn a_full_disk_stores_no_partial_message_and_recovers() {
+    let test = "a_full_disk_stores_no_partial_message_and_recovers";
     let temp = TempHome::on_disk();
     let mount = "mount -t tmpfs -o size=6m none \"$1\"";
     staged(test, &MOUNTING, mount, temp.beside(), |dir| {
@@ -147,7 +148,8 @@ fn a_full_disk_stores_nothing_by_halves_and_room_makes_all_well() {
         for _ in 0..20 {
             send(&mut acknowledged).unwrap();
         }
-        // Each leaves room for something else: a page, a message's file, the WAL, a checkpoint.
+        // Each size leaves room for something else: a page, a message's file, the WAL, a
+        // checkpoint.
         for left in [0, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 200, 300].map(|kib| kib << 10) {
             disk.fill(left);
             let error = std::iter::repeat_with(|| send(&mut acknowledged))
@@ -200,7 +202,7 @@ fn a_session_outlives_a_full_disk() {
                     .expect("a full disk is noticed");
                 assert!(is_full(&error), "{left} bytes left: {error:?}");
                 disk.free();
-                // The same connection, the next moment.
+                // The same connection, immediately afterwards.
                 send(&mut acknowledged).unwrap();
                 disk.assert_holds(&acknowledged);
             }
@@ -211,11 +213,11 @@ fn a_session_outlives_a_full_disk() {
 }
 
 #[test]
-fn a_home_cannot_be_made_on_a_full_disk_and_can_when_there_is_room() {
+fn a_home_is_created_once_a_full_disk_has_room() {
     let temp = TempHome::on_disk();
     let mount = "mount -t tmpfs -o size=1m none \"$1\"";
     staged(
-        "a_home_cannot_be_made_on_a_full_disk_and_can_when_there_is_room",
+        "a_home_is_created_once_a_full_disk_has_room",
         &MOUNTING,
         mount,
         temp.beside(),
@@ -236,7 +238,7 @@ fn a_home_cannot_be_made_on_a_full_disk_and_can_when_there_is_room() {
     );
 }
 
-/// What becomes of a home that cannot be written.
+/// Check a home that is not writable.
 fn assert_refused(dir: &Path, is_right: fn(&Error) -> bool) {
     let home = Home::open(dir.join("home"), None).unwrap();
     let opened = Journal::open(home.clone(), Patience::DEFAULT);
@@ -255,12 +257,12 @@ fn assert_refused(dir: &Path, is_right: fn(&Error) -> bool) {
 }
 
 #[test]
-fn a_read_only_file_system_is_named() {
+fn the_error_names_a_read_only_file_system() {
     let temp = TempHome::on_disk();
     post(&mut temp.journal(), at(0), &draft("alice", "bob", "before"));
     let mount = "mount --bind \"$1\" \"$1\" && mount -o remount,bind,ro \"$1\"";
     staged(
-        "a_read_only_file_system_is_named",
+        "the_error_names_a_read_only_file_system",
         &MOUNTING,
         mount,
         temp.beside(),
@@ -272,7 +274,7 @@ fn a_read_only_file_system_is_named() {
 }
 
 #[test]
-fn a_home_without_permission_is_named() {
+fn the_error_names_a_home_without_permission() {
     use std::os::unix::fs::PermissionsExt;
     let temp = TempHome::on_disk();
     let allow = |mode| {
@@ -286,7 +288,7 @@ fn a_home_without_permission_is_named() {
         allow(0o500);
     }
     staged(
-        "a_home_without_permission_is_named",
+        "the_error_names_a_home_without_permission",
         &POWERLESS,
         "true \"$1\"",
         temp.beside(),

@@ -1,5 +1,7 @@
-//! Every fuzz target on its kept corpus, and on random mutations of it. `PH_FUZZ_SECONDS` gives each
-//! target more time, `PH_FUZZ_SEED` sets the seed; 'just fuzz' runs them with coverage guidance.
+//! Runs every fuzz target on its corpus, and on random mutations of it.
+//!
+//! `PH_FUZZ_SECONDS` gives each target more time, `PH_FUZZ_SEED` sets the seed. 'just fuzz' runs
+//! the targets with coverage guidance.
 
 use posthaste_lab::fuzz::{TARGETS, Target};
 use std::path::{Path, PathBuf};
@@ -140,7 +142,7 @@ macro_rules! targets {
         })*
 
         #[test]
-        fn every_target_is_run() {
+        fn every_target_runs() {
             assert_eq!(TARGETS.map(|target| target.name), [$(stringify!($name)),*]);
         }
     };

@@ -1,4 +1,4 @@
-//! The model server from outside: each dialect's bytes, and what is refused.
+//! The model server from outside: the bytes of each dialect, and refusals.
 
 use insta::assert_snapshot;
 use posthaste_lab::model::{Log, Model, Record, Voice};
@@ -37,7 +37,7 @@ impl Stage {
         self.ask("POST", path, &body.to_string())
     }
 
-    /// The one request so far.
+    /// Return the only request so far.
     #[track_caller]
     fn only(&self) -> Record {
         let mut records = self.log().records();
@@ -46,7 +46,7 @@ impl Stage {
     }
 }
 
-/// Sends a request and reads nothing yet.
+/// Send a request without reading the response.
 fn send(port: u16, method: &str, path: &str, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
     stream
@@ -61,7 +61,7 @@ fn send(port: u16, method: &str, path: &str, body: &str) -> TcpStream {
     stream
 }
 
-/// The status line, an empty line, and the body.
+/// Return the status line, an empty line, and the body.
 fn answered(mut stream: TcpStream) -> String {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -79,7 +79,7 @@ fn post_to(port: u16, path: &str, body: &Value) -> String {
     answered(send(port, "POST", path, &body.to_string()))
 }
 
-/// The chunks of a body, put together.
+/// Join the chunks of a body.
 fn whole(mut chunks: &str) -> String {
     let mut whole = String::new();
     while let Some((length, rest)) = chunks.split_once("\r\n") {
@@ -143,7 +143,7 @@ const STREAM: &str = "/v1beta/models/gemini-lab:streamGenerateContent?alt=sse";
 const GENERATE: &str = "/v1beta/models/gemini-lab:generateContent";
 
 #[test]
-fn claude_is_answered_in_events() {
+fn claude_gets_a_stream() {
     assert_snapshot!(Stage::new().post(MESSAGES, &claude("reply=hi", true)), @r#"
     HTTP/1.1 200 OK
 
@@ -198,7 +198,7 @@ fn claude_is_answered_in_events() {
 }
 
 #[test]
-fn claude_is_answered_whole() {
+fn claude_gets_a_whole_reply() {
     assert_snapshot!(Stage::new().post(MESSAGES, &claude("reply=hi\nbash=ls", false)), @r#"
     HTTP/1.1 200 OK
 
@@ -207,7 +207,7 @@ fn claude_is_answered_whole() {
 }
 
 #[test]
-fn codex_is_answered_in_events() {
+fn codex_gets_a_stream() {
     assert_snapshot!(Stage::new().post(RESPONSES, &codex("reply=hi")), @r#"
     HTTP/1.1 200 OK
 
@@ -252,7 +252,7 @@ tool=mcp__ph::send:{"to":"a"}"#;
 }
 
 #[test]
-fn codex_is_answered_with_code_where_it_wants_code() {
+fn codex_gets_code_if_it_wants_code() {
     let stage = Stage::new();
     let mut body = codex("reply=hi\nbash=ls");
     body["tools"] = Value::Null;
@@ -278,7 +278,7 @@ fn codex_is_answered_with_code_where_it_wants_code() {
 }
 
 #[test]
-fn opencode_is_answered_in_events() {
+fn opencode_gets_a_stream() {
     assert_snapshot!(Stage::new().post(CHAT, &opencode("reply=hi", true)), @r#"
     HTTP/1.1 200 OK
 
@@ -310,7 +310,7 @@ fn opencode_is_answered_in_events() {
 }
 
 #[test]
-fn opencode_is_answered_whole() {
+fn opencode_gets_a_whole_reply() {
     assert_snapshot!(Stage::new().post(CHAT, &opencode("reply=hi\nbash=ls", false)), @r#"
     HTTP/1.1 200 OK
 
@@ -319,7 +319,7 @@ fn opencode_is_answered_whole() {
 }
 
 #[test]
-fn gemini_is_answered_in_events() {
+fn gemini_gets_a_stream() {
     assert_snapshot!(Stage::new().post(STREAM, &gemini("reply=hi")), @r#"
     HTTP/1.1 200 OK
 
@@ -335,7 +335,7 @@ fn gemini_is_answered_in_events() {
 }
 
 #[test]
-fn gemini_is_answered_whole() {
+fn gemini_gets_a_whole_reply() {
     assert_snapshot!(Stage::new().post(GENERATE, &gemini("reply=hi\nbash=ls")), @r#"
     HTTP/1.1 200 OK
 
@@ -344,7 +344,7 @@ fn gemini_is_answered_whole() {
 }
 
 #[test]
-fn errors_have_each_vendors_shape() {
+fn errors_have_each_vendors_format() {
     let stage = Stage::new();
     assert_snapshot!(stage.post(MESSAGES, &claude("http=529", true)), @r#"
     HTTP/1.1 529 <none>
@@ -368,7 +368,7 @@ fn errors_have_each_vendors_shape() {
     "#);
 }
 
-/// What the conversation of a request was read as.
+/// Return the parsed conversation of a request.
 fn heard(record: Record) -> String {
     let Record::Asked { asked, .. } = record else {
         panic!("no request: {record:?}");
@@ -394,7 +394,7 @@ fn noted(path: &str, body: &Value) -> String {
 }
 
 #[test]
-fn a_conversation_is_noted_whole() {
+fn a_conversation_is_logged_completely() {
     let mut body = claude("one", true);
     let said = [
         json!({"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]}),
@@ -466,7 +466,7 @@ fn a_conversation_is_noted_whole() {
 }
 
 #[test]
-fn an_answer_that_has_to_be_a_form_is_one() {
+fn a_reply_with_a_schema_is_json() {
     let mut body = gemini("hang=60");
     let properties = json!({"reasoning": {}, "next_speaker": {}});
     body["generationConfig"] = json!({"responseJsonSchema": {"properties": properties}});
@@ -477,9 +477,9 @@ fn an_answer_that_has_to_be_a_form_is_one() {
     );
 }
 
-/// Codex has its tools on offer when it asks for a title, too.
+/// Codex offers its tools when it asks for a title, too.
 #[test]
-fn a_title_is_no_turn() {
+fn a_title_is_not_a_turn() {
     let schema = json!({"type": "object", "properties": {"title": {"type": "string"}}});
     let stage = Stage::new();
     let mut body = codex("hang=60");
@@ -507,7 +507,7 @@ fn refused(path: &str, body: &str, reason: &str) {
 }
 
 #[test]
-fn what_cannot_be_read_is_refused_and_noted() {
+fn an_invalid_request_is_refused_and_logged() {
     refused(MESSAGES, "{", "no JSON");
     refused(MESSAGES, "", "no JSON");
     refused(MESSAGES, "{}", r#"no text "model""#);
@@ -561,7 +561,7 @@ fn what_cannot_be_read_is_refused_and_noted() {
 }
 
 #[test]
-fn what_is_asked_beside_turns_is_answered_and_noted() {
+fn requests_beside_turns_are_answered_and_logged() {
     let stage = Stage::new();
     assert_snapshot!(stage.ask("GET", "/v1/models", ""), @r#"
     HTTP/1.1 200 OK
@@ -602,7 +602,7 @@ fn what_is_asked_beside_turns_is_answered_and_noted() {
 }
 
 #[test]
-fn one_who_hangs_up_is_noted() {
+fn a_closed_connection_is_logged() {
     for wait in ["hang=60", "slow=60"] {
         let stage = Stage::new();
         let stream = stage.send("POST", MESSAGES, &claude(wait, true).to_string());
@@ -617,7 +617,7 @@ fn one_who_hangs_up_is_noted() {
     assert_eq!(stage.log().cuts(), 0);
 }
 
-/// Ended however the test ends.
+/// A process that is killed when dropped.
 struct Server(Child);
 
 impl Drop for Server {
@@ -627,7 +627,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn it_runs_on_its_own() {
+fn the_server_runs_as_a_program() {
     let dir = tempfile::tempdir().unwrap();
     let log = dir.path().join("log");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lab-model"));
@@ -653,13 +653,13 @@ fn not_started(args: &[&str], reason: &str) {
 }
 
 #[test]
-fn it_says_what_it_wants() {
+fn the_program_prints_its_usage() {
     not_started(&[], "usage: lab-model PORT LOGFILE");
     not_started(&["70000", "log"], "is no port");
     not_started(&["0", "/nowhere/log"], "No such file or directory");
 }
 
-/// The log is a file that another thread writes: it is looked at until it is as wanted.
+/// Wait until the log, which another thread writes, satisfies a condition.
 #[track_caller]
 fn wait_for(what: &str, holds: impl Fn() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(30);

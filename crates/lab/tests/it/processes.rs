@@ -1,4 +1,4 @@
-//! Several processes on one journal, and what is left when one of them is killed.
+//! Several processes on one journal, and the state after one of them is killed.
 
 use jiff::Timestamp;
 use posthaste_core::{MessageId, Record};
@@ -10,7 +10,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A running `lab-append`, killed at the latest when its test is over.
+/// A running `lab-append`, killed when dropped.
 struct Appender {
     child: Child,
     out: BufReader<ChildStdout>,
@@ -38,14 +38,14 @@ impl Appender {
         holder
     }
 
-    /// The next line, if it came whole.
+    /// Return the next line, if it is complete.
     fn line(&mut self) -> Option<String> {
         let mut line = String::new();
         self.out.read_line(&mut line).unwrap();
         line.strip_suffix('\n').map(str::to_owned)
     }
 
-    /// The next message that it says is stored.
+    /// Return the next message that is reported as stored.
     fn acknowledged(&mut self) -> Option<MessageId> {
         self.line().map(|line| line.parse().unwrap())
     }
@@ -56,7 +56,7 @@ impl Appender {
         ids
     }
 
-    /// SIGKILL: it gets no chance to clean up.
+    /// Send SIGKILL, so that the process cannot clean up.
     fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -70,7 +70,7 @@ impl Drop for Appender {
     }
 }
 
-/// Everything that was acknowledged is there, whole, and in its file.
+/// Check that every acknowledged message is stored completely, and has its file.
 fn assert_kept(journal: &mut Journal, acknowledged: &[MessageId]) {
     for id in acknowledged {
         let letter = journal.letter(*id).unwrap().expect("acknowledged");
@@ -86,7 +86,7 @@ fn assert_kept(journal: &mut Journal, acknowledged: &[MessageId]) {
 }
 
 #[test]
-fn what_was_acknowledged_outlives_a_kill_in_the_middle() {
+fn acknowledged_messages_outlive_a_kill() {
     let home = TempHome::new();
     let mut victim = Appender::append(&home, "victim", u32::MAX);
     let writers = ["one", "two", "three"].map(|agent| Appender::append(&home, agent, 1_000));
@@ -105,7 +105,7 @@ fn what_was_acknowledged_outlives_a_kill_in_the_middle() {
     assert_intact(&mut journal);
     assert_kept(&mut journal, &acknowledged);
     assert_views_agree(&mut journal, &[Timestamp::now()]);
-    // At most the one that was under way has no acknowledgement.
+    // At most the last message has no acknowledgement.
     let head = journal.head().unwrap();
     let known = acknowledged.len() as u64;
     assert!(
@@ -115,10 +115,10 @@ fn what_was_acknowledged_outlives_a_kill_in_the_middle() {
 }
 
 #[test]
-fn one_that_is_killed_again_and_again_loses_nothing() {
+fn repeated_kills_lose_no_message() {
     let home = TempHome::new();
     let mut acknowledged = Vec::new();
-    // Each is killed somewhere else: opening, committing, filing, ringing, tidying up.
+    // Each is killed in another phase: opening, committing, filing, ringing, cleaning up.
     for round in 0..40 {
         let mut victim = Appender::append(&home, "bob", u32::MAX);
         for _ in 0..round {
@@ -136,8 +136,8 @@ fn one_that_is_killed_again_and_again_loses_nothing() {
 }
 
 #[test]
-fn a_home_made_by_ten_processes_at_once_is_one_home() {
-    // Each round is another chance for two of them to meet.
+fn ten_processes_create_one_home() {
+    // Each round is another chance for a race.
     for _ in 0..5 {
         let home = TempHome::on_disk();
         let agents: Vec<String> = (0..10).map(|n| format!("agent-{n}")).collect();
@@ -157,7 +157,7 @@ fn a_home_made_by_ten_processes_at_once_is_one_home() {
     }
 }
 
-/// Reads until `enough`, with the mark's place among the facts.
+/// Read until `enough`, with the position of the mark among the facts.
 fn follow_until(
     follower: &mut Follower,
     mut enough: impl FnMut(&[Record]) -> bool,
@@ -187,7 +187,7 @@ fn ids(facts: &[Record]) -> Vec<MessageId> {
 }
 
 #[test]
-fn a_follower_hears_history_a_mark_and_then_what_comes() {
+fn a_follower_gets_history_a_mark_and_new_facts() {
     let home = TempHome::on_disk();
     let history = Appender::append(&home, "bob", 30).finish();
     let mut follower = Follower::new(home.journal(), 0, None).unwrap();
@@ -195,7 +195,7 @@ fn a_follower_hears_history_a_mark_and_then_what_comes() {
     assert_eq!((ids(&facts), mark), (history, None));
     let marked = follower.next(None).unwrap();
     assert_eq!(marked, Some(Followed::Mark { seq: 30 }));
-    // Nothing comes by itself.
+    // No further fact arrives.
     assert_eq!(follower.next(Some(Instant::now())).unwrap(), None);
 
     let live = Appender::append(&home, "carol", 30).finish();
@@ -204,11 +204,11 @@ fn a_follower_hears_history_a_mark_and_then_what_comes() {
 }
 
 #[test]
-fn a_follower_misses_nothing_of_two_busy_writers() {
+fn a_follower_misses_no_fact_of_two_writers() {
     let home = TempHome::new();
     let before = Appender::append(&home, "bob", 50).finish();
     let mut writers = ["bob", "carol"].map(|agent| Appender::append(&home, agent, 400));
-    // They are at it before following begins.
+    // Both write before the follower starts.
     let first = writers.each_mut().map(|w| w.acknowledged().unwrap());
     let mut follower = Follower::new(home.journal(), 0, None).unwrap();
     let mut for_carol = Follower::new(home.journal(), 10, Some(name("carol"))).unwrap();
@@ -230,12 +230,12 @@ fn a_follower_misses_nothing_of_two_busy_writers() {
 }
 
 #[test]
-fn a_lost_ring_costs_a_follower_a_tick_and_never_a_fact() {
+fn a_lost_ring_delays_a_follower_by_a_tick() {
     let home = TempHome::new();
     let mut follower = Follower::new(home.journal(), 0, None).unwrap();
     let marked = follower.next(None).unwrap();
     assert_eq!(marked, Some(Followed::Mark { seq: 0 }));
-    // Whoever rings now rings a bell that nobody hears.
+    // The bell is replaced, so the follower does not hear it.
     std::fs::remove_file(home.home().bell()).unwrap();
     let unheard = Appender::append(&home, "bob", 3).finish();
     let (facts, _) = follow_until(&mut follower, |facts| facts.len() == 3);
@@ -243,7 +243,7 @@ fn a_lost_ring_costs_a_follower_a_tick_and_never_a_fact() {
 }
 
 #[test]
-fn a_lock_whose_holder_dies_is_free_for_the_next() {
+fn a_dead_holders_lock_is_free() {
     let home = TempHome::new();
     home.journal();
     let mut holder = Appender::hold(&home);
@@ -270,7 +270,7 @@ fn a_lock_whose_holder_dies_is_free_for_the_next() {
 }
 
 #[test]
-fn a_holder_that_lets_go_leaves_the_journal_as_it_was() {
+fn a_released_lock_leaves_the_journal_unchanged() {
     let home = TempHome::new();
     let mut holder = Appender::hold(&home);
     drop(holder.child.stdin.take());
