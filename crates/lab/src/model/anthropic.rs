@@ -1,13 +1,13 @@
 //! Anthropic's messages, which Claude Code uses: `POST /v1/messages`.
 
-use super::answer::{Answer, Events};
-use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, shortened, text};
 use super::plan::Plan;
+use super::reply::{Events, ModelReply};
+use super::request::{Author, Dialect, Malformed, ModelRequest, fields, list, shortened, text};
 use serde_json::{Value, json};
 
-pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
+pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
     let tools = list(body, "tools")?.iter();
-    let mut asked = Asked {
+    let mut asked = ModelRequest {
         dialect: Dialect::Claude,
         model: text(body, "model")?.to_owned(),
         stream: body["stream"] == true,
@@ -17,13 +17,13 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
         pieces: Vec::new(),
         fields: fields(&body["output_config"]["format"]["schema"]),
     };
-    content(&mut asked, Voice::System, &body["system"])?;
+    content(&mut asked, Author::System, &body["system"])?;
     for message in list(body, "messages")? {
         let voice = match text(message, "role")? {
-            "user" => Voice::User,
-            "assistant" => Voice::Model,
+            "user" => Author::User,
+            "assistant" => Author::Model,
             // The agent inserts system remarks into the conversation.
-            "system" => Voice::System,
+            "system" => Author::System,
             other => return Err(format!("nobody is called {other:?}")),
         };
         content(&mut asked, voice, &message["content"])?;
@@ -32,7 +32,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
 }
 
 /// A text, or blocks of several kinds.
-fn content(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malformed> {
+fn content(asked: &mut ModelRequest, voice: Author, content: &Value) -> Result<(), Malformed> {
     let blocks = match content {
         Value::Null => return Ok(()),
         Value::String(text) => {
@@ -53,7 +53,7 @@ fn content(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malfo
     Ok(())
 }
 
-fn content_of_result(asked: &mut Asked, content: &Value) {
+fn content_of_result(asked: &mut ModelRequest, content: &Value) {
     let blocks = content.as_array().map(Vec::as_slice).unwrap_or_default();
     let texts: Vec<&str> = blocks
         .iter()
@@ -62,10 +62,10 @@ fn content_of_result(asked: &mut Asked, content: &Value) {
     let given = content
         .as_str()
         .map_or_else(|| texts.join("\n"), str::to_owned);
-    asked.say(Voice::Tool, given);
+    asked.say(Author::Tool, given);
 }
 
-pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
+pub(super) fn answer(asked: &ModelRequest, plan: &Plan, number: u64) -> ModelReply {
     let id = format!("msg_lab{number}");
     let reason = plan.call.as_ref().map_or("end_turn", |_| "tool_use");
     let call = plan.call.as_ref().map(|call| {
@@ -84,10 +84,10 @@ pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
     let spoken = json!({"type": "text", "text": plan.whole()});
     whole["content"] = [Some(spoken), call].into_iter().flatten().collect();
     whole["stop_reason"] = json!(reason);
-    Answer::json_after(plan.slow, 200, &whole)
+    ModelReply::json_after(plan.slow, 200, &whole)
 }
 
-fn stream(message: &Value, plan: &Plan, call: Option<Value>, reason: &str) -> Answer {
+fn stream(message: &Value, plan: &Plan, call: Option<Value>, reason: &str) -> ModelReply {
     let mut events = Events::default();
     events.named(&json!({"type": "message_start", "message": message}));
     let begin = |index: u8, block: &Value| json!({"type": "content_block_start", "index": index, "content_block": block});
@@ -117,7 +117,7 @@ fn stream(message: &Value, plan: &Plan, call: Option<Value>, reason: &str) -> An
     events.answer()
 }
 
-pub(super) fn refusal(status: u16, reason: &str) -> Answer {
+pub(super) fn refusal(status: u16, reason: &str) -> ModelReply {
     let error = json!({"type": "lab_error", "message": reason});
-    Answer::json(status, &json!({"type": "error", "error": error}))
+    ModelReply::json(status, &json!({"type": "error", "error": error}))
 }

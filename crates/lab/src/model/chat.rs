@@ -1,14 +1,14 @@
 //! OpenAI's chat completions, which OpenCode uses: `POST /v1/chat/completions`.
 
-use super::answer::{Answer, Events};
-use super::asked::{Asked, Dialect, Malformed, Voice, list, text};
 use super::plan::Plan;
+use super::reply::{Events, ModelReply};
+use super::request::{Author, Dialect, Malformed, ModelRequest, list, text};
 use serde_json::{Value, json};
 
-pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
+pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
     let tools = list(body, "tools")?.iter();
     let named = |tool: &Value| text(&tool["function"], "name").map(str::to_owned);
-    let mut asked = Asked {
+    let mut asked = ModelRequest {
         dialect: Dialect::OpenCode,
         model: text(body, "model")?.to_owned(),
         stream: body["stream"] == true,
@@ -18,10 +18,10 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
     };
     for message in list(body, "messages")? {
         let voice = match text(message, "role")? {
-            "user" => Voice::User,
-            "assistant" => Voice::Model,
-            "system" | "developer" => Voice::System,
-            "tool" => Voice::Tool,
+            "user" => Author::User,
+            "assistant" => Author::Model,
+            "system" | "developer" => Author::System,
+            "tool" => Author::Tool,
             other => return Err(format!("nobody is called {other:?}")),
         };
         match &message["content"] {
@@ -38,7 +38,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
     Ok(asked)
 }
 
-pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
+pub(super) fn answer(asked: &ModelRequest, plan: &Plan, number: u64) -> ModelReply {
     let of = |object: &str| {
         let id = format!("chatcmpl-lab{number}");
         json!({"id": id, "object": object, "created": 0, "model": asked.model})
@@ -58,7 +58,7 @@ pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
         let mut whole = of("chat.completion");
         whole["choices"] = json!([{"index": 0, "message": message, "finish_reason": reason}]);
         whole["usage"] = usage;
-        return Answer::json_after(plan.slow, 200, &whole);
+        return ModelReply::json_after(plan.slow, 200, &whole);
     }
     let chunk = |delta: Value, reason: Option<&str>| {
         let mut chunk = of("chat.completion.chunk");

@@ -1,14 +1,14 @@
 //! Google's API, which Gemini CLI uses: `POST /v1beta/models/NAME:generateContent` and
 //! `:streamGenerateContent`. The path has the model's name and selects streaming.
 
-use super::answer::{Answer, Events};
-use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
 use super::plan::Plan;
+use super::reply::{Events, ModelReply};
+use super::request::{Author, Dialect, Malformed, ModelRequest, fields, list, text};
 use serde_json::{Value, json};
 use std::time::Duration;
 
-pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<Asked, Malformed> {
-    let mut asked = Asked {
+pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<ModelRequest, Malformed> {
+    let mut asked = ModelRequest {
         dialect: Dialect::Gemini,
         model: model.to_owned(),
         stream,
@@ -24,11 +24,11 @@ pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<Asked, Mal
             asked.tools.push(text(tool, "name")?.to_owned());
         }
     }
-    said(&mut asked, Voice::System, &body["systemInstruction"])?;
+    said(&mut asked, Author::System, &body["systemInstruction"])?;
     for content in list(body, "contents")? {
         let voice = match text(content, "role")? {
-            "user" | "function" => Voice::User,
-            "model" => Voice::Model,
+            "user" | "function" => Author::User,
+            "model" => Author::Model,
             other => return Err(format!("nobody is called {other:?}")),
         };
         said(&mut asked, voice, content)?;
@@ -36,12 +36,12 @@ pub(super) fn read(body: &Value, model: &str, stream: bool) -> Result<Asked, Mal
     Ok(asked)
 }
 
-fn said(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malformed> {
+fn said(asked: &mut ModelRequest, voice: Author, content: &Value) -> Result<(), Malformed> {
     for part in list(content, "parts")? {
         let given = &part["functionResponse"]["response"];
         match part["text"].as_str() {
             Some(said) => asked.say(voice, said),
-            None if !given.is_null() => asked.say(Voice::Tool, given.to_string()),
+            None if !given.is_null() => asked.say(Author::Tool, given.to_string()),
             // A call has no text.
             None => asked.say(voice, ""),
         }
@@ -49,7 +49,7 @@ fn said(asked: &mut Asked, voice: Voice, content: &Value) -> Result<(), Malforme
     Ok(())
 }
 
-pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
+pub(super) fn answer(asked: &ModelRequest, plan: &Plan, number: u64) -> ModelReply {
     let chunk = |parts: Value, reason: Option<&str>| {
         let mut candidate = json!({"content": {"role": "model", "parts": parts}, "index": 0});
         if let Some(reason) = reason {
@@ -67,7 +67,7 @@ pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
     if !asked.stream {
         let spoken = json!({"text": plan.whole()});
         let parts = [Some(spoken), call].into_iter().flatten().collect();
-        return Answer::json_after(plan.slow, 200, &chunk(parts, Some("STOP")));
+        return ModelReply::json_after(plan.slow, 200, &chunk(parts, Some("STOP")));
     }
     let mut events = Events::default();
     let mut parts = plan.words();
@@ -84,7 +84,7 @@ pub(super) fn answer(asked: &Asked, plan: &Plan, number: u64) -> Answer {
     events.answer()
 }
 
-pub(super) fn refusal(status: u16, reason: &str) -> Answer {
+pub(super) fn refusal(status: u16, reason: &str) -> ModelReply {
     let error = json!({"code": status, "message": reason, "status": "LAB_ERROR"});
-    Answer::json(status, &json!({"error": error}))
+    ModelReply::json(status, &json!({"error": error}))
 }

@@ -1,7 +1,7 @@
 //! Log of the model server: one line per request, written by the server and read by tests. Each
 //! line is written at once.
 
-use super::asked::Asked;
+use super::request::ModelRequest;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -17,7 +17,7 @@ pub enum Record {
         at: Timestamp,
         number: u64,
         #[serde(flatten)]
-        asked: Asked,
+        asked: ModelRequest,
     },
     /// The client closed the connection before the end of its reply.
     Cut { at: Timestamp, number: u64 },
@@ -39,9 +39,9 @@ pub enum Record {
 
 /// Writer of the log.
 #[derive(Debug, Clone)]
-pub(super) struct Pen(Arc<File>);
+pub(super) struct LogWriter(Arc<File>);
 
-impl Pen {
+impl LogWriter {
     pub(super) fn open(path: &Path) -> std::io::Result<Self> {
         let file = File::options().append(true).create(true).open(path)?;
         Ok(Self(Arc::new(file)))
@@ -87,7 +87,7 @@ impl Log {
     }
 
     /// Return the requests of the conversation: with tools, without titles and the like.
-    pub fn turns(&self) -> Vec<Asked> {
+    pub fn turns(&self) -> Vec<ModelRequest> {
         let turn = |record| match record {
             Record::Asked { asked, .. } => asked.is_turn().then_some(asked),
             Record::Cut { .. } | Record::Other { .. } | Record::Malformed { .. } => None,
@@ -106,7 +106,10 @@ impl Log {
 
     /// Return the user's text of each turn, in order.
     pub fn prompts(&self) -> Vec<String> {
-        self.turns().iter().filter_map(Asked::prompt).collect()
+        self.turns()
+            .iter()
+            .filter_map(ModelRequest::prompt)
+            .collect()
     }
 
     /// Return the number of replies whose client closed the connection.
@@ -118,21 +121,13 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asked::{Dialect, Piece, Voice};
+    use super::super::request::{Author, claude_request};
     use super::*;
 
-    fn turn(number: u64, tools: &[&str], pieces: &[(Voice, &str)]) -> Record {
-        let piece = |(voice, text): &(Voice, &str)| Piece {
-            voice: *voice,
-            text: (*text).to_owned(),
-        };
-        let asked = Asked {
-            dialect: Dialect::Claude,
-            model: "m".to_owned(),
-            stream: true,
+    fn turn(number: u64, tools: &[&str], pieces: &[(Author, &str)]) -> Record {
+        let asked = ModelRequest {
             tools: tools.iter().map(|&tool| tool.to_owned()).collect(),
-            pieces: pieces.iter().map(piece).collect(),
-            fields: Vec::new(),
+            ..claude_request(pieces)
         };
         let at = Timestamp::UNIX_EPOCH;
         Record::Asked { at, number, asked }
@@ -140,18 +135,18 @@ mod tests {
 
     #[test]
     fn a_repeated_conversation_is_counted_once() {
-        use Voice::{Model, User};
+        use Author::{Model, User};
         let dir = tempfile::tempdir().unwrap();
         let log = Log::at(dir.path().join("log"));
         assert_eq!(log.seen("id1"), 0);
-        let pen = Pen::open(&log.0).unwrap();
+        let writer = LogWriter::open(&log.0).unwrap();
         let tools = ["Bash"];
         let title = turn(1, &[], &[(User, "id1")]);
         let first = turn(2, &tools, &[(User, "id1")]);
         let again = turn(3, &tools, &[(User, "id1")]);
         let next = turn(4, &tools, &[(User, "id1"), (Model, "ok"), (User, "id2")]);
         for record in [&title, &first, &again, &next] {
-            pen.write(record).unwrap();
+            writer.write(record).unwrap();
         }
         assert_eq!((log.seen("id1"), log.seen("id2")), (1, 1));
         assert_eq!(log.prompts(), ["id1", "id1", "id2"]);
@@ -164,7 +159,7 @@ mod tests {
             number: 7,
         };
         for record in [&twice, &cleared, &anew, &cut] {
-            pen.write(record).unwrap();
+            writer.write(record).unwrap();
         }
         assert_eq!((log.seen("id1"), log.seen("id2")), (2, 2));
         assert_eq!(log.cuts(), 1);

@@ -15,19 +15,19 @@
 //! - `tool=NAME:{json}`, to the end of its line: call any tool
 //! - `Read PATH`, as in a message whose text is in a file: call the tool that reads files
 
-mod answer;
 mod anthropic;
-mod asked;
 mod chat;
 mod gemini;
 mod log;
 mod plan;
+mod reply;
+mod request;
 mod responses;
 mod serve;
 mod tally;
 
-pub use asked::{Asked, Dialect, Piece, Voice};
 pub use log::{Log, Record};
+pub use request::{Author, Dialect, ModelRequest, Piece};
 pub use serve::serve;
 pub use tally::Tally;
 

@@ -2,7 +2,7 @@
 //!
 //! Pure: a plan names delays and content, and neither waits nor sends.
 
-use super::asked::{Asked, Voice};
+use super::request::{Author, ModelRequest};
 use serde_json::{Value, json};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
@@ -92,7 +92,7 @@ impl Plan {
 
 /// Return the plan for a request. An invalid keyword is reported in the reply, where a test sees
 /// it.
-pub(super) fn plan(asked: &Asked) -> Plan {
+pub(super) fn plan(asked: &ModelRequest) -> Plan {
     if !asked.fields.is_empty() {
         return Plan::saying(form(&asked.fields, &title(asked)));
     }
@@ -249,8 +249,8 @@ fn reading(path: &str, tools: &[String]) -> Option<Call> {
 }
 
 /// Return an id for the conversation: the first name of the lab in it, or else a hash of its text.
-fn title(asked: &Asked) -> String {
-    let said = asked.pieces.iter().filter(|p| p.voice == Voice::User);
+fn title(asked: &ModelRequest) -> String {
+    let said = asked.pieces.iter().filter(|p| p.voice == Author::User);
     let said: Vec<&str> = said.map(|piece| piece.text.as_str()).collect();
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
     let mut words = said.iter().flat_map(|text| text.split(|c| !is_part(c)));
@@ -277,11 +277,11 @@ fn form(fields: &[String], title: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asked::{Dialect, Voice};
+    use super::super::request::{Author, Dialect};
     use super::*;
 
-    fn asked(prompt: &str, tools: &[&str]) -> Asked {
-        let mut asked = Asked {
+    fn asked(prompt: &str, tools: &[&str]) -> ModelRequest {
+        let mut asked = ModelRequest {
             dialect: Dialect::Codex,
             model: "m".to_owned(),
             stream: true,
@@ -289,7 +289,7 @@ mod tests {
             pieces: Vec::new(),
             fields: Vec::new(),
         };
-        asked.say(Voice::User, prompt);
+        asked.say(Author::User, prompt);
         asked
     }
 
@@ -433,10 +433,10 @@ mod tests {
     #[test]
     fn a_tools_result_is_repeated() {
         let mut asked = asked("bash=ls", &["Bash"]);
-        asked.say(Voice::Model, "");
-        asked.say(Voice::Tool, "a.txt");
+        asked.say(Author::Model, "");
+        asked.say(Author::Tool, "a.txt");
         assert_eq!(plan(&asked), Plan::saying("TOOL RESULT: a.txt"));
-        asked.say(Voice::User, "reply=later");
+        asked.say(Author::User, "reply=later");
         assert_eq!(plan(&asked), Plan::saying("later"));
     }
 

@@ -1,15 +1,15 @@
 //! OpenAI's responses, which Codex uses: `POST /v1/responses`. Always streamed.
 
-use super::answer::{Answer, Events};
-use super::asked::{Asked, Dialect, Malformed, Voice, fields, list, text};
 use super::plan::{Call, Plan};
+use super::reply::{Events, ModelReply};
+use super::request::{Author, Dialect, Malformed, ModelRequest, fields, list, text};
 use serde_json::{Value, json};
 
 /// Namespace of the agent's plain tools, if it sends only namespaces.
 const FUNCTIONS: &str = "functions";
 
-pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
-    let mut asked = Asked {
+pub(super) fn read(body: &Value) -> Result<ModelRequest, Malformed> {
+    let mut asked = ModelRequest {
         dialect: Dialect::Codex,
         model: text(body, "model")?.to_owned(),
         stream: body["stream"] == true,
@@ -21,7 +21,7 @@ pub(super) fn read(body: &Value) -> Result<Asked, Malformed> {
         offered(&mut asked.tools, tool)?;
     }
     if let Some(instructions) = body["instructions"].as_str() {
-        asked.say(Voice::System, instructions);
+        asked.say(Author::System, instructions);
     }
     for item in list(body, "input")? {
         heard(&mut asked, item)?;
@@ -47,13 +47,13 @@ fn offered(tools: &mut Vec<String>, tool: &Value) -> Result<(), Malformed> {
     Ok(())
 }
 
-fn heard(asked: &mut Asked, item: &Value) -> Result<(), Malformed> {
+fn heard(asked: &mut ModelRequest, item: &Value) -> Result<(), Malformed> {
     match text(item, "type")? {
         "message" => {
             let voice = match text(item, "role")? {
-                "user" => Voice::User,
-                "assistant" => Voice::Model,
-                "system" | "developer" => Voice::System,
+                "user" => Author::User,
+                "assistant" => Author::Model,
+                "system" | "developer" => Author::System,
                 other => return Err(format!("nobody is called {other:?}")),
             };
             if let Some(said) = item["content"].as_str() {
@@ -76,15 +76,15 @@ fn heard(asked: &mut Asked, item: &Value) -> Result<(), Malformed> {
             let given = output
                 .as_str()
                 .map_or_else(|| output.to_string(), str::to_owned);
-            asked.say(Voice::Tool, given);
+            asked.say(Author::Tool, given);
         }
         // Calls and thoughts have no text.
-        _ => asked.say(Voice::Model, ""),
+        _ => asked.say(Author::Model, ""),
     }
     Ok(())
 }
 
-pub(super) fn answer(_: &Asked, plan: &Plan, number: u64) -> Answer {
+pub(super) fn answer(_: &ModelRequest, plan: &Plan, number: u64) -> ModelReply {
     let id = format!("resp_lab{number}");
     let item = format!("msg_lab{number}");
     let message = |content: Value| json!({"type": "message", "role": "assistant", "id": item, "content": content});
@@ -139,7 +139,7 @@ fn called(call: &Call, number: u64) -> Value {
 }
 
 /// Both of OpenAI's dialects share this error format.
-pub(super) fn refusal(status: u16, reason: &str) -> Answer {
+pub(super) fn refusal(status: u16, reason: &str) -> ModelReply {
     let error = json!({"message": reason, "type": "lab_error", "code": null, "param": null});
-    Answer::json(status, &json!({"error": error}))
+    ModelReply::json(status, &json!({"error": error}))
 }

@@ -2,10 +2,10 @@
 //!
 //! The content of replies is decided elsewhere.
 
-use super::answer::{Answer, Beat, Kind};
-use super::asked::{Asked, Dialect, Malformed};
-use super::log::{Pen, Record};
+use super::log::{LogWriter, Record};
 use super::plan::{self, plan};
+use super::reply::{Beat, Kind, ModelReply};
+use super::request::{Dialect, Malformed, ModelRequest};
 use super::{anthropic, chat, gemini, responses};
 use http_body_util::{BodyExt, Limited};
 use hyper::body::{Body, Bytes, Frame, Incoming, SizeHint};
@@ -41,7 +41,7 @@ pub fn serve(
     stop: impl Future<Output = ()>,
 ) -> Result<(), Box<dyn Error>> {
     let desk = Arc::new(Desk {
-        pen: Pen::open(log)?,
+        writer: LogWriter::open(log)?,
         requests: AtomicU64::new(0),
     });
     listener.set_nonblocking(true)?;
@@ -77,7 +77,7 @@ async fn connection(stream: tokio::net::TcpStream, desk: Arc<Desk>) {
 }
 
 struct Desk {
-    pen: Pen,
+    writer: LogWriter,
     requests: AtomicU64,
 }
 
@@ -130,9 +130,10 @@ impl Desk {
         let door = Door::at(request.method().as_str(), request.uri().path());
         let at = Timestamp::now();
         match door {
-            Door::Aside(value) => self.aside(at, number, said, &Answer::json(200, &value)),
+            Door::Aside(value) => self.aside(at, number, said, &ModelReply::json(200, &value)),
             Door::Unknown => {
-                let answer = Answer::json(404, &json!({"error": {"message": "not in the lab"}}));
+                let answer =
+                    ModelReply::json(404, &json!({"error": {"message": "not in the lab"}}));
                 self.aside(at, number, said, &answer)
             }
             Door::Turn(dialect) => {
@@ -157,7 +158,7 @@ impl Desk {
         at: Timestamp,
         number: u64,
         request: String,
-        answer: &Answer,
+        answer: &ModelReply,
     ) -> Response<Beats> {
         let status = answer.status;
         let record = Record::Other {
@@ -175,7 +176,7 @@ impl Desk {
         number: u64,
         dialect: Dialect,
         request: String,
-        asked: Result<Asked, Malformed>,
+        asked: Result<ModelRequest, Malformed>,
     ) -> Response<Beats> {
         let asked = match asked {
             Ok(asked) => asked,
@@ -201,7 +202,7 @@ impl Desk {
             },
         };
         let open = Unanswered {
-            pen: self.pen.clone(),
+            writer: self.writer.clone(),
             number,
             answered: false,
         };
@@ -217,8 +218,13 @@ impl Desk {
     }
 
     /// Return the reply after logging its request.
-    fn noted(&self, record: &Record, answer: Answer, open: Option<Unanswered>) -> Response<Beats> {
-        let answer = match self.pen.write(record) {
+    fn noted(
+        &self,
+        record: &Record,
+        answer: ModelReply,
+        open: Option<Unanswered>,
+    ) -> Response<Beats> {
+        let answer = match self.writer.write(record) {
             Ok(()) => answer,
             Err(error) => refusal(Dialect::Claude, 500, &format!("cannot be noted: {error}")),
         };
@@ -247,7 +253,7 @@ async fn appears(file: &Path) {
     let _ = tokio::time::timeout(longest, there).await;
 }
 
-fn refusal(dialect: Dialect, status: u16, reason: &str) -> Answer {
+fn refusal(dialect: Dialect, status: u16, reason: &str) -> ModelReply {
     match dialect {
         Dialect::Claude => anthropic::refusal(status, reason),
         Dialect::Codex | Dialect::OpenCode => responses::refusal(status, reason),
@@ -263,7 +269,7 @@ async fn body(request: Request<Incoming>) -> Result<Value, Malformed> {
 
 /// Logs a request whose reply is incomplete when dropped.
 struct Unanswered {
-    pen: Pen,
+    writer: LogWriter,
     number: u64,
     /// The last byte was sent.
     answered: bool,
@@ -279,7 +285,7 @@ impl Drop for Unanswered {
             number: self.number,
         };
         // Nobody can be told about a failed write.
-        let _ = self.pen.write(&record);
+        let _ = self.writer.write(&record);
     }
 }
 

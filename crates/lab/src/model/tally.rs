@@ -1,7 +1,7 @@
 //! Incremental counts of the model's log, which do not read the whole log again.
 
-use super::asked::Asked;
 use super::log::{Log, Record};
+use super::request::ModelRequest;
 use std::collections::HashMap;
 
 #[derive(Debug)]
@@ -9,7 +9,7 @@ pub struct Tally {
     log: Log,
     /// Offset in the log.
     read: u64,
-    turns: Vec<Asked>,
+    turns: Vec<ModelRequest>,
     counts: HashMap<String, Count>,
     cuts: usize,
     malformed: Vec<String>,
@@ -75,7 +75,7 @@ impl Tally {
     }
 
     /// Return the requests of the conversation, oldest first.
-    pub fn turns(&self) -> &[Asked] {
+    pub fn turns(&self) -> &[ModelRequest] {
         &self.turns
     }
 
@@ -92,23 +92,14 @@ impl Tally {
 
 #[cfg(test)]
 mod tests {
-    use super::super::asked::{Dialect, Voice};
-    use super::super::log::Pen;
+    use super::super::log::LogWriter;
+    use super::super::request::{Author, claude_request};
     use super::*;
     use jiff::Timestamp;
 
     fn turn(number: u64, said: &[&str]) -> Record {
-        let mut asked = Asked {
-            dialect: Dialect::Claude,
-            model: "m".to_owned(),
-            stream: true,
-            tools: vec!["Bash".to_owned()],
-            pieces: Vec::new(),
-            fields: Vec::new(),
-        };
-        for text in said {
-            asked.say(Voice::User, *text);
-        }
+        let pieces: Vec<_> = said.iter().map(|text| (Author::User, *text)).collect();
+        let asked = claude_request(&pieces);
         let at = Timestamp::UNIX_EPOCH;
         Record::Asked { at, number, asked }
     }
@@ -118,7 +109,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");
         let log = Log::at(&path);
-        let pen = Pen::open(&path).unwrap();
+        let writer = LogWriter::open(&path).unwrap();
         let mut tally = Tally::of(&log);
         tally.look();
         assert_eq!(tally.seen("id1"), 0);
@@ -130,7 +121,7 @@ mod tests {
             &["hello", "id1", "id2 id2"],
         ];
         for (number, said) in (1..).zip(said) {
-            pen.write(&turn(number, said)).unwrap();
+            writer.write(&turn(number, said)).unwrap();
             tally.look();
             for text in ["id1", "id2"] {
                 assert_eq!(tally.seen(text), log.seen(text), "{text} at {number}");

@@ -63,7 +63,7 @@ pub(crate) struct Play {
     terminal: Terminal,
     stage: Stage,
     model: Model,
-    /// Name in the log.
+    /// Directory of the model's log.
     _dir: TempDir,
 }
 

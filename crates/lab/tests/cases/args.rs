@@ -82,7 +82,7 @@ impl Args {
             "--agent" => self.agents.push(Agent::named(value)?),
             "--case" => self.cases.push(all().find(|case| case.name == value)?),
             "--repeat" => self.repeat = number()?,
-            "--messages" => crate::soak::MESSAGES.store(number()?, Ordering::Relaxed),
+            "--messages" => crate::scenarios::soak::MESSAGES.store(number()?, Ordering::Relaxed),
             "--limit" => self.limit = Duration::from_secs(u64::from(number()?)),
             _ => self.jobs = number()?,
         }

@@ -3,7 +3,7 @@
 use crate::play::{CLEAR, ENTER, ESCAPE, Play, Sent};
 use crate::scene::Start;
 use posthaste_lab::agents::{Agent, Sign};
-use posthaste_lab::model::{Piece, Voice};
+use posthaste_lab::model::{Author, Piece};
 
 /// Outcome of a case: a description, and the receipts.
 pub(crate) struct Told {
@@ -71,14 +71,14 @@ pub(crate) const CASES: [Case; 32] = [
     case("interrupt-busy", interrupt_busy),
     case("interrupt-idle", interrupt_idle),
     case("dialog", dialog),
-    case("answer", crate::answer::at_once)
+    case("answer", crate::scenarios::answer::at_once)
         .only(
             &[Agent::Claude, Agent::Codex, Agent::Gemini],
             "its dialog takes Enter alone, which 'ph answer' does not send",
         )
         .often(),
     case("draft", draft),
-    case("views", crate::views::known).only(
+    case("views", crate::scenarios::views::known).only(
         &[Agent::Claude, Agent::Codex, Agent::Gemini],
         "mail goes by its own HTTP API",
     ),
@@ -88,26 +88,26 @@ pub(crate) const CASES: [Case; 32] = [
     case("odd-text", odd_text),
     case("ten-at-once", ten_at_once),
     case("denial", denial),
-    case("clear", crate::talks::clear),
-    case("older", crate::talks::older),
-    case("killed", crate::crash::killed),
-    case("mid-offer", crate::crash::mid_offer),
-    case("restart", crate::crash::restarted),
+    case("clear", crate::scenarios::talks::clear),
+    case("older", crate::scenarios::talks::older),
+    case("killed", crate::scenarios::crash::killed),
+    case("mid-offer", crate::scenarios::crash::mid_offer),
+    case("restart", crate::scenarios::crash::restarted),
     case("inject", inject),
-    case("mcp", crate::own::mcp),
-    case("agents-view", crate::views::agents).claude(Start::ALONE),
-    case("queued-http", crate::crash::queued).only(&[Agent::OpenCode], "OpenCode only"),
-    case("queued", crate::crash::queued).claude(Start::QUEUES),
-    case("withdrawn", crate::crash::withdrawn).claude(Start::QUEUES),
+    case("mcp", crate::scenarios::own::mcp),
+    case("agents-view", crate::scenarios::views::agents).claude(Start::ALONE),
+    case("queued-http", crate::scenarios::crash::queued).only(&[Agent::OpenCode], "OpenCode only"),
+    case("queued", crate::scenarios::crash::queued).claude(Start::QUEUES),
+    case("withdrawn", crate::scenarios::crash::withdrawn).claude(Start::QUEUES),
     case("status-1", idle).claude(Start::STATUS_OF_ONE_ROW),
     case("status-3", idle).claude(Start::STATUS_OF_THREE_ROWS),
     case("named", idle).claude(Start::NAMED),
     case("named-denial", denial).claude(Start::NAMED),
-    case("renamed", crate::views::renamed).claude(Start::NAMED_NO_HOOKS),
+    case("renamed", crate::scenarios::views::renamed).claude(Start::NAMED_NO_HOOKS),
 ];
 
 const fn race(name: &'static str, start: Start) -> Case {
-    let mut race = case(name, crate::race::swept).often();
+    let mut race = case(name, crate::scenarios::race::swept).often();
     race.start = start;
     race
 }
@@ -123,12 +123,12 @@ pub(crate) const RACES: [Case; 4] = [
 /// Soak test with random kills, on a stage of its own.
 pub(crate) const SOAK: [Case; 1] = [Case {
     start: Start::KILLS,
-    ..case("kills", crate::soak::kills)
+    ..case("kills", crate::scenarios::soak::kills)
 }];
 
 /// Cases with another agent's conversations, which would count as those of the running agent. They
 /// come after all cases that count requests.
-pub(crate) const LAST: [Case; 1] = [case("loop", crate::looped::five)];
+pub(crate) const LAST: [Case; 1] = [case("loop", crate::scenarios::looped::five)];
 
 fn idle(play: &mut Play) -> Told {
     let body = play.fresh("idle");
@@ -164,7 +164,7 @@ fn long_stream(play: &mut Play) -> Told {
     let mut turns = play.tally.turns().iter();
     let with = turns.find(|turn| turn.count(&sent.mark) > 0);
     let with = with.expect("the model has seen it");
-    let is_whole = |piece: &Piece| piece.voice == Voice::Model && piece.text.contains(&end);
+    let is_whole = |piece: &Piece| piece.voice == Author::Model && piece.text.contains(&end);
     assert!(with.pieces.iter().any(is_whole), "the answer is not whole");
     told("it waited for the whole answer", receipt)
 }
@@ -323,7 +323,7 @@ fn three_hundred_and_one(play: &mut Play) -> Told {
     assert_eq!(play.tally.seen(&says), 1, "where it is");
     let turns = play.tally.turns().iter().flat_map(|turn| &turn.pieces);
     let mut with = turns.filter(|piece| piece.text.contains(&body));
-    let is_found = with.all(|piece| matches!(piece.voice, Voice::Tool | Voice::Model));
+    let is_found = with.all(|piece| matches!(piece.voice, Author::Tool | Author::Model));
     assert!(is_found, "it was told, and not read");
     told("read from its file, no question", receipt)
 }
@@ -394,5 +394,5 @@ fn denial(play: &mut Play) -> Told {
 
 /// Mail for an agent that a person has started, passed on by its own hook.
 fn inject(play: &mut Play) -> Told {
-    crate::own::inject(play)
+    crate::scenarios::own::inject(play)
 }

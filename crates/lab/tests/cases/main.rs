@@ -4,20 +4,13 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
-mod answer;
 mod args;
-mod crash;
 mod facts;
 mod list;
-mod looped;
-mod own;
 mod play;
-mod race;
+mod scenarios;
 mod scene;
-mod soak;
 mod table;
-mod talks;
-mod views;
 
 use args::Args;
 use list::Case;

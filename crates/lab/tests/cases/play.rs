@@ -70,7 +70,7 @@ pub(crate) struct Play {
     pub(crate) caught: u32,
     /// Whether the harness can prove that a message was accepted.
     proves: bool,
-    /// Name in the model's log.
+    /// Directory of the model's log.
     _dir: TempDir,
 }
 

@@ -1,7 +1,7 @@
 //! The model server from outside: the bytes of each dialect, and refusals.
 
 use insta::assert_snapshot;
-use posthaste_lab::model::{Log, Model, Record, Voice};
+use posthaste_lab::model::{Author, Log, Model, Record};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -373,7 +373,7 @@ fn heard(record: Record) -> String {
     let Record::Asked { asked, .. } = record else {
         panic!("no request: {record:?}");
     };
-    let piece = |voice: Voice, text: &str| format!("{voice:?}: {text}\n");
+    let piece = |voice: Author, text: &str| format!("{voice:?}: {text}\n");
     let pieces: String = asked
         .pieces
         .iter()

@@ -15,7 +15,7 @@ pub(crate) fn killed(play: &mut Play) -> Told {
     let before = play.fresh("uncrashed");
     play.prompt(&before);
     play.free();
-    crate::talks::anew(play, &before);
+    crate::scenarios::talks::anew(play, &before);
     let first = play.send("lab: before the crash");
     play.settle(std::slice::from_ref(&first));
     let agent = play.agents_pid();

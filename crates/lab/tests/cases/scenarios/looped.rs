@@ -4,7 +4,7 @@
 use crate::list::Told;
 use crate::play::Play;
 use posthaste_lab::agents::Agent;
-use posthaste_lab::model::Asked;
+use posthaste_lab::model::ModelRequest;
 use rustix::process::{Pid, Signal};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -73,7 +73,7 @@ impl Looped {
         let mark = format!("go-{iteration}.");
         let turns = play.tally.turns().iter();
         let first = turns.filter(|turn| turn.result().is_none());
-        let prompts = first.filter_map(Asked::prompt);
+        let prompts = first.filter_map(ModelRequest::prompt);
         prompts.filter(|prompt| prompt.contains(&mark)).collect()
     }
 

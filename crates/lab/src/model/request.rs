@@ -22,7 +22,7 @@ pub enum Dialect {
 /// Author of a part of the conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Voice {
+pub enum Author {
     /// System prompt, and text that the agent adds to the user's.
     System,
     User,
@@ -33,13 +33,13 @@ pub enum Voice {
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
-    pub voice: Voice,
+    pub voice: Author,
     pub text: String,
 }
 
 /// Parsed request to a model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct ModelRequest {
     pub dialect: Dialect,
     pub model: String,
     /// Whether the reply is to be streamed.
@@ -56,7 +56,7 @@ pub struct Asked {
 /// Reason why a request is invalid.
 pub(super) type Malformed = String;
 
-impl Asked {
+impl ModelRequest {
     /// Return whether this request continues the agent's conversation.
     pub fn is_turn(&self) -> bool {
         !self.tools.is_empty() && self.fields.is_empty()
@@ -64,7 +64,7 @@ impl Asked {
 
     /// Return the parts since the model's last reply.
     pub fn fresh(&self) -> &[Piece] {
-        let spoken = |piece: &Piece| piece.voice == Voice::Model;
+        let spoken = |piece: &Piece| piece.voice == Author::Model;
         let from = self.pieces.iter().rposition(spoken).map_or(0, |at| at + 1);
         &self.pieces[from..]
     }
@@ -72,25 +72,25 @@ impl Asked {
     /// Return the user's newest text, without additions of the agent.
     pub fn prompt(&self) -> Option<String> {
         let said = self.fresh().iter().rev();
-        said.filter(|piece| piece.voice == Voice::User)
+        said.filter(|piece| piece.voice == Author::User)
             .map(|piece| without_reminders(&piece.text).trim().to_owned())
             .find(|text| !text.is_empty())
     }
 
     /// Return all tool results since the model's last reply.
     pub fn result(&self) -> Option<String> {
-        let given = self.fresh().iter().filter(|p| p.voice == Voice::Tool);
+        let given = self.fresh().iter().filter(|p| p.voice == Author::Tool);
         let given: Vec<&str> = given.map(|piece| piece.text.as_str()).collect();
         (!given.is_empty()).then(|| given.join("\n"))
     }
 
     /// Count the occurrences of a text in the request. The model's own text does not count.
     pub fn count(&self, text: &str) -> usize {
-        let heard = self.pieces.iter().filter(|p| p.voice != Voice::Model);
+        let heard = self.pieces.iter().filter(|p| p.voice != Author::Model);
         heard.map(|piece| piece.text.matches(text).count()).sum()
     }
 
-    pub(super) fn say(&mut self, voice: Voice, text: impl Into<String>) {
+    pub(super) fn say(&mut self, voice: Author, text: impl Into<String>) {
         let text = text.into();
         self.pieces.push(Piece { voice, text });
     }
@@ -141,35 +141,37 @@ pub(super) fn shortened(value: &Value) -> String {
     value.to_string().chars().take(200).collect()
 }
 
+/// Request of Claude Code with these parts, for tests.
+#[cfg(test)]
+pub(super) fn claude_request(pieces: &[(Author, &str)]) -> ModelRequest {
+    let mut asked = ModelRequest {
+        dialect: Dialect::Claude,
+        model: "m".to_owned(),
+        stream: true,
+        tools: vec!["Bash".to_owned()],
+        pieces: Vec::new(),
+        fields: Vec::new(),
+    };
+    for (voice, text) in pieces {
+        asked.say(*voice, *text);
+    }
+    asked
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn asked(pieces: &[(Voice, &str)]) -> Asked {
-        let mut asked = Asked {
-            dialect: Dialect::Claude,
-            model: "m".to_owned(),
-            stream: true,
-            tools: vec!["Bash".to_owned()],
-            pieces: Vec::new(),
-            fields: Vec::new(),
-        };
-        for (voice, text) in pieces {
-            asked.say(*voice, *text);
-        }
-        asked
-    }
-
     #[track_caller]
-    fn check(pieces: &[(Voice, &str)], prompt: Option<&str>, result: Option<&str>) {
-        let asked = asked(pieces);
+    fn check(pieces: &[(Author, &str)], prompt: Option<&str>, result: Option<&str>) {
+        let asked = claude_request(pieces);
         assert_eq!(asked.prompt().as_deref(), prompt);
         assert_eq!(asked.result().as_deref(), result);
     }
 
     #[test]
     fn only_the_users_newest_text_counts() {
-        use Voice::{Model, System, Tool, User};
+        use Author::{Model, System, Tool, User};
         check(&[], None, None);
         check(&[(System, "be good"), (User, "hi")], Some("hi"), None);
         check(
@@ -196,8 +198,8 @@ mod tests {
 
     #[test]
     fn the_models_own_text_is_not_counted() {
-        use Voice::{Model, Tool, User};
-        let asked = asked(&[(User, "id1 id1"), (Model, "id1"), (Tool, "id1")]);
+        use Author::{Model, Tool, User};
+        let asked = claude_request(&[(User, "id1 id1"), (Model, "id1"), (Tool, "id1")]);
         assert_eq!(asked.count("id1"), 3);
         assert_eq!(asked.count("id2"), 0);
     }

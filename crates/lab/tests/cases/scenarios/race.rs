@@ -3,7 +3,7 @@
 use crate::list::Told;
 use crate::play::{ENTER, Play, Sent};
 use posthaste_lab::agents::Sign;
-use posthaste_lab::model::Voice;
+use posthaste_lab::model::Author;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ fn judged(play: &mut Play, aim: &Aim, sent: &Sent, cuts: usize) -> Told {
     let receipt = play.settle(std::slice::from_ref(sent));
     let is_mixed = play.tally.turns().iter().any(|turn| {
         turn.pieces.iter().any(|piece| {
-            piece.voice == Voice::User
+            piece.voice == Author::User
                 && piece.text.contains(&sent.mark)
                 && piece.text.contains(&aim.word)
         })

@@ -4,7 +4,7 @@
 use crate::list::Told;
 use crate::play::{Play, Sent};
 use posthaste_lab::agents;
-use posthaste_lab::model::Asked;
+use posthaste_lab::model::ModelRequest;
 use rustix::process::{Pid, Signal};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -147,7 +147,7 @@ fn judge(play: &mut Play, sent: &[Sent]) {
 /// Count how often a text was given to the model: in different prompts, or repeatedly in one
 /// conversation. The growth from one request to the next says nothing, because Gemini CLI sends its
 /// first prompt after a resume without the history.
-fn times_given(turns: &[Asked], text: &str) -> usize {
+fn times_given(turns: &[ModelRequest], text: &str) -> usize {
     let pieces = turns.iter().flat_map(|turn| &turn.pieces);
     let prompts = pieces.map(|piece| piece.text.as_str());
     let prompts: BTreeSet<&str> = prompts.filter(|prompt| prompt.contains(text)).collect();

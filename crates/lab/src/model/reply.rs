@@ -18,13 +18,13 @@ pub(super) struct Beat {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ModelReply {
     pub(super) status: u16,
     pub(super) kind: Kind,
     pub(super) beats: Vec<Beat>,
 }
 
-impl Answer {
+impl ModelReply {
     pub(super) fn json(status: u16, value: &Value) -> Self {
         Self::json_after(Duration::ZERO, status, value)
     }
@@ -72,8 +72,8 @@ impl Events {
         self.beats.push(Beat { after, bytes });
     }
 
-    pub(super) fn answer(self) -> Answer {
-        Answer {
+    pub(super) fn answer(self) -> ModelReply {
+        ModelReply {
             status: 200,
             kind: Kind::Events,
             beats: self.beats,
