@@ -35,6 +35,7 @@ pub(super) fn plain(output: &str) -> String {
         | Part::Body(_)
         | Part::Embedded(_)
         | Part::End(_)
+        | Part::Complete
         | Part::Cancel(_) => false,
     };
     output.chars().filter(is_text).collect()

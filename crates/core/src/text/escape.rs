@@ -55,6 +55,8 @@ pub enum Part {
     Embedded(Kind),
     /// The last character of a sequence.
     End(Kind),
+    /// A complete control sequence. Only [`Scanner::next_run`] returns this.
+    Complete,
     /// CAN or SUB, which cancels the sequence.
     Cancel(Kind),
 }
@@ -108,8 +110,16 @@ impl Scanner {
         }
     }
 
-    /// Take from the beginning of `bytes` a run of bytes that have the same role.
+    /// Take from the beginning of `bytes` a complete control sequence, or a run of bytes that have
+    /// the same role.
     pub fn next_run<'a>(&mut self, bytes: &mut &'a [u8]) -> Option<(Part, &'a [u8])> {
+        if self.open.is_none()
+            && let Some(length) = control_sequence_length(bytes)
+        {
+            let (run, rest) = bytes.split_at(length);
+            *bytes = rest;
+            return Some((Part::Complete, run));
+        }
         let (&first, rest) = bytes.split_first()?;
         let part = self.step(first);
         let more = match part {
@@ -130,6 +140,7 @@ impl Scanner {
             | Part::Introducer(_)
             | Part::Embedded(_)
             | Part::End(_)
+            | Part::Complete
             | Part::Cancel(_) => 0,
         };
         let (run, rest) = bytes.split_at(1 + more);
@@ -146,6 +157,14 @@ impl Scanner {
         self.reset();
         part
     }
+}
+
+/// Return the length of the control sequence at the beginning of `bytes`, if it is complete and has
+/// no embedded characters. Nearly all sequences are of this kind.
+fn control_sequence_length(bytes: &[u8]) -> Option<usize> {
+    let rest = bytes.strip_prefix(b"\x1b[")?;
+    let end = rest.iter().position(|byte| !(b' '..=b'?').contains(byte))?;
+    matches!(rest[end], b'@'..=b'~').then_some(end + 3)
 }
 
 #[cfg(test)]
@@ -165,7 +184,7 @@ mod tests {
     #[test]
     fn sequences_are_told_from_text() {
         use Kind::{Command, Control, Device, Escape, OtherString};
-        use Part::{Begin, Body, Cancel, Embedded, End, Introducer, Text};
+        use Part::{Begin, Body, Cancel, Complete, Embedded, End, Introducer, Text};
         let check = |output: &str, want: &[(Part, &str)]| {
             let found = parts(output);
             let found: Vec<_> = found.iter().map(|(part, run)| (*part, &**run)).collect();
@@ -183,16 +202,7 @@ mod tests {
             "\x1b([x",
             &[new, (Body(Escape), "("), (End(Escape), "["), (Text, "x")],
         );
-        check(
-            "\x1b[1;31mx",
-            &[
-                new,
-                (Introducer(Control), "["),
-                (Body(Control), "1;31"),
-                (End(Control), "m"),
-                (Text, "x"),
-            ],
-        );
+        check("\x1b[1;31mx", &[(Complete, "\x1b[1;31m"), (Text, "x")]);
         check(
             "\x1b[1\n\x7fm",
             &[
@@ -267,8 +277,12 @@ mod tests {
             let (mut single, mut runs) = (Scanner::default(), Scanner::default());
             let mut rest = bytes.as_slice();
             while let Some((part, run)) = runs.next_run(&mut rest) {
-                for byte in run {
-                    prop_assert_eq!(single.step(*byte), part);
+                let parts: Vec<_> = run.iter().map(|byte| single.step(*byte)).collect();
+                if part == Part::Complete {
+                    prop_assert_eq!(parts[0], Part::Begin(None));
+                    prop_assert_eq!(parts.last(), Some(&Part::End(Kind::Control)));
+                } else {
+                    prop_assert!(parts.iter().all(|single| *single == part));
                 }
                 prop_assert_eq!(single, runs);
             }

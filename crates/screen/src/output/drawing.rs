@@ -65,7 +65,7 @@ impl Drawing {
             Part::Embedded(_) if moves(c) => out.push(c),
             // No terminal takes such a character for a part of the sequence.
             Part::Embedded(Kind::Escape) if c >= '\x7f' => self.scanner.reset(),
-            Part::Introducer(_) | Part::Embedded(_) => {}
+            Part::Introducer(_) | Part::Embedded(_) | Part::Complete => {}
             Part::End(kind) => self.end(kind, c, out),
         }
     }

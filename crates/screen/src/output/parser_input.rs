@@ -108,6 +108,7 @@ impl ParserInput {
                 | Part::Body(_)
                 | Part::Embedded(_)
                 | Part::End(_)
+                | Part::Complete
                 | Part::Cancel(_) => {}
             }
             at = end;

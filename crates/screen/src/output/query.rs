@@ -36,6 +36,10 @@ fn is_control_query(rest: &[u8]) -> bool {
     ) {
         return false;
     }
+    // Colours are the most frequent sequence, and a query only with this prefix.
+    if last == b'm' && !before.contains(&b'?') {
+        return false;
+    }
     let mut prefix = 0;
     let mut intermediate = 0;
     let mut first: usize = 0;

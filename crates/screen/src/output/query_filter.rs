@@ -56,9 +56,14 @@ impl QueryFilter {
                     } else {
                         run
                     };
-                    let pieces = whole.split(|byte| *byte == ENQ);
-                    pieces.for_each(|piece| out.extend_from_slice(piece));
+                    if whole.contains(&ENQ) {
+                        out.extend(whole.iter().filter(|byte| **byte != ENQ));
+                    } else {
+                        out.extend_from_slice(whole);
+                    }
                 }
+                Part::Complete if is_query(run) => {}
+                Part::Complete => out.extend_from_slice(run),
                 Part::Begin(None) => self.begin(),
                 Part::Begin(Some(kind)) if kind.is_string() => self.escaped_string = Some(kind),
                 Part::Begin(Some(kind)) => self.interrupt(kind, out),
