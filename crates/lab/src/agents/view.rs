@@ -160,25 +160,60 @@ fn pastes() -> Vec<View> {
     ]
 }
 
+const CLAUDE_SETTINGS: &str = ".claude/settings.json";
+
 fn claude() -> Vec<View> {
+    use BoxKind::{Empty, Hidden};
+    let mut views = claude_boxes();
+    views.extend(claude_dialogs());
+    views.extend(commands([
+        ("model", Hidden, "/model", "Select model"),
+        ("config", Hidden, "/config", "Type to filter"),
+        (
+            "permissions",
+            Hidden,
+            "/permissions",
+            "Claude Code won't ask",
+        ),
+        ("help", Hidden, "/help", "Claude understands your codebase"),
+        ("tasks", Hidden, "/tasks", "No tasks currently running"),
+        ("login", Hidden, "/login", "Select login method"),
+        ("btw", Hidden, "/btw lines=2", "c to copy"),
+        ("status", Hidden, "/status", "Peer address"),
+        ("hooks", Hidden, "/hooks", "This menu is read-only"),
+        ("memory", Hidden, "/memory", "Auto-memory"),
+        ("theme", Hidden, "/theme", "Syntax theme"),
+        ("mcp", Empty, "/mcp", "No MCP servers configured"),
+        ("unknown-command", Empty, "/no-such-thing", "no-such-thing"),
+    ]));
+    views.push(
+        View::new("resume", Hidden, "Resume session")
+            .turn("lines=2")
+            .command("/clear")
+            .command("/resume"),
+    );
+    views
+}
+
+/// Variants of the input box.
+fn claude_boxes() -> Vec<View> {
     use BoxKind::{Empty, Hidden, Holds};
-    const SETTINGS: &str = ".claude/settings.json";
-    const VIM: &[(&str, &str)] = &[(SETTINGS, r#"{"editorMode":"vim"}"#)];
+    const VIM: &[(&str, &str)] = &[(CLAUDE_SETTINGS, r#"{"editorMode":"vim"}"#)];
     let view = View::new;
-    let mut views = vec![
+    vec![
         view("named", Empty, "mine").args(&["-n", "mine"]),
         view("renamed", Empty, "other").command("/rename other"),
         view("cleared", Empty, "").turn("lines=2").command("/clear"),
         view("status-1", Empty, "status row one").files(&[(
-            SETTINGS,
+            CLAUDE_SETTINGS,
             r#"{"statusLine":{"type":"command","command":"echo status row one"}}"#,
         )]),
         view("status-3", Empty, "status row three").files(&[(
-            SETTINGS,
+            CLAUDE_SETTINGS,
             r#"{"statusLine":{"type":"command","command":"printf 'status row one\nstatus row two\nstatus row three\n'"}}"#,
         )]),
         view("status-rule", Empty, "status after").files(&[(
-            SETTINGS,
+            CLAUDE_SETTINGS,
             r#"{"statusLine":{"type":"command","command":"printf '────────────────────\n❯ status\n────────────────────\nstatus after\n'"}}"#,
         )]),
         view("accept-edits", Empty, "accept edits on").keys(SHIFT_TAB),
@@ -199,9 +234,17 @@ fn claude() -> Vec<View> {
         view("at", Holds, "notes.txt").keys("@"),
         view("shell", Hidden, "! for shell mode").keys("!"),
         view("shell-draft", Hidden, "! for shell mode").keys("!ls"),
+    ]
+}
+
+/// Dialogs, panels and the agents view.
+fn claude_dialogs() -> Vec<View> {
+    use BoxKind::{Empty, Hidden};
+    let view = View::new;
+    vec![
         view("auto-offer", Hidden, "Make auto mode your default")
             .at_start()
-            .files(&[(SETTINGS, r#"{"permissions":{"defaultMode":"default"}}"#)]),
+            .files(&[(CLAUDE_SETTINGS, r#"{"permissions":{"defaultMode":"default"}}"#)]),
         view("agents", Hidden, "describe a task for a new session").turn("lines=2").keys(LEFT),
         view("agents-fresh", Hidden, "describe a task for a new session").keys(LEFT),
         view("agents-back", Empty, "").turn("lines=2").keys(LEFT).keys(ESCAPE),
@@ -242,36 +285,15 @@ fn claude() -> Vec<View> {
         view("transcript", Hidden, "Showing detailed transcript").turn("lines=2").keys(CTRL_O),
         view("history-search", Hidden, "earch prompts").turn("lines=2").keys(CTRL_R),
         view("rewind", Hidden, "Restore the code").turn("lines=2").keys(ESCAPE).keys(ESCAPE),
-    ];
-    for (name, input_box, command, shows) in [
-        ("model", Hidden, "/model", "Select model"),
-        ("config", Hidden, "/config", "Type to filter"),
-        (
-            "permissions",
-            Hidden,
-            "/permissions",
-            "Claude Code won't ask",
-        ),
-        ("help", Hidden, "/help", "Claude understands your codebase"),
-        ("tasks", Hidden, "/tasks", "No tasks currently running"),
-        ("login", Hidden, "/login", "Select login method"),
-        ("btw", Hidden, "/btw lines=2", "c to copy"),
-        ("status", Hidden, "/status", "Peer address"),
-        ("hooks", Hidden, "/hooks", "This menu is read-only"),
-        ("memory", Hidden, "/memory", "Auto-memory"),
-        ("theme", Hidden, "/theme", "Syntax theme"),
-        ("mcp", Empty, "/mcp", "No MCP servers configured"),
-        ("unknown-command", Empty, "/no-such-thing", "no-such-thing"),
-    ] {
-        views.push(view(name, input_box, shows).command(command));
-    }
-    views.push(
-        view("resume", Hidden, "Resume session")
-            .turn("lines=2")
-            .command("/clear")
-            .command("/resume"),
-    );
-    views
+    ]
+}
+
+/// Views that a command opens: the name, the box, the command, and a text of the view.
+fn commands<const N: usize>(
+    rows: [(&'static str, BoxKind, &'static str, &'static str); N],
+) -> impl Iterator<Item = View> {
+    rows.into_iter()
+        .map(|(name, input_box, command, shows)| View::new(name, input_box, shows).command(command))
 }
 
 fn codex() -> Vec<View> {
@@ -322,7 +344,7 @@ fn codex() -> Vec<View> {
             .command("/new")
             .command("/resume"),
     ];
-    for (name, input_box, command, shows) in [
+    views.extend(commands([
         ("model", Hidden, "/model", "Select Model and Effort"),
         (
             "permissions",
@@ -340,9 +362,7 @@ fn codex() -> Vec<View> {
             "/no-such-thing",
             "Unrecognized command",
         ),
-    ] {
-        views.push(view(name, input_box, shows).command(command));
-    }
+    ]));
     views
 }
 
