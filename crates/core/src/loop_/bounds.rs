@@ -2,8 +2,8 @@
 //! left out is counted, so that the prompt can say so; nothing is chosen by what it says.
 
 use super::fact::Waiting;
+use crate::tasks::{Note, TEXT_LIMIT, Task, TaskStatus};
 use crate::text;
-use crate::work::{Note, TEXT_LIMIT, Task, TaskStatus};
 
 /// The most bytes of each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,8 @@
 //! How an agent is run without a terminal of its own to talk in: one prompt in, work, the end.
 //! Words of a manifest; who runs it is elsewhere.
 
-use super::{Start, StartFile, Template};
+use super::{Start, StartFile};
+use crate::harness::Template;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -61,7 +62,7 @@ impl Headless {
     }
 
     /// What is wrong with it, if anything.
-    pub(super) fn fault(&self) -> Option<&'static str> {
+    pub(in crate::harness) fn fault(&self) -> Option<&'static str> {
         if let Some(flag) = &self.model
             && (!flag.starts_with('-') || flag.contains(['=', '\0', ' ']))
         {

@@ -2,8 +2,8 @@
 //! what a program shows can at most make us wait.
 
 use super::input_box::{BoxState, Mismatch};
-use super::manifest::{Lists, Manifest, Osc, Source};
-use super::pattern::Pattern;
+use crate::harness::Pattern;
+use crate::harness::manifest::{Lists, Manifest, Osc, Source};
 use crate::text;
 use std::sync::Arc;
 
@@ -226,7 +226,7 @@ mod tests {
         manifest.activity.title.working = patterns(&["^[⠂⠐]"]);
         manifest.activity.title.idle = patterns(&["^✳"]);
         manifest.activity.screen.working = patterns(&["esc to interrupt"]);
-        manifest.dialogs.push(super::super::Dialog {
+        manifest.dialogs.push(crate::harness::Dialog {
             name: "permission".to_owned(),
             pattern: patterns(&[r"Do you want to (?<what>.+)\?\n❯ 1\. Yes"])[0].clone(),
             lines: 12,
@@ -308,7 +308,7 @@ mod tests {
     fn words_that_would_pass_for_a_question_are_known() {
         let mut manifest = Manifest::generic();
         let mut check = |pattern: &str, text: &str, want: bool| {
-            manifest.dialogs = vec![super::super::Dialog {
+            manifest.dialogs = vec![crate::harness::Dialog {
                 name: "permission".to_owned(),
                 pattern: patterns(&[pattern])[0].clone(),
                 lines: 12,

@@ -1,7 +1,22 @@
 //! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
 //! named with its line; what concerns two values at once is checked in `check.rs`.
 
-use super::{Handover, Headless, Hooks, InputBox, Keys, Pattern, Resume, Start, Version, Wait};
+mod check;
+mod keys;
+mod pattern;
+mod template;
+pub mod version;
+mod wait;
+
+pub use check::Fault;
+pub use keys::Keys;
+pub use pattern::Pattern;
+pub(super) use pattern::compile;
+pub use template::{Document, Placeholder, Template};
+pub use version::Version;
+pub use wait::Wait;
+
+use crate::harness::{Handover, Headless, Hooks, InputBox, Resume, Start};
 use serde::{Deserialize, Serialize};
 
 /// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and

@@ -4,7 +4,9 @@
 //! place that changes it; [`decide`] is the only place that says whether an order may be carried
 //! out. Neither claims more than a step that stands in the journal.
 
+pub mod offer;
 mod order;
+pub mod why;
 
 pub use order::{Order, Refusal, decide};
 

@@ -68,7 +68,7 @@ impl TryFrom<String> for Pattern {
 }
 
 /// Compile a pattern whose size, and so whose time, is bounded.
-pub(super) fn compile(text: &str) -> Result<Regex, String> {
+pub(in crate::harness) fn compile(text: &str) -> Result<Regex, String> {
     if text.len() > LONGEST {
         return Err(format!("a pattern has at most {LONGEST} bytes"));
     }

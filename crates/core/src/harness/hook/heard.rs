@@ -4,8 +4,8 @@
 //! called in, and those of side sessions come to the same place. What contradicts what was heard
 //! just before is not believed: other evidence decides until the next one.
 
-use super::hook::{Report, Side, Turn};
-use super::sight::Says;
+use super::{Report, Side, Turn};
+use crate::harness::screen::Says;
 use crate::moment::Moment;
 use std::time::Duration;
 
@@ -275,9 +275,9 @@ impl Heard {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hook::tests::like_claude;
     use super::*;
     use crate::activity::tests::ms;
+    use crate::harness::hook::tests::like_claude;
 
     /// Events, each with its time and some of its payload; what the last one adds; the question
     /// that is open then.

@@ -13,7 +13,7 @@ use crate::fact::{Event, Fact};
 use crate::id::PromptId;
 use crate::mail::tests::name;
 use crate::name::AgentName;
-use crate::work;
+use crate::tasks;
 use jiff::Timestamp;
 use uuid::Uuid;
 
@@ -165,7 +165,7 @@ impl Desk {
     /// The agent calls `session_complete`.
     fn say_complete(&mut self) {
         let coder = name("coder");
-        let event = work::complete(&coder, &coder, None, None).unwrap();
+        let event = tasks::complete(&coder, &coder, None, None).unwrap();
         self.add(Uuid::from_u128(5_000 + self.facts.len() as u128), event);
     }
 

@@ -1,6 +1,10 @@
 //! What a program's own hooks mean: the words of a manifest for it, and an event read by them.
 //! What a payload holds is data: it is compared and told, never obeyed.
 
+mod heard;
+
+pub use heard::{Heard, Word};
+
 use crate::text;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;

@@ -3,6 +3,8 @@
 //! What a session does meanwhile is live state and no fact. An end that was never recorded is
 //! recorded by the next session of the same name, which alone can know that this one is gone.
 
+pub mod activity;
+
 use crate::fact::{Event, Fact, Record};
 use crate::name::AgentName;
 use jiff::Timestamp;

@@ -1,7 +1,13 @@
 //! What a program is given when it is started: words of a manifest, and how what a person gives it
 //! himself is kept beside ours. It knows no paths and reads no files.
 
-use super::{Document, Template};
+mod headless;
+mod resume;
+
+pub use headless::{Headless, Output, PromptWay};
+pub use resume::Resume;
+
+use crate::harness::{Document, Template};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;

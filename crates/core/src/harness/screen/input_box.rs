@@ -3,7 +3,7 @@
 //! Recognition is positive: the box counts as recognised only if the rows from its top down to the
 //! end of the screen are rows that the manifest lists. Every other screen is left alone.
 
-use super::{Glance, Keys, Pattern};
+use crate::harness::{Glance, Keys, Pattern};
 use crate::text;
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -153,7 +153,7 @@ impl TryFrom<String> for RowPattern {
     type Error = String;
 
     fn try_from(written: String) -> Result<Self, String> {
-        let regex = super::pattern::compile(&format!(r"\A(?:{written})\z"))?;
+        let regex = crate::harness::manifest::compile(&format!(r"\A(?:{written})\z"))?;
         Ok(Self { written, regex })
     }
 }

@@ -60,7 +60,7 @@ impl Resume {
     }
 
     /// Return why this section is invalid, if it is.
-    pub(super) fn fault(&self) -> Option<&'static str> {
+    pub(in crate::harness) fn fault(&self) -> Option<&'static str> {
         let has_id = self.args.iter().any(|arg| arg.contains(CONVERSATION));
         let is_flag = |word: &String| word.starts_with('-') && !word.contains('=');
         if !has_id {

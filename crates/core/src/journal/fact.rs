@@ -4,13 +4,13 @@
 //! version of the program. A record that means nothing here ([`Odd`]) is kept and reported, and
 //! stops nobody.
 
-use crate::build::{LoopFact, LoopKind};
 use crate::id::MessageId;
+use crate::loop_::{LoopFact, LoopKind};
 use crate::message::{Envelope, Message};
 use crate::name::AgentName;
 use crate::receipt::{Receipt, Step};
 use crate::session::{Conversation, Ended, Started};
-use crate::work::{Deed, DeedKind};
+use crate::tasks::{Deed, DeedKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -322,10 +322,10 @@ mod tests {
         for how in [Ending::Exit(1), Ending::Signal(9), Ending::Crashed, how] {
             check(Event::Ended(Ended { run, how }));
         }
-        for deed in crate::work::tests::every_deed() {
+        for deed in crate::tasks::tests::every_deed() {
             check(Event::Work(deed));
         }
-        for happened in crate::build::tests::every_fact() {
+        for happened in crate::loop_::tests::every_fact() {
             check(Event::Loop(happened));
         }
     }

@@ -10,8 +10,8 @@ use super::prd::{Prd, Story};
 use super::template::{Part, Template};
 use crate::name::AgentName;
 use crate::prompt::{Entry, inbox_block, notes_block, tasks_block};
+use crate::tasks::{Note, Task};
 use crate::text;
-use crate::work::{Note, Task};
 use jiff::tz::TimeZone;
 
 /// Everything that a prompt is made of.

@@ -2,7 +2,7 @@
 //! INBOX, notes, tasks. A text can say what it likes; it cannot look like an entry or a heading.
 
 use crate::message::Message;
-use crate::work::{Note, NoteType, Task, TaskStatus};
+use crate::tasks::{Note, NoteType, Task, TaskStatus};
 use crate::{text, turn};
 use jiff::tz::TimeZone;
 

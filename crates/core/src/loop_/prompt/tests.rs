@@ -1,9 +1,9 @@
 use super::*;
-use crate::build::completion::{Detector, TOKEN};
 use crate::id::{NoteId, PromptId, TaskId};
+use crate::loop_::completion::{Detector, TOKEN};
 use crate::mail::tests::{message, name};
 use crate::message::Message;
-use crate::work::{NoteType, TaskStatus};
+use crate::tasks::{NoteType, TaskStatus};
 use jiff::Timestamp;
 use uuid::Uuid;
 

@@ -1,8 +1,8 @@
 //! What is wrong with a manifest whose values are right one by one.
 
-use super::manifest::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
-use super::start::{StartFile, is_variable};
-use super::{Handover, InputBox, Resume};
+use super::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
+use crate::harness::start::{StartFile, is_variable};
+use crate::harness::{Handover, InputBox, Resume};
 use crate::name::AgentName;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

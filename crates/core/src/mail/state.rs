@@ -129,7 +129,7 @@ impl Mail {
                     .or_default()
                     .push(fact.clone()),
             },
-            // No mail: see [`crate::session::Sessions`] and [`crate::work::Work`].
+            // No mail: see [`crate::session::Sessions`] and [`crate::tasks::Work`].
             Event::Started(_)
             | Event::Ended(_)
             | Event::Conversation(_)

@@ -7,7 +7,7 @@ use super::fact::{
 use crate::fact::{Event, Fact, Record};
 use crate::id::PromptId;
 use crate::name::AgentName;
-use crate::work::Deed;
+use crate::tasks::Deed;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

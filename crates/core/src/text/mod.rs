@@ -3,6 +3,9 @@
 //! Bodies and names are data. Nothing that passes through here can move a cursor, forge a line or
 //! close a tag; what is stored is never changed, only what is shown.
 
+pub mod inject;
+pub mod prompt;
+
 /// Return whether a character is invisible: a control character, a line or paragraph separator, a
 /// format character that is not drawn, or a default-ignorable code point. A test compares this list with
 /// the Unicode properties. The caller handles newline and tab.
