@@ -4,13 +4,14 @@
 //! it while the disk is waited for, so that the thread commits and, but for bodies that are kept in
 //! files, does nothing else; between two commits it answers questions.
 
-use crate::ahead::Ahead;
 use crate::error::{Error, Result};
+use crate::files;
 use crate::files::Made;
+use crate::files::prewrite::Ahead;
 use crate::home::Home;
-use crate::job::{Answer, Job};
+use crate::journal::bell;
 use crate::journal::{Journal, Patience, touched};
-use crate::{bell, files};
+use crate::operation::{Answer, Job};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -3,8 +3,17 @@
 //! Runs only inside a writer's transaction. What a step does to a message is the core's to say
 //! ([`Standing::apply`]); here it is only kept where an index finds it.
 
-use crate::marks::{self, Kind, Mark, Traits};
-use crate::schema::versioned;
+mod loops;
+pub(crate) mod marks;
+pub(crate) mod messages;
+pub(crate) mod replies;
+mod runs;
+pub(crate) mod schema;
+mod threads;
+mod work;
+
+use crate::views::marks::{Kind, Mark, Traits};
+use crate::views::schema::versioned;
 use jiff::Timestamp;
 use posthaste_core::mail::gives;
 use posthaste_core::receipt::{End, Proven};

@@ -2,10 +2,10 @@
 //! the piece of work that changes it. As everywhere, the core decides, on views at head.
 
 use crate::error::{Result, sqlite};
-use crate::job::{Answer, Denied, Done};
 use crate::journal::Journal;
+use crate::journal::transaction::Log;
+use crate::operation::{Answer, Denied, Done};
 use crate::views::Views;
-use crate::work::Log;
 use jiff::Timestamp;
 use posthaste_core::build::{self, LoopOrder, LoopRefusal};
 use posthaste_core::{AgentName, Fact, LoopState};

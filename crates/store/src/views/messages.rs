@@ -5,7 +5,7 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::marks::Kind;
+use crate::views::marks::Kind;
 use crate::views::{DELETED, OFFERING, Views, instant, record_at, record_of, standing_at};
 use jiff::Timestamp;
 use posthaste_core::inject;

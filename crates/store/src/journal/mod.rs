@@ -1,17 +1,25 @@
 //! A journal, open: one connection, the writers' lock, and the transaction that every write goes
 //! through.
 
-use crate::ahead::Ahead;
+pub mod bell;
+pub(crate) mod file_id;
+pub mod follow;
+pub mod group;
+pub(crate) mod lock;
+pub(crate) mod transaction;
+mod wal;
+
 use crate::error::{Error, Result, is_failed_sync, sqlite};
+use crate::files;
+use crate::files::prewrite::Ahead;
+use crate::home::host::HostHold;
 use crate::home::{Home, private_file};
-use crate::host::HostHold;
-use crate::inode::FileId;
-use crate::job::{Answer, Done, Durability, Job};
-use crate::lock::{Held, WritersLock};
-use crate::schema::{self, Position, VIEWS};
+use crate::journal::file_id::FileId;
+use crate::journal::lock::{Held, WritersLock};
+use crate::journal::transaction::Log;
+use crate::operation::{Answer, Done, Durability, Job};
 use crate::views::Views;
-use crate::work::Log;
-use crate::{bell, files};
+use crate::views::schema::{self, Position, VIEWS};
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};

@@ -1,11 +1,11 @@
 //! The pieces of work that a writer carries out inside one transaction: the core decides on views
 //! at head, what it decides is appended as facts, and the views follow.
 
-use crate::job::{Answer, Cut, Denied, Done, Injection, Job, Ordered, Outcome, Posted};
-use crate::marks::{self, Kind};
-use crate::query;
-use crate::replies;
+use crate::operation::{Answer, Cut, Denied, Done, Injection, Job, Ordered, Outcome, Posted};
 use crate::views::Views;
+use crate::views::marks::{self, Kind};
+use crate::views::messages;
+use crate::views::replies;
 use jiff::Timestamp;
 use posthaste_core::offer::Said;
 use posthaste_core::post::{self, Correspondence};
@@ -146,7 +146,7 @@ impl Log<'_> {
             let (event, also) = match post::decide(now, draft, &known) {
                 Ok(Posting::New { envelope, also }) => (Event::Message(*envelope), also),
                 Ok(Posting::Already(id)) => {
-                    let there = query::letter(self.conn, self.views, id)?;
+                    let there = messages::letter(self.conn, self.views, id)?;
                     let posted = there.map(|letter| Posted {
                         letter,
                         is_new: false,
@@ -168,7 +168,7 @@ impl Log<'_> {
                 Err(error) if is_taken(&error) && known.same_id.is_none() => {}
                 Err(error) => return Err(error),
             }
-            match query::letter(self.conn, self.views, draft.id)? {
+            match messages::letter(self.conn, self.views, draft.id)? {
                 Some(letter) => known.same_id = Some(letter.message),
                 // A fact that is no message has it, or a message that this version cannot read.
                 None => {
@@ -204,7 +204,7 @@ impl Log<'_> {
                 receipts: fact.receipt().into_iter().collect(),
             })
         } else {
-            query::letter(self.conn, self.views, draft.id)?
+            messages::letter(self.conn, self.views, draft.id)?
         };
         let posted = letter.map(|letter| Posted {
             letter,
@@ -226,7 +226,7 @@ impl Log<'_> {
             (draft.closes, &mut known.closed),
         ] {
             let Some(id) = id else { continue };
-            match query::letter(self.conn, self.views, id)? {
+            match messages::letter(self.conn, self.views, id)? {
                 Some(letter) => *place = Some(letter),
                 None => return Ok(Err(Denied::NotFound(id))),
             }
@@ -241,11 +241,11 @@ impl Log<'_> {
         if let Some(key) = &draft.key {
             let whose = marks::key(draft.from.as_str(), draft.to.as_str(), key);
             if let Some(last) = self.views.last_marked(self.conn, Kind::Key, &whose)? {
-                known.same_key = query::letter_at(self.conn, self.views, last)?;
+                known.same_key = messages::letter_at(self.conn, self.views, last)?;
             }
             // Then nothing is appended that would show whether the id is taken.
             if known.same_key.is_some() {
-                let there = query::letter(self.conn, self.views, draft.id)?;
+                let there = messages::letter(self.conn, self.views, draft.id)?;
                 known.same_id = there.map(|letter| letter.message);
             }
         }
@@ -261,7 +261,7 @@ impl Log<'_> {
     ) -> Result<Answer> {
         let mut ordered = Vec::with_capacity(ids.len());
         for id in ids {
-            let Some(letter) = query::letter(self.conn, self.views, *id)? else {
+            let Some(letter) = messages::letter(self.conn, self.views, *id)? else {
                 return Ok(Err(Denied::NotFound(*id)));
             };
             let message = letter.message;
@@ -289,13 +289,14 @@ impl Log<'_> {
         self.cut_off(now, agent, &Cut::Injected, inject::UNPRINTED)?;
         // Load the messages before the offer is recorded: the offer ends the state `uncertain`, which
         // marks a repeat.
-        let pending = query::pending(self.conn, self.views, agent, now, query::Pending::MOST)?;
+        let pending =
+            messages::pending(self.conn, self.views, agent, now, messages::Pending::MOST)?;
         let letters = inject::choose(pending);
         let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
         let route = inject::ROUTE.to_owned();
         let repeats = Letter::repeats(&letters);
         self.say(now, agent, &ids, &Said::Offering { route, repeats })?;
-        let unread = query::count(self.conn, self.views, agent, now)?.unread;
+        let unread = messages::count(self.conn, self.views, agent, now)?.unread;
         Ok(Done::Injected(Injection { letters, unread }))
     }
 

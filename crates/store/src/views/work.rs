@@ -2,12 +2,12 @@
 //! work that change them. As everywhere, the core decides, on views at head.
 
 use crate::error::{Error, Result, sqlite};
-use crate::job::{Answer, Denied, Done};
 use crate::journal::Journal;
-use crate::marks::{Kind, Mark};
-use crate::query::{NAMED, PAGE};
+use crate::journal::transaction::Log;
+use crate::operation::{Answer, Denied, Done};
+use crate::views::marks::{Kind, Mark};
+use crate::views::messages::{NAMED, PAGE};
 use crate::views::{Last, Views, record_at};
-use crate::work::Log;
 use jiff::Timestamp;
 use posthaste_core::work::{self, Completion, Deed, Moved, NewNote, NewTask, TaskCounts};
 use posthaste_core::{AgentName, Event, Fact, IdPrefix, Note, NoteType, Task, TaskId, TaskStatus};

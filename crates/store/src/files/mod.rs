@@ -5,11 +5,13 @@
 //! first, and the fact holds its length and hash. File names are derived from the fact, never
 //! taken from it.
 
-use crate::ahead::Ahead;
+pub(crate) mod prewrite;
+
 use crate::error::{Error, Result, io};
+use crate::files::prewrite::Ahead;
 use crate::home::{Home, guard, private, sync_dir};
-use crate::inode::FileId;
-use crate::job::{Answer, Done, Job, Outcome};
+use crate::journal::file_id::FileId;
+use crate::operation::{Answer, Done, Job, Outcome};
 use jiff::Timestamp;
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{AgentName, Body, Message, MessageId};

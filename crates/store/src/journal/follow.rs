@@ -1,8 +1,8 @@
 //! Following the journal: its history, then a mark, then what comes, across processes.
 
-use crate::bell::{Ear, TICK};
 use crate::error::Result;
 use crate::journal::Journal;
+use crate::journal::bell::{Ear, TICK};
 use posthaste_core::{AgentName, Record};
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

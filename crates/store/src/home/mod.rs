@@ -4,12 +4,13 @@
 //! here, but every home is checked when it is opened; see `guard` and `origin`.
 
 pub mod guard;
+pub(crate) mod host;
+mod mount;
 mod origin;
 
 pub use origin::Discovered;
 
 use crate::error::{Result, io};
-use crate::mount;
 use posthaste_core::AgentName;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};

@@ -4,7 +4,7 @@ use posthaste_core::{Body, Draft, Event, MessageId, Order, Progress, Record, Ste
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
-use posthaste_store::portable::{Imported, export, import, to_line};
+use posthaste_store::transfer::{Imported, export, import, to_line};
 use posthaste_store::{Error, Job, Journal, Listing, files};
 
 fn exported(journal: &Journal) -> Vec<u8> {

@@ -3,12 +3,12 @@
 //! A body that is kept in a file goes ahead of its fact, in lines of its own. What comes in is
 //! data from outside: every line is checked, and nothing in it names a file.
 
-use crate::bell;
 use crate::error::{Error, Result, io, sqlite};
 use crate::files;
-use crate::job::Durability;
+use crate::journal::bell;
+use crate::journal::transaction;
 use crate::journal::{Journal, STRETCH};
-use crate::work;
+use crate::operation::Durability;
 use posthaste_core::{AgentName, Body, MessageId, Record, text};
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
@@ -297,7 +297,7 @@ fn add(journal: &mut Journal, batch: &[Record], done: &mut Imported) -> Result<(
                         seq: *head,
                         ..record.clone()
                     };
-                    work::insert(conn, &record)?;
+                    transaction::insert(conn, &record)?;
                     views.apply(conn, &record)?;
                     step.added += 1;
                     agents.extend(AgentName::parse(&record.agent).ok());

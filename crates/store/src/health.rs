@@ -3,8 +3,8 @@
 use crate::error::{Result, sqlite};
 use crate::files;
 use crate::journal::Journal;
-use crate::marks::Kind;
-use crate::schema;
+use crate::views::marks::Kind;
+use crate::views::schema;
 use posthaste_core::{Body, IdPrefix, MessageId};
 
 #[derive(Debug, Clone, Default)]

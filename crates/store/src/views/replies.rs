@@ -3,8 +3,8 @@
 
 use crate::error::{Result, sqlite};
 use crate::journal::Journal;
-use crate::marks::{Kind, pair};
-use crate::query;
+use crate::views::marks::{Kind, pair};
+use crate::views::messages;
 use crate::views::{Last, Views, instant, record_at};
 use jiff::Timestamp;
 use posthaste_core::storm::{Given, MINUTE, SENDER_SKEW};
@@ -74,7 +74,7 @@ pub(crate) fn given(
     let Some((step, Some(letter))) = views.last(conn, Last::Given, agent.as_str())? else {
         return Ok(None);
     };
-    let letter = query::letter_at(conn, views, letter)?;
+    let letter = messages::letter_at(conn, views, letter)?;
     let step = record_at(conn, step)?.and_then(|record| record.read().ok());
     Ok(letter.zip(step).map(|(letter, fact)| Given {
         message: letter.message,

@@ -5,7 +5,7 @@
 //! Linux has such files, and not on every file system; elsewhere all is done after the commit.
 
 use crate::home::Home;
-use crate::job::Job;
+use crate::operation::Job;
 use posthaste_core::Body;
 use std::path::PathBuf;
 use unnamed::Unnamed;

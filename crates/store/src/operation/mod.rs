@@ -1,5 +1,7 @@
 //! What can be asked of a writer, and how it answers.
 
+mod delivery;
+
 use jiff::Timestamp;
 use posthaste_core::inject;
 use posthaste_core::offer::{Kept, Said};

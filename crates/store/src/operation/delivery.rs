@@ -1,11 +1,11 @@
 //! The pieces of work of a session: offers and what becomes of them, expiry, its own begin and
 //! end. As everywhere, the core decides, on views at head.
 
-use crate::job::{Cut, Done, Expired, Moved};
-use crate::marks::Kind;
-use crate::query;
+use crate::journal::transaction::Log;
+use crate::operation::{Cut, Done, Expired, Moved};
+use crate::views::marks::Kind;
+use crate::views::messages;
 use crate::views::{OFFERING, instant};
-use crate::work::Log;
 use jiff::Timestamp;
 use posthaste_core::offer::{self, Kept, Said};
 use posthaste_core::receipt::{self, Order};
@@ -26,7 +26,7 @@ impl Log<'_> {
     ) -> Result<Done> {
         let (mut moved, mut kept) = (Vec::new(), Vec::new());
         for id in ids {
-            let decided = match query::letter(self.conn, self.views, *id)? {
+            let decided = match messages::letter(self.conn, self.views, *id)? {
                 Some(letter) => offer::decide(now, agent, &letter, said),
                 None => Err(Kept::NotFound),
             };
@@ -54,17 +54,17 @@ impl Log<'_> {
             Cut::These(ids) => self.say(now, agent, ids, &Said::Uncertain { reason }),
             Cut::All => {
                 // A hook that still prints holds the inject lock, which the caller need not have.
-                let injecting = query::injecting(self.conn, self.views, agent)?;
-                let mut ids = query::marked(self.conn, self.views, Kind::Offering, agent)?;
+                let injecting = messages::injecting(self.conn, self.views, agent)?;
+                let mut ids = messages::marked(self.conn, self.views, Kind::Offering, agent)?;
                 ids.retain(|id| !injecting.contains(id));
                 self.say(now, agent, &ids, &Said::Uncertain { reason })
             }
             Cut::Injected => {
-                let ids = query::injecting(self.conn, self.views, agent)?;
+                let ids = messages::injecting(self.conn, self.views, agent)?;
                 self.say(now, agent, &ids, &Said::Uncertain { reason })
             }
             Cut::Unproven => {
-                let ids = query::marked(self.conn, self.views, Kind::Unproven, agent)?;
+                let ids = messages::marked(self.conn, self.views, Kind::Unproven, agent)?;
                 self.say(now, agent, &ids, &Said::Uncertain { reason })
             }
         }
@@ -98,7 +98,7 @@ impl Log<'_> {
         };
         let expired: Vec<MessageId> = expired.iter().filter_map(|id| id.parse().ok()).collect();
         for id in &expired {
-            if let Some(letter) = query::letter(self.conn, self.views, *id)? {
+            if let Some(letter) = messages::letter(self.conn, self.views, *id)? {
                 let events =
                     receipt::decide(now, Order::Expire, agent, &letter.message, letter.standing);
                 self.append_events(now, agent, events.unwrap_or_default())?;

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result, sqlite};
 use crate::journal::Journal;
-use crate::marks::Kind;
-use crate::query::NAMED;
 use crate::views::Views;
+use crate::views::marks::Kind;
+use crate::views::messages::NAMED;
 use posthaste_core::{IdPrefix, MessageId};
 use rusqlite::{Connection, params};
 

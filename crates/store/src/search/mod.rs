@@ -6,8 +6,8 @@
 use crate::error::{Error, Result, io, sqlite};
 use crate::files;
 use crate::home::private_file;
+use crate::journal::lock::lock_within;
 use crate::journal::{Journal, STRETCH};
-use crate::lock::lock_within;
 use posthaste_core::{AgentName, Letter, receipt::End, text};
 use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior, params};
 
