@@ -13,7 +13,7 @@ use crate::letters::{at, draft, post};
 use posthaste_core::delivery::{Desk, Effect, Event, Manner, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
 use posthaste_core::{Draft, Letter, MessageId, Moment, text, turn};
-use posthaste_screen::{Lines, Screen, Sieve, Size};
+use posthaste_screen::{Lines, QueryFilter, Screen, Size};
 use posthaste_store::transfer;
 use posthaste_wire::frames::Decoder;
 use posthaste_wire::rpc::{self, Said};
@@ -187,9 +187,9 @@ pub fn escapes(bytes: &[u8]) {
         found
     };
     assert_eq!(read(&[bytes]), read(&[first, second]));
-    let once = sieved(&[bytes]);
-    assert_eq!(once, sieved(&[first, second]));
-    assert_eq!(sieved(&[&once]), once, "a question is left");
+    let once = filtered(&[bytes]);
+    assert_eq!(once, filtered(&[first, second]));
+    assert_eq!(filtered(&[&once]), once, "a query is left");
     let size = Size { cols: 40, rows: 10 };
     let mut screen = Screen::new(size, 20);
     screen.feed(first);
@@ -202,12 +202,12 @@ pub fn escapes(bytes: &[u8]) {
 }
 
 /// Return what attached terminals see of a program's output.
-fn sieved(pieces: &[&[u8]]) -> Vec<u8> {
-    let (mut sieve, mut out) = (Sieve::default(), Vec::new());
+fn filtered(pieces: &[&[u8]]) -> Vec<u8> {
+    let (mut filter, mut out) = (QueryFilter::default(), Vec::new());
     for piece in pieces {
-        sieve.pass(piece, &mut out);
+        filter.pass(piece, &mut out);
     }
-    sieve.finish(&mut out);
+    filter.finish(&mut out);
     out
 }
 

@@ -1,36 +1,26 @@
-//! What a session's terminal shows, and the ways its bytes go on from there.
+//! A session's terminal without a window.
 //!
-//! Owns the model of the screen and everything made from a program's raw output: redraws for who
-//! attaches, plain lines, the recording. It knows no sockets, no sessions and no clock: time comes
-//! in as an argument, and only the recording touches files.
+//! Owns the model of the screen and everything derived from a program's raw output: redraws for
+//! terminals that attach, plain lines, the recording. Has no sockets, sessions or clock: time is an
+//! argument, and only the recording touches files.
 
-mod drawing;
 mod emulator;
-mod intake;
-mod lines;
 mod model;
-mod paint;
-mod painter;
-mod pen;
+mod output;
 mod recording;
-mod replay;
-mod sieve;
+mod redraw;
 #[cfg(test)]
-mod streams;
+mod test_output;
 mod text;
 
-pub use drawing::Drawing;
-pub use lines::Lines;
 pub use model::Screen;
-pub use paint::{leave, redraw};
-pub use painter::Painter;
-pub use recording::{About, Recorder};
-pub use replay::{Event, Replay, What, last_screen, read, segments};
-pub use sieve::Sieve;
+pub use output::{Boundary, Drawing, Lines, QueryFilter};
+pub use recording::{About, Event, Recorder, Replay, What, last_screen, read, segments};
+pub use redraw::{Painter, leave, redraw};
 
 use alacritty_terminal::grid::Dimensions;
 
-/// How large a terminal is, in cells.
+/// Size of a terminal in cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     pub cols: u16,
@@ -38,8 +28,8 @@ pub struct Size {
 }
 
 impl Size {
-    /// Brings a size within bounds: a client may ask for any, but not for all memory, and a
-    /// screen narrower than a wide character cannot hold one.
+    /// Limit the size: a client may ask for any size but must not exhaust memory, and a screen has
+    /// to be wide enough for a wide character.
     pub fn sane(self) -> Self {
         Self {
             cols: self.cols.clamp(2, 1000),

@@ -1,12 +1,11 @@
-//! The screen of one terminal: bytes in; text, modes and answers out.
+//! Model of one terminal: bytes in; text, modes and replies out.
 //!
-//! It is the session's one notion of what the program shows, and it answers the program's
-//! questions, so that a program is answered whether or not anybody is attached. It never blocks
-//! and never grows beyond its size, whatever it is fed.
+//! The session's only model of its program's screen. Replies to the program's queries, whether or
+//! not a terminal is attached. Never blocks, and never grows beyond its size.
 
-use super::Size;
-use super::emulator::Emulator;
-use super::intake::Intake;
+use crate::Size;
+use crate::emulator::Emulator;
+use crate::output::ParserInput;
 use alacritty_terminal::event::Event;
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::term::TermMode;
@@ -14,10 +13,10 @@ use alacritty_terminal::term::color::Colors;
 use alacritty_terminal::vte::ansi::{NamedColor, Processor, Rgb};
 use std::time::Instant;
 
-/// The screen of one terminal.
+/// Model of one terminal.
 pub struct Screen {
     parser: Processor,
-    intake: Intake,
+    input: ParserInput,
     emulator: Emulator,
 }
 
@@ -34,20 +33,21 @@ impl Screen {
     pub fn new(size: Size, scrollback_lines: usize) -> Self {
         Self {
             parser: Processor::new(),
-            intake: Intake::default(),
+            input: ParserInput::default(),
             emulator: Emulator::new(size.sane(), scrollback_lines),
         }
     }
 
-    /// Takes in what the program wrote.
+    /// Process output of the program.
     pub fn feed(&mut self, bytes: &[u8]) {
         let (parser, emulator) = (&mut self.parser, &mut self.emulator);
-        self.intake
+        self.input
             .admit(bytes, |piece| parser.advance(emulator, piece));
         self.emulator.bound_rows();
     }
 
-    /// What a terminal would by now have answered to the program, to be written to it.
+    /// Return the replies to the program's queries since the last call. They are to be written to
+    /// the program.
     pub fn take_replies(&mut self) -> Vec<u8> {
         let mut replies = Vec::new();
         for event in self.emulator.asked() {
@@ -57,20 +57,20 @@ impl Screen {
                     let color = color(self.emulator.term.colors(), index);
                     replies.extend_from_slice(answer(color).as_bytes());
                 }
-                // Only questions come through.
+                // The listener sends no other events.
                 _ => {}
             }
         }
         replies
     }
 
-    /// Until when an update that the program has begun and not ended is held back.
+    /// Return the deadline of an unfinished synchronized update, whose output is held back.
     pub fn sync_deadline(&self) -> Option<Instant> {
         self.parser.sync_timeout().sync_timeout()
     }
 
-    /// Shows what is held back: when the deadline has passed, and before a redraw that raw output
-    /// is to follow.
+    /// Show the output that is held back. Needed when the deadline has passed, and before a redraw
+    /// that raw output follows.
     pub fn stop_sync(&mut self) {
         if self.sync_deadline().is_some() {
             self.parser.stop_sync(&mut self.emulator);
@@ -78,7 +78,7 @@ impl Screen {
     }
 
     pub fn resize(&mut self, size: Size) {
-        // What is held back was written for the old size.
+        // The output that is held back was written for the old size.
         self.stop_sync();
         self.emulator.resize(size.sane());
     }
@@ -95,17 +95,17 @@ impl Screen {
         self.emulator.title.as_deref()
     }
 
-    /// Keeps what the program says from now on in operating system commands of this number.
+    /// Keep the latest operating system command with this number from now on.
     pub fn listen(&mut self, number: u16) {
-        self.intake.listen(number);
+        self.input.listen(number);
     }
 
-    /// What it last said in one of them.
+    /// Return the latest operating system command with the number given to [`Self::listen`].
     pub fn note(&self) -> Option<&str> {
-        self.intake.note()
+        self.input.note()
     }
 
-    /// Whether the program wants to tell pasted text from typed.
+    /// Return whether the program distinguishes pasted text from typed text.
     pub fn bracketed_paste(&self) -> bool {
         self.emulator.mode().contains(TermMode::BRACKETED_PASTE)
     }
@@ -118,7 +118,7 @@ impl Screen {
         self.emulator.mode().intersects(TermMode::MOUSE_MODE) || self.emulator.extra.press_mouse
     }
 
-    /// Row and column, from 0.
+    /// Return row and column, counted from 0.
     pub fn cursor(&self) -> (usize, usize) {
         let point = self.emulator.term.grid().cursor.point;
         (usize::try_from(point.line.0).unwrap_or(0), point.column.0)
@@ -133,8 +133,7 @@ impl Screen {
     }
 }
 
-/// A colour as the program has set it, or as it is said to be: that of xterm, on a dark
-/// background.
+/// Return a colour as the program has set it, or xterm's default on a dark background.
 fn color(set: &Colors, index: usize) -> Rgb {
     const NAMED: [u32; 16] = [
         0x00_0000, 0xcd_0000, 0x00_cd00, 0xcd_cd00, 0x00_00ee, 0xcd_00cd, 0x00_cdcd, 0xe5_e5e5,
@@ -174,7 +173,7 @@ fn color(set: &Colors, index: usize) -> Rgb {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::{Likeness, cut, state, stream};
+    use crate::test_output::{Likeness, cut, state, stream};
     use proptest::prelude::*;
 
     const SIZE: Size = Size { cols: 10, rows: 4 };
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn questions_are_answered() {
+    fn queries_get_replies() {
         let check = |asked: &str, want: &str| {
             let answer = fed(asked.as_bytes()).take_replies();
             assert_eq!(String::from_utf8(answer).unwrap(), want, "{asked:?}");
@@ -220,14 +219,14 @@ mod tests {
     }
 
     #[test]
-    fn who_never_reads_is_not_answered_for_ever() {
+    fn replies_that_nobody_reads_are_bounded() {
         let mut screen = fed("\x1b[6n".repeat(100_000).as_bytes());
         assert!(screen.take_replies().len() < 4096);
         assert!(screen.take_replies().is_empty());
     }
 
     #[test]
-    fn modes_are_told() {
+    fn modes_are_reported() {
         let mut screen =
             fed(b"\x1b]0;title\x07\x1b[?2004h\x1b[?1049h\x1b[?1002h\x1b[?25l\x1b[2;3H");
         assert_eq!(screen.title(), Some("title"));
@@ -241,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn any_size_is_made_sane() {
+    fn any_size_is_limited() {
         let check = |cols, rows, want: (u16, u16)| {
             let size = Size { cols, rows };
             let mut screen = Screen::new(size, 0);
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_shown_whole() {
+    fn a_synchronized_update_is_shown_at_once() {
         let mut screen = fed(b"\x1b[?2026hhalf");
         assert!(screen.sync_deadline().is_some());
         assert_eq!(screen.text(None)[0], "");
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_cannot_eat_memory_or_crash_it() {
+    fn a_program_can_neither_exhaust_memory_nor_crash_the_model() {
         let mut screen = fed("\x1b[>1u".repeat(10_000).as_bytes());
         screen.feed("\x1b[22t\x1b]2;t\x07".repeat(10_000).as_bytes());
         screen.feed("\u{301}".repeat(100_000).as_bytes());
@@ -279,21 +278,22 @@ mod tests {
     }
 
     #[test]
-    fn the_library_is_put_right() {
+    fn defects_of_the_library_are_corrected() {
         let check = |bytes: &str, want: &str| {
             let screen = fed(bytes.as_bytes());
             assert_eq!(screen.text(None).join("|"), want, "{bytes:?}");
         };
-        // Deleting more characters than there are spares what comes before.
+        // Deleting more characters than the rest of the row spares the characters before the
+        // cursor.
         check("abcdef\x1b[1;4H\x1b[9P", "abc|||");
-        // Erasing above takes the first row too.
+        // Erasing above includes the first row.
         check("one\r\ntwo\x1b[1J", "|||");
-        // Half a wide character takes no neighbour along.
+        // Half of a wide character spares its neighbour.
         check("a漢b\x1b[1;3H\x1b[1X\x1b[1;2HX", "aX b|||");
         check("日本\x1b[1;2H\x1b[P\x1b[1;1Hx", "x本|||");
         check("12345678日\x1b[1;1H\x1b[@", " 12345678|||");
         check("12345678日\x1b[1;1H\x1b[4hX", "X12345678|||");
-        // A region beyond the screen is none.
+        // A region beyond the screen is ignored.
         check("\x1b[9;20r\x1b[4;1Ha\r\nb", "||a|b");
     }
 

@@ -1,19 +1,19 @@
 //! The screen as text.
 //!
-//! Reads the model and changes nothing. What is on the screen counts, not what was sent: spaces
-//! at the end of a row are never text.
+//! Reads the model and never changes it. Spaces at the end of a row are not text, even if the
+//! program wrote them.
 
-use super::model::Screen;
-use super::pen::{Links, Pen, untouched};
+use crate::model::Screen;
+use crate::redraw::pen::{Links, Pen, untouched};
 use alacritty_terminal::grid::{Dimensions, Grid};
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Flags};
 
-/// Cells that only hold the place of a wide character.
+/// Cells that are covered by a wide character.
 const PLACES: Flags = Flags::WIDE_CHAR_SPACER.union(Flags::LEADING_WIDE_CHAR_SPACER);
 
 impl Screen {
-    /// The rows of the screen, or the last `lines` rows of scrollback and screen.
+    /// Return the rows of the screen, or the last `lines` rows of scrollback and screen.
     pub fn text(&self, lines: Option<usize>) -> Vec<String> {
         self.rows(lines)
             .map(|row| {
@@ -24,8 +24,8 @@ impl Screen {
             .collect()
     }
 
-    /// At most so many rows at the bottom of what is shown, and which of them the cursor is in.
-    /// Never what has scrolled away.
+    /// Return at most `lines` rows from the bottom of the screen, without scrollback, and the index
+    /// of the row with the cursor.
     pub fn foot(&self, lines: usize) -> (Vec<String>, Option<usize>) {
         let grid = self.emulator().term.grid();
         let cursor = grid.cursor.point.line.0;
@@ -40,7 +40,7 @@ impl Screen {
         (rows.collect(), usize::try_from(cursor - first).ok())
     }
 
-    /// What stands before the cursor in its row.
+    /// Return the text before the cursor in its row.
     pub fn before_cursor(&self) -> String {
         let grid = self.emulator().term.grid();
         let at = grid.cursor.point;
@@ -49,7 +49,7 @@ impl Screen {
         text
     }
 
-    /// The rows with colours; each stands for itself.
+    /// Return the rows with colours. Each row begins and ends with default colours.
     pub fn ansi(&self, lines: Option<usize>) -> Vec<String> {
         self.rows(lines)
             .map(|row| {
@@ -65,8 +65,8 @@ impl Screen {
             .collect()
     }
 
-    /// The last `lines` lines as the program wrote them, however often the terminal had to wrap
-    /// them. Blank ones at the end don't count.
+    /// Return the last `lines` lines without the terminal's wrapping. Blank lines at the end do not
+    /// count.
     pub fn recent(&self, lines: usize) -> Vec<String> {
         let grid = self.emulator().term.grid();
         let top = grid.topmost_line().0;
@@ -111,7 +111,7 @@ fn cells(grid: &Grid<Cell>, line: i32) -> &[Cell] {
     &grid[Line(line)][..]
 }
 
-/// The lowest row of this kind; one above all rows if there is none.
+/// Return the lowest row for which `is` holds, or the row above all rows.
 fn last_row(grid: &Grid<Cell>, is: impl Fn(&[Cell]) -> bool) -> i32 {
     let (top, bottom) = (grid.topmost_line().0, grid.bottommost_line().0);
     (top..=bottom)
@@ -120,7 +120,7 @@ fn last_row(grid: &Grid<Cell>, is: impl Fn(&[Cell]) -> bool) -> i32 {
         .unwrap_or(top - 1)
 }
 
-/// How many cells of a row there are up to the last one with text.
+/// Return the number of cells up to the last one with text.
 fn inked(row: &[Cell]) -> usize {
     let marked = |cell: &Cell| cell.zerowidth().is_some_and(|marks| !marks.is_empty());
     row.iter()
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_foot_is_what_is_shown_last() {
+    fn the_foot_is_the_bottom_of_the_screen() {
         let check = |bytes: &str, lines: usize, want: &[&str], cursor: Option<usize>| {
             let (foot, at) = fed(bytes).foot(lines);
             assert_eq!(foot, want, "{bytes:?}");
@@ -168,7 +168,7 @@ mod tests {
         check("a\r\nb\r\nc\r\nd", 2, &["c", "d"], Some(1));
         check("a\r\nb\r\nc\x1b[1;1H", 2, &["b", "c"], None);
         check("a\r\nb\r\nc\x1b[2;1H", 2, &["b", "c"], Some(0));
-        // Four rows are shown; the rest has scrolled away.
+        // The screen has four rows; the others have scrolled away.
         check(
             "1\r\n2\r\n3\r\n4\r\n5\r\n6",
             9,
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_text() {
+    fn rows_become_text() {
         let check = |bytes: &str, lines: Option<usize>, want: &[&str]| {
             assert_eq!(fed(bytes).text(lines), want, "{bytes:?} {lines:?}");
         };
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn recent_lines_are_whole() {
+    fn recent_lines_are_unwrapped() {
         let check = |bytes: &str, lines: usize, want: &[&str]| {
             assert_eq!(fed(bytes).recent(lines), want, "{bytes:?}");
         };

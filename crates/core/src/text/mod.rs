@@ -3,6 +3,7 @@
 //! Bodies and names are data. Nothing that passes through here can move a cursor, forge a line or
 //! close a tag; what is stored is never changed, only what is shown.
 
+pub mod escape;
 pub mod inject;
 pub mod prompt;
 

@@ -7,7 +7,6 @@
 //! given back as it was.
 
 mod bottom;
-mod boundary;
 mod guardian;
 mod hello;
 mod keys;

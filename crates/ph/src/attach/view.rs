@@ -1,10 +1,10 @@
 //! What an attached client knows and decides: what goes to the session, what to the screen, and
 //! when it is over. Has no descriptor and no clock; the pump brings it bytes and the time.
 
-use super::boundary::Boundary;
 use super::keys::{Keys, Typed};
 use super::{Left, Options, Size, bottom};
 use posthaste_core::text;
+use posthaste_screen::Boundary;
 use posthaste_wire::frames::{CONTROL, DATA, Decoder, Frame, FromClient, ToClient, encode};
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,7 @@ impl View {
             notice: None,
             drawn: None,
             decoder: Decoder::default(),
-            boundary: Boundary::new(),
+            boundary: Boundary::default(),
             has_drawn: false,
             to_session: Queue::default(),
             to_screen: Queue::default(),
@@ -208,7 +208,7 @@ impl View {
     }
 
     fn output(&mut self, output: &[u8]) {
-        self.boundary.see(output);
+        self.boundary.advance(output);
         self.to_screen.push(output);
         self.has_drawn = true;
         self.disturb();

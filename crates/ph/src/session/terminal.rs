@@ -14,7 +14,7 @@ use super::sight::Sight;
 use super::viewer::{Viewer, ViewerId};
 use super::{clock, log};
 use posthaste_core::harness::Sighting;
-use posthaste_screen::{Lines, Recorder, Screen, Sieve, Size, redraw};
+use posthaste_screen::{Lines, QueryFilter, Recorder, Screen, Size, redraw};
 use posthaste_wire::event;
 use posthaste_wire::topic::Topic;
 use std::os::fd::OwnedFd;
@@ -127,7 +127,7 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
     let (asks, waiting) = mpsc::channel(QUEUE);
     let task = Task {
         stage,
-        sieve: Sieve::default(),
+        filter: QueryFilter::default(),
         lines: Lines::default(),
         listened: false,
         unfinished: Vec::new(),
@@ -145,7 +145,7 @@ pub(crate) fn open(stage: Stage) -> (Terminal, impl Future<Output = ()>) {
 
 struct Task {
     stage: Stage,
-    sieve: Sieve,
+    filter: QueryFilter,
     lines: Lines,
     /// Whether the lines of the output were told last time.
     listened: bool,
@@ -238,7 +238,7 @@ impl Task {
             self.stage.keyboard.try_type_in(Typed::Answer(answers));
         }
         self.passed.clear();
-        self.sieve.pass(bytes, &mut self.passed);
+        self.filter.pass(bytes, &mut self.passed);
         for viewer in &mut self.viewers {
             viewer.output(&self.passed);
         }
@@ -430,7 +430,7 @@ impl Task {
         self.stage.sight.finish(&self.stage.screen);
         // What was held back as the beginning of something is nothing more than that now.
         self.passed.clear();
-        self.sieve.finish(&mut self.passed);
+        self.filter.finish(&mut self.passed);
         let now = Instant::now();
         if let Some(recorder) = &mut self.stage.recorder {
             recorder.output(now - self.begun, &self.passed);

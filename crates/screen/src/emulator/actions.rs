@@ -1,7 +1,7 @@
-//! What the program does to the emulated terminal, action by action.
+//! Actions of the program on the emulated terminal.
 //!
-//! Most go to the library as they are. The others are noted, bounded or put right on the way; no
-//! action is answered here but through the library's own channel.
+//! Most actions go to the library unchanged. The others are noted, bounded or corrected. Replies go
+//! only through the library's own channel.
 
 use super::{Emulator, Extra};
 use alacritty_terminal::event::{Event, EventListener};
@@ -17,10 +17,10 @@ use alacritty_terminal::vte::ansi::{
 const TITLE_BYTES: usize = 1024;
 const TITLES: usize = 16;
 const KEY_MODES: usize = 16;
-/// What browsers take, and other terminals.
+/// Limit of browsers and other terminals.
 const LINK_BYTES: usize = 2083;
 
-/// What the library does as it should.
+/// Actions that the library performs correctly.
 macro_rules! pass_on {
     ($($action:ident($($name:ident: $kind:ty),*);)*) => {
         $(#[inline]
@@ -75,7 +75,7 @@ impl Handler for Emulator {
 
     #[inline]
     fn input(&mut self, c: char) {
-        // Nearly everything is plain text, and must not pay for the rest.
+        // Nearly all output is plain text and skips the checks.
         let is_plain = c.is_ascii() && !self.mode().contains(TermMode::INSERT);
         if is_plain || self.admits(c) {
             self.term.input(c);
@@ -98,7 +98,7 @@ impl Handler for Emulator {
 
     fn delete_chars(&mut self, count: usize) {
         let (_, column) = self.cursor();
-        // With more than there are, the library would delete before the cursor too.
+        // With a larger count, the library would also delete before the cursor.
         let count = count.min(self.term.columns() - column);
         self.part_at(column);
         self.part_at(column + count);
@@ -122,7 +122,7 @@ impl Handler for Emulator {
             ClearMode::Above => {
                 self.part_at(column + 1);
                 if line == 1 {
-                    // The library forgets the one row above.
+                    // The library does not clear a single row above.
                     self.term.grid_mut().reset_region(..line);
                 }
             }
@@ -188,7 +188,7 @@ impl Handler for Emulator {
     }
 
     fn set_tabs(&mut self, interval: u16) {
-        // The library has no such action, and sets a stop only where the cursor is.
+        // The library has no such action, and sets a stop only at the cursor.
         let cursor = self.term.grid().cursor.point.column;
         self.term.clear_tabs(TabulationClearMode::All);
         for column in (0..self.term.columns()).step_by(usize::from(interval.max(1))) {
@@ -239,7 +239,7 @@ impl Handler for Emulator {
 
     fn push_keyboard_mode(&mut self, mode: KeyboardModes) {
         if self.keys.len() == KEY_MODES {
-            // The oldest gives way. The library would fall over at its own, higher, limit.
+            // Drop the oldest mode. The library would panic at its own, higher limit.
             self.keys.remove(0);
             Handler::pop_keyboard_modes(&mut self.term, u16::MAX);
             for &older in &self.keys {

@@ -1,13 +1,12 @@
-//! The emulated terminal, with what the library keeps to itself.
+//! The emulated terminal, with state that the library does not expose.
 //!
-//! Every action of the program passes through here on its way to the library. What a redraw must
-//! know and the library does not tell (scroll region, tab stops, titles, key modes, the screen
-//! behind the alternate one) is noted; what would let a program eat memory, crash the library or
-//! tear a wide character in two is prevented. It decides nothing about clients and writes nothing.
+//! Every action of the program passes through here. Notes state for redraws (scroll region, tab
+//! stops, titles, key modes, the main screen behind the alternate one). Prevents output that
+//! exhausts memory, crashes the library or splits a wide character. Never writes to a terminal.
 
 mod actions;
 
-use super::{Size, paint};
+use crate::{Size, redraw};
 use alacritty_terminal::Term;
 use alacritty_terminal::event::{Event, EventListener};
 use alacritty_terminal::grid::Dimensions;
@@ -22,24 +21,24 @@ use std::ops::Range;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use unicode_width::UnicodeWidthChar;
 
-/// A program that asks more than this without ever reading is not answered further.
+/// Limit for replies that wait. Further queries of a program that never reads get no reply.
 const ANSWERS: usize = 256;
-/// More marks on one character than this are not text.
+/// Limit for combining marks on one character.
 const MARKS: usize = 16;
 
-/// Hears from the library what the program should be told.
+/// Receives the library's replies to the program.
 #[derive(Clone)]
 pub(crate) struct Asked(SyncSender<Event>);
 
 impl EventListener for Asked {
     fn send_event(&self, event: Event) {
         match event {
-            // When the channel is full, the answer is dropped.
+            // If the channel is full, the reply is dropped.
             Event::PtyWrite(_) | Event::ColorRequest(..) => {
                 let _ = self.0.try_send(event);
             }
-            // The clipboard belongs to the person: clients see what is stored there, and nobody
-            // tells a program what is in it. A size in pixels is not known here.
+            // The clipboard belongs to the person: attached terminals store to it, and programs
+            // never read it. The size in pixels is unknown here.
             Event::ClipboardStore(..)
             | Event::ClipboardLoad(..)
             | Event::TextAreaSizeRequest(_)
@@ -55,7 +54,7 @@ impl EventListener for Asked {
     }
 }
 
-/// Modes that the library does not know, kept for who attaches later.
+/// Modes that the library does not know, kept for redraws.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct Extra {
     pub(crate) reverse_screen: bool,
@@ -67,24 +66,24 @@ pub(crate) struct Emulator {
     pub(crate) term: Term<Asked>,
     asked: Receiver<Event>,
     asks: Asked,
-    /// The rows that scroll.
+    /// Rows that scroll.
     pub(crate) region: Range<usize>,
     pub(crate) charset: CharsetIndex,
-    /// `None` as long as they are where every terminal has them.
+    /// `None` while the tab stops are the default ones.
     pub(crate) tabs: Option<Vec<bool>>,
     pub(crate) title: Option<String>,
     titles: Vec<Option<String>>,
-    /// The stack of the active screen; the library keeps its own copies of both.
+    /// Keyboard modes of the active screen; the library does not expose its stacks.
     pub(crate) keys: Vec<KeyboardModes>,
     keys_behind: Vec<KeyboardModes>,
     pub(crate) other_keys: ModifyOtherKeys,
-    /// Whether the program has chosen a cursor.
+    /// Whether the program has set a cursor style.
     pub(crate) styled: bool,
     pub(crate) extra: Extra,
-    /// While the alternate screen shows: what draws the main one.
+    /// Redraw of the main screen while the alternate screen is active.
     pub(crate) behind: Option<Vec<u8>>,
     scrollback: usize,
-    /// Whether the library has rows for all of the scrollback.
+    /// Whether the library has allocated rows for all of the scrollback.
     has_all_rows: bool,
 }
 
@@ -118,20 +117,20 @@ impl Emulator {
         }
     }
 
-    /// When the first line scrolls away, the library takes a thousand rows; and again after a
-    /// resize. This leaves it those for the scrollback, so that it never needs more.
+    /// The library allocates a thousand rows when the first line scrolls away, and again after a
+    /// resize. Leave it only the rows of the scrollback, so that it never needs more.
     pub(crate) fn bound_rows(&mut self) {
         let history = self.term.history_size();
         if self.has_all_rows || history == 0 {
             return;
         }
-        // They may have been resized behind the alternate screen.
+        // The rows may have been resized while the alternate screen was active.
         self.own_up_to_rows();
         let grid = self.term.grid_mut();
-        // The rest of the scrollback, empty and older than all that is there.
+        // Allocate the rest of the scrollback as empty rows, older than all others.
         grid.initialize_all();
         grid.truncate();
-        // Those rows are kept and hold nothing.
+        // Keep those rows allocated but empty.
         grid.update_history(history);
         grid.update_history(self.scrollback);
         self.has_all_rows = true;
@@ -141,7 +140,7 @@ impl Emulator {
         *self.term.mode()
     }
 
-    /// The flags of the kitty keyboard protocol that are in force.
+    /// Return the active flags of the kitty keyboard protocol.
     pub(crate) fn key_flags(&self) -> KeyboardModes {
         let bits = (self.mode() & TermMode::KITTY_KEYBOARD_PROTOCOL).bits();
         let shift = TermMode::DISAMBIGUATE_ESC_CODES.bits().trailing_zeros();
@@ -170,19 +169,19 @@ impl Emulator {
         }
     }
 
-    /// The library clears of a row only as much as it believes to have been written, and after a
-    /// resize it forgets blanks that have a colour: they would come back with the next line.
+    /// The library clears only cells that it believes to be written, and forgets coloured blanks
+    /// after a resize: they would return with the next line. Mark all cells as written.
     fn own_up_to_rows(&mut self) {
         let (first, last) = (self.term.topmost_line(), self.term.bottommost_line());
         let edge = self.term.last_column();
         let grid = self.term.grid_mut();
         for line in (first.0..=last.0).map(Line) {
-            // That it could be written is enough.
+            // Mutable access is enough to mark the cell.
             let _ = &mut grid[line][edge];
         }
     }
 
-    /// A narrower screen may have lost the second half of a wide character.
+    /// Repair wide characters whose second half is lost in a narrower screen.
     fn mend_edge(&mut self) {
         let edge = self.term.last_column();
         for line in (0..self.term.screen_lines()).map(Line::from) {
@@ -195,14 +194,14 @@ impl Emulator {
         }
     }
 
-    /// The library has moved the lines of the main screen too, but shows them only to who swaps
-    /// the screens, and that clears the alternate one: so it is put back afterwards.
+    /// Update the redraw of the main screen. The library exposes the main screen only by swapping
+    /// the screens, which clears the alternate one, so that is restored afterwards.
     fn redraw_behind(&mut self) {
         let shown = self.term.grid().clone();
         let flags = self.key_flags();
         self.term.swap_alt();
         self.mend_edge();
-        self.behind = Some(paint::beneath(&self.term, &self.keys_behind));
+        self.behind = Some(redraw::hidden_main(&self.term, &self.keys_behind));
         self.term.swap_alt();
         *self.term.grid_mut() = shown;
         Handler::set_keyboard_mode(&mut self.term, flags, KeyboardModesApplyBehavior::Replace);
@@ -212,9 +211,9 @@ impl Emulator {
         if self.mode().contains(TermMode::ALT_SCREEN) {
             return;
         }
-        self.behind = Some(paint::beneath(&self.term, &self.keys));
+        self.behind = Some(redraw::hidden_main(&self.term, &self.keys));
         self.term.swap_alt();
-        // Each visit begins anew, so that nobody has to know of earlier ones.
+        // Every visit starts anew, so that redraws do not depend on earlier ones.
         let grid = self.term.grid_mut();
         grid.saved_cursor = grid.cursor.clone();
         Handler::pop_keyboard_modes(&mut self.term, u16::MAX);
@@ -238,7 +237,7 @@ impl Emulator {
         }
     }
 
-    /// What a mode changes besides itself.
+    /// Note the other effects of a mode.
     fn note(&mut self, mode: NamedPrivateMode) {
         match mode {
             NamedPrivateMode::ColumnMode => self.region = 0..self.term.screen_lines(),
@@ -266,8 +265,8 @@ impl Emulator {
         (point.line, point.column.0)
     }
 
-    /// Before something changes on one side of a column alone: a wide character that lies across
-    /// it becomes blank, as terminals do. Half a one would later take its neighbour along.
+    /// Blank a wide character that lies across `column`, before a change to one side only, as
+    /// terminals do. Half of one would later damage its neighbour.
     fn part_at(&mut self, column: usize) {
         let (line, _) = self.cursor();
         self.part(line, column);
@@ -288,7 +287,7 @@ impl Emulator {
         }
     }
 
-    /// Before a character is inserted: the row it goes to is pushed to the right.
+    /// Prepare the row for an inserted character, which shifts it to the right.
     fn make_room(&mut self, width: usize) {
         let edge = self.term.columns().saturating_sub(width);
         let (line, column) = self.cursor();
@@ -303,7 +302,7 @@ impl Emulator {
         }
     }
 
-    /// Whether this character may be written; makes room for it where it is inserted.
+    /// Return whether this character may be written. Makes room for it in insert mode.
     fn admits(&mut self, c: char) -> bool {
         if !c.is_ascii() && c.width() == Some(0) && self.crowded() {
             return false;
@@ -314,7 +313,7 @@ impl Emulator {
         true
     }
 
-    /// Whether the character that a mark would join has all the marks it may have.
+    /// Return whether the character before the cursor has the maximum number of marks.
     fn crowded(&self) -> bool {
         let cursor = &self.term.grid().cursor;
         let back = usize::from(!cursor.input_needs_wrap);
@@ -342,14 +341,14 @@ fn every_eighth(column: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::{cell_state, stream};
+    use crate::test_output::{cell_state, stream};
     use alacritty_terminal::term::cell::Cell;
     use alacritty_terminal::vte::ansi::Processor;
     use proptest::prelude::*;
 
     const SCROLLBACK: usize = 12;
 
-    /// All rows of the screen and the scrollback, and where the cursor is.
+    /// Return all rows of screen and scrollback, and the cursor's position.
     fn seen(emulator: &Emulator) -> String {
         let grid = emulator.term.grid();
         let rows = (grid.topmost_line().0..=grid.bottommost_line().0).map(Line);
@@ -364,10 +363,10 @@ mod tests {
     }
 
     #[test]
-    fn blanks_with_a_colour_do_not_come_back() {
+    fn coloured_blanks_do_not_return() {
         let mut parser: Processor = Processor::new();
         let mut emulator = Emulator::new(Size { cols: 10, rows: 4 }, SCROLLBACK);
-        // Blue from edge to edge, and all of the scrollback full of it.
+        // Write blue from edge to edge until the scrollback is full of it.
         parser.advance(&mut emulator, b"\x1b[44m");
         parser.advance(&mut emulator, "line\r\n".repeat(20).as_bytes());
         emulator.bound_rows();

@@ -1,7 +1,9 @@
+use super::recorder::{BUFFER_BYTES, escape};
 use super::*;
-use crate::Sieve;
-use crate::replay::{Event, last_screen, read, segments};
+use crate::{QueryFilter, Screen, Size};
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
 
 const SIZE: Size = Size { cols: 20, rows: 4 };
 
@@ -18,11 +20,11 @@ fn secs(secs: u64) -> Duration {
     Duration::from_secs(secs)
 }
 
-/// A session whose output is modelled and recorded.
+/// Session whose output is both modelled and recorded.
 struct Session {
     dir: tempfile::TempDir,
     screen: Screen,
-    sieve: Sieve,
+    filter: QueryFilter,
     recorder: Recorder,
 }
 
@@ -34,7 +36,7 @@ impl Session {
         Self {
             dir,
             screen,
-            sieve: Sieve::default(),
+            filter: QueryFilter::default(),
             recorder,
         }
     }
@@ -42,7 +44,7 @@ impl Session {
     fn write(&mut self, at: Duration, bytes: &[u8]) {
         self.screen.feed(bytes);
         let mut passed = Vec::new();
-        self.sieve.pass(bytes, &mut passed);
+        self.filter.pass(bytes, &mut passed);
         self.recorder.output(at, &passed);
     }
 
@@ -77,7 +79,7 @@ fn a_recording_is_an_asciicast() {
 }
 
 #[test]
-fn escapes_are_json() {
+fn escaped_bytes_are_json() {
     let every: Vec<u8> = (0..=255).chain(*b"tail").collect();
     let mut out = b"\"".to_vec();
     escape(&mut out, &every);
@@ -87,7 +89,7 @@ fn escapes_are_json() {
 }
 
 #[test]
-fn the_last_screen_comes_back() {
+fn the_last_screen_is_restored() {
     let mut session = Session::new(1_000_000);
     session.write(secs(1), "one\r\n\x1b[31m日本\x1b[m\r\n".as_bytes());
     session.screen.resize(Size { cols: 10, rows: 3 });
@@ -101,7 +103,7 @@ fn the_last_screen_comes_back() {
 }
 
 #[test]
-fn it_stays_within_its_limit() {
+fn a_recording_stays_within_its_limit() {
     let limit = 20_000;
     let mut session = Session::new(limit);
     for n in 0..2_000 {
@@ -117,7 +119,7 @@ fn it_stays_within_its_limit() {
     assert!(total > limit / 2 && total < limit + 4096, "{total}");
     let last = last_screen(session.dir.path(), "s", 20).unwrap();
     assert_eq!(last.text(Some(15)), session.screen.text(Some(15)));
-    // The newer file alone is enough for the screen, and its times go on.
+    // The newer file alone restores the screen, and its times continue.
     let newer = read(&paths[1]).unwrap();
     let mut screen = Screen::new(newer.size(), 0);
     let mut at = Duration::ZERO;
@@ -130,13 +132,13 @@ fn it_stays_within_its_limit() {
 }
 
 #[test]
-fn a_flood_becomes_a_redraw() {
+fn a_redraw_replaces_excess_output() {
     let mut session = Session::new(1_000_000);
     for n in 0..100_000 {
         session.write(secs(1), format!("flood {n}\r\n").as_bytes());
     }
     session.flush(secs(2));
-    assert!(session.on_disk().len() < 2 * BUFFER);
+    assert!(session.on_disk().len() < 2 * BUFFER_BYTES);
     let last = last_screen(session.dir.path(), "s", 0).unwrap();
     assert_eq!(last.text(None), session.screen.text(None));
     session.write(secs(3), b"after");
@@ -146,7 +148,7 @@ fn a_flood_becomes_a_redraw() {
 }
 
 #[test]
-fn a_redraw_stands_between_sequences() {
+fn a_redraw_never_interrupts_a_sequence() {
     let mut session = Session::new(0);
     session.write(secs(1), b"\x1b[?2026hupdate \x1b[3");
     session.flush(secs(1));
@@ -161,7 +163,7 @@ fn a_redraw_stands_between_sequences() {
 }
 
 #[test]
-fn a_cut_last_line_costs_that_line_alone() {
+fn an_incomplete_last_line_is_ignored() {
     let mut session = Session::new(1_000_000);
     session.write(secs(1), b"whole");
     session.write(secs(2), b" and cut");
@@ -179,7 +181,7 @@ fn a_cut_last_line_costs_that_line_alone() {
 }
 
 #[test]
-fn a_failed_write_is_told_once_and_tried_again() {
+fn a_failed_write_is_reported_once_and_retried() {
     let mut session = Session::new(0);
     let aside = session.dir.path().with_extension("aside");
     fs::rename(session.dir.path(), &aside).unwrap();
@@ -201,7 +203,7 @@ fn a_failed_write_is_told_once_and_tried_again() {
 }
 
 #[test]
-fn it_follows_no_link_and_keeps_no_earlier_recording() {
+fn a_recording_follows_no_link_and_replaces_the_earlier_one() {
     let dir = tempfile::tempdir().unwrap();
     let victim = dir.path().join("victim");
     fs::write(&victim, "precious").unwrap();
@@ -213,7 +215,7 @@ fn it_follows_no_link_and_keeps_no_earlier_recording() {
 }
 
 #[test]
-fn events_are_told_apart() {
+fn output_and_resize_are_distinct_events() {
     let mut session = Session::new(1_000_000);
     session.write(secs(1), b"x");
     session.recorder.resize(secs(2), Size { cols: 9, rows: 3 });

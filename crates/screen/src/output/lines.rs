@@ -1,27 +1,26 @@
-//! Raw output as lines of plain text.
+//! Raw output as lines of plain text, without escape sequences.
 //!
-//! For who wants to read along, not to look: escape sequences are gone, and a line comes when it
-//! is finished, as it then stands. It keeps one line, of bounded length, and knows no screen.
+//! A line is passed on when it is finished. Keeps one line of bounded length, and no screen.
 
-use super::intake::Intake;
+use super::parser_input::ParserInput;
 use alacritty_terminal::vte::{Params, Parser, Perform};
 
-/// A longer line is given in pieces.
-const LONGEST: usize = 64 * 1024;
+/// Maximum length of a line. A longer line is split.
+const LINE_BYTES: usize = 64 * 1024;
 
-/// Makes lines of one program's output.
+/// Converts one program's output to lines.
 pub struct Lines {
     parser: Parser,
-    intake: Intake,
+    input: ParserInput,
     line: Line,
 }
 
 #[derive(Default)]
 struct Line {
     chars: Vec<char>,
-    /// Where the next character goes; beyond the end, blanks fill what lies between.
+    /// Column of the next character; a gap before it is filled with blanks.
     cursor: usize,
-    /// The length of the characters as text.
+    /// Length of `chars` in UTF-8.
     bytes: usize,
     text: String,
 }
@@ -36,27 +35,27 @@ impl Default for Lines {
     fn default() -> Self {
         Self {
             parser: Parser::new(),
-            intake: Intake::default(),
+            input: ParserInput::default(),
             line: Line::default(),
         }
     }
 }
 
 impl Lines {
-    /// Takes in raw output and gives the lines it finishes.
+    /// Process raw output and call `each` for the lines that it finishes.
     pub fn feed(&mut self, bytes: &[u8], each: &mut impl FnMut(&str)) {
         let mut writer = Writer {
             line: &mut self.line,
             each,
         };
         let parser = &mut self.parser;
-        self.intake
+        self.input
             .admit(bytes, |piece| parser.advance(&mut writer, piece));
     }
 
-    /// The output has ended: gives the line that was not finished.
+    /// Pass on the unfinished line at the end of the output.
     pub fn finish(&mut self, each: &mut impl FnMut(&str)) {
-        if self.intake.cut() {
+        if self.input.ends_in_char() {
             self.line.write(char::REPLACEMENT_CHARACTER);
         }
         self.line.end_if_begun(each);
@@ -81,7 +80,7 @@ impl Line {
     }
 
     fn go(&mut self, column: usize) {
-        self.cursor = column.min(LONGEST / 4);
+        self.cursor = column.min(LINE_BYTES / 4);
     }
 
     fn cut(&mut self, column: usize) {
@@ -123,19 +122,19 @@ struct Writer<'a, F> {
 
 impl<F: FnMut(&str)> Perform for Writer<'_, F> {
     fn print(&mut self, c: char) {
-        // DEL is no character, though the parser takes it for one.
+        // The parser prints DEL, which is not a character.
         if c == '\x7f' {
             return;
         }
         self.line.write(c);
-        if self.line.bytes >= LONGEST {
+        if self.line.bytes >= LINE_BYTES {
             self.line.end(self.each);
         }
     }
 
     fn execute(&mut self, byte: u8) {
         match byte {
-            // Line feed, vertical tab, form feed; and next line, which is beyond ASCII.
+            // Line feed, vertical tab, form feed, and next line (C1).
             b'\n' | 0x0b | 0x0c | 0x85 => self.line.end(self.each),
             b'\r' => self.line.cursor = 0,
             0x08 => self.line.cursor = self.line.cursor.saturating_sub(1),
@@ -161,7 +160,7 @@ impl<F: FnMut(&str)> Perform for Writer<'_, F> {
                 _ => self.line.cut(0),
             },
             ('X', []) => self.line.blank(cursor..cursor.saturating_add(count)),
-            // To another row: what stands in this one is as finished as it gets.
+            // The cursor moves to another row, so this line is finished.
             ('A' | 'B' | 'E' | 'F' | 'H' | 'd' | 'e' | 'f' | 'u', []) => {
                 self.line.end_if_begun(self.each);
             }
@@ -197,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_as_they_stand_when_finished() {
+    fn lines_have_their_final_text() {
         let check = |bytes: &[u8], want: &[&str]| {
             assert_eq!(
                 lines(&[bytes]),
@@ -237,20 +236,20 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_comes_in_pieces() {
-        let long = "é".repeat(LONGEST);
+    fn a_long_line_is_split() {
+        let long = "é".repeat(LINE_BYTES);
         let found = lines(&[long.as_bytes(), b"\n"]);
         let lens: Vec<_> = found.iter().map(String::len).collect();
-        assert_eq!(lens, [LONGEST, LONGEST, 0]);
+        assert_eq!(lens, [LINE_BYTES, LINE_BYTES, 0]);
     }
 
     #[test]
-    fn nothing_makes_a_line_larger_than_it_may_be() {
+    fn a_line_never_exceeds_its_limit() {
         let mut input = Vec::new();
         for _ in 0..100 {
             input.extend_from_slice(b"\x1b[65535Cx");
         }
         let longest = lines(&[&input]).iter().map(String::len).max();
-        assert!(longest.is_some_and(|len| len <= LONGEST));
+        assert!(longest.is_some_and(|len| len <= LINE_BYTES));
     }
 }

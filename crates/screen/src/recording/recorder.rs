@@ -1,12 +1,11 @@
-//! The recording of a session on disk: asciicast v2, bounded.
+//! Recorder of a session's terminal: asciicast v2 files of bounded size.
 //!
-//! Two files at most, the newer `<stem>.cast` and the older `<stem>.1.cast`; each stands for
-//! itself: it begins with the screen as it then was. Output is buffered until it is flushed, and a
-//! flood beyond the buffer is not written but replaced by a redraw. Recording never stops a
-//! session: a failed write is told once and tried again later, in a new file.
+//! Keeps at most two files, `<stem>.cast` and the older `<stem>.1.cast`; each begins with a redraw
+//! of the screen. Output is buffered until a flush; output beyond the buffer is replaced by a
+//! redraw. Never stops a session: a failed write is reported once and retried later in a new file.
 
-use super::intake::Tail;
-use super::{Screen, Size, redraw};
+use crate::output::SplitChar;
+use crate::{Screen, Size, redraw};
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -14,22 +13,22 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What is kept between two flushes; more is skipped.
-const BUFFER: usize = 256 * 1024;
-/// How long after a failed write the next one is tried.
-const PAUSE: Duration = Duration::from_secs(10);
+/// Limit for the output between two flushes. More is skipped.
+pub(super) const BUFFER_BYTES: usize = 256 * 1024;
+/// Delay between a failed write and its retry.
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What a recording says of itself.
+/// Metadata of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     pub size: Size,
-    /// Unix time, in seconds.
+    /// Unix time in seconds.
     pub started: i64,
     pub command: String,
     pub title: String,
 }
 
-/// Where the two files of a recording are.
+/// Paths of the two files of a recording.
 #[derive(Debug, Clone)]
 pub(crate) struct Segments {
     pub(crate) newer: PathBuf,
@@ -50,28 +49,28 @@ impl Segments {
 pub struct Recorder {
     paths: Segments,
     about: About,
-    /// A file that has reached this length is the older one from then on.
+    /// Size at which a file becomes the older one, in bytes.
     half: u64,
     /// `None` after a failed write.
     file: Option<File>,
     written: u64,
-    /// When the file was begun, since the session began.
+    /// Start of the current file, relative to the start of the session.
     begun: Duration,
     buffer: Vec<u8>,
-    /// A character that the end of a chunk has cut.
-    tail: Tail,
+    /// Character that the end of a chunk has cut.
+    split_char: SplitChar,
     skipped: bool,
     retry: Duration,
-    /// Whether the failure that lasts has been told.
-    told: bool,
+    /// Whether the current failure has been reported.
+    is_reported: bool,
 }
 
 impl Recorder {
-    /// Begins a recording, in place of an earlier one of that name. `limit_bytes` is for both
-    /// files together.
+    /// Start a recording and replace an earlier one with this stem. `limit_bytes` covers both
+    /// files.
     pub fn create(dir: &Path, stem: &str, limit_bytes: u64, about: About) -> io::Result<Self> {
         let paths = Segments::of(dir, stem);
-        gone(fs::remove_file(&paths.older))?;
+        ignore_missing(fs::remove_file(&paths.older))?;
         let file = begin(&paths.newer)?;
         let mut recorder = Self {
             paths,
@@ -81,31 +80,31 @@ impl Recorder {
             written: 0,
             begun: Duration::ZERO,
             buffer: Vec::new(),
-            tail: Tail::default(),
+            split_char: SplitChar::default(),
             skipped: false,
             retry: Duration::ZERO,
-            told: false,
+            is_reported: false,
         };
         recorder.head();
         recorder.write_out()?;
         Ok(recorder)
     }
 
-    /// Notes output as a [`Sieve`](super::Sieve) hands it on: without questions, which nobody
-    /// should answer again, and in pieces between which a redraw may stand. `at` is the time since
-    /// the session began.
+    /// Record output of a [`QueryFilter`](crate::QueryFilter): without queries, which no terminal
+    /// should answer again, and in pieces between which a redraw may be inserted. `at` is the time
+    /// since the start of the session.
     pub fn output(&mut self, at: Duration, mut bytes: &[u8]) {
         if self.file.is_none() || self.skipped {
             return;
         }
-        if self.buffer.len() + bytes.len() > BUFFER {
+        if self.buffer.len() + bytes.len() > BUFFER_BYTES {
             self.skipped = true;
             return;
         }
         let before = self.buffer.len();
-        let begun = self.tail.complete(&mut bytes);
+        let begun = self.split_char.complete(&mut bytes);
         let (char, len) = begun.unwrap_or_default();
-        let whole = self.tail.hold(bytes);
+        let whole = self.split_char.hold(bytes);
         if len + whole.len() > 0 {
             let at = at.saturating_sub(self.begun);
             event(&mut self.buffer, at, 'o', |out| {
@@ -113,14 +112,14 @@ impl Recorder {
                 escape(out, whole);
             });
         }
-        // Escaped, a byte may have become six.
-        if self.buffer.len() > BUFFER {
+        // Escaping may have increased the length sixfold.
+        if self.buffer.len() > BUFFER_BYTES {
             self.buffer.truncate(before);
             self.skipped = true;
         }
     }
 
-    /// Notes that the terminal has another size.
+    /// Record a new size of the terminal.
     pub fn resize(&mut self, at: Duration, size: Size) {
         self.about.size = size;
         if self.file.is_some() && !self.skipped {
@@ -128,18 +127,18 @@ impl Recorder {
         }
     }
 
-    /// Writes what has been noted. `screen` is as the program has left it by now, and `at` when
-    /// that is. An error is told once, until writing has worked again.
+    /// Write the buffered events. `screen` is the state at the time `at`. An error is returned
+    /// once, until a write succeeds again.
     pub fn flush(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
         let Err(error) = self.try_flush(screen, at) else {
             return Ok(());
         };
         self.file = None;
         self.buffer = Vec::new();
-        self.tail = Tail::default();
-        self.retry = at + PAUSE;
-        let told = std::mem::replace(&mut self.told, true);
-        if told { Ok(()) } else { Err(error) }
+        self.split_char = SplitChar::default();
+        self.retry = at + RETRY_INTERVAL;
+        let was_reported = std::mem::replace(&mut self.is_reported, true);
+        if was_reported { Ok(()) } else { Err(error) }
     }
 
     fn try_flush(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
@@ -152,7 +151,7 @@ impl Recorder {
         }
         if self.skipped {
             self.skipped = false;
-            self.tail = Tail::default();
+            self.split_char = SplitChar::default();
             self.note_size(at);
             self.note_screen(screen, at);
         }
@@ -166,10 +165,10 @@ impl Recorder {
         Ok(())
     }
 
-    /// Makes the newer file the older one, and begins another with the screen as it is.
+    /// Make the newer file the older one, and start another with a redraw of the screen.
     fn turn(&mut self, screen: &mut Screen, at: Duration) -> io::Result<()> {
         self.file = None;
-        gone(fs::rename(&self.paths.newer, &self.paths.older))?;
+        ignore_missing(fs::rename(&self.paths.newer, &self.paths.older))?;
         self.file = Some(begin(&self.paths.newer)?);
         self.written = 0;
         self.begun = at;
@@ -179,7 +178,7 @@ impl Recorder {
         self.head();
         self.note_screen(screen, at);
         self.write_out()?;
-        self.told = false;
+        self.is_reported = false;
         Ok(())
     }
 
@@ -217,7 +216,7 @@ impl Recorder {
     }
 
     fn note_screen(&mut self, screen: &mut Screen, at: Duration) {
-        // What follows continues an update that the model may still hold back.
+        // The following output may continue a synchronized update that the model holds back.
         screen.stop_sync();
         let drawn = redraw(screen);
         let at = at.saturating_sub(self.begun);
@@ -230,15 +229,15 @@ impl Recorder {
             self.written += self.buffer.len() as u64;
         }
         self.buffer.clear();
-        // Not for the sake of one large screen.
-        self.buffer.shrink_to(BUFFER);
+        // A large screen must not keep its memory allocated.
+        self.buffer.shrink_to(BUFFER_BYTES);
         Ok(())
     }
 }
 
-/// A new file that only this user may read, in place of one that is there.
+/// Create a file that only this user can read, in place of an existing one.
 fn begin(path: &Path) -> io::Result<File> {
-    gone(fs::remove_file(path))?;
+    ignore_missing(fs::remove_file(path))?;
     OpenOptions::new()
         .write(true)
         .create_new(true)
@@ -247,8 +246,8 @@ fn begin(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// What was not there need not be moved or removed.
-fn gone(result: io::Result<()>) -> io::Result<()> {
+/// Treat a missing file as success.
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         Ok(()) | Err(_) => Ok(()),
@@ -262,8 +261,8 @@ fn event(out: &mut Vec<u8>, at: Duration, kind: char, data: impl FnOnce(&mut Vec
     out.extend_from_slice(b"\"]\n");
 }
 
-/// Writes bytes as the inside of a JSON string; what is no text becomes U+FFFD.
-fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
+/// Append bytes as the content of a JSON string. Invalid UTF-8 becomes U+FFFD.
+pub(super) fn escape(out: &mut Vec<u8>, bytes: &[u8]) {
     for chunk in bytes.utf8_chunks() {
         escape_text(out, chunk.valid().as_bytes());
         if !chunk.invalid().is_empty() {
@@ -295,6 +294,3 @@ fn escape_text(out: &mut Vec<u8>, text: &[u8]) {
     }
     out.extend_from_slice(&text[from..]);
 }
-
-#[cfg(test)]
-mod tests;

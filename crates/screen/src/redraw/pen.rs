@@ -1,12 +1,11 @@
-//! Writing cells as text with colours.
+//! Writes cells as text with colours.
 //!
-//! A pen knows what the terminal it writes to was last told, and tells it only what is new. It
-//! never moves the cursor.
+//! Knows the terminal's current colours and sends only changes. Never moves the cursor.
 
 use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink};
 use alacritty_terminal::vte::ansi::{Color, NamedColor};
 
-/// The flags that are a matter of colour and shape; the others say how cells hang together.
+/// Flags that affect the appearance of a cell; the others join cells.
 const SHAPES: Flags = Flags::INVERSE
     .union(Flags::BOLD)
     .union(Flags::ITALIC)
@@ -18,8 +17,8 @@ const SHAPES: Flags = Flags::INVERSE
 const FOREGROUND: Color = Color::Named(NamedColor::Foreground);
 const BACKGROUND: Color = Color::Named(NamedColor::Background);
 
-/// How each shape is turned on. Underlines but the plain one use the form with colons, which
-/// terminals that don't know it ignore.
+/// Code that sets each flag. Underlines other than the plain one use the form with colons, which a
+/// terminal ignores if it does not know it.
 const CODES: [(Flags, &str); 11] = [
     (Flags::BOLD, "1"),
     (Flags::DIM, "2"),
@@ -60,14 +59,14 @@ impl Style {
     }
 }
 
-/// Whether links are written beside colours.
+/// Whether links are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Kept,
     Left,
 }
 
-/// What a terminal was last told.
+/// Current colours and link of a terminal.
 #[derive(Debug)]
 pub(crate) struct Pen {
     style: Style,
@@ -76,7 +75,7 @@ pub(crate) struct Pen {
 }
 
 impl Pen {
-    /// For a terminal that writes plain text.
+    /// Create a pen for a terminal with default colours.
     pub(crate) fn plain(links: Links) -> Self {
         Self {
             style: PLAIN,
@@ -85,7 +84,7 @@ impl Pen {
         }
     }
 
-    /// Writes a cell with its colours. A cell that a wide character covers writes nothing.
+    /// Write a cell with its colours. A cell that a wide character covers writes nothing.
     pub(crate) fn put(&mut self, out: &mut Vec<u8>, cell: &Cell) {
         if cell.flags.contains(Flags::WIDE_CHAR_SPACER) {
             return;
@@ -94,13 +93,13 @@ impl Pen {
         character(out, cell);
     }
 
-    /// Writes a blank with the colours of a cell.
+    /// Write a blank with the colours of a cell.
     pub(crate) fn blank(&mut self, out: &mut Vec<u8>, cell: &Cell) {
         self.wear(out, cell);
         out.push(b' ');
     }
 
-    /// Takes the colours of a cell.
+    /// Switch to the colours of a cell.
     pub(crate) fn wear(&mut self, out: &mut Vec<u8>, cell: &Cell) {
         let style = Style::of(cell);
         if style != self.style {
@@ -116,18 +115,18 @@ impl Pen {
         }
     }
 
-    /// Goes back to plain text.
+    /// Return to default colours.
     pub(crate) fn lift(&mut self, out: &mut Vec<u8>) {
         self.wear(out, &Cell::default());
     }
 }
 
-/// Whether two cells are written in the same colours.
+/// Return whether two cells have the same colours and link.
 pub(crate) fn alike(one: &Cell, other: &Cell) -> bool {
     Style::of(one) == Style::of(other) && one.hyperlink() == other.hyperlink()
 }
 
-/// Whether a cell is what a cleared screen has there.
+/// Return whether a cell equals one of a cleared screen.
 pub(crate) fn untouched(cell: &Cell) -> bool {
     matches!(cell.c, ' ' | '\t')
         && cell.bg == BACKGROUND
@@ -136,7 +135,8 @@ pub(crate) fn untouched(cell: &Cell) -> bool {
         && plain_extra(cell)
 }
 
-/// Whether a cell has no marks, link or colour of its underline. Room for them it may have.
+/// Return whether a cell has no marks, link or underline colour. It may have space allocated for
+/// them.
 fn plain_extra(cell: &Cell) -> bool {
     cell.extra.is_none()
         || (cell.zerowidth().is_none_or(<[char]>::is_empty)
@@ -146,7 +146,7 @@ fn plain_extra(cell: &Cell) -> bool {
 
 fn character(out: &mut Vec<u8>, cell: &Cell) {
     match cell.c {
-        // The model marks where a tab began; it has long been spaces.
+        // The model marks the start of a tab; its cells are spaces.
         '\t' => out.push(b' '),
         c => utf8(out, c),
     }
@@ -164,7 +164,8 @@ fn utf8(out: &mut Vec<u8>, c: char) {
     }
 }
 
-/// A link's text is the program's; nothing in it may end the sequence it is written in.
+/// Return whether a link, which comes from the program, cannot end the sequence that it is written
+/// in.
 fn harmless(link: &Hyperlink) -> bool {
     let plain = |text: &str| !text.chars().any(char::is_control);
     plain(link.uri()) && plain(link.id())
@@ -183,7 +184,8 @@ fn open_link(out: &mut Vec<u8>, link: Option<&Hyperlink>) {
     out.extend_from_slice(b"\x1b\\");
 }
 
-/// Tells the shortest way from one style to another: what was added, or all of it anew.
+/// Write the shortest change from one style to another: the added attributes, or all of them after
+/// a reset.
 fn change(out: &mut Vec<u8>, was: &Style, now: &Style) {
     out.extend_from_slice(b"\x1b[");
     if *now == PLAIN {
@@ -219,7 +221,7 @@ fn change(out: &mut Vec<u8>, was: &Style, now: &Style) {
     out.push(b'm');
 }
 
-/// `base` is 30 for what is written and 40 for what is behind it.
+/// `base` is 30 for the foreground and 40 for the background.
 fn color(out: &mut Vec<u8>, color: Color, base: usize) {
     match color {
         Color::Named(name) => match name as usize {
@@ -283,7 +285,7 @@ mod tests {
     use crate::{Screen, Size};
 
     #[test]
-    fn only_what_is_new_is_told() {
+    fn only_changes_are_sent() {
         let check = |bytes: &str, want: &str| {
             let mut screen = Screen::new(Size { cols: 20, rows: 1 }, 0);
             screen.feed(bytes.as_bytes());

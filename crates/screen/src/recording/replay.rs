@@ -1,10 +1,10 @@
-//! Reading a recording back.
+//! Reader of recordings.
 //!
-//! What a crash or a full disk has cut off at the end of a file is left out, and so is what is no
-//! event; all before it counts. Files are read a line at a time, and never through a link.
+//! Ignores an incomplete last line, which a crash or a full disk leaves, and lines that are not
+//! events. Reads one line at a time, and never follows a symbolic link.
 
-use super::recording::Segments;
-use super::{Screen, Size};
+use super::recorder::Segments;
+use crate::{Screen, Size};
 use rustix::fs::OFlags;
 use serde::Deserialize;
 use std::fs::{File, OpenOptions};
@@ -13,25 +13,25 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// No event of ours is longer. A longer line is no recording.
-const LONGEST: u64 = 16 * 1024 * 1024;
+/// Maximum length of a line. Our events are shorter.
+const LINE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// What happened in a recorded terminal.
+/// Kind and data of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
     Output(String),
     Resize(Size),
 }
 
-/// Something that happened in a recorded terminal.
+/// Event in a recorded terminal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Event {
-    /// Since the session began.
+    /// Time since the start of the session.
     pub at: Duration,
     pub what: What,
 }
 
-/// The events of one file.
+/// Iterator over the events of one file.
 #[derive(Debug)]
 pub struct Replay {
     lines: BufReader<File>,
@@ -48,7 +48,7 @@ struct Head {
     offset: f64,
 }
 
-/// Opens one file of a recording.
+/// Open one file of a recording.
 pub fn read(path: &Path) -> io::Result<Replay> {
     let file = OpenOptions::new()
         .read(true)
@@ -60,7 +60,7 @@ pub fn read(path: &Path) -> io::Result<Replay> {
         size: Size { cols: 80, rows: 24 },
         offset: Duration::ZERO,
     };
-    let bad = |_| io::Error::new(io::ErrorKind::InvalidData, "this is no recording");
+    let bad = |_| io::Error::new(io::ErrorKind::InvalidData, "the file is not a recording");
     replay.next_line()?;
     let head: Head =
         serde_json::from_slice(&replay.line).map_err(|error| bad(error.to_string()))?;
@@ -73,7 +73,7 @@ pub fn read(path: &Path) -> io::Result<Replay> {
     Ok(replay)
 }
 
-/// The files of a recording that are there, the older first.
+/// Return the existing files of a recording, the older first.
 pub fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
     let paths = Segments::of(dir, stem);
     [paths.older, paths.newer]
@@ -82,7 +82,7 @@ pub fn segments(dir: &Path, stem: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The screen as a recording leaves it; `None` if there is no recording to read.
+/// Return the screen at the end of a recording, or `None` if no file is readable.
 pub fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Option<Screen> {
     let mut last: Option<Screen> = None;
     for path in segments(dir, stem) {
@@ -94,7 +94,7 @@ pub fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Option<Sc
             match event.what {
                 What::Output(text) => {
                     screen.feed(text.as_bytes());
-                    // Nobody is left to hear the answers.
+                    // The program has ended, so nobody reads the replies.
                     drop(screen.take_replies());
                 }
                 What::Resize(size) => screen.resize(size),
@@ -106,15 +106,15 @@ pub fn last_screen(dir: &Path, stem: &str, scrollback_lines: usize) -> Option<Sc
 }
 
 impl Replay {
-    /// The size at the beginning.
+    /// Return the size at the start of the file.
     pub fn size(&self) -> Size {
         self.size
     }
 
-    /// Reads the next line; an empty one is the end.
+    /// Read the next line. It is empty at the end of the file.
     fn next_line(&mut self) -> io::Result<()> {
         self.line.clear();
-        let mut limited = self.lines.by_ref().take(LONGEST);
+        let mut limited = self.lines.by_ref().take(LINE_BYTES);
         limited.read_until(b'\n', &mut self.line)?;
         Ok(())
     }

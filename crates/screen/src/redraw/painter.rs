@@ -1,28 +1,28 @@
-//! Keeping a terminal of another size up to date with a screen.
+//! Keeps a terminal of another size up to date with a screen.
 //!
-//! Raw output is only right on a terminal of the same size. Others get what the screen shows,
-//! clipped to them, and of that only what has changed. A painter draws on the alternate screen,
-//! so that the person's own lines come back afterwards, and never sends a line break.
+//! Raw output is correct only on a terminal of the same size. Other terminals get the changed rows,
+//! clipped to their size. Draws on the alternate screen, so that the person's own lines return
+//! afterwards, and never sends a line break.
 
-use super::Size;
-use super::model::Screen;
-use super::paint::{ALTERNATE, BEGIN, BLANK, END, RESET, goto, keys, modes, used};
 use super::pen::{Links, Pen};
+use super::{ALTERNATE, BEGIN, BLANK, END, RESET, goto, keys, modes, used};
+use crate::Size;
+use crate::model::Screen;
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::cell::{Cell, Flags};
 
-/// The painter of one terminal.
+/// Painter of one terminal.
 #[derive(Debug)]
 pub struct Painter {
     size: Size,
-    /// What each row of the terminal was last told; empty before the first time.
+    /// Bytes last sent for each row of the terminal; empty before the first frame.
     rows: Vec<Vec<u8>>,
     modes: Vec<u8>,
     cursor: (usize, usize),
 }
 
 impl Painter {
-    /// For a terminal of this size, in any state.
+    /// Create a painter for a terminal of this size in any state.
     pub fn new(size: Size) -> Self {
         Self {
             size: size.sane(),
@@ -32,16 +32,17 @@ impl Painter {
         }
     }
 
-    /// The terminal has another size now: what it shows is unknown.
+    /// Set another size. The terminal is drawn anew.
     pub fn resize(&mut self, size: Size) {
         *self = Self::new(size);
     }
 
-    /// What brings the terminal up to date; nothing if it is.
+    /// Return the bytes that bring the terminal up to date; empty if it is.
     pub fn paint(&mut self, screen: &Screen) -> Vec<u8> {
         let mut out = Vec::new();
         if self.rows.is_empty() {
-            // First of all, so that the terminal remembers where the person's cursor was.
+            // The alternate screen comes first, so that the terminal saves the person's cursor
+            // position.
             out.extend_from_slice(ALTERNATE);
             out.extend_from_slice(RESET);
             out.extend_from_slice(b"\x1b[?7l");
@@ -63,7 +64,7 @@ impl Painter {
         out
     }
 
-    /// Gives the first row of the screen that the terminal shows: one that is too low shows the
+    /// Return the first row of the screen that is visible: a terminal that is too low shows the
     /// part with the cursor.
     fn paint_rows(&mut self, screen: &Screen, out: &mut Vec<u8>) -> usize {
         let grid = screen.emulator().term.grid();
@@ -89,7 +90,7 @@ impl Painter {
 
     fn paint_modes(&mut self, screen: &Screen, out: &mut Vec<u8>) {
         let emulator = screen.emulator();
-        // Off, then on: what was on before may not be any more.
+        // Switch all modes off before setting the current ones.
         let mut now =
             b"\x1b[?1;5;9;25;1000;1002;1003;1004;1005;1006;1015;2004l\x1b>\x1b[<99u\x1b[=0u"
                 .to_vec();
@@ -102,7 +103,7 @@ impl Painter {
     }
 }
 
-/// A row as a terminal of this width shows it, from its first column to its last.
+/// Draw a row, clipped to a terminal of this width.
 fn clipped(out: &mut Vec<u8>, row: &[Cell], width: usize) {
     let mut pen = Pen::plain(Links::Kept);
     let end = used(row);
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn any_terminal_shows_what_fits() {
+    fn a_terminal_shows_the_part_that_fits() {
         let from = Size { cols: 10, rows: 4 };
         let text = "one\r\n1234567日x\r\nthree\r\nfour";
         let check = |cols, rows, want: &[&str], cursor| {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_persons_own_lines_come_back() {
+    fn the_persons_own_lines_return() {
         let size = Size { cols: 20, rows: 4 };
         let mut terminal = Screen::new(size, 10);
         terminal.feed(b"$ ph attach scout\r\n");

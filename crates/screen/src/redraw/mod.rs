@@ -1,45 +1,49 @@
-//! Bytes that put a terminal into the state of a screen.
+//! Bytes that bring a terminal into the state of a screen.
 //!
-//! What attaches gets a redraw and then the raw output, so a redraw leaves behind not only the
-//! same picture but the same modes, colours, scroll region and cursor. It reads the model only,
-//! and never writes what a program sent as it was sent.
+//! Raw output follows a redraw on an attached terminal, so a redraw restores the modes, colours,
+//! scroll region and cursor as well as the picture. Only reads the model; never repeats a program's
+//! bytes unchecked.
 
-use super::emulator::Emulator;
-use super::model::Screen;
-use super::pen::{Links, Pen, alike, number, untouched};
+mod painter;
+pub(crate) mod pen;
+
+pub use painter::Painter;
+
+use crate::emulator::Emulator;
+use crate::model::Screen;
 use alacritty_terminal::Term;
 use alacritty_terminal::grid::{Cursor, Dimensions, Grid};
 use alacritty_terminal::index::{Column, Line};
 use alacritty_terminal::term::TermMode;
 use alacritty_terminal::term::cell::{Cell, Flags};
 use alacritty_terminal::vte::ansi::{CharsetIndex, CursorShape, KeyboardModes, StandardCharset};
+use pen::{Links, Pen, alike, number, untouched};
 
 pub(crate) const BEGIN: &[u8] = b"\x1b[?2026h";
 pub(crate) const END: &[u8] = b"\x1b[?2026l";
 
-/// From any state to a known one: a soft reset, then what it leaves as it was, one by one, because
-/// terminals differ in what it covers. It moves the cursor.
+/// Bring the terminal from any state to a known one: a soft reset, then each setting, because
+/// terminals differ in what a soft reset covers. Moves the cursor.
 pub(crate) const RESET: &[u8] = b"\x1b[!p\
     \x1b[?1;5;6;9;25;69;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7h\x1b[4;20l\x1b>\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?5W\x1b[r";
 
-/// Plain writing from the top left of an empty screen. The scrollback is not touched: that is
-/// why it does not say "erase all", which some terminals take for "scroll all away".
+/// Plain writing from the top left of an empty screen. Does not "erase all", which clears the
+/// scrollback in some terminals.
 pub(crate) const BLANK: &[u8] = b"\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[m\x1b[H\x1b[J";
 
 const MAIN: &[u8] = b"\x1b[?1049l";
 pub(crate) const ALTERNATE: &[u8] = b"\x1b[?1049h";
 
-/// What a program may have done to the person's own terminal, undone. The title is not part of
-/// it: who kept it can give it back. The cursor
-/// stays where it is, or was before the alternate screen: what moves it to the top left in most
-/// terminals stands between its saving and its restoring. That may bring back a cursor that counts
-/// from the margins, which are the screen's own by then.
+/// Undo a program's changes to a person's own terminal, except the title, which its owner restores.
+/// The cursor stays, or returns to its position before the alternate screen: sequences that move it
+/// are between saving and restoring. A restored origin mode is harmless because the margins are
+/// reset by then.
 const LEAVE: &[u8] = b"\x1b[?2026l\x1b[<99u\x1b[=0u\x1b7\x1b[?6;69l\x1b[r\x1b8\x1b[?1049l\
     \x1b[<99u\x1b[=0u\x1b[>4;0m\x1b[?1;5;9;1000;1002;1003;1004;1005;1006;1015;2004l\x1b[?7;25h\
     \x1b[4;20l\x1b>\x1b(B\x1b)B\x1b*B\x1b+B\x0f\x1b]8;;\x1b\\\x1b[0 q\x1b[m";
 
-/// Modes that are off until a program turns them on.
+/// Modes that are off until a program sets them.
 const MODES: [(TermMode, usize); 9] = [
     (TermMode::APP_CURSOR, 1),
     (TermMode::MOUSE_REPORT_CLICK, 1000),
@@ -52,13 +56,13 @@ const MODES: [(TermMode, usize); 9] = [
     (TermMode::SHOW_CURSOR, 25),
 ];
 
-/// Gives the person's terminal back.
+/// Return the bytes that give a terminal back to its person.
 pub fn leave() -> &'static [u8] {
     LEAVE
 }
 
-/// Makes a terminal of the same size show this screen, ready for the raw output that follows. An
-/// update that is held back is not in it: see [`Screen::stop_sync`].
+/// Make a terminal of the same size show this screen, ready for the raw output that follows. Does
+/// not include an update that is held back: see [`Screen::stop_sync`].
 pub fn redraw(screen: &Screen) -> Vec<u8> {
     let emulator = screen.emulator();
     let mut out = Vec::with_capacity(4096);
@@ -81,8 +85,8 @@ pub fn redraw(screen: &Screen) -> Vec<u8> {
     out
 }
 
-/// The main screen, before the alternate one covers it: what shows again when the program leaves.
-pub(crate) fn beneath<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
+/// Draw the main screen, which shows again when the alternate screen ends.
+pub(crate) fn hidden_main<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
     let mut out = Vec::with_capacity(2048);
     canvas(&mut out, term.grid());
     keys(&mut out, stack, stack.last().copied().unwrap_or_default());
@@ -90,7 +94,7 @@ pub(crate) fn beneath<T>(term: &Term<T>, stack: &[KeyboardModes]) -> Vec<u8> {
     out
 }
 
-/// All rows, on an empty screen, from the top left.
+/// Draw all rows on an empty screen, from the top left.
 fn canvas(out: &mut Vec<u8>, grid: &Grid<Cell>) {
     let mut pen = Pen::plain(Links::Kept);
     let mut down = 0;
@@ -100,8 +104,8 @@ fn canvas(out: &mut Vec<u8>, grid: &Grid<Cell>) {
         let row = &grid[Line::from(line)][..];
         let next = (line + 1 < rows).then(|| &grid[Line::from(line + 1)][..]);
         let wraps = wraps_into(row, next);
-        // A row that wraps is written to its end, and the next from its beginning: that alone
-        // makes a terminal know that they are one line.
+        // A terminal joins two rows to one line only if the first is written to its end and the
+        // second from its beginning.
         let end = match wraps {
             Some(end) => end,
             None => used(row).max(usize::from(wrapped)),
@@ -127,7 +131,8 @@ fn canvas(out: &mut Vec<u8>, grid: &Grid<Cell>) {
     pen.lift(out);
 }
 
-/// Up to where a row must be written so that the next one continues it, if it does.
+/// Return the length to which a row has to be written so that the next one continues its line, if
+/// it does.
 fn wraps_into(row: &[Cell], next: Option<&[Cell]>) -> Option<usize> {
     let last = row
         .last()
@@ -136,18 +141,18 @@ fn wraps_into(row: &[Cell], next: Option<&[Cell]>) -> Option<usize> {
     let pushed = last.flags.contains(Flags::LEADING_WIDE_CHAR_SPACER)
         && next.flags.contains(Flags::WIDE_CHAR)
         && alike(last, next);
-    // A wide character that did not fit leaves its place by itself when it is written again.
+    // Writing a wide character that does not fit leaves this cell empty again.
     Some(row.len() - usize::from(pushed))
 }
 
-/// How many cells of a row differ from an empty one.
+/// Return the number of cells up to the last one that differs from an empty one.
 pub(crate) fn used(row: &[Cell]) -> usize {
     row.iter()
         .rposition(|cell| !untouched(cell))
         .map_or(0, |last| last + 1)
 }
 
-/// Cells from the cursor on. Long gaps are skipped, but not within the first `solid` cells.
+/// Draw cells from the cursor on. Long gaps after the first `solid` cells are skipped.
 fn row(out: &mut Vec<u8>, pen: &mut Pen, cells: &[Cell], solid: usize) {
     let mut at = 0;
     while at < cells.len() {
@@ -185,7 +190,7 @@ fn title(out: &mut Vec<u8>, screen: &Screen) {
     }
 }
 
-/// The modes that matter to keys, mouse and cursor, from where [`RESET`] left them.
+/// Set the modes that affect keys, mouse and cursor, starting from [`RESET`].
 pub(crate) fn modes(out: &mut Vec<u8>, emulator: &Emulator) {
     let mode = emulator.mode();
     let extra = emulator.extra;
@@ -232,7 +237,7 @@ fn cursor_style(emulator: &Emulator) -> usize {
     steady - usize::from(style.blinking)
 }
 
-/// The stack of keyboard modes, from an empty one.
+/// Set the stack of keyboard modes, starting from an empty one.
 pub(crate) fn keys(out: &mut Vec<u8>, stack: &[KeyboardModes], flags: KeyboardModes) {
     let mut tell = |how: u8, flags: KeyboardModes| {
         out.extend_from_slice(b"\x1b[");
@@ -258,7 +263,7 @@ fn tabs(out: &mut Vec<u8>, emulator: &Emulator) {
     }
 }
 
-/// Region and cursors. Setting a region or the origin moves the cursor, so it comes last.
+/// Set the region and both cursors. This comes last, because region and origin move the cursor.
 fn finish(out: &mut Vec<u8>, emulator: &Emulator) {
     let mode = emulator.mode();
     let grid = emulator.term.grid();
@@ -294,8 +299,8 @@ fn finish(out: &mut Vec<u8>, emulator: &Emulator) {
     }
 }
 
-/// Puts the cursor where it is, with the colours and characters it writes in, from plain ones.
-/// Rows are counted from `top`.
+/// Set the cursor with its colours and character sets, starting from default ones. Rows are counted
+/// from `top`.
 fn place(out: &mut Vec<u8>, grid: &Grid<Cell>, cursor: &Cursor<Cell>, top: usize) -> Pen {
     let line = cursor.point.line.min(grid.bottommost_line()).max(Line(0));
     let last = grid.last_column();
@@ -340,7 +345,7 @@ pub(crate) fn goto(out: &mut Vec<u8>, row: usize, column: usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::streams::{Likeness, state, stream};
+    use crate::test_output::{Likeness, state, stream};
     use crate::{Painter, Size};
     use proptest::prelude::*;
 
@@ -353,7 +358,7 @@ mod tests {
         screen
     }
 
-    /// A screen that an attached terminal shows after a redraw, whatever it showed before.
+    /// Return the screen of an attached terminal after a redraw, starting from the output `before`.
     fn redrawn(screen: &Screen, before: &[u8]) -> Screen {
         let mut other = fed(before);
         other.feed(&redraw(screen));
@@ -365,7 +370,7 @@ mod tests {
         assert_eq!(state(one, Likeness::State), state(other, Likeness::State));
     }
 
-    /// A redraw can't bring the cursor to where no output brings it.
+    /// Return whether output can bring the cursor to its position. A redraw cannot do more.
     fn reachable(screen: &Screen) -> bool {
         let emulator = screen.emulator();
         let (row, _) = screen.cursor();
@@ -373,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_redraw_is_the_same_screen() {
+    fn a_redraw_restores_the_screen() {
         let check = |bytes: &str| {
             let screen = fed(bytes.as_bytes());
             same(&screen, &redrawn(&screen, b""));
@@ -394,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_are_one_line_stay_one() {
+    fn wrapped_lines_stay_joined() {
         for text in [
             "one line that wraps twice",
             "abcdefghijk日本",
@@ -409,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_behind_shows_again() {
+    fn the_main_screen_is_restored() {
         let mut screen = fed(b"\x1b[32mmain\x1b[2;3Hscreen\x1b[>3u\x1b[?1049h\x1b[2Jother\x1b[>9u");
         let mut other = redrawn(&screen, b"");
         for one in [&mut screen, &mut other] {
@@ -420,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn the_screen_behind_follows_a_new_size() {
+    fn the_hidden_main_screen_is_resized() {
         let mut screen = fed(b"main screen here\x1b[?1049h\x1b[Hother");
         let size = Size { cols: 8, rows: 5 };
         screen.resize(size);
@@ -435,7 +440,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_moves_the_cursor_stands_where_it_is_not_saved() {
+    fn leaving_moves_the_cursor_only_while_it_is_saved() {
         let place = |what: &[u8]| leave().windows(what.len()).position(|piece| piece == what);
         let (save, restore) = (place(b"\x1b7").unwrap(), place(b"\x1b8").unwrap());
         for moves in [&b"\x1b[?6"[..], b"\x1b[r"] {
@@ -445,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn leaving_undoes_what_a_program_did() {
+    fn leaving_undoes_a_programs_changes() {
         for program in [
             "\x1b[?1;1002;1003;1006;1004;2004;5;9;1015h\x1b[?25;7l\x1b=\x1b[5 q\x1b[>4;2m\x1b[4;20h",
             "\x1b[>5u\x1b[>1u\x1b[31m\x1b(0\x1b)0\x0e\x1b[2;4r\x1b[?6h\x1b[?2026h",
@@ -463,7 +468,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_in_a_title_or_link_acts() {
+    fn titles_and_links_contain_no_control_characters() {
         let screen = fed("\x1b]2;a\u{9b}31mb\x07\x1b]8;;http://x\u{9c}y\x07link".as_bytes());
         let drawn = String::from_utf8(redraw(&screen)).unwrap();
         assert!(!drawn.contains(['\u{9b}', '\u{9c}']), "{drawn:?}");
@@ -476,7 +481,7 @@ mod tests {
         ) {
             let mut screen = fed(a.as_bytes());
             prop_assume!(reachable(&screen));
-            // A title that was never set is not taken away, nor what the wheel does.
+            // A title or a wheel mode that was never set is not reset.
             let before = before.replace("\x1b]2;a title\x07", "").replace("\x1b[?1007l", "");
             let mut other = redrawn(&screen, before.as_bytes());
             prop_assert_eq!(state(&screen, Likeness::State), state(&other, Likeness::State));

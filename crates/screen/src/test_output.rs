@@ -1,7 +1,7 @@
-//! For tests: output such as programs write, and what screens have in common.
+//! Test support: strategies for programs' output, and comparison of screens.
 
-use super::model::Screen;
-use super::pen::{alike, untouched};
+use crate::model::Screen;
+use crate::redraw::pen::{alike, untouched};
 use alacritty_terminal::grid::Dimensions;
 use alacritty_terminal::index::Line;
 use alacritty_terminal::term::TermMode;
@@ -39,7 +39,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(word, 1..6).prop_map(|words| words.concat())
 }
 
-/// Colours and shapes.
+/// Colours and text attributes.
 fn colors() -> impl Strategy<Value = String> {
     let code = prop_oneof![
         prop::sample::select(vec![
@@ -80,7 +80,7 @@ fn colors() -> impl Strategy<Value = String> {
     prop::collection::vec(code, 1..4).prop_map(|codes| format!("\x1b[{}m", codes.join(";")))
 }
 
-/// Moves, and what changes cells: all with up to two small numbers.
+/// Cursor movements and edits with up to two small parameters.
 fn controls() -> impl Strategy<Value = String> {
     let last = prop::sample::select("ABCDEFGHIJKLMPSTXZ@`adefr".chars().collect::<Vec<_>>());
     (last, prop::collection::vec(0..14_u16, 0..3)).prop_map(|(last, numbers)| {
@@ -137,7 +137,7 @@ fn escapes() -> impl Strategy<Value = String> {
     .prop_map(str::to_owned)
 }
 
-/// One thing that a program writes.
+/// A word or a sequence of a program's output.
 pub(crate) fn token() -> impl Strategy<Value = String> {
     prop_oneof![8 => text(), 4 => colors(), 6 => controls(), 2 => modes(), 3 => escapes()]
 }
@@ -146,12 +146,12 @@ pub(crate) fn stream(length: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(token(), 0..length).prop_map(|tokens| tokens.concat())
 }
 
-/// What a terminal may be asked.
-pub(crate) fn question() -> impl Strategy<Value = &'static str> {
-    prop::sample::select(super::sieve::tests::QUESTIONS.to_vec())
+/// A sequence that a terminal answers.
+pub(crate) fn query() -> impl Strategy<Value = &'static str> {
+    prop::sample::select(crate::output::query_filter::tests::QUERIES.to_vec())
 }
 
-/// Cuts bytes at these places.
+/// Cut bytes at these places.
 pub(crate) fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'a [u8]> {
     let mut at: Vec<_> = places
         .iter()
@@ -167,12 +167,12 @@ pub(crate) fn cut<'a>(bytes: &'a [u8], places: &[prop::sample::Index]) -> Vec<&'
     chunks
 }
 
-/// How closely two screens are compared.
+/// Properties of two screens that are compared.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Likeness {
-    /// Everything that later output could bring to light.
+    /// Everything that later output could reveal.
     State,
-    /// What a person sees, and what their keys do.
+    /// Everything that a person sees, and the modes that affect keys.
     Looks,
 }
 
@@ -205,7 +205,7 @@ pub(crate) fn cell_state(out: &mut String, cell: &Cell) {
     );
 }
 
-/// A screen in words, for comparison.
+/// Describe a screen for comparison.
 pub(crate) fn state(screen: &Screen, likeness: Likeness) -> String {
     let emulator = screen.emulator();
     let grid = emulator.term.grid();
