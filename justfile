@@ -10,7 +10,7 @@ test:
 lab *ARGS:
     PH_LAB=1 PH_CI=1 cargo test --workspace --test cases --locked -- {{ARGS}}
 
-# Run the real agents alone, without ph; --keep writes the fixtures of their screens anew
+# Run the real agents alone, without ph; --keep rewrites the fixtures of their screens
 lab-bare *ARGS:
     PH_LAB=1 PH_CI=1 cargo test --workspace --test agents --locked -- {{ARGS}}
 
@@ -32,11 +32,11 @@ lint:
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# Measure mail and sessions, against limits and peers
+# Benchmark mail and sessions against limits and other programs
 bench:
     cargo bench -p posthaste-lab --bench mail --bench session --locked
 
-# Show what it does, in a temporary home
+# Run the demo, in a temporary home
 demo:
     cargo run --release -- demo
 
@@ -44,11 +44,11 @@ demo:
 deny:
     cargo deny check licenses bans sources
 
-# Everything a change must pass
+# Run every check that a change must pass
 ci:
     bash .ci/run
 
-# Install ph from this checkout, as it is released; needs musl-gcc (in Debian's musl-tools)
+# Install ph from this checkout, built like a release; needs musl-gcc (Debian: musl-tools)
 [linux]
 install:
     rustup target add {{arch()}}-unknown-linux-musl
@@ -59,7 +59,7 @@ install:
 install:
     cargo install --path crates/ph --profile dist --locked
 
-# Draw the README's picture anew, from a real run
+# Redraw the README's picture from a real run
 picture:
     cargo build -p posthaste -p posthaste-lab --bins --locked
     sh docs/picture.sh "${CARGO_TARGET_DIR:-target}/debug/ph" | cargo run -q -p posthaste-lab --bin lab-picture > docs/picture.svg

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the README's picture shows: a real run in a temporary home. 'just picture' draws it.
+# Run the README's example in a temporary home. 'just picture' draws its output.
 # Usage: picture.sh PH
 set -eu
 ph=$1

@@ -21,39 +21,32 @@ macro_rules! planted {
 #[cfg(test)]
 mod sim;
 
-pub mod activity;
-pub mod build;
 pub mod delivery;
 pub mod driver;
-pub mod fact;
-pub mod goal;
 pub mod harness;
-pub mod id;
-pub mod inject;
+pub mod journal;
+pub mod loop_;
 pub mod mail;
-pub mod message;
-pub mod moment;
-pub mod name;
-pub mod offer;
-pub mod owed;
-pub mod post;
-pub mod priority;
-pub mod promotion;
-pub mod prompt;
 pub mod receipt;
 pub mod session;
-pub mod storm;
+pub mod tasks;
 pub mod text;
 pub mod turn;
-pub mod why;
-pub mod work;
+
+pub use journal::{fact, moment};
+pub use loop_ as build;
+pub use mail::{goal, id, message, name, owed, post, priority, promotion, storm};
+pub use receipt::{offer, why};
+pub use session::activity;
+pub use tasks as work;
+pub use text::{inject, prompt};
 
 pub use jiff::Timestamp;
 
 pub use activity::{Activity, Judgement};
-pub use build::{LoopFact, LoopOrder, LoopRefusal, LoopState, Loops};
 pub use fact::{Event, Fact, Odd, Progress, Record};
 pub use id::{IdPrefix, MessageId, NoteId, PrefixError, PromptId, TaskId};
+pub use loop_::{LoopFact, LoopOrder, LoopRefusal, LoopState, Loops};
 pub use mail::{Letter, Mail};
 pub use message::{Body, Envelope, Evidence, Message};
 pub use moment::Moment;
@@ -63,4 +56,4 @@ pub use priority::Priority;
 pub use receipt::{End, Order, Proven, Receipt, ReceiptState, Refusal, Standing, Step};
 pub use session::{Conversation, Ended, Ending, Run, Sessions, Started};
 pub use storm::Limits;
-pub use work::{Note, NoteType, Task, TaskStatus, Work, WorkRefusal};
+pub use tasks::{Note, NoteType, Task, TaskStatus, Work, WorkRefusal};

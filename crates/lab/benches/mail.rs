@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use posthaste_core::{AgentName, Draft, IdPrefix, MessageId};
 use posthaste_lab::bench::{BODY, Goal, Programs, SyncedCommit, Table, median, middle, time};
 use posthaste_store::search::{Order, Query};
-use posthaste_store::{Home, Job, Journal, Listing, Patience, Writer, portable};
+use posthaste_store::{Home, Job, Journal, Listing, Patience, Writer, transfer};
 use std::io::{BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -341,7 +341,7 @@ impl Filled {
         let mut journal =
             Journal::open(Home::open(path, None).unwrap(), Patience::DEFAULT).unwrap();
         let (thread, mut lines) = facts(size);
-        portable::import(&mut journal, &mut lines, |_| {}).unwrap();
+        transfer::import(&mut journal, &mut lines, |_| {}).unwrap();
         Self {
             journal,
             wanted: name("wanted"),

@@ -16,7 +16,7 @@ use posthaste_core::delivery::{Desk, Effect, Event, Manner, proven_by};
 use posthaste_core::harness::{Manifest, transcript};
 use posthaste_core::{Draft, Letter, MessageId, Moment, text, turn};
 use posthaste_screen::{Lines, QueryFilter, Screen, Size};
-use posthaste_store::portable;
+use posthaste_store::transfer;
 use posthaste_wire::frames::Decoder;
 use posthaste_wire::rpc::{self, Said};
 use posthaste_wire::{client, plain};
@@ -117,10 +117,10 @@ pub fn frames(bytes: &[u8]) {
 pub fn import(bytes: &[u8]) {
     let home = TempHome::new();
     let mut journal = home.journal();
-    let imported = |journal: &mut _| portable::import(journal, &mut &*bytes, |_| {});
+    let imported = |journal: &mut _| transfer::import(journal, &mut &*bytes, |_| {});
     let is_whole = imported(&mut journal).is_ok();
     let mut exported = Vec::new();
-    portable::export(&journal, &mut exported).unwrap();
+    transfer::export(&journal, &mut exported).unwrap();
     let head = journal.head().unwrap();
     assert_eq!(imported(&mut journal).is_ok(), is_whole);
     assert_eq!(journal.head().unwrap(), head, "a second import adds facts");

@@ -7,42 +7,23 @@
 //! Only [`Journal::commit`] and [`portable::import`] write facts, both under the writers' lock,
 //! and views change in the same transaction.
 
-mod ahead;
-pub mod bell;
-mod delivery;
 pub mod error;
 pub mod files;
-pub mod follow;
-pub mod group;
+pub mod health;
 pub mod home;
-mod host;
-mod inode;
-pub mod inspect;
-mod job;
 mod journal;
-mod lock;
-mod loops;
-mod marks;
-mod mount;
-pub mod portable;
-mod query;
-mod replies;
-mod schema;
+mod operation;
 pub mod search;
-mod sessions;
-mod threads;
+pub mod transfer;
 mod views;
-mod wal;
-mod work;
-mod worklist;
 
-pub use ahead::Ahead;
 pub use error::{Error, Hint};
-pub use group::{Unsettled, Writer, WriterThread};
+pub use files::prewrite::Ahead;
 pub use home::Home;
-pub use job::{
+pub use journal::group::{Unsettled, Writer, WriterThread};
+pub use journal::lock::InjectLock;
+pub use journal::{Journal, Patience, bell, follow, group};
+pub use operation::{
     Answer, Cut, Denied, Done, Expired, Injection, Job, Moved, Ordered, Outcome, Posted,
 };
-pub use journal::{Journal, Patience};
-pub use lock::InjectLock;
-pub use query::{Count, Listing, Pending};
+pub use views::messages::{Count, Listing, Pending};

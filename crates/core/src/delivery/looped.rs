@@ -3,7 +3,7 @@
 use super::hold::Rule;
 use super::{Desk, Lane, Reach};
 use crate::activity::Activity;
-use crate::build::{LoopState, Standing};
+use crate::loop_::{LoopState, Standing};
 use crate::mail::Letter;
 use crate::moment::Moment;
 use crate::text;

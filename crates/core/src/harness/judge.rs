@@ -2,9 +2,9 @@
 //! before output and silence. Keeps what was claimed last by each source and decides nothing
 //! about mail.
 
-use super::manifest::{Manifest, Source};
-use super::sight::{Claim, Says};
 use crate::activity::{Activity, Generic, Judgement};
+use crate::harness::manifest::{Manifest, Source};
+use crate::harness::screen::{Claim, Says};
 use crate::moment::Moment;
 use crate::session::Ending;
 use std::time::Duration;

@@ -8,7 +8,7 @@ use anstream::ColorChoice;
 use anstyle::AnsiColor;
 use posthaste_core::harness::version;
 use posthaste_core::text;
-use posthaste_store::inspect::Health;
+use posthaste_store::health::Health;
 use posthaste_store::{Error, Hint, Home, Journal};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;

@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::output::{counted, note};
 use crate::report::{Code, Report, Result};
-use posthaste_store::portable::{self, Exported};
+use posthaste_store::transfer::{self, Exported};
 use posthaste_store::{Error, Journal};
 use std::fs::OpenOptions;
 use std::io::{BufWriter, ErrorKind, Write};
@@ -35,7 +35,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     let exported = match args.file.as_deref().filter(|path| *path != Path::new("-")) {
         Some(path) => to_file(journal.as_ref(), path)?,
         None => match &journal {
-            Some(journal) => portable::export(journal, context.out.writer())?,
+            Some(journal) => transfer::export(journal, context.out.writer())?,
             None => Exported::default(),
         },
     };
@@ -72,7 +72,7 @@ fn to_file(journal: Option<&Journal>, path: &Path) -> Result<Exported> {
     let mut out = BufWriter::new(file);
     let mut write = || -> Result<Exported> {
         let exported = match journal {
-            Some(journal) => portable::export(journal, &mut out).map_err(|error| match error {
+            Some(journal) => transfer::export(journal, &mut out).map_err(|error| match error {
                 Error::Output(error) => failed(error),
                 other => other.into(),
             })?,

@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::output::{counted, note, progress, progress_done};
 use crate::report::{Code, Report, Result};
-use posthaste_store::portable;
+use posthaste_store::transfer;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -31,7 +31,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         Box::new(BufReader::new(file))
     };
     let mut journal = context.journal()?;
-    let imported = portable::import(&mut journal, &mut input, |count| {
+    let imported = transfer::import(&mut journal, &mut input, |count| {
         progress(format!("{count} facts"));
     });
     progress_done();

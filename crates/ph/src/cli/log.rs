@@ -6,7 +6,7 @@ use posthaste_core::work::Deed;
 use posthaste_core::{AgentName, LoopFact, Record, text};
 use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};
-use posthaste_store::portable::to_line;
+use posthaste_store::transfer::to_line;
 
 /// Print the journal: every fact, in order
 ///

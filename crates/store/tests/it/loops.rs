@@ -5,7 +5,7 @@ use posthaste_core::build::{
 };
 use posthaste_core::{AgentName, LoopState, PromptId};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records};
-use posthaste_store::{Answer, Done, Job, Journal, Patience, portable};
+use posthaste_store::{Answer, Done, Job, Journal, Patience, transfer};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -239,12 +239,12 @@ fn loops_are_listed_and_carried_along_by_export_and_import() {
     let all = records(&journal);
     let lines = |skip: usize| -> String {
         let rest = all.iter().skip(skip);
-        rest.map(|record| portable::to_line(record) + "\n")
+        rest.map(|record| transfer::to_line(record) + "\n")
             .collect()
     };
     let elsewhere = TempHome::new();
     let mut copy = elsewhere.journal();
-    portable::import(&mut copy, &mut lines(0).as_bytes(), |_| {}).unwrap();
+    transfer::import(&mut copy, &mut lines(0).as_bytes(), |_| {}).unwrap();
     assert_eq!(copy.loops().unwrap(), listed);
     assert_views_agree(&mut copy, &[at(9)]);
 }

@@ -11,7 +11,7 @@ use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
 use posthaste_store::search::Query;
-use posthaste_store::{Home, Job, Journal, Listing, Patience, files, portable};
+use posthaste_store::{Home, Job, Journal, Listing, Patience, files, transfer};
 use std::path::{Path, PathBuf};
 
 fn open(home: &TempHome, views: u32) -> Journal {
@@ -223,8 +223,8 @@ fn write_fixture(home: &TempHome) {
         strange(104, "read", about(99)),
     ];
     for record in brought {
-        let line = portable::to_line(&record);
-        portable::import(&mut journal, &mut line.as_bytes(), |_| {}).unwrap();
+        let line = transfer::to_line(&record);
+        transfer::import(&mut journal, &mut line.as_bytes(), |_| {}).unwrap();
     }
     write_unproven(&mut journal);
 }

@@ -4,7 +4,7 @@
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, TaskId, TaskStatus};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records, started};
-use posthaste_store::{Answer, Done, Error, Job, Journal, portable};
+use posthaste_store::{Answer, Done, Error, Job, Journal, transfer};
 use uuid::Uuid;
 
 fn add(journal: &mut Journal, agent: &str, id: u128, text: &str) -> Answer {
@@ -176,12 +176,12 @@ fn export_and_import_carry_all_of_it() {
     journal.commit(job).unwrap().unwrap();
     let lines: String = records(&journal)
         .iter()
-        .map(|record| portable::to_line(record) + "\n")
+        .map(|record| transfer::to_line(record) + "\n")
         .collect();
 
     let elsewhere = TempHome::new();
     let mut copy = elsewhere.journal();
-    let imported = portable::import(&mut copy, &mut lines.as_bytes(), |_| {}).unwrap();
+    let imported = transfer::import(&mut copy, &mut lines.as_bytes(), |_| {}).unwrap();
     assert_eq!(imported.added, 4);
     assert_eq!(records(&copy), records(&journal));
     let both = [&mut journal, &mut copy].map(|journal| {

@@ -9,7 +9,7 @@ use posthaste_core::{
     NoteId, Progress, Record, Step, TaskId, inject, work,
 };
 use posthaste_lab::{id, name, records, started};
-use posthaste_store::{Answer, Cut, Done, Job, Journal, Moved, portable};
+use posthaste_store::{Answer, Cut, Done, Job, Journal, Moved, transfer};
 use uuid::Uuid;
 
 /// Does it, and checks what must hold of every single piece of work.
@@ -171,7 +171,7 @@ fn bring(journal: &mut Journal, now: Timestamp, event: Event) {
         agent: AgentName::human(),
         event,
     };
-    let line = portable::to_line(&Record {
+    let line = transfer::to_line(&Record {
         seq: 1,
         origin: "elsewhere".to_owned(),
         id: fact.id.to_string(),
@@ -180,7 +180,7 @@ fn bring(journal: &mut Journal, now: Timestamp, event: Event) {
         kind: fact.event.kind().to_owned(),
         data: fact.event.data(),
     });
-    let imported = portable::import(journal, &mut line.as_bytes(), |_| {}).unwrap();
+    let imported = transfer::import(journal, &mut line.as_bytes(), |_| {}).unwrap();
     assert_eq!(imported.added, 1);
 }
 

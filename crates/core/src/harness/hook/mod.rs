@@ -1,0 +1,485 @@
+//! What a program's own hooks mean: the words of a manifest for it, and an event read by them.
+//! What a payload holds is data: it is compared and told, never obeyed.
+
+mod heard;
+
+pub use heard::{Heard, Word};
+
+use crate::text;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// How much of an event's name, and of what it says, is told as evidence.
+const SHOWN: usize = 60;
+/// No agent's own id is longer; a longer one would only be kept.
+const LONGEST_ID: usize = 200;
+
+/// Maximum length of a path on Linux, in bytes.
+const LONGEST_PATH: usize = 4096;
+
+/// Which hook events mean what. One may stand in several lists; of work, rest and questions it
+/// says what comes first of: blocked, submitted, tool, working, idle.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Hooks {
+    /// It can be written to.
+    pub ready: Vec<Sign>,
+    /// A text was submitted, and a turn begins.
+    pub submitted: Vec<Sign>,
+    /// The model was given a text. With none of these listed, a submitted text counts as given.
+    pub given: Vec<Sign>,
+    pub working: Vec<Sign>,
+    /// It is about to use a tool.
+    pub tool: Vec<Sign>,
+    pub idle: Vec<Sign>,
+    /// It asks something that a person should answer.
+    pub blocked: Vec<Sign>,
+    /// It goes on under another session id, as after its own command to clear what was said.
+    pub begins: Vec<Sign>,
+    /// The session of this id is over.
+    pub ends: Vec<Sign>,
+    /// An agent within the agent begins here, whose hooks do not say that they are its; until
+    /// [`Self::side_ends`].
+    pub side_begins: Vec<Sign>,
+    pub side_ends: Vec<Sign>,
+    /// What its hook prints at these goes to the model: mail can go that way.
+    pub context: Vec<Sign>,
+    /// How the hook must print that.
+    pub format: Format,
+    /// The payload's field with the agent's own session id.
+    pub session: String,
+    /// The one with the text that was submitted.
+    pub prompt: String,
+    /// The one that says what is asked, and which tool is used.
+    pub what: String,
+    /// The one that only an agent within the agent says: what its hooks print is not for ours.
+    pub aside: String,
+    /// The one with the path of the transcript, a line of JSON for each thing said.
+    pub transcript: String,
+}
+
+impl Default for Hooks {
+    fn default() -> Self {
+        Self {
+            ready: Vec::new(),
+            submitted: Vec::new(),
+            given: Vec::new(),
+            working: Vec::new(),
+            tool: Vec::new(),
+            idle: Vec::new(),
+            blocked: Vec::new(),
+            begins: Vec::new(),
+            ends: Vec::new(),
+            side_begins: Vec::new(),
+            side_ends: Vec::new(),
+            context: Vec::new(),
+            format: Format::default(),
+            session: "session_id".to_owned(),
+            prompt: "prompt".to_owned(),
+            what: "tool_name".to_owned(),
+            aside: "agent_id".to_owned(),
+            transcript: "transcript_path".to_owned(),
+        }
+    }
+}
+
+/// In which shape a hook hands text to its agent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Format {
+    /// `{"hookSpecificOutput":{"hookEventName":E,"additionalContext":T}}`, as Claude Code, Codex and
+    /// Gemini CLI take it.
+    #[default]
+    AdditionalContext,
+    /// As it is.
+    Text,
+}
+
+impl Format {
+    /// What a hook prints at this event.
+    pub fn print(self, event: &str, text: &str) -> String {
+        match self {
+            Self::Text => text.to_owned(),
+            Self::AdditionalContext => serde_json::json!({
+                "hookSpecificOutput": {"hookEventName": event, "additionalContext": text}
+            })
+            .to_string(),
+        }
+    }
+}
+
+/// An event by its name; with more after it, only where its payload fits that.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Sign {
+    event: String,
+    only: Option<Only>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Only {
+    /// `field=value`: the field says this.
+    Says { field: String, value: String },
+    /// `!object.field`: the object is there, and has no such field.
+    Lacks { object: String, field: String },
+}
+
+impl Only {
+    fn read(said: &str) -> Option<Self> {
+        let is_word = |word: &&str| !word.is_empty() && !word.contains(char::is_whitespace);
+        if let Some(path) = said.strip_prefix('!') {
+            let (object, field) = path.split_once('.')?;
+            let [object, field] = [object, field].map(|w| Some(w).filter(is_word));
+            return Some(Self::Lacks {
+                object: object?.to_owned(),
+                field: field?.to_owned(),
+            });
+        }
+        let (field, value) = said.split_once('=')?;
+        let field = Some(field).filter(is_word)?;
+        (!value.is_empty()).then(|| Self::Says {
+            field: field.to_owned(),
+            value: value.to_owned(),
+        })
+    }
+
+    fn fits(&self, fields: &Fields<'_>) -> bool {
+        match self {
+            Self::Says { field, value } => fields.text(field).as_deref() == Some(value.as_str()),
+            Self::Lacks { object, field } => {
+                let within = fields.within(object);
+                within.is_some_and(|inner| inner.0.get(field).is_none_or(|v| v.get() == "null"))
+            }
+        }
+    }
+}
+
+impl TryFrom<String> for Sign {
+    type Error = String;
+
+    fn try_from(said: String) -> Result<Self, String> {
+        let (event, only) = match said.split_once(' ') {
+            None => (said.as_str(), None),
+            Some((event, only)) => (event, Some(Only::read(only))),
+        };
+        let is_word = !event.is_empty() && !event.contains(char::is_whitespace);
+        match only {
+            None | Some(Some(_)) if is_word => Ok(Self {
+                event: event.to_owned(),
+                only: only.flatten(),
+            }),
+            _ => Err(
+                "an event is written like Stop, SessionStart source=clear or \
+                      AfterTool !tool_response.error"
+                    .to_owned(),
+            ),
+        }
+    }
+}
+
+impl From<Sign> for String {
+    fn from(sign: Sign) -> Self {
+        let event = sign.event;
+        match sign.only {
+            None => event,
+            Some(Only::Says { field, value }) => format!("{event} {field}={value}"),
+            Some(Only::Lacks { object, field }) => format!("{event} !{object}.{field}"),
+        }
+    }
+}
+
+/// What an event says of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    Blocked,
+    Submitted,
+    Tool,
+    Working,
+    Idle,
+}
+
+/// What an event says of an agent within the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Begins,
+    Ends,
+}
+
+/// An event of a hook's, read by a manifest.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    /// As it can be shown.
+    pub(crate) event: String,
+    pub(crate) ready: bool,
+    pub(crate) begins: bool,
+    pub(crate) ends: bool,
+    pub(crate) side: Option<Side>,
+    pub(crate) turn: Option<Turn>,
+    pub(crate) session: Option<String>,
+    pub(crate) what: Option<String>,
+    /// The text that was submitted, where this event shows one.
+    pub(crate) prompt: Option<String>,
+    /// The text that the model was given, if this event shows one.
+    pub(crate) given: Option<String>,
+    /// Whether what its hook prints goes to the agent.
+    pub(crate) takes: bool,
+    /// Where it says that the transcript is.
+    pub(crate) transcript: Option<String>,
+    /// Tells it from others.
+    pub(crate) print: u64,
+}
+
+impl Report {
+    /// Whether a text was submitted, and what its hook prints goes along with it.
+    pub fn is_prompt_that_takes(&self) -> bool {
+        self.turn == Some(Turn::Submitted) && self.takes
+    }
+
+    /// Return whether this event belongs to a turn, so that the conversation has begun.
+    pub fn is_of_a_turn(&self) -> bool {
+        self.turn.is_some()
+    }
+
+    /// Return the agent's own id of the conversation. The id is untrusted input.
+    pub fn session(&self) -> Option<&str> {
+        self.session.as_deref()
+    }
+
+    /// Where it says that the agent's transcript is: a word from outside.
+    pub fn transcript(&self) -> Option<&str> {
+        self.transcript.as_deref()
+    }
+
+    /// Whether its harness knows nothing of such events.
+    pub(crate) fn means_nothing(&self) -> bool {
+        let says = self.ready || self.begins || self.ends || self.side.is_some();
+        !says && self.turn.is_none() && self.given.is_none()
+    }
+}
+
+/// The fields of a payload that are texts; none where it is no object.
+struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+
+impl<'a> Fields<'a> {
+    fn of(payload: &'a str) -> Self {
+        Self(serde_json::from_str(payload).unwrap_or_default())
+    }
+
+    fn text(&self, field: &str) -> Option<String> {
+        let value = self.0.get(field)?;
+        serde_json::from_str(value.get()).ok()
+    }
+
+    /// The fields of one that is itself an object.
+    fn within(&self, field: &str) -> Option<Self> {
+        let value = self.0.get(field)?;
+        serde_json::from_str(value.get()).ok().map(Self)
+    }
+}
+
+impl Hooks {
+    /// Whether anything is known of its hooks.
+    pub fn is_known(&self) -> bool {
+        self.lists().iter().any(|signs| !signs.is_empty())
+    }
+
+    pub(crate) fn lists(&self) -> [&[Sign]; 12] {
+        [
+            &self.ready,
+            &self.submitted,
+            &self.given,
+            &self.working,
+            &self.tool,
+            &self.idle,
+            &self.blocked,
+            &self.begins,
+            &self.ends,
+            &self.side_begins,
+            &self.side_ends,
+            &self.context,
+        ]
+    }
+
+    /// What an event means; `payload` is its JSON.
+    pub fn read(&self, event: &str, payload: &str) -> Report {
+        let fields = Fields::of(payload);
+        let is_in = |signs: &[Sign]| {
+            let fits = |only: &Only| only.fits(&fields);
+            let is_it = |sign: &Sign| sign.event == event && sign.only.as_ref().is_none_or(fits);
+            signs.iter().any(is_it)
+        };
+        let turns = [
+            (Turn::Blocked, &self.blocked),
+            (Turn::Submitted, &self.submitted),
+            (Turn::Tool, &self.tool),
+            (Turn::Working, &self.working),
+            (Turn::Idle, &self.idle),
+        ];
+        let turn = turns.into_iter().find(|(_, signs)| is_in(signs));
+        let turn = turn.map(|(turn, _)| turn);
+        let side = match (is_in(&self.side_begins), is_in(&self.side_ends)) {
+            (true, _) => Some(Side::Begins),
+            (false, true) => Some(Side::Ends),
+            (false, false) => None,
+        };
+        let shown = |text: String| text::one_line(&text, SHOWN);
+        let mut print = DefaultHasher::new();
+        (event, payload).hash(&mut print);
+        let prompt = fields.text(&self.prompt).filter(|_| is_in(&self.submitted));
+        let given = match self.given.is_empty() {
+            true => prompt.clone(),
+            false => fields.text(&self.prompt).filter(|_| is_in(&self.given)),
+        };
+        Report {
+            event: shown(event.to_owned()),
+            ready: is_in(&self.ready),
+            begins: is_in(&self.begins),
+            ends: is_in(&self.ends),
+            side,
+            turn,
+            session: fields
+                .text(&self.session)
+                .filter(|id| !id.is_empty())
+                .map(|id| text::head(&id, LONGEST_ID).to_owned()),
+            what: fields
+                .text(&self.what)
+                .map(shown)
+                .filter(|what| !what.is_empty()),
+            prompt,
+            given,
+            takes: is_in(&self.context) && fields.text(&self.aside).is_none(),
+            transcript: fields
+                .text(&self.transcript)
+                .filter(|path| path.len() <= LONGEST_PATH),
+            print: print.finish(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Like those of Claude Code, with an agent within that does not say what it is.
+    pub(crate) fn like_claude() -> Hooks {
+        let signs = |all: &[&str]| -> Vec<Sign> {
+            let sign = |text: &&str| (*text).to_owned().try_into().unwrap();
+            all.iter().map(sign).collect()
+        };
+        Hooks {
+            ready: signs(&["SessionStart"]),
+            submitted: signs(&["UserPromptSubmit"]),
+            working: signs(&["PostToolUse"]),
+            tool: signs(&["PreToolUse"]),
+            idle: signs(&["Stop", "Notification kind=idle_prompt"]),
+            blocked: signs(&["PermissionRequest", "Notification kind=permission_prompt"]),
+            begins: signs(&["SessionStart source=clear", "SessionStart source=compact"]),
+            ends: signs(&["SessionEnd"]),
+            side_begins: signs(&["PreToolUse tool_name=Within"]),
+            side_ends: signs(&["PostToolUse tool_name=Within"]),
+            context: signs(&["UserPromptSubmit", "PostToolUse"]),
+            ..Hooks::default()
+        }
+    }
+
+    #[test]
+    fn a_sign_is_a_name_and_perhaps_a_field() {
+        let check = |said: &str, is_one: bool| {
+            let sign = Sign::try_from(said.to_owned());
+            assert_eq!(sign.is_ok(), is_one, "{said:?}");
+            if let Ok(sign) = sign {
+                assert_eq!(String::from(sign), said);
+            }
+        };
+        check("Stop", true);
+        check("SessionStart source=clear", true);
+        check("session.status type=a b=c", true);
+        check("AfterTool !tool_response.error", true);
+        for bad in [
+            "",
+            " ",
+            "Stop ",
+            "Stop x",
+            "Stop =x",
+            "Stop x=",
+            " x=y",
+            "Stop !x",
+            "Stop !x.",
+            "Stop !.x",
+            "Stop !x.y z",
+        ] {
+            check(bad, false);
+        }
+    }
+
+    #[test]
+    fn an_event_is_read() {
+        let hooks = like_claude();
+        let check = |event: &str, payload: &str, want: &str| {
+            let report = hooks.read(event, payload);
+            let mut words: Vec<String> = Vec::new();
+            words.extend(report.turn.map(|turn| format!("{turn:?}")));
+            words.extend(report.ready.then(|| "ready".to_owned()));
+            words.extend(report.begins.then(|| "begins".to_owned()));
+            words.extend(report.ends.then(|| "ends".to_owned()));
+            words.extend(report.session.map(|id| format!("of {id}")));
+            words.extend(report.what.map(|what| format!("on {what}")));
+            words.extend(report.prompt.map(|prompt| format!("<{prompt}>")));
+            assert_eq!(words.join(" "), want, "{event} {payload}");
+        };
+        check("Stop", r#"{"session_id":"a"}"#, "Idle of a");
+        check("Stop", "null", "Idle");
+        check("Stop", "no JSON", "Idle");
+        check("stop", "{}", "");
+        let prompt = r#"{"session_id":"a","prompt":"hi\nyou"}"#;
+        check("UserPromptSubmit", prompt, "Submitted of a <hi\nyou>");
+        // Only what was submitted is a prompt.
+        check("PreToolUse", prompt, "Tool of a");
+        check("UserPromptSubmit", r#"{"prompt":["hi"]}"#, "Submitted");
+        let asks = r#"{"tool_name":"Ba\u001b[2J sh","session_id":""}"#;
+        check("PermissionRequest", asks, "Blocked on Ba[2J sh");
+        check("SessionStart", r#"{"source":"startup"}"#, "ready");
+        check("SessionStart", r#"{"source":"clear"}"#, "ready begins");
+        check("Notification", r#"{"kind":"idle_prompt"}"#, "Idle");
+        check("Notification", r#"{"kind":"permission_prompt"}"#, "Blocked");
+        check("Notification", r#"{"kind":1}"#, "");
+        // However deep it is.
+        let deep = format!(
+            r#"{{"session_id":"a","x":{}{}}}"#,
+            "[".repeat(9_000),
+            "]".repeat(9_000)
+        );
+        check("Stop", &deep, "Idle of a");
+    }
+
+    #[test]
+    fn one_that_would_drop_its_mail_takes_none() {
+        let sign = |text: &str| vec![Sign::try_from(text.to_owned()).unwrap()];
+        let hooks = Hooks {
+            context: sign("AfterTool !tool_response.error"),
+            ..Hooks::default()
+        };
+        let check = |payload: &str, takes: bool| {
+            assert_eq!(hooks.read("AfterTool", payload).takes, takes, "{payload}");
+        };
+        check(r#"{"tool_response":{"llmContent":"x"}}"#, true);
+        check(r#"{"tool_response":{"error":null}}"#, true);
+        check(r#"{"tool_response":{"error":{"message":"no"}}}"#, false);
+        // It was too long to be passed on, or is of another kind.
+        check("{}", false);
+        check(r#"{"tool_response":"x"}"#, false);
+        check("null", false);
+    }
+
+    proptest! {
+        #[test]
+        fn no_payload_makes_it_stumble(event in "\\PC{0,80}", payload in "\\PC{0,200}") {
+            let report = like_claude().read(&event, &payload);
+            prop_assert!(report.event.chars().count() <= SHOWN + 1);
+            prop_assert_eq!(&text::visible(&report.event), &report.event);
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What a harness knows about its agent's screen: activity, dialogs and the input box.
+//!
+//! Reads screen contents as data. Never types, and never guesses: a view that no pattern matches
+//! is unknown.
+
+mod input_box;
+mod sight;
+
+pub use input_box::{
+    Below, BoxState, Exception, Follows, FooterRow, Held, InputBox, Mismatch, RowPattern,
+};
+pub use sight::{Claim, Glance, ProgramFacts, Says, Sighting};

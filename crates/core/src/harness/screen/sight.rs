@@ -1,0 +1,362 @@
+//! Reading a screen by a manifest: what a glance at it means. Looks at text and changes nothing;
+//! what a program shows can at most make us wait.
+
+use super::input_box::{BoxState, Mismatch};
+use crate::harness::Pattern;
+use crate::harness::manifest::{Lists, Manifest, Osc, Source};
+use crate::text;
+use std::sync::Arc;
+
+/// How much of what was seen is told as evidence.
+const SHOWN: usize = 60;
+
+/// What is to be seen of a terminal at one moment.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Glance<'a> {
+    pub title: Option<&'a str>,
+    /// What the program last said in the operating system command that its harness listens for.
+    pub osc: Option<&'a str>,
+    /// The last rows, the lowest last.
+    pub lines: &'a [String],
+    /// Which of them the cursor is in.
+    pub cursor: Option<usize>,
+    /// What stands before it in its row.
+    pub before: &'a str,
+    pub cursor_shown: bool,
+    /// The width of the terminal.
+    pub columns: usize,
+    /// How much output the program had written by then: two looks with the same count have nothing
+    /// in between.
+    pub output: u64,
+}
+
+/// What a piece of evidence says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Says {
+    Working,
+    Idle,
+    Blocked,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub source: Source,
+    pub says: Says,
+    pub evidence: String,
+}
+
+/// What a glance means.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Sighting {
+    /// The sign that it can be written to.
+    pub ready: bool,
+    /// At most one for each source.
+    pub claims: Vec<Claim>,
+    /// The question that stands open, in a few words.
+    pub dialog: Option<String>,
+    /// All of its words, by which it is told from another.
+    pub question: Option<String>,
+    /// It is only told of, in a title or a status note, and not on the screen itself.
+    pub announced: bool,
+    pub input_box: BoxState,
+    /// How much output the program had written.
+    pub output: u64,
+    /// What stands before the cursor in its row, where that is known.
+    pub before: Option<String>,
+    pub program: Arc<ProgramFacts>,
+}
+
+/// Facts about the running program, from its files and its banner.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProgramFacts {
+    pub version: Option<String>,
+    /// The job of another process that has the conversation; nothing is typed then.
+    pub handed_over: Option<String>,
+}
+
+impl Sighting {
+    /// Whether another shows nothing new. What stands before the cursor is for who looks for it.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let Self {
+            ready,
+            claims,
+            dialog,
+            question,
+            announced,
+            input_box,
+            output,
+            before: _,
+            program,
+        } = self;
+        (ready, claims, dialog) == (&other.ready, &other.claims, &other.dialog)
+            && (question, announced) == (&other.question, &other.announced)
+            && (input_box, output) == (&other.input_box, &other.output)
+            && program == &other.program
+    }
+}
+
+impl Manifest {
+    pub fn recognise(&self, glance: &Glance<'_>) -> Sighting {
+        let foot = |lines: usize| {
+            let from = glance.lines.len().saturating_sub(lines);
+            glance.lines[from..].join("\n")
+        };
+        let row = glance.cursor.and_then(|at| glance.lines.get(at));
+        let row = row.map(String::as_str);
+        let screen = foot(self.activity.lines);
+        let claims = self.claims(glance, row, &screen);
+        let asked = self.dialogs.iter().find_map(|dialog| {
+            let lines = foot(dialog.lines);
+            let (all, what) = dialog.pattern.find(&lines, "what")?;
+            let told = match what {
+                Some(what) => format!("{}: {}", dialog.name, text::one_line(what, SHOWN)),
+                None => dialog.name.clone(),
+            };
+            Some((told, all.to_owned()))
+        });
+        let (dialog, question) = asked.unzip();
+        let asks = claims.iter().find(|claim| claim.says == Says::Blocked);
+        let is_there = |claim: &Claim| matches!(claim.source, Source::Cursor | Source::Screen);
+        let announced = dialog.is_none() && asks.is_some_and(|claim| !is_there(claim));
+        let dialog = dialog.or_else(|| asks.map(|claim| claim.evidence.clone()));
+        let input_box = match (&self.input_box, &dialog) {
+            (None, _) => BoxState::Undescribed,
+            (Some(_), Some(asked)) => {
+                BoxState::Unrecognised(Mismatch::new("the input box and no dialog", asked))
+            }
+            (Some(input_box), None) => input_box.recognise(glance, &self.name),
+        };
+        Sighting {
+            ready: input_box.is_recognised(),
+            dialog,
+            question,
+            announced,
+            input_box,
+            claims,
+            output: glance.output,
+            before: Some(glance.before.to_owned()),
+            program: Arc::default(),
+        }
+    }
+
+    /// Whether a text would be taken for a question if it stood on the screen, however its lines
+    /// are broken there; there is a row below it.
+    pub fn would_ask(&self, text: &str) -> bool {
+        let text = &format!("{text}\n");
+        let activity = &self.activity;
+        let mut blocked = activity
+            .screen
+            .blocked
+            .iter()
+            .chain(&activity.cursor.blocked);
+        let asks = |pattern: &Pattern| {
+            let is_bound = pattern.as_str().contains(['^', '$']);
+            let mut breaks = text.match_indices(char::is_whitespace).map(|(at, _)| at);
+            pattern.is_in(text)
+                || is_bound
+                    && breaks.any(|at| {
+                        pattern.is_in(text[at..].trim_start()) || pattern.is_in(&text[..at])
+                    })
+        };
+        self.dialogs.iter().any(|dialog| asks(&dialog.pattern)) || blocked.any(asks)
+    }
+
+    fn claims(&self, glance: &Glance<'_>, row: Option<&str>, screen: &str) -> Vec<Claim> {
+        let activity = &self.activity;
+        let osc = activity.osc.as_ref().map(Osc::lists);
+        let all = [
+            (Source::Osc, osc.unwrap_or_default(), glance.osc),
+            (Source::Title, activity.title.lists(), glance.title),
+            (Source::Cursor, activity.cursor.lists(), row),
+            (Source::Screen, activity.screen.lists(), Some(screen)),
+        ];
+        let claims = all.into_iter().filter_map(|(source, lists, seen)| {
+            let (says, found) = read(lists, seen?)?;
+            let found = text::one_line(found, SHOWN);
+            let evidence = format!("its {} says: {found}", called(source));
+            Some(Claim {
+                source,
+                says,
+                evidence,
+            })
+        });
+        claims.collect()
+    }
+}
+
+/// What a text says, and which part of it does. A question counts for more than work, and work
+/// for more than rest: a wrong wait harms less than a wrong word.
+fn read<'t>(lists: Lists<'_>, seen: &'t str) -> Option<(Says, &'t str)> {
+    let [working, idle, blocked] = lists;
+    let lists = [
+        (Says::Blocked, blocked),
+        (Says::Working, working),
+        (Says::Idle, idle),
+    ];
+    lists.into_iter().find_map(|(says, patterns)| {
+        let found = patterns.iter().find_map(|p| p.take(seen, "what"))?;
+        Some((says, found))
+    })
+}
+
+fn called(source: Source) -> &'static str {
+    match source {
+        Source::Hook => "hook",
+        Source::Osc => "status note",
+        Source::Title => "title",
+        Source::Cursor => "cursor's line",
+        Source::Screen => "screen",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::sync::LazyLock;
+
+    fn patterns(all: &[&str]) -> Vec<Pattern> {
+        let pattern = |text: &&str| (*text).to_owned().try_into().unwrap();
+        all.iter().map(pattern).collect()
+    }
+
+    /// What was measured of a few agents: what is on their screens, and what it means.
+    fn like_claude() -> Manifest {
+        let mut manifest = Manifest::generic();
+        manifest.activity.title.working = patterns(&["^[⠂⠐]"]);
+        manifest.activity.title.idle = patterns(&["^✳"]);
+        manifest.activity.screen.working = patterns(&["esc to interrupt"]);
+        manifest.dialogs.push(crate::harness::Dialog {
+            name: "permission".to_owned(),
+            pattern: patterns(&[r"Do you want to (?<what>.+)\?\n❯ 1\. Yes"])[0].clone(),
+            lines: 12,
+        });
+        manifest.check().unwrap();
+        manifest
+    }
+
+    fn like_codex() -> Manifest {
+        let mut manifest = Manifest::generic();
+        manifest.activity.osc = Some(Osc {
+            number: 7501,
+            working: patterns(&["state=working"]),
+            idle: patterns(&["state=(idle|done)"]),
+            blocked: patterns(&["state=blocked"]),
+        });
+        manifest.activity.title.working = patterns(&["^⠋"]);
+        manifest.activity.title.blocked = patterns(&[r"^\[ ! \] Action Required"]);
+        manifest.check().unwrap();
+        manifest
+    }
+
+    fn said(manifest: &Manifest, title: &str, osc: Option<&str>, screen: &str) -> String {
+        let lines: Vec<String> = screen.lines().map(str::to_owned).collect();
+        let cursor = lines.iter().position(|line| line.contains('_'));
+        let sighting = manifest.recognise(&Glance {
+            title: Some(title),
+            osc,
+            lines: &lines,
+            cursor,
+            ..Glance::default()
+        });
+        let claims = sighting.claims.iter().map(|claim| {
+            let says = format!("{:?}", claim.says).to_lowercase();
+            format!("{} {says}", claim.source.as_str())
+        });
+        let mut words: Vec<String> = claims.collect();
+        words.extend(sighting.dialog.map(|what| format!("asks <{what}>")));
+        words.join(", ")
+    }
+
+    #[test]
+    fn a_screen_tells_of_work_and_questions() {
+        let claude = like_claude();
+        let check = |title: &str, screen: &str, want: &str| {
+            assert_eq!(said(&claude, title, None, screen), want, "{screen}");
+        };
+        check("", "booting", "");
+        check("✳ Claude", "hi\n❯\n  ? for shortcuts", "title idle");
+        let busy = "❯\n  esc to interrupt";
+        check("⠂ x", busy, "title working, screen working");
+        check("⠂ x", "text", "title working");
+        // A question shows the idle title too.
+        let asked = "Bash\nDo you want to run rm -r?\n❯ 1. Yes\n  2. No";
+        check("✳ x", asked, "title idle, asks <permission: run rm -r>");
+        let quoted = format!("{asked}\n{}\n❯", "more\n".repeat(12));
+        check("✳ x", &quoted, "title idle");
+        let codex = like_codex();
+        let check = |title: &str, osc: Option<&str>, screen: &str, want: &str| {
+            assert_eq!(said(&codex, title, osc, screen), want, "{title} {osc:?}");
+        };
+        check("⠋ x", None, "> _", "title working");
+        check("x", Some("state=done"), "> old\n> new_", "osc idle");
+        check(
+            "x",
+            Some("state=blocked"),
+            "",
+            "osc blocked, asks <its status note says: state=blocked>",
+        );
+        check(
+            "[ ! ] Action Required",
+            Some("state=working"),
+            "> not here",
+            "osc working, title blocked, asks <its title says: [ ! ] Action Required>",
+        );
+    }
+
+    #[test]
+    fn words_that_would_pass_for_a_question_are_known() {
+        let mut manifest = Manifest::generic();
+        let mut check = |pattern: &str, text: &str, want: bool| {
+            manifest.dialogs = vec![crate::harness::Dialog {
+                name: "permission".to_owned(),
+                pattern: patterns(&[pattern])[0].clone(),
+                lines: 12,
+            }];
+            assert_eq!(manifest.would_ask(text), want, "{pattern} {text}");
+        };
+        let loose = r"Do you want to (?<what>.+)\?";
+        check(loose, "Do you want to have lunch?", true);
+        check(loose, "hi\nso: Do you want to have lunch? Yes", true);
+        check(loose, "I want lunch", false);
+        // A line may be broken anywhere.
+        check(r"^Run (?<what>.+)\?", "shall I Run it?", true);
+        check(r"^Go on\?$", "Go on? Yes", true);
+        check(r"^Run (?<what>.+)\?", "shall I run it?", false);
+        assert!(!Manifest::generic().would_ask("Do you want to have lunch?"));
+        let claude = like_claude();
+        assert!(
+            !claude.would_ask("Do you want to have lunch?"),
+            "there is nothing to choose"
+        );
+    }
+
+    static KNOWN: LazyLock<[Manifest; 3]> =
+        LazyLock::new(|| [like_claude(), like_codex(), Manifest::generic()]);
+
+    proptest! {
+        #[test]
+        fn no_screen_makes_it_stumble(
+            lines in prop::collection::vec("\\PC{0,90}|❯ .{0,20}|Do you want to .*\\?", 0..30),
+            title in prop::option::of("\\PC{0,40}"),
+            cursor in prop::option::of(0..40_usize),
+        ) {
+            for manifest in KNOWN.iter() {
+                let sighting = manifest.recognise(&Glance {
+                    title: title.as_deref(),
+                    osc: title.as_deref(),
+                    lines: &lines,
+                    cursor,
+                    ..Glance::default()
+                });
+                // What is told of it is one short line in which nothing acts.
+                let told = sighting.claims.iter().map(|claim| &claim.evidence);
+                for told in told.chain(&sighting.dialog) {
+                    prop_assert!(told.chars().count() < 120, "{told}");
+                    prop_assert_eq!(&crate::text::visible(told), told);
+                    prop_assert!(!told.contains('\n'));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! How much a prompt has of what grows: notes, tasks, criteria, injected texts, the spec. What is
+//! left out is counted, so that the prompt can say so; nothing is chosen by what it says.
+
+use super::fact::Waiting;
+use crate::tasks::{Note, TEXT_LIMIT, Task, TaskStatus};
+use crate::text;
+
+/// The most bytes of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// One note, task or criterion.
+    pub text: usize,
+    /// All notes, all tasks, all criteria, each.
+    pub list: usize,
+    /// A longer spec is read by the agent itself.
+    pub spec: usize,
+    /// All injected texts: those that have no room wait for the next prompt. One always has.
+    pub injected: usize,
+}
+
+impl Bounds {
+    /// From the widest, which is for every prompt, to what is left where that must be short.
+    pub const STEPS: [Self; 3] = [
+        Self {
+            text: TEXT_LIMIT,
+            list: 64 << 10,
+            spec: 32 << 10,
+            injected: usize::MAX,
+        },
+        Self {
+            text: 2 << 10,
+            list: 16 << 10,
+            spec: 16 << 10,
+            injected: 24 << 10,
+        },
+        Self {
+            text: 400,
+            list: 4 << 10,
+            spec: 2 << 10,
+            injected: 0,
+        },
+    ];
+
+    /// Those that a prompt has, in their order.
+    pub fn injected<'a>(&self, waiting: &'a [Waiting]) -> &'a [Waiting] {
+        let mut room = self.injected;
+        let fits = |waiting: &&Waiting| {
+            let cost = cost(&waiting.text);
+            let is_in = cost <= room;
+            room = room.saturating_sub(cost);
+            is_in
+        };
+        let count = waiting.iter().take_while(fits).count();
+        &waiting[..count.max(1).min(waiting.len())]
+    }
+
+    /// The newest notes of iterations before this one, or of none; and how many are left out.
+    pub(super) fn notes(&self, notes: &[Note], iteration: u32) -> (Vec<Note>, usize) {
+        let earlier = |note: &&Note| note.iteration.is_none_or(|n| n < iteration);
+        let newest = notes.iter().filter(earlier).rev();
+        let (mut kept, left) = self.fitting(newest, |note| &mut note.text, "note_list");
+        kept.reverse();
+        (kept, left)
+    }
+
+    /// The open tasks, those in progress before those that wait; and how many are left out.
+    pub(super) fn tasks(&self, tasks: &[Task]) -> (Vec<Task>, usize) {
+        let of = |status| {
+            tasks
+                .iter()
+                .filter(move |task: &&Task| task.status == status)
+        };
+        let ordered = TaskStatus::ALL.into_iter().flat_map(of);
+        self.fitting(ordered, |task| &mut task.text, "task_list")
+    }
+
+    /// Criteria as lines; and how many are left out.
+    pub(super) fn lines<'a>(&self, lines: impl Iterator<Item = &'a str>) -> (Vec<String>, usize) {
+        let lines: Vec<_> = lines.map(|line| text::one_line(line, self.text)).collect();
+        self.fitting(lines.iter(), |line| line, "the PRD")
+    }
+
+    /// As many as have room, the first of them first, each shortened if it must be.
+    fn fitting<'a, T: Clone + 'a>(
+        &self,
+        items: impl Iterator<Item = &'a T>,
+        text_of: impl Fn(&mut T) -> &mut String,
+        whole: &str,
+    ) -> (Vec<T>, usize) {
+        let (mut room, mut left) = (self.list, 0);
+        let mut kept = Vec::new();
+        for item in items {
+            let mut item = item.clone();
+            let text = text_of(&mut item);
+            let length = text.len();
+            if length > self.text {
+                let head = text::head(text, self.text).trim_end();
+                *text = format!("{head} (cut; all {length} bytes: {whole})");
+            }
+            let cost = cost(text);
+            if cost > room {
+                left += 1;
+                // What comes after it is not told before it.
+                room = 0;
+                continue;
+            }
+            room -= cost;
+            kept.push(item);
+        }
+        (kept, left)
+    }
+}
+
+/// How many bytes a text has as an entry of a list, at the most.
+fn cost(said: &str) -> usize {
+    const DEEPER: usize = 8;
+    const LABEL: usize = 24;
+    let lines = text::lines(said).map(|line| line.len() + DEEPER);
+    lines.sum::<usize>() + LABEL
+}

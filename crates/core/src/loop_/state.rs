@@ -1,0 +1,303 @@
+//! What a loop's facts add up to. Folding one in cannot fail: what does not fit is passed over.
+
+use super::fact::{
+    Began, IterationEnded, IterationStarted, LoopEnding, LoopFact, Outcome, Proof, Request,
+    Settings, Waiting,
+};
+use crate::fact::{Event, Fact, Record};
+use crate::id::PromptId;
+use crate::name::AgentName;
+use crate::tasks::Deed;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// A loop with everything that the journal has of it. The journal's views keep it in this shape, so
+/// a change to it is a new version of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoopState {
+    pub agent: AgentName,
+    pub began_at: Timestamp,
+    /// When anything last changed.
+    pub updated_at: Timestamp,
+    /// The session's run that it is in, or was in last.
+    pub run: Option<Uuid>,
+    pub settings: Settings,
+    /// The number of its first iteration.
+    pub first: u32,
+    /// The number of the iteration that runs or comes next. A failed one's comes again.
+    pub number: u32,
+    /// The iteration that runs. After a crash, the one that was cut off.
+    pub open: Option<Iteration>,
+    /// The last one that has ended.
+    pub last: Option<Past>,
+    /// How many have failed in a row since somebody last started it.
+    pub failures: u32,
+    /// Texts for the next prompt, in order. One leaves when an iteration that had it in a prompt
+    /// that was written whole ends by itself, and well; else it is given again.
+    pub prompts: Vec<Waiting>,
+    pub is_interactive: bool,
+    /// Somebody wants it to stop once the iteration is over.
+    pub stop_asked: bool,
+    /// Somebody wants it to pause once the iteration is over.
+    pub checkpoint_asked: bool,
+    /// By what its work is known to be done, in this run.
+    pub complete: Option<Proof>,
+    pub standing: Standing,
+}
+
+/// An iteration that runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Iteration {
+    pub started_at: Timestamp,
+    pub started: IterationStarted,
+}
+
+/// An iteration that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Past {
+    pub ended_at: Timestamp,
+    pub number: u32,
+    pub outcome: Outcome,
+    pub story: Option<String>,
+    /// How many had failed in a row by then, this one included.
+    pub failures: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Standing {
+    /// As far as the journal knows; whether somebody runs it is the session's lock to say.
+    Running,
+    /// At a checkpoint.
+    Paused {
+        since: Timestamp,
+    },
+    Ended {
+        at: Timestamp,
+        how: LoopEnding,
+    },
+}
+
+impl LoopState {
+    /// The loop that a fact begins, if it does.
+    pub fn begun_by(fact: &Fact) -> Option<Self> {
+        let Event::Loop(LoopFact::Began(began)) = &fact.event else {
+            return None;
+        };
+        Some(Self {
+            agent: fact.agent.clone(),
+            began_at: fact.at,
+            updated_at: fact.at,
+            run: began.run,
+            settings: began.settings.clone(),
+            first: began.first,
+            number: began.number,
+            open: None,
+            last: None,
+            failures: 0,
+            prompts: Vec::new(),
+            is_interactive: false,
+            stop_asked: false,
+            checkpoint_asked: false,
+            complete: None,
+            standing: Standing::Running,
+        })
+    }
+
+    pub fn apply(&mut self, fact: &Fact) {
+        if fact.agent != self.agent {
+            return;
+        }
+        match &fact.event {
+            Event::Loop(happened) => self.happen(fact, happened),
+            // Good for the run that it was said in, which is this one until another begins.
+            Event::Work(Deed::Completed(_)) => {
+                if !self.has_ended() {
+                    self.complete = self.complete.or(Some(Proof::Tool));
+                    self.updated_at = fact.at;
+                }
+            }
+            Event::Work(Deed::Added(_) | Deed::Moved(_) | Deed::Noted(_))
+            | Event::Message(_)
+            | Event::Progress(_)
+            | Event::Started(_)
+            | Event::Ended(_)
+            | Event::Conversation(_) => {}
+        }
+    }
+
+    fn happen(&mut self, fact: &Fact, happened: &LoopFact) {
+        self.updated_at = fact.at;
+        match happened {
+            LoopFact::Began(began) if began.goes_on => self.go_on(began),
+            LoopFact::Began(_) => {
+                if let Some(next) = Self::begun_by(fact) {
+                    // What no prompt has had is not lost with the loop before.
+                    let prompts = std::mem::take(&mut self.prompts);
+                    *self = Self { prompts, ..next };
+                }
+            }
+            LoopFact::IterationStarted(started) => {
+                self.number = started.number;
+                self.open = Some(Iteration {
+                    started_at: fact.at,
+                    started: started.clone(),
+                });
+            }
+            LoopFact::IterationEnded(ended) => self.end_iteration(fact.at, ended),
+            LoopFact::Asked(asked) => match asked.what {
+                Request::Stop => self.stop_asked = true,
+                Request::Checkpoint => self.checkpoint_asked = true,
+            },
+            LoopFact::Checkpointed => {
+                self.checkpoint_asked = false;
+                if !self.has_ended() {
+                    self.standing = Standing::Paused { since: fact.at };
+                }
+            }
+            LoopFact::Resumed(_) => {
+                if matches!(self.standing, Standing::Paused { .. }) {
+                    self.standing = Standing::Running;
+                }
+            }
+            LoopFact::Injected(injected) => self.prompts.push(Waiting {
+                id: PromptId(fact.id),
+                text: injected.text.clone(),
+                by: injected.by.clone(),
+                at: fact.at,
+            }),
+            LoopFact::Interactive(mode) => self.is_interactive = mode.on,
+            LoopFact::Ended(ended) => {
+                // The first word on it counts.
+                if !self.has_ended() {
+                    self.open = None;
+                    self.standing = Standing::Ended {
+                        at: fact.at,
+                        how: ended.how.clone(),
+                    };
+                }
+            }
+        }
+    }
+
+    /// Who starts it again wants it to run: requests, a mode that somebody was in, and failures
+    /// in a row are of the run before. A pause is not: that is ended by who resumes it.
+    fn go_on(&mut self, began: &Began) {
+        self.run = began.run;
+        self.settings = began.settings.clone();
+        self.first = began.first;
+        self.number = began.number;
+        self.open = None;
+        self.failures = 0;
+        self.is_interactive = false;
+        self.stop_asked = false;
+        self.checkpoint_asked = false;
+        self.complete = None;
+        if self.has_ended() {
+            self.standing = Standing::Running;
+        }
+    }
+
+    fn end_iteration(&mut self, at: Timestamp, ended: &IterationEnded) {
+        let Some(open) = self
+            .open
+            .take_if(|open| open.started.number == ended.number)
+        else {
+            return;
+        };
+        (self.failures, self.number) = match &ended.outcome {
+            Outcome::Failed(_) => (self.failures.saturating_add(1), ended.number),
+            Outcome::Completed(_) | Outcome::Ended | Outcome::Interrupted | Outcome::Stopped => {
+                (0, ended.number.saturating_add(1))
+            }
+        };
+        self.last = Some(Past {
+            ended_at: at,
+            number: ended.number,
+            outcome: ended.outcome.clone(),
+            story: open.started.story,
+            failures: self.failures,
+        });
+        let has_ended_by_itself = match &ended.outcome {
+            Outcome::Completed(proof) => {
+                self.complete = Some(*proof);
+                true
+            }
+            Outcome::Ended => true,
+            Outcome::Stopped => {
+                self.stop_asked = true;
+                false
+            }
+            Outcome::Failed(_) | Outcome::Interrupted => false,
+        };
+        if has_ended_by_itself && !ended.is_unread {
+            let used = &open.started.prompts;
+            self.prompts.retain(|waiting| !used.contains(&waiting.id));
+        }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        matches!(self.standing, Standing::Ended { .. })
+    }
+
+    /// The number of the last iteration that it is allowed; 0 where there is no end to them.
+    pub fn last_allowed(&self) -> u32 {
+        match self.settings.policy.iterations {
+            0 => 0,
+            most => self.first.saturating_add(most - 1),
+        }
+    }
+
+    /// Whether the iteration that runs is the last that it is allowed, unless that fails.
+    pub fn is_in_last(&self) -> bool {
+        let last = self.last_allowed();
+        self.open.is_some() && last > 0 && self.number >= last
+    }
+
+    /// When an iteration that failed is run again, if nothing else holds it.
+    pub fn again_at(&self) -> Option<Timestamp> {
+        let is_due = self.open.is_none() && self.failures > 0;
+        let last = self.last.as_ref().filter(|_| is_due)?;
+        let wait = self.settings.policy.wait_after(self.failures);
+        let wait = Some(wait).filter(|wait| !wait.is_zero())?;
+        last.ended_at.checked_add(wait).ok()
+    }
+}
+
+/// Everybody's latest loop, in memory: the model that the journal's view must agree with.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Loops {
+    latest: BTreeMap<AgentName, LoopState>,
+}
+
+impl Loops {
+    pub fn replay<'a>(records: impl IntoIterator<Item = &'a Record>) -> Self {
+        let mut loops = Self::default();
+        for fact in records.into_iter().filter_map(|record| record.read().ok()) {
+            loops.apply(&fact);
+        }
+        loops
+    }
+
+    pub fn apply(&mut self, fact: &Fact) {
+        match self.latest.get_mut(&fact.agent) {
+            Some(state) => state.apply(fact),
+            None => {
+                let first = LoopState::begun_by(fact);
+                let first = first.map(|state| (fact.agent.clone(), state));
+                self.latest.extend(first);
+            }
+        }
+    }
+
+    pub fn get(&self, agent: &AgentName) -> Option<&LoopState> {
+        self.latest.get(agent)
+    }
+
+    /// In the order of their names.
+    pub fn all(&self) -> impl Iterator<Item = &LoopState> {
+        self.latest.values()
+    }
+}

@@ -1,0 +1,18 @@
+//! Messages: what is written in one, where it goes, and every rule that needs no session.
+//!
+//! Owns names, ids, priorities, threads and reply tracking. Never delivers anything.
+
+pub mod goal;
+pub mod id;
+pub mod message;
+pub mod name;
+pub mod owed;
+pub mod post;
+pub mod priority;
+pub mod promotion;
+mod state;
+pub mod storm;
+
+#[cfg(test)]
+pub(crate) use state::tests;
+pub use state::{Letter, Mail, gives};

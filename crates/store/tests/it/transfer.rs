@@ -1,0 +1,421 @@
+//! Export and import: byte for byte there and back, and nothing taken on trust.
+
+use posthaste_core::{Body, Draft, Event, MessageId, Order, Progress, Record, Step};
+use posthaste_lab::{
+    TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
+};
+use posthaste_store::transfer::{Imported, export, import, to_line};
+use posthaste_store::{Error, Job, Journal, Listing, files};
+
+fn exported(journal: &Journal) -> Vec<u8> {
+    let mut out = Vec::new();
+    let done = export(journal, &mut out).unwrap();
+    assert_eq!(done.facts, journal.head().unwrap());
+    out
+}
+
+fn imported(journal: &mut Journal, input: &[u8]) -> Imported {
+    import(journal, &mut &input[..], |_| {}).unwrap()
+}
+
+/// A line about nothing that this version knows.
+fn strange(n: u32, data: &str) -> Record {
+    Record {
+        seq: u64::from(n),
+        origin: "elsewhere".to_owned(),
+        id: id(n).to_string(),
+        at: at(0).to_string(),
+        agent: "bob".to_owned(),
+        kind: "weather".to_owned(),
+        data: data.to_owned(),
+    }
+}
+
+fn lines(records: &[Record]) -> Vec<u8> {
+    let lines: Vec<String> = records
+        .iter()
+        .map(|record| to_line(record) + "\n")
+        .collect();
+    lines.concat().into_bytes()
+}
+
+/// A journal with some of everything.
+fn furnished(home: &TempHome) -> Journal {
+    let mut journal = home.journal();
+    let every_control: String = (0u32..0xa0).filter_map(char::from_u32).collect();
+    let first = draft("alice", "bob", every_control);
+    let reply = Draft {
+        reply_to: Some(first.id),
+        subject: Some("\u{2028}line\u{2029}\u{85}".to_owned()),
+        key: Some("k\"\\".to_owned()),
+        not_before: Some(at(50)),
+        ..draft("bob", "alice", "漢字 👩‍💻")
+    };
+    let huge = draft("alice", "bob", "é\u{1b}\n\"".repeat(400_000));
+    for letter in [&first, &reply, &huge] {
+        post(&mut journal, at(1), letter);
+    }
+    order(&mut journal, at(2), "bob", Order::MarkRead, &[first.id]);
+    order(&mut journal, at(3), "bob", Order::Delete, &[first.id]);
+    let odd_data = [
+        "{}",
+        "null",
+        "",
+        " ",
+        "{ \"a\" :\t1 }",
+        " {}",
+        "{} ",
+        "{\n}",
+        "{\r}",
+        "not json",
+        "\"\\ud800\"",
+        "1e999",
+        "{\"a\":1,\"a\":2}",
+        "\u{0}",
+        "\u{2028}",
+        &format!("{}{}", "[".repeat(126), "]".repeat(126)),
+        &format!("{}{}", "[".repeat(128), "]".repeat(128)),
+        &format!("{}{}", "[".repeat(5_000), "]".repeat(5_000)),
+    ];
+    let odd: Vec<Record> = (1..)
+        .zip(odd_data)
+        .map(|(n, data)| strange(n, data))
+        .collect();
+    assert_eq!(imported(&mut journal, &lines(&odd)).added, odd.len() as u64);
+    journal
+}
+
+#[test]
+fn a_journal_goes_there_and_back_byte_for_byte() {
+    let [here, there] = [TempHome::new(), TempHome::new()];
+    let mut original = furnished(&here);
+    let bytes = exported(&original);
+    let mut copy = there.journal();
+    let done = imported(&mut copy, &bytes);
+    assert_eq!((done.known, done.conflicts), (0, vec![]));
+    assert_eq!(records(&copy), records(&original));
+    assert!(exported(&copy) == bytes, "the second export differs");
+    assert_ne!(copy.origin(), original.origin());
+
+    assert_intact(&mut copy);
+    assert_views_agree(&mut copy, &[at(10), at(100)]);
+    assert_eq!(copy.examine().unwrap().lost_bodies, []);
+    for letter in original.inbox(&name("bob"), Listing::All, at(10)).unwrap() {
+        let [one, other] =
+            [&original, &copy].map(|journal| files::body(journal.home(), &letter.message).unwrap());
+        assert!(one == other, "{}", letter.message.id);
+    }
+}
+
+#[test]
+fn the_same_bytes_again_are_known() {
+    let [here, there] = [TempHome::new(), TempHome::new()];
+    let original = furnished(&here);
+    let bytes = exported(&original);
+    let mut copy = there.journal();
+    let first = imported(&mut copy, &bytes);
+    let files = |home: &TempHome| {
+        let dir = home.home().messages(&name("bob"));
+        std::fs::read_dir(dir).unwrap().count()
+    };
+    assert_eq!(files(&there), 1, "the body that is kept in a file");
+    let again = imported(&mut copy, &bytes);
+    let want = Imported {
+        known: first.added,
+        ..Imported::default()
+    };
+    assert_eq!(again, want);
+    assert_eq!((records(&copy), files(&there)), (records(&original), 1));
+}
+
+#[test]
+fn elsewhere_numbers_are_given_anew() {
+    let [here, there] = [TempHome::new(), TempHome::new()];
+    let original = furnished(&here);
+    let mut busy = there.journal();
+    let own = draft("carol", "bob", "I was here first");
+    post(&mut busy, at(0), &own);
+    imported(&mut busy, &exported(&original));
+    let all = records(&busy);
+    assert_eq!(all[0].id, own.id.to_string());
+    for (taken, original) in all[1..].iter().zip(records(&original)) {
+        let seq = original.seq + 1;
+        assert_eq!(*taken, Record { seq, ..original });
+    }
+    assert_intact(&mut busy);
+    assert_views_agree(&mut busy, &[at(10), at(100)]);
+}
+
+#[test]
+fn what_means_nothing_here_is_kept_reported_and_in_nobody_s_way() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let letter = draft("alice", "bob", "between the odd ones");
+    let known = |n: u32, kind: &str| Record {
+        kind: kind.to_owned(),
+        ..strange(n, "{}")
+    };
+    let odd = [
+        strange(1, "{\"rain\":true}"),
+        known(2, "message"),
+        known(3, "read"),
+        Record {
+            at: "yesterday".to_owned(),
+            ..known(4, "message")
+        },
+        Record {
+            agent: "../../etc".to_owned(),
+            ..known(5, "message")
+        },
+        Record {
+            id: "not an id".to_owned(),
+            ..known(6, "message")
+        },
+        Record {
+            kind: String::new(),
+            ..strange(7, "")
+        },
+    ];
+    imported(&mut journal, &lines(&odd[..3]));
+    post(&mut journal, at(0), &letter);
+    imported(&mut journal, &lines(&odd[3..]));
+
+    let inbox = journal.inbox(&name("bob"), Listing::All, at(1)).unwrap();
+    assert_eq!(inbox.len(), 1);
+    let health = journal.examine().unwrap();
+    assert_eq!((health.odd_count, health.facts), (7, 8));
+    let reasons: Vec<(u64, &str)> = health
+        .odd
+        .iter()
+        .map(|(seq, why)| (*seq, why.split(':').next().unwrap()))
+        .collect();
+    let want = [
+        (1, "unknown kind 'weather'"),
+        (2, "malformed message"),
+        (3, "malformed step"),
+        (5, "malformed time"),
+        (6, "malformed agent"),
+    ];
+    assert_eq!(reasons, want);
+    assert_views_agree(&mut journal, &[at(1)]);
+    journal.rebuild_views().unwrap();
+    assert_eq!(journal.examine().unwrap().odd, health.odd);
+}
+
+/// A fact of `journal`'s home: a message, and the steps that it has taken.
+fn story(home: &TempHome) -> (MessageId, Vec<Record>) {
+    let mut journal = home.journal();
+    let letter = draft("alice", "bob", "the story");
+    post(&mut journal, at(0), &letter);
+    order(&mut journal, at(1), "bob", Order::MarkRead, &[letter.id]);
+    order(&mut journal, at(2), "bob", Order::Archive, &[letter.id]);
+    (letter.id, records(&journal))
+}
+
+#[test]
+fn a_receipt_may_come_before_its_message() {
+    let [here, there] = [TempHome::new(), TempHome::new()];
+    let (id, facts) = story(&here);
+    let mut journal = there.journal();
+    imported(&mut journal, &lines(&[facts[2].clone(), facts[1].clone()]));
+    assert_eq!(journal.letter(id).unwrap(), None);
+    assert_eq!(journal.examine().unwrap().odd, []);
+    imported(&mut journal, &lines(&facts[..1]));
+    let letter = journal.letter(id).unwrap().unwrap();
+    let states: Vec<&str> = letter.receipts.iter().map(|r| r.state.as_str()).collect();
+    assert_eq!(states, ["stored", "archived", "read"]);
+    assert_eq!(letter.standing.receipt().as_str(), "archived");
+    assert_eq!(journal.count(&name("bob"), at(3)).unwrap().total, 0);
+    assert_views_agree(&mut journal, &[at(3)]);
+}
+
+#[test]
+fn the_same_id_with_other_bytes_is_a_conflict_and_changes_nothing() {
+    let home = TempHome::new();
+    let (id, facts) = story(&home);
+    let mut journal = home.journal();
+    let before = records(&journal);
+    let mut check = |spoil: fn(&mut Record)| {
+        let mut other = facts[0].clone();
+        spoil(&mut other);
+        let done = imported(
+            &mut journal,
+            &lines(&[other, strange(9, "{}"), facts[1].clone()]),
+        );
+        assert_eq!(done.conflicts, [id.to_string()]);
+        assert_eq!(done.added + done.known, 2);
+        assert_eq!(records(&journal)[..3], before);
+    };
+    check(|record| record.data.push(' '));
+    check(|record| record.at = at(7).to_string());
+    check(|record| record.agent = "carol".to_owned());
+    check(|record| record.origin = "elsewhere".to_owned());
+    check(|record| record.kind = "weather".to_owned());
+    assert_views_agree(&mut journal, &[at(3)]);
+}
+
+#[test]
+fn a_conflict_leaves_the_body_that_stands_alone() {
+    let [here, there] = [TempHome::new(), TempHome::new()];
+    let mut journal = here.journal();
+    let letter = draft("alice", "bob", "x".repeat(2 << 20));
+    post(&mut journal, at(0), &letter);
+    let mut other = there.journal();
+    let claimed = Draft {
+        body: Body::Inline("y".repeat(2 << 20)),
+        ..letter.clone()
+    };
+    post(&mut other, at(0), &claimed);
+    let files = || {
+        std::fs::read_dir(here.home().messages(&name("bob")))
+            .unwrap()
+            .count()
+    };
+    let done = imported(&mut journal, &exported(&other));
+    assert_eq!((done.conflicts, files()), (vec![letter.id.to_string()], 1));
+    let message = journal.letter(letter.id).unwrap().unwrap().message;
+    let body = files::body(journal.home(), &message).unwrap();
+    assert!(body == "x".repeat(2 << 20));
+}
+
+#[test]
+fn an_import_brings_back_a_body_that_was_lost() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    let body = "x".repeat(2 << 20);
+    let posted = post(&mut journal, at(0), &draft("alice", "bob", body.clone()));
+    let backup = exported(&journal);
+    let file = files::ensure(journal.home(), &posted.letter.message).unwrap();
+    std::fs::remove_file(file).unwrap();
+    let mut lossy = Vec::new();
+    let done = export(&journal, &mut lossy).unwrap();
+    assert_eq!(done.lost_bodies, [posted.letter.message.id]);
+    // What was exported without it is taken without it, and reading says so.
+    let elsewhere = TempHome::new();
+    let mut copy = elsewhere.journal();
+    assert_eq!(imported(&mut copy, &lossy).added, 1);
+    assert_eq!(copy.examine().unwrap().lost_bodies.len(), 1);
+
+    assert_eq!(imported(&mut journal, &backup).known, 1);
+    assert!(files::body(journal.home(), &posted.letter.message).unwrap() == body);
+    assert_eq!(imported(&mut copy, &backup).known, 1);
+    assert_eq!(copy.examine().unwrap().lost_bodies.len(), 0);
+}
+
+#[test]
+fn a_bad_line_is_named_and_what_came_whole_before_it_stays() {
+    let good = lines(&[strange(1, "{}"), strange(2, "{}")]);
+    let whole = to_line(&strange(3, "{}"));
+    let body_of = |id: &str| format!("{{\"body_of\":\"{id}\",\"text\":\"lost\"}}");
+    let body = body_of(&id(3).to_string());
+    let check = |bad: &[u8], line: u64, want: &str| {
+        let home = TempHome::new();
+        let mut journal = home.journal();
+        let input = [&good, bad].concat();
+        match import(&mut journal, &mut &input[..], |_| {}) {
+            Err(Error::BadImport { line: at, why }) => {
+                assert_eq!(at, line, "{why}");
+                assert!(why.contains(want), "{why} should say {want}");
+            }
+            other => panic!("{other:?}"),
+        }
+        let ids: Vec<String> = records(&journal).into_iter().map(|r| r.id).collect();
+        assert_eq!(ids[..2], [id(1).to_string(), id(2).to_string()]);
+    };
+    // Wherever it is cut off.
+    for end in 1..whole.len() {
+        check(&whole.as_bytes()[..end], 3, "");
+    }
+    check(b"rubbish\n", 3, "expected value");
+    check(b"\n\n  \nrubbish", 6, "expected value");
+    check(b"\xff\xfe\n", 3, "not UTF-8");
+    check(b"[1,2]\n", 3, "");
+    check(b"{}\n", 3, "missing field");
+    check(b"{\"seq\":-1}\n", 3, "");
+    let spoilt = |from: &str, to: &str| whole.replace(from, to);
+    check(
+        spoilt("\"data\":{}", "\"x\":1").as_bytes(),
+        3,
+        "unknown field",
+    );
+    check(spoilt(",\"data\":{}", "").as_bytes(), 3, "without data");
+    check(
+        spoilt("\"data\":{}", "\"data\":{},\"data_text\":\"\"").as_bytes(),
+        3,
+        "two kinds of data",
+    );
+    let no_id = to_line(&Record {
+        id: String::new(),
+        ..strange(3, "{}")
+    });
+    check(no_id.as_bytes(), 3, "without an id");
+    check(format!("{body}\n{whole}\n").as_bytes(), 4, "has no message");
+    check(format!("{body}\n").as_bytes(), 4, "has no message");
+    let other = body_of(&id(4).to_string());
+    check(format!("{body}\n{other}\n").as_bytes(), 4, "has no message");
+    check(body_of("x").as_bytes(), 3, "");
+}
+
+#[test]
+fn a_body_that_its_fact_does_not_prove_is_refused() {
+    let home = TempHome::new();
+    let mut journal = home.journal();
+    post(
+        &mut journal,
+        at(0),
+        &draft("alice", "bob", "x".repeat(2 << 20)),
+    );
+    post(&mut journal, at(0), &draft("alice", "bob", "inline"));
+    let text = String::from_utf8(exported(&journal)).unwrap();
+    let inline = records(&journal)[1].id.clone();
+    let check = |input: String, want: &str| {
+        let there = TempHome::new();
+        let mut journal = there.journal();
+        let error = import(&mut journal, &mut input.as_bytes(), |_| {}).unwrap_err();
+        assert!(error.to_string().contains(want), "{error}");
+        let dir = there.home().messages(&name("bob"));
+        assert!(!dir.exists(), "nothing was written");
+    };
+    check(
+        text.replacen("xxx", "xyx", 1),
+        "not the one that its fact proves",
+    );
+    check(
+        text.replacen("xxx", "", 1),
+        "not the one that its fact proves",
+    );
+    let ahead = format!("{{\"body_of\":\"{inline}\",\"text\":\"inline\"}}\n");
+    let second = text.lines().last().unwrap();
+    check(ahead + second, "holds its body");
+}
+
+#[test]
+fn much_is_taken_in_stretches_and_nothing_of_it_twice() {
+    let [here, there] = [TempHome::new(), TempHome::new()];
+    let mut journal = here.journal();
+    let drafts = (0..2_500)
+        .map(|n| draft("alice", "bob", n.to_string()))
+        .collect();
+    journal
+        .commit(Job::Post { now: at(0), drafts })
+        .unwrap()
+        .unwrap();
+    let bytes = exported(&journal);
+    let mut copy = there.journal();
+    let mut told = Vec::new();
+    import(&mut copy, &mut &bytes[..], |done| told.push(done)).unwrap();
+    assert_eq!(told, [1_000, 2_000, 2_500]);
+    assert_eq!(records(&copy), records(&journal));
+    // A message and a step of it, both already there, and one more step.
+    let facts = records(&copy);
+    let message: MessageId = facts[0].id.parse().unwrap();
+    let step = Record {
+        kind: Step::Read.as_str().to_owned(),
+        data: Event::Progress(Progress::of(message, Step::Read)).data(),
+        ..strange(1, "")
+    };
+    let input = lines(&[facts[0].clone(), step.clone(), step]);
+    let done = imported(&mut copy, &input);
+    assert_eq!((done.added, done.known), (1, 2));
+    assert_eq!(copy.count(&name("bob"), at(0)).unwrap().unread, 2_499);
+}
