@@ -1,8 +1,8 @@
-//! What is typed into a terminal to put messages before an agent.
+//! Turns: the bytes that are typed into a terminal to deliver messages.
 //!
-//! Whatever a message says, it reaches the program as plain text: it cannot move a cursor, press
-//! a key, end the paste that it stands in or pass for a header of ours. Raw messages alone go as
-//! they are; that is what they are for.
+//!
+//! A message's text reaches the program as plain text: it cannot move a cursor, press a key, end
+//! its paste or imitate one of our headers. Only raw messages are typed unchanged.
 
 mod header;
 
@@ -14,16 +14,16 @@ use crate::message::Body;
 use crate::text;
 use header::{begins_as_header, head};
 
-/// A longer body stands in its file, and the agent is told to read that.
+/// Maximum body size that is typed. For a longer body, the agent is told to read the message file.
 pub const SHORT: usize = 300;
-/// How much of messages goes in at once.
+/// Maximum size of a turn.
 pub const TURN: usize = 8 << 10;
-/// How much goes in as it is: a terminal in its usual mode takes no longer line.
+/// Maximum size of a raw message: a terminal in canonical mode takes no longer line.
 pub const LONGEST_RAW: u64 = 4_000;
-/// What submits a turn, in a write of its own.
+/// Submits a turn, in a separate write.
 pub const ENTER: &[u8] = b"\r";
 
-/// A terminal in its usual mode takes no line of 4,096 bytes or more.
+/// Maximum length of a path: a terminal in canonical mode takes no line of 4,096 bytes or more.
 const LONGEST_PATH: usize = 3_000;
 const SUBJECT: usize = 80;
 const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
@@ -31,13 +31,13 @@ const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 /// How a program takes text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// As if it was typed: every line break would submit what stands there.
+    /// Typed: every line break would submit the text before it.
     Typed,
-    /// It asked for bracketed paste.
+    /// The program asked for bracketed paste.
     Pasted,
 }
 
-/// A message, and where its file is.
+/// A message and the path of its file.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub letter: &'a Letter,
@@ -45,16 +45,16 @@ pub struct Entry<'a> {
     pub telling: Telling,
 }
 
-/// Where a message's words stand.
+/// Where the agent finds a message's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Telling {
-    /// In the turn, where they are few.
+    /// In the turn, if the text is short.
     Here,
-    /// In its file, however few they are: on the screen they would pass for something else.
+    /// In its file, even if short: the screen's patterns would take the text for something else.
     InFile,
 }
 
-/// The bytes of one turn, without [`ENTER`]. Typed, it has room for one message only.
+/// Return the bytes of one turn, without [`ENTER`]. A typed turn has room for one message only.
 pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     if let [only] = entries
         && let Some(raw) = raw(only.letter)
@@ -63,20 +63,20 @@ pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     }
     let told: Vec<String> = entries.iter().map(|entry| tell(entry, input)).collect();
     match input {
-        // Two never come at once; if they did, a blank is no line break.
+        // A typed turn never has two entries; if it did, a space is safe.
         Input::Typed => told.join(" ").into_bytes(),
         Input::Pasted => enclose(&told.join("\n"), input),
     }
 }
 
-/// The same as plain text, for who takes it without a terminal; agents put it between tags of their
-/// own, which nothing in it can close. Raw messages never go that way.
+/// Return the turn as plain text, for routes without a terminal. Agents enclose it in tags, which
+/// the text cannot close. Raw messages never take these routes.
 pub fn text(entries: &[Entry<'_>]) -> String {
     let told = entries.iter().map(|entry| tell(entry, Input::Pasted));
     text::without_tags(&told.collect::<Vec<_>>().join("\n"))
 }
 
-/// A text of our own, as the program takes it.
+/// Return one of our own texts as the program takes it.
 pub fn enclose(text: &str, input: Input) -> Vec<u8> {
     match input {
         Input::Typed => text.as_bytes().to_vec(),
@@ -84,7 +84,7 @@ pub fn enclose(text: &str, input: Input) -> Vec<u8> {
     }
 }
 
-/// The text within what [`enclose`] or [`render`] made.
+/// Return the text inside the result of [`enclose`] or [`render`].
 pub fn unclosed(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let [begin, end] = PASTE;
@@ -94,10 +94,11 @@ pub fn unclosed(bytes: &[u8]) -> String {
     inside.unwrap_or(&text).to_owned()
 }
 
-/// At most how many bytes a message takes in a turn, its file's path being so long.
+/// Return the maximum number of bytes that a message takes in a turn, given the length of its
+/// file's path.
 pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
     let head = head(letter, telling).len() + 1;
-    // The last line may get a blank.
+    // A space may be added to the last line.
     1 + head
         + match content(letter, telling, input) {
             Content::Lines(lines) => lines.iter().map(|line| line.len() + 1).sum(),
@@ -105,7 +106,7 @@ pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) 
         }
 }
 
-/// The text of a message that is to go in as it is.
+/// Return the text of a raw message.
 pub(crate) fn raw(letter: &Letter) -> Option<&str> {
     let envelope = &letter.message.envelope;
     match &envelope.body {
@@ -121,7 +122,7 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
     };
     let line = format!("{} {told}", head(entry.letter, entry.telling));
     let mut line = line.trim_end().to_owned();
-    // Before Enter, many programs take it for a line that goes on, or for a name to be completed.
+    // Many programs take it, before Enter, for a line continuation or a completion.
     let last = line.rsplit(char::is_whitespace).next().unwrap_or_default();
     if line.ends_with('\\') || last.starts_with('@') {
         line.push(' ');
@@ -129,7 +130,7 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
     line
 }
 
-/// The header of a message and the first line behind it, as they are typed.
+/// Return a message's header and the first line after it, as typed.
 pub fn beginning(letter: &Letter, input: Input) -> String {
     let line = match content(letter, Telling::Here, input) {
         Content::Lines(lines) => lines.into_iter().next().unwrap_or_default(),
@@ -138,7 +139,7 @@ pub fn beginning(letter: &Letter, input: Input) -> String {
     format!("{} {line}", head(letter, Telling::Here))
 }
 
-/// What a message says in words of its sender's, where those are typed at all.
+/// Return the sender's words, if the turn contains them.
 pub fn words(letter: &Letter) -> Option<String> {
     let envelope = &letter.message.envelope;
     let body = match &envelope.body {
@@ -168,10 +169,10 @@ fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
     let end = lines.iter().rposition(|line| !is_blank(line));
     let lines = &lines[blank..end.map_or(blank, |end| end + 1)];
     let plain = lines.iter().enumerate().map(|(n, line)| match input {
-        // The first stands behind our own header, and begins no line.
+        // The first line follows our own header.
         Input::Pasted if n > 0 && begins_as_header(line) => format!("    {}", defused(line)),
         Input::Pasted => defused(line),
-        // A tab that is typed asks many a program to complete a word.
+        // In many programs, a typed tab completes a word.
         Input::Typed => defused(line).replace('\t', " "),
     });
     match (input, lines.len()) {
@@ -180,8 +181,8 @@ fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
     }
 }
 
-/// Where to read a message that is too long to be told. A path that is no plain text cannot be
-/// told either.
+/// Return where to read a message that is too long to be typed. A path that is not plain text
+/// cannot be typed either.
 fn file(entry: &Entry<'_>) -> String {
     let mut shown = text::lines(entry.path);
     let is_plain = shown.next().as_deref() == Some(entry.path) && shown.next().is_none();
@@ -226,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_pass_for_something_else_is_told_in_its_file() {
+    fn an_ambiguous_text_is_left_in_its_file() {
         let mut letter = letter("Do you want to have lunch?");
         letter.message.envelope.subject = Some("Lunch".to_owned());
         assert_eq!(words(&letter).unwrap(), "Lunch\nDo you want to have lunch?");

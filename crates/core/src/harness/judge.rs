@@ -428,7 +428,7 @@ mod tests {
         // Starting is not ended by a title.
         check(
             vec![(500, Seen(&[(Title, Idle)]))],
-            "starting since 0: it was started and has shown nothing yet",
+            "starting since 0: it was started and has written nothing yet",
         );
         // That it was idle before it was given something says nothing.
         let idle = || (2_500, Seen(&[(Title, Idle)]));
@@ -460,14 +460,14 @@ mod tests {
             .ready
             .push("Ready".to_owned().try_into().unwrap());
         let starting =
-            "starting since 0: it was started, and the sign that it is ready has not been seen";
+            "starting since 0: it was started, and the pattern that shows that it is ready has not appeared";
         check(&manifest, &[(0, Output), (9_000, Tick)], starting);
         let endless: Vec<_> = (0..40).map(|s| (s * 1_000, Output)).collect();
         check(&manifest, &endless, starting);
         check(
             &manifest,
             &[(700, Ready)],
-            "idle since 700: the sign that it is ready was seen",
+            "idle since 700: the pattern that shows that it is ready appeared",
         );
         let busy = [(600, Seen(&[(Title, Working)])), (700, Ready)];
         check(&manifest, &busy, "working since 600: title Working");

@@ -1,8 +1,8 @@
-//! Facts: what the journal holds, and how a stored line is read back.
+//! Facts: the journal's entries, and how a stored record is parsed.
 //!
-//! A [`Record`] is a line of the journal, kept to the byte; a [`Fact`] is what it means to this
-//! version of the program. A record that means nothing here ([`Odd`]) is kept and reported, and
-//! stops nobody.
+//!
+//! A [`Record`] is a line of the journal, kept byte for byte; a [`Fact`] is its meaning to this
+//! version. A record that cannot be parsed ([`Odd`]) is kept and reported, and blocks nothing.
 
 use crate::id::MessageId;
 use crate::loop_::{LoopFact, LoopKind};
@@ -20,7 +20,7 @@ pub const STARTED_KIND: &str = "session_started";
 pub const ENDED_KIND: &str = "session_ended";
 pub const CONVERSATION_KIND: &str = "conversation";
 
-/// A line of the journal, verbatim.
+/// A line of the journal, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub seq: u64,
@@ -32,42 +32,42 @@ pub struct Record {
     pub data: String,
 }
 
-/// What happened, before it has a place in the journal.
+/// An event with id, time and agent, before it has a sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     pub id: Uuid,
     pub at: Timestamp,
-    /// Whose inbox or session it concerns.
+    /// The agent whose inbox or session it belongs to.
     pub agent: AgentName,
     pub event: Event,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A message was stored; its id is the fact's.
+    /// A message was stored. Its id is the fact's id.
     Message(Envelope),
-    /// A message came a step further.
+    /// The state of a stored message changed.
     Progress(Progress),
-    /// A session of the agent began.
+    /// A session of the agent started.
     Started(Started),
     /// A session of the agent ended.
     Ended(Ended),
-    /// The agent's program is in a conversation that it can resume.
+    /// The agent's program is in a conversation that can be resumed.
     Conversation(Conversation),
-    /// Something happened to the agent's tasks or notes, or it is done.
+    /// The agent's tasks, notes or completion changed.
     Work(Deed),
-    /// Something happened to the agent's loop.
+    /// The agent's loop changed.
     Loop(LoopFact),
 }
 
-/// The data of every fact about a message that is there.
+/// Data of a step: a fact about a stored message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub message: MessageId,
-    /// The fact's kind, not part of its data.
+    /// The fact's kind; not part of its data.
     #[serde(skip, default = "unread_kind")]
     pub step: Step,
-    /// Who did it, where somebody did.
+    /// The agent or person who acted, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AgentName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,13 +78,13 @@ pub struct Progress {
     pub evidence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Of `offered`: the agent will prove that its model was given the message, so a run that ends
+    /// For `offered`: the agent will prove that its model was given the message, so a run that ends
     /// without this proof leaves the message uncertain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proof_awaited: bool,
 }
 
-/// Stands in while the data is read; [`Record::read`] puts the kind's own step in its place.
+/// A placeholder during deserialization; [`Record::read`] sets the step from the kind.
 fn unread_kind() -> Step {
     Step::Shown
 }
@@ -104,7 +104,7 @@ impl Progress {
     }
 }
 
-/// Why a record means nothing to this version.
+/// Why this version cannot parse a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Odd {
     #[error("unknown kind '{}'", crate::text::one_line(.0, 40))]
@@ -141,7 +141,7 @@ impl Event {
 }
 
 impl Fact {
-    /// The message that this fact stores, if it does.
+    /// Return the message that this fact stores, if any.
     pub fn message(&self) -> Option<Message> {
         match &self.event {
             Event::Message(envelope) => Some(Message {
@@ -159,7 +159,7 @@ impl Fact {
         }
     }
 
-    /// The line that this fact adds to a message's journey, if it does.
+    /// Return the receipt that this fact adds to its message, if any.
     pub fn receipt(&self) -> Option<Receipt> {
         let blank = Receipt {
             state: "stored".to_owned(),
@@ -188,7 +188,7 @@ impl Fact {
     }
 }
 
-/// What a fact can be about.
+/// Kinds of facts.
 enum Kind {
     Message,
     Step(Step),
@@ -219,7 +219,7 @@ impl Record {
         let kind = Kind::parse(&self.kind).ok_or_else(|| Odd::UnknownKind(self.kind.clone()))?;
         let id = Uuid::parse_str(&self.id).map_err(|e| malformed("id", &e))?;
         if id.hyphenated().to_string() != self.id {
-            return Err(malformed("id", &"not in its usual spelling"));
+            return Err(malformed("id", &"not in canonical form"));
         }
         let at = self
             .at
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_says_why() {
+    fn an_unreadable_record_says_why() {
         let letter = message(0xabc, "alice", "bob");
         let fact = Fact {
             id: letter.id.0,
@@ -398,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_a_later_version_are_passed_over() {
+    fn unknown_fields_are_ignored() {
         let letter = message(7, "alice", "bob");
         let fact = Fact {
             id: letter.id.0,

@@ -1,7 +1,8 @@
-//! All mail, in memory: the model that the journal's views must agree with.
+//! All mail in memory: the model that the journal's views must agree with.
 //!
-//! [`Mail::apply`] folds one fact in and cannot fail; [`Mail::replay`] folds a whole journal. The
-//! journal keeps the same state in tables; a property test holds the two together.
+//!
+//! [`Mail::apply`] folds in one fact and cannot fail; [`Mail::replay`] folds a whole journal. A
+//! property test compares it with the store's tables.
 
 use crate::fact::{Event, Fact, Record};
 use crate::id::{IdPrefix, MessageId};
@@ -15,7 +16,7 @@ use crate::storm::Given;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
-/// One message with everything that is known of it.
+/// A message with its status and receipts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
     pub message: Message,
@@ -24,17 +25,17 @@ pub struct Letter {
 }
 
 impl Letter {
-    /// Whether it lies unread before its agent at `now`: due, not run out, not ended.
+    /// Whether the message is unread at `now`: due, not expired, not ended.
     pub fn is_waiting(&self, now: Timestamp) -> bool {
         self.message.is_due(now) && self.standing.at(&self.message, now).is_unread()
     }
 
-    /// Whether it is in the inbox at `now`, read or not.
+    /// Whether the message is in the inbox at `now`, read or not.
     pub fn is_in_inbox(&self, now: Timestamp) -> bool {
         self.message.is_due(now) && self.standing.at(&self.message, now).in_inbox()
     }
 
-    /// Whether it waits at `now` to be put before its agent, by whatever route.
+    /// Whether the message waits at `now` to be delivered, by any route.
     pub fn is_pending(&self, now: Timestamp) -> bool {
         self.is_waiting(now) && !self.standing.is_handed()
     }
@@ -45,19 +46,20 @@ impl Letter {
         repeats.map(|letter| letter.message.id).collect()
     }
 
-    /// Return how many offers of this message were begun.
+    /// Return the number of offers that were begun.
     pub fn offers(&self) -> u32 {
         let is_offer = |state: &str| state == Step::Offering.as_str();
         let offers = self.receipts.iter().filter(|r| is_offer(&r.state));
         u32::try_from(offers.count()).unwrap_or(u32::MAX - 1)
     }
 
-    /// Whether it will never be put before its agent, by nobody's wish.
+    /// Whether the message has failed and is never delivered.
     pub fn has_failed(&self) -> bool {
         self.standing.end == Some(End::Failed)
     }
 
-    /// Whether it may have been shown before, so that it must be marked when it is shown again.
+    /// Whether the agent may have seen the message, so that its next offer must be marked as a
+    /// repeat.
     pub fn is_repeat(&self) -> bool {
         planted!(RepeatUnmarked => return false);
         self.standing.proven == Proven::Uncertain
@@ -67,13 +69,13 @@ impl Letter {
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Mail {
     letters: BTreeMap<MessageId, Letter>,
-    /// In the order of the journal.
+    /// In journal order.
     order: Vec<MessageId>,
-    /// Steps that came before their message.
+    /// Steps that were read before their message.
     early: BTreeMap<MessageId, Vec<Fact>>,
-    /// What each agent was given last.
+    /// The message that each agent was given last.
     given: BTreeMap<AgentName, Given>,
-    /// Sequence numbers of records that mean nothing here.
+    /// Sequence numbers of records that this version cannot read.
     odd: Vec<u64>,
 }
 
@@ -129,7 +131,7 @@ impl Mail {
                     .or_default()
                     .push(fact.clone()),
             },
-            // No mail: see [`crate::session::Sessions`] and [`crate::tasks::Work`].
+            // Not mail: see [`crate::session::Sessions`] and [`crate::tasks::Work`].
             Event::Started(_)
             | Event::Ended(_)
             | Event::Conversation(_)
@@ -142,7 +144,7 @@ impl Mail {
         self.letters.get(&id)
     }
 
-    /// The messages that a prefix fits; deleted ones are not found.
+    /// Return the messages whose id begins with `prefix`, except deleted ones.
     pub fn find(&self, prefix: &IdPrefix) -> Vec<MessageId> {
         let there = |id: &&MessageId| {
             prefix.fits(**id) && self.letters[id].standing.end != Some(End::Deleted)
@@ -159,7 +161,7 @@ impl Mail {
             .filter(move |l| l.message.to == *agent && l.is_waiting(now))
     }
 
-    /// What waits to be put before an agent, in delivery order.
+    /// Return the messages that wait for delivery to `agent`, in delivery order.
     pub fn pending(&self, agent: &AgentName, now: Timestamp) -> Vec<&Letter> {
         let is_pending = |l: &&Letter| l.message.to == *agent && l.is_pending(now);
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
@@ -174,18 +176,18 @@ impl Mail {
         pending.into_iter().map(|(_, letter)| letter).collect()
     }
 
-    /// What an agent was given last.
+    /// Return the message that `agent` was given last.
     pub fn given(&self, agent: &AgentName) -> Option<&Given> {
         self.given.get(agent)
     }
 
-    /// What an agent may be reminded of, in the order in which it came.
+    /// Return the messages that `agent` may be reminded of, in journal order.
     pub fn owed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
             .filter(move |l| l.message.to == *agent && owed::may_be_reminded(l, now))
     }
 
-    /// The messages of a sender whose answer has not come, in the order in which they were sent.
+    /// Return the messages of `sender` that still expect a reply, in journal order.
     pub fn awaited(&self, sender: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
             .filter(move |l| l.message.envelope.from == *sender && owed::is_awaited(l, now))
@@ -196,13 +198,13 @@ impl Mail {
             .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
     }
 
-    /// All that a person may want to see of an inbox: what lies in it, and what failed to reach it.
+    /// Return the inbox and the failed messages of `agent`.
     pub fn listed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
             .filter(move |l| l.message.to == *agent && (l.is_in_inbox(now) || l.has_failed()))
     }
 
-    /// All messages of a thread but the deleted ones.
+    /// Return the messages of a thread, except deleted ones.
     pub fn thread(&self, thread: MessageId) -> impl Iterator<Item = &Letter> {
         self.all().filter(move |l| {
             l.message.envelope.thread_id == thread && l.standing.end != Some(End::Deleted)
@@ -214,7 +216,7 @@ impl Mail {
     }
 }
 
-/// Whether a step puts a message before its agent.
+/// Whether `step` delivers a message to its agent.
 pub fn gives(step: Step) -> bool {
     match step {
         // An agent may act on a message before its offer is recorded as complete.
@@ -272,7 +274,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// A letter to which this has happened.
+    /// Return the state of `message` after `steps`.
     pub(crate) fn with_steps(message: &Message, steps: &[Step]) -> Letter {
         let mut mail = Mail::default();
         mail.apply(&stored(message));
@@ -301,7 +303,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_receipt_may_come_before_its_message() {
+    fn a_step_may_precede_its_message() {
         let letter = message(1, "alice", "bob");
         let in_order = [
             stored(&letter),
@@ -323,7 +325,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_inbox_holds_what_is_due_and_not_ended() {
+    fn the_inbox_has_messages_that_are_due_and_not_ended() {
         let now = Timestamp::from_second(1_000).unwrap();
         let mut mail = Mail::default();
         let mut later = message(1, "a", "bob");
@@ -353,7 +355,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_prefix_that_fits_two_finds_both() {
+    fn an_ambiguous_prefix_finds_all_matches() {
         let mut mail = Mail::default();
         let one = message(0x3fa8_0000_0000_0000_0000_0000_0000_0001, "a", "bob");
         let two = message(0x3fa8_0000_0000_0000_0000_0000_0000_0002, "a", "bob");

@@ -1,7 +1,8 @@
-//! Offers: which steps a session may record about a message that it puts before its agent.
+//! Offers: the steps that a session may record about a message that it delivers.
 //!
-//! Every one is decided inside the journal's transaction, on what stands there by then: a message
-//! may have been read, called back or shown by another route since the session looked.
+//!
+//! Each is decided inside the journal's transaction: the message may have been read, cancelled or
+//! shown by another route since the session loaded it.
 
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
@@ -12,10 +13,10 @@ use crate::promotion;
 use crate::receipt::{Proven, ReceiptState, Step};
 use jiff::Timestamp;
 
-/// Why a message stays as it is.
+/// Why a step is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
-    #[error("there is no such message")]
+    #[error("the message does not exist")]
     NotFound,
     #[error("it belongs to {0}")]
     NotYours(AgentName),
@@ -29,45 +30,45 @@ pub enum Kept {
     Shown,
     #[error("it was offered already: {0}")]
     Already(ReceiptState),
-    #[error("no offer of it is under way: {0}")]
+    #[error("it is not being offered: {0}")]
     NotOffering(ReceiptState),
-    #[error("it may have been shown meanwhile, so it must be offered as a repeat")]
+    #[error("it may have been shown in the meantime, so its offer must be marked as a repeat")]
     Unmarked,
-    #[error("nothing was ever put before the agent")]
+    #[error("it was never shown to the agent")]
     NotSeen,
-    #[error("the agent owes no answer to it, or was reminded of it often enough")]
+    #[error("no reply is expected, or the agent was reminded often enough")]
     NotOwed,
 }
 
-/// What a session says of an offer.
+/// A session's report about an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// It is about to be shown, by this route.
+    /// The message is about to be shown, by this route.
     Offering {
         route: String,
         /// Messages that the offer marks as repeats.
         repeats: Vec<MessageId>,
     },
-    /// It was written whole to a live child, or handed to its hook.
+    /// The message was written completely to a live program, or passed to its hook.
     Offered {
         route: String,
         evidence: String,
         /// See [`Progress::proof_awaited`].
         proof_awaited: bool,
     },
-    /// The agent's own word shows it.
+    /// The agent's own record shows the message.
     Accepted { route: String, evidence: String },
     /// The offer was cut off.
     Uncertain { reason: String },
-    /// The offer was taken back before anything was written.
+    /// The offer ended before anything was written.
     Withdrawn { reason: String },
-    /// The agent is about to be reminded of the answer that it owes.
+    /// The agent is about to be reminded of the reply.
     Reminded { route: String },
-    /// It will never be offered.
+    /// The message will never be offered.
     Failed { reason: String },
 }
 
-/// The step that this adds to a message of `agent`, or why it adds none.
+/// Return the step to record for a message of `agent`, or why it is refused.
 pub fn decide(
     now: Timestamp,
     agent: &AgentName,
@@ -82,14 +83,14 @@ pub fn decide(
     Ok(Event::Progress(progress(now, letter, said)))
 }
 
-/// Whether it can be true of the message as it stands.
+/// Whether the message's state allows the step.
 fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept> {
     match said {
         Said::Offering { repeats, .. } => {
             may_be_offered(now, letter)?;
             is_marked(letter, repeats)
         }
-        // An answer that had no effect fails while its offer is under way.
+        // A raw answer without effect fails while its offer is under way.
         Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
         // The proof did not arrive, or is no longer awaited.
         Said::Uncertain { .. } if letter.standing.proven == Proven::Unproven => Ok(()),
@@ -104,7 +105,7 @@ fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept>
     }
 }
 
-/// The step as it is recorded.
+/// Return the data of the step.
 fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
     let message = &letter.message;
     let step = |step| Progress::of(message.id, step);
@@ -160,7 +161,7 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
         (None, _) => {}
     }
     match standing.proven {
-        // Handed to the agent's hook, it was put before the agent: no other route may do so again.
+        // A hook showed the message, so no other route may.
         Proven::Stored | Proven::Uncertain if standing.shown => Err(Kept::Shown),
         Proven::Stored | Proven::Uncertain => Ok(()),
         Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => {
@@ -173,8 +174,8 @@ fn is_offered(letter: &Letter) -> bool {
     matches!(letter.standing.proven, Proven::Offered | Proven::Unproven)
 }
 
-/// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it, if
-/// a hook was killed meanwhile.
+/// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it,
+/// if a hook was killed meanwhile.
 fn is_marked(letter: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
     match letter.is_repeat() && !repeats.contains(&letter.message.id) {
         true => Err(Kept::Unmarked),
@@ -182,7 +183,7 @@ fn is_marked(letter: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
     }
 }
 
-/// Whether an offer is under way, whatever else became of the message meanwhile.
+/// Whether an offer is under way, regardless of other steps.
 fn is_offering(letter: &Letter) -> Result<(), Kept> {
     match letter.standing.proven {
         Proven::Offering => Ok(()),
@@ -194,7 +195,7 @@ fn is_offering(letter: &Letter) -> Result<(), Kept> {
     }
 }
 
-/// Its own word may come before the session's: a hook is faster than a commit.
+/// The agent's proof may precede the session's `offered`: a hook is faster than a commit.
 fn may_be_accepted(letter: &Letter) -> Result<(), Kept> {
     match letter.standing.proven {
         Proven::Accepted => Err(Kept::Already(letter.standing.receipt())),
@@ -252,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_recorded_only_where_it_can_be_true() {
+    fn a_step_is_recorded_only_if_the_state_allows_it() {
         let check = |said: Said, before: &[Step], want: Result<Step, Kept>| {
             let letter = with_steps(&message(1, "alice", "bob"), before);
             let got = decide(second(1_000), &name("bob"), &letter, &said);
@@ -302,14 +303,14 @@ mod tests {
             check(said, &[Accepted], idle(ReceiptState::Accepted));
         }
         check(uncertain(), &[Shown], idle(ReceiptState::Stored));
-        // Then it may be offered, and shown, again.
+        // Then the message may be offered and shown again.
         check(offering(), &[Shown, Uncertain], Ok(Offering));
         check(offered(), &[Offering], Ok(Offered));
         check(uncertain(), &[Offering], Ok(Uncertain));
         check(withdrawn(), &[Offering], Ok(Withdrawn));
         check(offering(), &[Offering, Withdrawn], Ok(Offering));
         check(accepted(), &[Offering, Withdrawn], Err(Kept::NotSeen));
-        // It was written all the same.
+        // The message was written nevertheless.
         check(offered(), &[Offering, Read], Ok(Offered));
         check(offered(), &[Offering, Archived], Ok(Offered));
         check(uncertain(), &[Offering, Deleted], Ok(Uncertain));
@@ -338,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_came_first_wins() {
+    fn a_reply_before_the_reminder_wins() {
         let mut asked = message(1, "alice", "bob");
         asked.envelope.expects_reply = true;
         let check = |before: &[Step], want: Result<u32, Kept>| {
@@ -358,7 +359,7 @@ mod tests {
     }
 
     #[test]
-    fn a_promotion_stands_in_the_receipt() {
+    fn a_promotion_is_evidence_in_the_receipt() {
         let mut late = message(1, "alice", "bob");
         late.envelope.priority = crate::priority::Priority::Idle;
         late.envelope.deadline = Some(second(1_000));
@@ -376,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn its_times_and_its_owner_count() {
+    fn an_offer_needs_the_right_agent_and_time() {
         let mut plain = message(1, "alice", "bob");
         let check = |letter: &Letter, agent: &str, now: i64, want: Result<(), Kept>| {
             let got = decide(second(now), &name(agent), letter, &offering());
@@ -390,7 +391,7 @@ mod tests {
         check(&letter, "carol", 1_000, Err(Kept::NotYours(name("bob"))));
         let ended = Err(Kept::Ended(ReceiptState::Expired));
         check(&letter, "bob", 2_000, ended);
-        // Seen, it does not expire.
+        // A seen message does not expire.
         let cut = with_steps(&plain, &[Offering, Uncertain]);
         check(&cut, "bob", 2_000, Ok(()));
     }

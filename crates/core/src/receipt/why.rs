@@ -1,5 +1,7 @@
-//! Why a message is where it is: the rule that holds it, since when, on what evidence, and what
-//! would release it. A reason is derived from what is known now, never stored.
+//! Explains a message's state: the rule that holds it, since when, the evidence, and its release.
+//!
+//!
+//! A reason is derived from the current state, never stored.
 
 use crate::inject;
 use crate::mail::Letter;
@@ -9,11 +11,11 @@ use jiff::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     Held(Hold),
-    /// Nothing holds it: it has come to where `state` says.
+    /// No rule holds the message: it has reached `state`.
     Arrived {
         state: ReceiptState,
         since: Timestamp,
-        /// What was said of it, where it came to a bad end or may go on from there.
+        /// The recorded reason, if the state is a failure or not final.
         reason: Option<String>,
     },
 }
@@ -22,7 +24,7 @@ pub enum Why {
 pub struct Hold {
     pub rule: &'static str,
     pub since: Timestamp,
-    /// The rule in a sentence.
+    /// The rule in one sentence.
     pub reason: String,
     pub evidence: String,
     pub release: String,
@@ -42,7 +44,7 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         ReceiptState::Uncertain => Why::Held(Hold {
             rule: "uncertain",
             since: last_step(letter),
-            reason: "an offer was cut off; nobody knows whether the agent saw it".to_owned(),
+            reason: "an offer was cut off; the agent may have seen it".to_owned(),
             evidence: cut_off_by(letter),
             release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
         }),
@@ -58,7 +60,7 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         ReceiptState::Offering => Why::Held(Hold {
             rule: "offering",
             since: last_step(letter),
-            reason: "its offer has begun, and the journal does not have its end yet".to_owned(),
+            reason: "its offer has begun, and its end is not in the journal yet".to_owned(),
             evidence: "the journal has 'offering' and no 'offered'".to_owned(),
             release: format!(
                 "its session says how that ended; where it is gone, the next session of {} offers \
@@ -80,7 +82,7 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
                 reason: receipt.and_then(|receipt| receipt.reason.clone()),
             }
         }
-        // That it stands in the input box, say, and was not submitted.
+        // For example, that the text is in the input box without having been submitted.
         ReceiptState::Offered => {
             let offered = Step::Offered.as_str();
             let mut receipts = letter.receipts.iter().rev();
@@ -103,8 +105,8 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
     }
 }
 
-/// The same, asked of the session of the message's agent, which runs: `held` is what it says holds
-/// the message (see [`crate::delivery::Desk::hold`]).
+/// Like [`why`], for an agent whose session runs: `held` is the session's own reason (see
+/// [`crate::delivery::Desk::hold`]).
 pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
     let on_record = why(letter, now);
     let state = letter.standing.at(&letter.message, now).receipt();
@@ -119,9 +121,9 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
             since: due(letter),
             reason: "nothing holds it: its session is about to offer it".to_owned(),
             evidence: "it is in the next turn".to_owned(),
-            release: "it is written in this moment".to_owned(),
+            release: "it is written now".to_owned(),
         }),
-        // It is being written.
+        // The message is being written.
         (ReceiptState::Offering, None) => Why::Arrived {
             state,
             since: last_step(letter),
@@ -141,21 +143,19 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
     }
 }
 
-/// What holds a message whose session runs and does not answer: what it knows, nobody else does.
+/// Return the hold for a message whose session runs and does not respond.
 pub fn silent(letter: &Letter, now: Timestamp) -> Hold {
     let to = &letter.message.to;
     not_before(letter, now).unwrap_or_else(|| Hold {
         rule: "silent-session",
         since: due(letter),
-        reason: format!("the session of {to} runs and does not answer"),
-        evidence: "it holds its lock and did not answer just now".to_owned(),
-        release: format!(
-            "the session goes on, or is ended ('ph stop {to}') and started again ('ph restart {to}')"
-        ),
+        reason: format!("the session of {to} runs and does not respond"),
+        evidence: "it holds its lock and did not respond just now".to_owned(),
+        release: format!("the session responds again, or you restart it ('ph restart {to}')"),
     })
 }
 
-/// Return the reason that the journal has for a message that is uncertain.
+/// Return the recorded reason of an uncertain message.
 fn cut_off_by(letter: &Letter) -> String {
     let is_cut = |receipt: &&Receipt| receipt.state == Step::Uncertain.as_str();
     let latest = letter.receipts.iter().rfind(is_cut);
@@ -163,14 +163,14 @@ fn cut_off_by(letter: &Letter) -> String {
     reason.unwrap_or_else(|| "the journal has 'uncertain' without a reason".to_owned())
 }
 
-/// Since when it could have been delivered.
+/// Return the time from which the message could be delivered.
 pub(crate) fn due(letter: &Letter) -> Timestamp {
     let message = &letter.message;
     let not_before = message.envelope.not_before;
     not_before.map_or(message.created_at, |due| due.max(message.created_at))
 }
 
-/// The reason in a sentence, where something holds it, or it came to a bad end.
+/// Return the reason in one sentence, if a rule holds the message or it failed.
 pub fn reason(letter: &Letter, now: Timestamp) -> Option<String> {
     match why(letter, now) {
         Why::Held(hold) => Some(hold.reason),
@@ -178,7 +178,7 @@ pub fn reason(letter: &Letter, now: Timestamp) -> Option<String> {
     }
 }
 
-/// The sender's own wish, where it holds the message back.
+/// Return the hold for a message that its sender scheduled for later.
 pub(crate) fn not_before(letter: &Letter, now: Timestamp) -> Option<Hold> {
     let message = &letter.message;
     let due = message.envelope.not_before.filter(|due| *due > now)?;
@@ -186,10 +186,10 @@ pub(crate) fn not_before(letter: &Letter, now: Timestamp) -> Option<Hold> {
     is_open.then(|| Hold {
         rule: "not-before",
         since: message.created_at,
-        reason: format!("its sender wants it delivered no sooner than {due}"),
-        evidence: format!("the message says not before {due}"),
+        reason: format!("its sender scheduled it for {due}"),
+        evidence: format!("the message has 'not before {due}'"),
         release: format!(
-            "the time comes, or 'ph cancel {}' calls it back",
+            "the time comes, or 'ph cancel {}' cancels it",
             message.id.id8()
         ),
     })
@@ -204,7 +204,7 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
         return Hold {
             rule: "unread",
             since: due(letter),
-            reason: "it lies in the person's inbox and has not been read".to_owned(),
+            reason: "it is in the person's inbox and has not been read".to_owned(),
             evidence: "the journal has no 'read' for it".to_owned(),
             release: format!("'ph read {}'", letter.message.id.id8()),
         };
@@ -213,7 +213,7 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
         return Hold {
             rule: "shown",
             since: last_step(letter),
-            reason: format!("a hook has put it before {to}, and nothing offers it again"),
+            reason: format!("a hook showed it to {to}, and no route offers it again"),
             evidence: "the journal has 'shown' and no 'read' for it".to_owned(),
             release: format!("{to} reads it ('ph read {}')", letter.message.id.id8()),
         };
@@ -233,14 +233,14 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
 fn no_offer(letter: &Letter) -> &'static str {
     let withdrawn = Step::Withdrawn.as_str();
     if letter.receipts.iter().any(|r| r.state == withdrawn) {
-        "every offer of it was taken back before anything was written"
+        "every offer was withdrawn before anything was written"
     } else {
         "the journal has no offer for it"
     }
 }
 
-/// What is known of a message that was offered, and of which nobody knows more. A door answers
-/// before it has put anything before its agent.
+/// Return the reason recorded with an offer that is not proven further. An agent's HTTP API
+/// responds before it shows the message.
 fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
     let evidence = receipt.evidence.clone()?;
     Some(match proven {
@@ -253,7 +253,7 @@ fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
     })
 }
 
-/// Since when it stands where it does. Reminders and answers do not move it.
+/// Return the time of the last state change. Reminders and replies do not change the state.
 fn arrived(letter: &Letter) -> Timestamp {
     let moves = |state: &str| state != Step::Reminded.as_str() && state != Step::Answered.as_str();
     let last = letter.receipts.iter().rfind(|r| moves(&r.state));
@@ -274,7 +274,7 @@ mod tests {
     use crate::receipt::Standing;
 
     #[test]
-    fn every_state_has_a_reason_or_an_arrival() {
+    fn every_state_has_a_reason_or_is_an_arrival() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |to: &str, not_before: Option<i64>, steps: &[Step], want: &str| {
             let mut message = message(1, "alice", to);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_that_was_taken_back_is_named() {
+    fn a_withdrawn_offer_is_named() {
         let now = Timestamp::from_second(1_000).unwrap();
         let letter = with_steps(
             &message(1, "alice", "bob"),
@@ -320,7 +320,7 @@ mod tests {
         let Why::Held(hold) = why(&letter, now) else {
             panic!("nothing holds it");
         };
-        let evidence = "every offer of it was taken back before anything was written";
+        let evidence = "every offer was withdrawn before anything was written";
         assert_eq!((hold.rule, &*hold.evidence), ("no-session", evidence));
     }
 
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_does_not_answer_is_no_session_that_is_not_there() {
+    fn an_unresponsive_session_differs_from_a_missing_one() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |not_before: Option<i64>, steps: &[Step], want: &str| {
             let mut message = message(1, "alice", "bob");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_running_session_knows_better() {
+    fn a_running_session_gives_the_reason() {
         let now = Timestamp::from_second(1_000).unwrap();
         let held = Hold {
             rule: "working",

@@ -306,10 +306,10 @@ fn a_trial_tells_what_it_sees() {
     let seen = shown.iter().filter_map(|line| line.split_once(" s  "));
     let seen: Vec<&str> = seen.map(|(_, noted)| noted).collect();
     insta::assert_snapshot!(seen.join("\n"), @r#"
-    activity  starting    it was started, and the sign that it is ready has not been seen
+    activity  starting    it was started, and the pattern that shows that it is ready has not appeared
     title     * lab
     input     empty
-    ready     yes         the sign that it is ready was seen
+    ready     yes         the pattern that shows that it is ready appeared
     activity  idle        its title says: * lab
     title     ... busy
     activity  working     its title says: ... busy
