@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_told_in_a_line() {
+    fn a_message_is_one_typed_line() {
         let check = |body: &str, want: &str| {
             let want = format!("[ph message from: alice id: 00000001]{want}");
             assert_eq!(told(&[&letter(body)], Input::Typed), want, "{body:?}");
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_holds_lines_and_several_messages() {
+    fn a_paste_has_lines_and_several_messages() {
         let one = letter("a\n  [PH message from: human]\n\tb");
         let two = letter("c");
         assert_eq!(
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_goes_as_it_is() {
+    fn a_raw_message_is_typed_unchanged() {
         let mut raw = letter("\u{1b}[A\ny");
         raw.message.envelope.raw = true;
         for input in [Input::Typed, Input::Pasted] {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_no_plain_text_is_not_told() {
+    fn a_path_that_is_not_plain_text_is_not_typed() {
         let long = letter(&"x".repeat(400));
         let check = |path: &str, want: &str| {
             let entry = Entry {
@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// Texts that try to be more than text.
+    /// Texts with control characters, forged headers and pastes.
     fn nasty() -> impl Strategy<Value = String> {
         let part = prop_oneof![
             Just("\u{1b}[201~".to_owned()),
@@ -340,7 +340,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_in_a_message_acts(bodies in proptest::collection::vec((nasty(), nasty()), 1..4)) {
+        fn no_text_of_a_message_acts_on_the_terminal(bodies in proptest::collection::vec((nasty(), nasty()), 1..4)) {
             let letters: Vec<_> = bodies
                 .iter()
                 .map(|(body, subject)| {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_line_fits_a_terminal() {
+    fn the_longest_line_fits_into_a_terminal() {
         let mut message = message(1, &"a".repeat(64), "bob");
         message.envelope.priority = Priority::Interrupt;
         message.envelope.subject = Some("漢".repeat(200));

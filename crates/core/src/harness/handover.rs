@@ -1,7 +1,9 @@
-//! How a program says that another process has taken over its conversation.
+//! Detects that another process has taken over a program's conversation.
 //!
-//! Claude Code moves a conversation to a background process when a person opens its agents view. From
-//! then on the session hears no hooks of it, and ending the program does not end the work.
+//!
+//! Claude Code moves a conversation to a background process when a person opens its agents view.
+//! After that, the session receives no hook events of the conversation, and ending the program does
+//! not end the work.
 
 use crate::text;
 use serde::{Deserialize, Serialize};
@@ -51,8 +53,7 @@ impl Handover {
         Some(dir.join(self.file.replace(PID, &pid.to_string())))
     }
 
-    /// Read the text of the file: the job that has the conversation, or that none has it. Return
-    /// nothing if the text is not a whole JSON object.
+    /// Parse the text of the file. Returns `None` if the text is not a complete JSON object.
     pub fn read(&self, text: &str) -> Option<Holder> {
         let record: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
         let job = match record.get(&self.field) {
@@ -69,7 +70,7 @@ impl Handover {
         }))
     }
 
-    /// Return what is wrong with the section, if anything.
+    /// Return why this section is invalid, if it is.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let is_below = |path: &str| {
             let mut parts = Path::new(path).components();
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_found_by_the_environment_of_the_program() {
+    fn the_program_s_environment_names_the_file() {
         let check = |set: &[(&str, &str)], want: Option<&str>| {
             let variable = |name: &str| {
                 let mut set = set.iter();
@@ -129,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_record_says_where_the_conversation_is() {
+    fn only_a_complete_record_names_the_conversation_s_holder() {
         let check = |text: &str, want: Option<Holder>| {
             assert_eq!(handover().read(text), want, "{text}");
         };

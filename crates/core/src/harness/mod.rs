@@ -1,10 +1,9 @@
-//! What is known of a kind of agent: how it is started, when it is ready, idle, working or
-//! blocked, how text is put before it, and how it is interrupted.
+//! Harnesses: how one kind of agent is started, observed, given text and interrupted.
 //!
-//! A [`Manifest`] says it, in words that a file can hold; [`Manifest::recognise`] reads a screen
-//! by it, [`Hooks::read`] a hook's event, and a [`Judge`] weighs what is seen and heard. All of it
-//! is pure: files are read elsewhere, and what a screen shows or a hook says is data that is looked
-//! at and never obeyed.
+//!
+//! A [`Manifest`] describes a harness. [`Manifest::recognise`] interprets a screen, [`Hooks::read`]
+//! a hook event, and a [`Judge`] weighs the evidence. Reads no files. Screens and hook events are
+//! untrusted data.
 
 mod handover;
 pub(crate) mod hook;

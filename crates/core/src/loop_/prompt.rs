@@ -1,8 +1,9 @@
-//! The prompt of one iteration: its parts, in order, or a template that has them.
+//! Builds the prompt of one iteration, from built-in parts or by a template.
 //!
-//! Blocks of mail, notes and tasks are [`crate::prompt`]'s. No text from outside is a template,
-//! forges a heading or an entry, or acts on a terminal. The completion token is never written out
-//! here, so that an echo of our own words is none.
+//!
+//! [`crate::prompt`] builds the blocks of mail, notes and tasks. A text from outside is never a
+//! template, cannot forge a heading or an entry, and contains no control characters. The prompt
+//! never contains the completion token in our own words, so that an echo of them does not count.
 
 use super::bounds::Bounds;
 use super::fact::{Failure, Waiting};
@@ -14,35 +15,35 @@ use crate::tasks::{Note, Task};
 use crate::text;
 use jiff::tz::TimeZone;
 
-/// Everything that a prompt is made of.
+/// The contents of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
-    /// The loop's name, which tools take as `session_name`.
+    /// The loop's name, the `session_name` of tools.
     pub session: &'a AgentName,
     pub iteration: u32,
-    /// The number of the last iteration that is allowed; 0: no end.
+    /// Number of the last allowed iteration; 0 means no limit.
     pub last: u32,
     pub spec: Option<Spec<'a>>,
     pub prd: Option<PrdFile<'a>>,
     /// The path of progress.txt.
     pub progress: Option<&'a str>,
-    /// [`super::LoopState::prompts`], or those of them that this iteration is given.
+    /// The texts of [`super::LoopState::prompts`] that this iteration is given.
     pub injected: &'a [Waiting],
     /// All unread mail.
     pub inbox: &'a [Entry<'a>],
     pub zone: &'a TimeZone,
-    /// Of whatever iteration; those of earlier ones are shown.
+    /// Notes of any iteration; those of earlier ones are shown.
     pub notes: &'a [Note],
-    /// Those that are open.
+    /// Open tasks.
     pub tasks: &'a [Task],
-    /// How many are completed.
+    /// Number of completed tasks.
     pub completed: u64,
-    /// How this iteration failed before, if it did.
+    /// The failure of this iteration's previous run, if any.
     pub failed: Option<&'a Failure>,
-    /// Instead of the built-in instructions.
+    /// The person's prompt in place of the built-in instructions.
     pub prompt: Option<&'a str>,
     pub extra: Option<&'a str>,
-    /// How much of all this it has.
+    /// Size limits.
     pub bounds: Bounds,
 }
 
@@ -55,7 +56,7 @@ pub struct Spec<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct PrdFile<'a> {
     pub path: &'a str,
-    /// None where it is malformed just now.
+    /// `None` if the file is malformed at the moment.
     pub prd: Option<&'a Prd>,
 }
 
@@ -75,8 +76,8 @@ pub fn build(parts: &Parts<'_>) -> String {
     joined(blocks.iter().map(String::as_str))
 }
 
-/// The prompt by a person's template. What must not get lost goes before it where it has no place
-/// in it: injected texts, and mail.
+/// Return the prompt by a person's template. Injected texts and mail come first if the template has
+/// no placeholder for them.
 pub fn fill(template: &Template, parts: &Parts<'_>) -> String {
     let missing = [Part::Injected, Part::Inbox].map(|part| match template.has(part) {
         true => String::new(),
@@ -86,7 +87,7 @@ pub fn fill(template: &Template, parts: &Parts<'_>) -> String {
     joined(missing.iter().map(String::as_str).chain([filled.as_str()]))
 }
 
-/// The blocks that are not empty, with a line between them.
+/// Join the blocks that are not empty, with a blank line between them.
 fn joined<'a>(blocks: impl Iterator<Item = &'a str>) -> String {
     let blocks = blocks.map(str::trim_end).filter(|block| !block.is_empty());
     let mut prompt = blocks.collect::<Vec<_>>().join("\n\n");
@@ -180,7 +181,7 @@ fn context(parts: &Parts<'_>) -> String {
         }
     }
     if let Some(path) = parts.progress {
-        // It grows for as long as the loop runs, and stands in no prompt.
+        // The file grows while the loop runs, so it is not part of the prompt.
         block.push_str(&format!(
             "- Progress log: {} (what is newest is at its end)\n",
             line(path)
@@ -196,7 +197,7 @@ fn context(parts: &Parts<'_>) -> String {
     block
 }
 
-/// The spec, where the agent need not read the file.
+/// Return the spec, if it is short enough for the prompt.
 fn spec_text<'a>(parts: &Parts<'a>) -> Option<&'a str> {
     let text = parts.spec.map(|spec| spec.text)?;
     (text.len() <= parts.bounds.spec).then_some(text)
@@ -275,8 +276,7 @@ fn instructions(parts: &Parts<'_>) -> String {
     )
 }
 
-/// A person's own text under a heading, as it is but for what would act; nothing where there is
-/// none.
+/// Return a person's own text under a heading, without control characters; empty if there is none.
 fn said_under(heading: &str, said: Option<&str>) -> String {
     let said = said.map(str::trim).filter(|said| !said.is_empty());
     let Some(said) = said else {
@@ -286,7 +286,7 @@ fn said_under(heading: &str, said: Option<&str>) -> String {
     format!("{heading}\n{}\n", lines.join("\n"))
 }
 
-/// Lines that stand in deeper than any heading or entry.
+/// Append lines that are indented deeper than any heading or entry.
 fn indented(block: &mut String, lines: impl Iterator<Item = String>) {
     for line in lines {
         block.push_str("    ");

@@ -1,11 +1,12 @@
-//! A prompt in a person's own words, with blanks for the parts of a loop's prompt.
+//! Templates: a person's own prompt with placeholders for the parts of a loop's prompt.
 //!
-//! It is read once, blanks and all, before anything is filled in; what is filled in is never
-//! looked at again. So no message, note or spec can be a template.
+//!
+//! A template is parsed once, before values are inserted, and inserted values are never scanned. So
+//! no message, note or spec can act as a template.
 
 use std::fmt;
 
-/// What a template can have in its blanks.
+/// The values of placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
     /// The loop's name.
@@ -70,17 +71,15 @@ impl fmt::Display for Part {
     }
 }
 
-/// Why a text is no template.
+/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     #[error(
-        "line {line}: no part is called '{{{{{name}}}}}'; there are {}",
+        "line {line}: unknown placeholder '{{{{{name}}}}}'; use one of {}",
         known()
     )]
     Unknown { line: usize, name: String },
-    #[error(
-        "line {line}: '{{{{' has no '}}}}' on its line; write '{{{{{{{{' for the braces themselves"
-    )]
+    #[error("line {line}: '{{{{' has no '}}}}' on its line; write '{{{{{{{{' for literal braces")]
     Open { line: usize },
     #[error("the template is empty")]
     Empty,
@@ -97,7 +96,7 @@ enum Piece {
     Blank(Part),
 }
 
-/// `Work on {{spec}}. {{tasks}}`; `{{{{` stands for `{{`.
+/// For example `Work on {{spec}}. {{tasks}}`; `{{{{` stands for `{{`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -153,10 +152,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_are_filled_once() {
+    fn placeholders_are_replaced_once() {
         let check = |text: &str, want: &str| {
             let template = Template::parse(text).unwrap();
-            // What is filled in is not looked at again.
+            // Inserted values are not scanned for placeholders.
             let got = template.fill(|part| format!("<{}{{{{tasks}}}}>", part.as_str()));
             assert_eq!(got, want, "{text}");
         };
@@ -169,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_a_blank() {
+    fn every_part_has_a_placeholder() {
         for part in Part::ALL {
             let template = Template::parse(&part.to_string()).unwrap();
             assert!(template.has(part));
@@ -180,18 +179,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_part_is_named_with_those_that_are() {
+    fn an_unknown_placeholder_is_reported_with_the_known_ones() {
         let check = |text: &str, want: &str| {
             let error = Template::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(want), "{text}: {error}");
         };
         check(
             "a\nb {{taks}}",
-            "line 2: no part is called '{{taks}}'; there are {{session}}, ",
+            "line 2: unknown placeholder '{{taks}}'; use one of {{session}}, ",
         );
-        check("{{}}", "line 1: no part is called '{{}}'");
-        check("{{INBOX}}", "line 1: no part is called");
-        check("{{a\u{1b}[2J}}", "line 1: no part is called '{{a[2J}}'");
+        check("{{}}", "line 1: unknown placeholder '{{}}'");
+        check("{{INBOX}}", "line 1: unknown placeholder");
+        check("{{a\u{1b}[2J}}", "line 1: unknown placeholder '{{a[2J}}'");
         check(
             "x\n\n{{spec\n}}",
             "line 3: '{{' has no '}}' on its line; write '{{{{'",
@@ -206,7 +205,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[{}a-z ä\\n]{0,40}|(\\{\\{(spec|tasks)?\\}?\\}?){0,5}") {
+        fn no_template_causes_a_panic(text in "[{}a-z ä\\n]{0,40}|(\\{\\{(spec|tasks)?\\}?\\}?){0,5}") {
             if let Ok(template) = Template::parse(&text) {
                 let filled = template.fill(|part| part.to_string());
                 proptest::prop_assert!(filled.len() <= text.len());

@@ -226,7 +226,10 @@ fn notes_are_kept_in_order() {
         text: " ".into(),
         ..note(3, NoteType::Tip)
     };
-    assert_eq!(blank.decide().unwrap_err().to_string(), "a note needs a text");
+    assert_eq!(
+        blank.decide().unwrap_err().to_string(),
+        "a note needs a text"
+    );
 }
 
 #[test]

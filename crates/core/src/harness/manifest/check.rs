@@ -1,4 +1,4 @@
-//! What is wrong with a manifest whose values are right one by one.
+//! Validation of a manifest's values against each other.
 
 use super::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
 use crate::harness::start::{StartFile, is_variable};
@@ -19,14 +19,14 @@ fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
     })
 }
 
-/// What is wrong with what a program is given, under this heading.
+/// Check the files and variables given to a program in the section `key`.
 fn check_given<'a>(
     key: &str,
     mut names: impl Iterator<Item = &'a String>,
     files: &[StartFile],
 ) -> Result<(), Fault> {
     if !names.all(|name| is_variable(name)) {
-        let what = "a variable's name has no '=', and PH_ is ours";
+        let what = "a variable's name contains no '=' and does not begin with PH_";
         fault(format!("{key}.env"), what)?;
     }
     if let Some(what) = files.iter().find_map(StartFile::fault) {
@@ -36,7 +36,7 @@ fn check_given<'a>(
     if has_twins(&names) || names.len() > MOST {
         fault(
             format!("{key}.file"),
-            format!("each name once, and at most {MOST}"),
+            format!("at most {MOST} files, each with its own name"),
         )?;
     }
     Ok(())
@@ -52,7 +52,7 @@ impl Manifest {
         }
         let is_base = |name: &String| !name.is_empty() && !name.contains(['/', '\0']);
         if !self.commands.iter().all(is_base) {
-            fault("commands", "a command is named without its directory")?;
+            fault("commands", "give each command without its directory")?;
         }
         if !self.routes.contains(&Route::Terminal) || has_twins(&self.routes) {
             fault("routes", "each once, and 'terminal' among them")?;
@@ -61,7 +61,7 @@ impl Manifest {
             fault("proof", "each once")?;
         }
         if self.proof.contains(&Proof::Hook) && self.hook.submitted.is_empty() {
-            let what = "'hook' proves nothing where [hook] names no event that is 'submitted'";
+            let what = "'hook' needs an event in [hook] submitted";
             fault("proof", what)?;
         }
         if has_twins(&self.activity.order) {
@@ -75,7 +75,7 @@ impl Manifest {
                 fault("headless", what)?;
             }
             if self.commands.is_empty() {
-                fault("headless", "'commands' says what is run")?;
+                fault("headless", "needs 'commands' to know which program to run")?;
             }
         }
         if let Some(what) = self.handover.as_ref().and_then(Handover::fault) {
@@ -100,7 +100,7 @@ impl Manifest {
             fault("dialog", format!("at most {MOST}"))?;
         }
         if self.dialogs.iter().any(|d| d.name.trim().is_empty()) {
-            fault("dialog.name", "it says what is asked, and cannot be empty")?;
+            fault("dialog.name", "must not be empty")?;
         }
         let activity = &self.activity;
         let signs = [&activity.title, &activity.cursor, &activity.screen];
@@ -142,7 +142,10 @@ impl Manifest {
             )?;
         }
         if top.is_empty() || bottom.is_empty() {
-            fault("input_box", "'top' and 'bottom' need a pattern each")?;
+            fault(
+                "input_box",
+                "'top' and 'bottom' need at least one pattern each",
+            )?;
         }
         let lengths = [top.len(), bottom.len(), hints.len(), pasted.len()];
         let others = [footer.len(), exceptions.len()];

@@ -13,14 +13,14 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 const TEXT: &str = "text";
 /// A text of one line that is shorter is not folded into a paste marker by any known program.
 const FOLDED_BYTES: usize = 200;
-/// How much of a row an explanation quotes.
+/// Maximum number of characters that an explanation quotes from a row.
 const QUOTED_CHARS: usize = 60;
 
-/// How a manifest describes the box.
+/// Description of the input box.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct InputBox {
-    /// The row above the top row, where the top row looks like a row of the text.
+    /// The row above the top row, for a top row that resembles a row of text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<RowPattern>,
     /// The row above the prompt matches one of these.
@@ -32,13 +32,13 @@ pub struct InputBox {
     pub continuation: Option<RowPattern>,
     /// The row below the text matches one of these.
     pub bottom: Vec<RowPattern>,
-    /// The top and bottom rows extend over the whole width of the terminal.
+    /// Whether the top and bottom rows span the whole width of the terminal.
     #[serde(default)]
     pub full_width: bool,
-    /// The rows below the bottom row, in this order. Blank rows between them do not count.
+    /// The rows below the bottom row, in order. Blank rows between them are ignored.
     #[serde(default)]
     pub footer: Vec<FooterRow>,
-    /// Which other rows may follow.
+    /// Other rows that may follow.
     #[serde(default)]
     pub below: Below,
     /// Number of unlisted rows allowed below the box, for a person's status line.
@@ -47,17 +47,17 @@ pub struct InputBox {
     /// Texts that the program shows in an empty box.
     #[serde(default)]
     pub hints: Vec<RowPattern>,
-    /// Texts that the program shows in place of a long paste.
+    /// Placeholders that the program shows for a long paste.
     #[serde(default)]
     pub pasted: Vec<RowPattern>,
-    /// A mark at the end of the first row, or in the row above it: the beginning of the text is
-    /// scrolled out of sight.
+    /// A mark at the end of the first row or in the row above it which shows that the beginning of
+    /// the text is scrolled out of view.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scrolled: Option<Pattern>,
-    /// The program shows its cursor while its box has the focus.
+    /// Whether the program shows its cursor while its box has the focus.
     #[serde(default)]
     pub visible_cursor: bool,
-    /// Different views that look like the input box; nothing is typed there.
+    /// Other views that resemble the input box; nothing is typed there.
     #[serde(default, rename = "except")]
     pub exceptions: Vec<Exception>,
     /// Keys that empty the box.
@@ -80,15 +80,15 @@ pub struct FooterRow {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Follows {
-    /// Below the rows before it in the list, if these are there.
+    /// Below the previous rows of the list, if they are present.
     #[default]
     Anywhere,
-    /// Directly below the row before it in the list.
+    /// Directly below the previous row of the list.
     Directly,
-    /// Directly below the previous row in the list, as its wrapped end. The pattern matches both rows,
-    /// joined by a line break.
+    /// Directly below the previous row of the list, as its wrapped end. The pattern matches both
+    /// rows, joined by a line break.
     Wrapped,
-    /// Directly below the previous row in the list, as the wrapped end of the terminal's title.
+    /// Directly below the previous row of the list, as the wrapped end of the terminal's title.
     Title,
 }
 
@@ -128,7 +128,7 @@ impl RowPattern {
         self.regex.is_match(row)
     }
 
-    /// The text that the row holds, and where it begins.
+    /// Return the text in the row, and its byte offset.
     fn text<'r>(&self, row: &'r str) -> Option<(usize, &'r str)> {
         let found = self.regex.captures(row)?;
         let text = found.name(TEXT);
@@ -180,7 +180,7 @@ pub enum BoxState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     pub text: String,
-    /// The beginning of the text is out of sight.
+    /// Whether the beginning of the text is out of view.
     pub is_scrolled: bool,
 }
 
@@ -197,7 +197,7 @@ impl BoxState {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mismatch {
     pub expected: String,
-    /// The row that is there instead.
+    /// The actual row.
     pub found: String,
 }
 
@@ -224,7 +224,7 @@ impl Mismatch {
 /// Position of the box on a screen.
 struct Found {
     text: String,
-    /// The byte of the first row at which the text begins.
+    /// Byte offset of the text in the first row.
     text_at: usize,
     prompt: usize,
     rows: usize,
@@ -236,7 +236,7 @@ struct Found {
 #[derive(Clone, Copy)]
 struct LowerEdge {
     row: usize,
-    /// A text of many rows leaves no room for a footer on a small terminal.
+    /// Whether the footer is visible. On a small terminal, a long text leaves no room for it.
     has_footer: bool,
 }
 
@@ -250,7 +250,7 @@ impl Found {
 }
 
 impl InputBox {
-    /// Recognise the box on a screen. `harness` is the name of the manifest, for explanations.
+    /// Recognise the box on a screen. `harness` is the manifest's name, for explanations.
     pub(super) fn recognise(&self, glance: &Glance<'_>, harness: &str) -> BoxState {
         match self.find(glance, harness) {
             Ok(found) => self.read(glance, &found),
@@ -260,7 +260,7 @@ impl InputBox {
 
     fn read(&self, glance: &Glance<'_>, found: &Found) -> BoxState {
         let held = found.text.trim();
-        // A narrow terminal breaks a hint into rows.
+        // A narrow terminal wraps a hint.
         let unbroken = held.split_whitespace().collect::<Vec<_>>().join(" ");
         let is_whole = found.text.split('\n').all(|row| !row.trim().is_empty());
         let is_hint = is_whole && self.hints.iter().any(|hint| hint.matches(&unbroken));
@@ -301,7 +301,7 @@ impl InputBox {
         Ok(self.text(glance, prompt, edge))
     }
 
-    /// Find the row below the text. A blank row can also be a part of the text, so every candidate is
+    /// Find the row below the text. A blank row can be part of the text, so every candidate is
     /// tried.
     fn lower_edge(
         &self,
@@ -312,7 +312,7 @@ impl InputBox {
     ) -> Result<LowerEdge, Mismatch> {
         let mut mismatch = None;
         for row in prompt + 1..=glance.lines.len() {
-            // A screen ends with its last row that is not blank.
+            // The last row that is not blank ends the screen.
             let text = glance.lines.get(row).map_or("", String::as_str);
             if row > cursor && self.is_edge(&self.bottom, text, glance.columns) {
                 let below = glance.lines.get(row + 1..).unwrap_or_default();
@@ -338,8 +338,8 @@ impl InputBox {
         Err(Mismatch::new("the lower edge of the input box", ""))
     }
 
-    /// The row with the prompt, below the upper edge: the cursor's row, or one above it where the text
-    /// has several.
+    /// Find the row with the prompt below the upper edge: the cursor's row, or one above it if the
+    /// text has several rows.
     fn prompt_row(&self, glance: &Glance<'_>, cursor: usize) -> Result<usize, Mismatch> {
         let expected = "the prompt of the input box at the cursor";
         let mut mismatch = Mismatch::new(expected, &glance.lines[cursor]);
@@ -369,7 +369,7 @@ impl InputBox {
         Err(mismatch)
     }
 
-    /// Whether a row says that the text above the next one is out of sight.
+    /// Whether a row shows that the text above the next row is out of view.
     fn is_scrolled_under(&self, row: &str, columns: usize) -> bool {
         let is_wide = !self.full_width || row.width() == columns;
         let is_marked = |mark: &Pattern| mark.is_in(row) && !self.prompt.matches(row);
@@ -381,14 +381,14 @@ impl InputBox {
         is_wide && edges.iter().any(|edge| edge.matches(row))
     }
 
-    /// Check the rows below the box against the footer, in its order.
+    /// Check the rows below the box against the footer.
     fn check_below(
         &self,
         rows: &[String],
         glance: &Glance<'_>,
         harness: &str,
     ) -> Result<(), Mismatch> {
-        // The next entry of the footer, and the row that the entry before it matched.
+        // The next entry of the footer, and the row that matched the previous entry.
         let (mut next, mut matched) = (0, None);
         let mut unknown = 0;
         for (at, row) in rows.iter().enumerate() {
@@ -501,8 +501,8 @@ impl InputBox {
         rows.find_map(|(at, row)| Some((at, in_row(row)?)))
     }
 
-    /// Whether a box holds `ours` and nothing else. A box that is too small for it shows its end, and
-    /// a long paste may be shown as a marker.
+    /// Whether the box holds `ours` and nothing else. A small box shows the end of the text, and a
+    /// long paste may be shown as a marker.
     pub fn is_text(&self, held: &Held, ours: &str) -> bool {
         let is_long = ours.lines().count() > 1 || ours.len() >= FOLDED_BYTES;
         let is_marker = |marker: &RowPattern| marker.matches(held.text.trim());
@@ -512,22 +512,22 @@ impl InputBox {
         is_marker || is_end || shown == ours
     }
 
-    /// Whether the box shows a part of a text of ours, or the text and something else.
+    /// Whether the box shows a part of `ours`, or `ours` with other text.
     pub(crate) fn overlaps(&self, held: &Held, ours: &str) -> bool {
         let (shown, ours) = (squeezed(&held.text), squeezed(ours));
         !shown.is_empty() && (shown.contains(&ours) || ours.contains(&shown))
     }
 }
 
-/// Return whether `row` continues the terminal's title, which did not fit into the rows `before`. The
-/// text of `before` and `row` must end with a prefix of the title that contains all of `row`.
+/// Whether `row` continues the terminal's title, which did not fit into the rows `before`. The text
+/// of `before` and `row` must end with a prefix of the title that contains all of `row`.
 fn continues_title(before: &[String], row: &str, glance: &Glance<'_>) -> bool {
     let first = row.split_whitespace().next().unwrap_or_default();
     let above = before.last().map_or(0, |above| above.width());
     if above + 1 + first.width() <= glance.columns {
         return false;
     }
-    // The terminal's title can begin with a status symbol that the row does not show.
+    // The title can begin with a status symbol that the row does not show.
     let is_mark = |c: char| !c.is_alphanumeric();
     let title = squeezed(glance.title.unwrap_or_default().trim_start_matches(is_mark));
     let row = squeezed(row);
@@ -537,7 +537,8 @@ fn continues_title(before: &[String], row: &str, glance: &Glance<'_>) -> bool {
         .any(|end| shown.ends_with(&title[..end]))
 }
 
-/// A row; the cursor's row with the blanks before the cursor, which a screen leaves out at its end.
+/// Return a row. The cursor's row is padded up to the cursor, because a screen omits trailing
+/// spaces.
 fn padded(glance: &Glance<'_>, at: usize) -> String {
     let row = &glance.lines[at];
     match glance.cursor == Some(at) && glance.before.starts_with(row.as_str()) {
@@ -546,8 +547,8 @@ fn padded(glance: &Glance<'_>, at: usize) -> String {
     }
 }
 
-/// Remove white space and zero-width characters: line wrapping and combining marks must not affect
-/// the comparison.
+/// Remove white space and zero-width characters, because line wrapping and combining marks must not
+/// affect the comparison.
 fn squeezed(text: &str) -> String {
     let is_seen = |c: &char| !c.is_whitespace() && c.width() != Some(0);
     text.chars().filter(is_seen).collect()
@@ -562,7 +563,7 @@ mod tests {
         text.to_owned().try_into().unwrap()
     }
 
-    /// A box between two rules, like Claude Code's.
+    /// A box between two rules, as in Claude Code.
     fn between_rules() -> InputBox {
         InputBox {
             above: None,
@@ -587,7 +588,7 @@ mod tests {
         }
     }
 
-    /// A box between blank rows with listed rows below it, like Codex's.
+    /// A box between blank rows with listed rows below it, as in Codex.
     fn between_blanks() -> InputBox {
         InputBox {
             top: vec![row("")],
@@ -615,7 +616,7 @@ mod tests {
         }
     }
 
-    /// Describe the recognised box. `_` marks the cursor and takes no room.
+    /// Describe the recognised box. `_` marks the cursor and takes no column.
     fn recognised(input_box: &InputBox, screen: &str, title: &str) -> String {
         let mut cursor = None;
         let mut before = String::new();
@@ -800,7 +801,7 @@ mod tests {
             "⠋ and more | work",
             empty,
         );
-        // The test terminal has ten columns, and these words have room in the first row.
+        // The test terminal has ten columns, and these words fit into the first row.
         check("\n› _\n\n  model \n  a b", "a b", unlisted);
         check(
             "\n› _\n\n  model xy\n  and more\n  than so",
@@ -817,7 +818,7 @@ mod tests {
     }
 
     #[test]
-    fn a_capture_tells_where_the_cursor_is_likely() {
+    fn the_cursor_of_a_capture_is_guessed() {
         let check = |screen: &str, want: Option<(usize, usize)>| {
             let rows: Vec<String> = screen.lines().map(str::to_owned).collect();
             assert_eq!(between_blanks().likely_cursor(&rows), want, "{screen}");
@@ -831,7 +832,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_compared_without_its_line_breaks() {
+    fn texts_are_compared_without_line_breaks() {
         let codex = between_blanks();
         let check = |text: &str, is_scrolled, ours: &str, want: bool| {
             let held = Held {

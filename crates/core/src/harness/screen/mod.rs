@@ -1,7 +1,8 @@
-//! What a harness knows about its agent's screen: activity, dialogs and the input box.
+//! Interpretation of an agent's screen: activity, dialogs and the input box.
 //!
-//! Reads screen contents as data. Never types, and never guesses: a view that no pattern matches
-//! is unknown.
+//!
+//! Screen contents are untrusted data. Never types and never guesses: a view that no pattern
+//! matches is unknown.
 
 mod input_box;
 mod sight;

@@ -1,4 +1,4 @@
-//! Resuming a conversation by a program's own command line.
+//! Command lines that resume a conversation.
 
 use serde::{Deserialize, Serialize};
 
@@ -79,7 +79,7 @@ impl Resume {
     }
 }
 
-/// Return whether an untrusted id is safe as a command-line argument.
+/// Whether an untrusted id is safe as a command-line argument.
 fn is_plain(id: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=MAX_ID_BYTES).contains(&id.len()) && !id.starts_with('-') && id.bytes().all(is_plain)
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_prompt_are_kept() {
+    fn positional_arguments_can_be_kept() {
         let resume = Resume {
             args: words("-s {conversation}"),
             drop: words("--prompt"),
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_id_is_resumed() {
+    fn only_a_safe_id_is_resumed() {
         let resume = Resume {
             args: words("-s {conversation}"),
             ..Resume::default()

@@ -1,11 +1,11 @@
-//! A loop by itself: iteration after iteration, failures, and how it ends.
+//! A loop's iterations, failures and ends.
 
 use super::*;
 use proptest::{prop_assert, proptest};
 use std::time::Duration;
 
 #[test]
-fn iterations_follow_each_other_until_they_are_used_up() {
+fn iterations_follow_each_other_up_to_their_limit() {
     let mut desk = Desk::begun();
     for number in 1..=5 {
         assert_eq!(desk.next(), iterate(number));
@@ -21,7 +21,7 @@ fn iterations_follow_each_other_until_they_are_used_up() {
     desk.finish(LoopEnding::UsedUp).unwrap();
     assert_eq!(desk.next(), Next::End(LoopEnding::UsedUp));
     assert_eq!(status(&desk.now()), "stopped");
-    // Another start is a loop of its own; numbers go on, as notes do.
+    // The next start begins a new loop; numbers continue.
     desk.begin().unwrap();
     assert_eq!(desk.next(), iterate(6));
     let state = desk.now();
@@ -33,7 +33,7 @@ fn iterations_follow_each_other_until_they_are_used_up() {
 }
 
 #[test]
-fn without_a_number_there_is_no_end() {
+fn without_a_limit_iterations_do_not_end() {
     let mut desk = Desk::default();
     let mut endless = settings();
     endless.policy.iterations = 0;
@@ -47,12 +47,12 @@ fn without_a_number_there_is_no_end() {
 }
 
 #[test]
-fn what_was_cut_off_has_failed_and_is_run_again() {
+fn an_iteration_that_was_cut_off_failed_and_is_run_again() {
     let mut desk = Desk::begun();
     desk.iterate(Outcome::Ended);
     desk.iterate(Outcome::Ended);
     desk.start().unwrap();
-    // Killed here: no end was recorded. The next start does that.
+    // Killed here, without a recorded end. The next start records it.
     assert_eq!(desk.begin(), Ok(2));
     let state = desk.now();
     assert_eq!(state.open, None);
@@ -62,7 +62,7 @@ fn what_was_cut_off_has_failed_and_is_run_again() {
         (3, Outcome::Failed(Failure::CutOff))
     );
     assert_eq!((state.number, state.first), (3, 1));
-    // Who starts it wants it to run now.
+    // A restart means that the loop should run now.
     assert_eq!(desk.next(), iterate(3));
     desk.iterate(Outcome::Ended);
     assert_eq!(desk.next(), iterate(4));
@@ -73,7 +73,7 @@ fn what_was_cut_off_has_failed_and_is_run_again() {
 }
 
 #[test]
-fn failures_wait_longer_and_longer_and_then_it_gives_up() {
+fn waits_grow_with_failures_until_the_loop_gives_up() {
     let mut desk = Desk::begun();
     desk.fail();
     let failed_at = desk.second;
@@ -84,7 +84,7 @@ fn failures_wait_longer_and_longer_and_then_it_gives_up() {
     };
     assert_eq!(after(0, &desk), retry(1));
     assert_eq!(after(1, &desk), iterate(1));
-    // A clock that was set back makes nobody wait longer.
+    // A clock that was set back extends no wait.
     assert_eq!(after(-3_600, &desk), retry(1));
     desk.fail();
     assert_eq!(desk.next(), retry(2));
@@ -93,14 +93,14 @@ fn failures_wait_longer_and_longer_and_then_it_gives_up() {
     assert_eq!(desk.next(), Next::End(LoopEnding::GaveUp(3)));
     desk.finish(LoopEnding::GaveUp(3)).unwrap();
     assert_eq!(status(&desk.now()), "failed");
-    // It goes on where it was.
+    // The loop continues at its number.
     desk.begin().unwrap();
     assert_eq!(desk.next(), iterate(1));
     assert_eq!(desk.now().failures, 0);
 }
 
 #[test]
-fn what_ends_well_ends_the_row_of_failures() {
+fn a_success_ends_the_series_of_failures() {
     for outcome in [Outcome::Ended, Outcome::Interrupted] {
         let mut desk = Desk::begun();
         desk.fail();
@@ -113,7 +113,7 @@ fn what_ends_well_ends_the_row_of_failures() {
 }
 
 #[test]
-fn a_failure_is_known_with_its_story_and_how_many_there_were() {
+fn a_failure_is_recorded_with_its_story_and_count() {
     let mut desk = Desk::begun();
     desk.fail();
     desk.start().unwrap();
@@ -126,7 +126,7 @@ fn a_failure_is_known_with_its_story_and_how_many_there_were() {
 }
 
 #[test]
-fn a_wait_doubles_up_to_its_cap() {
+fn a_wait_doubles_up_to_its_maximum() {
     let policy = settings().policy;
     let check = |failures, millis| {
         let want = Duration::from_millis(millis);
@@ -146,7 +146,7 @@ fn a_wait_doubles_up_to_its_cap() {
         ..policy
     };
     assert_eq!(huge.wait_after(9), Duration::from_millis(u64::MAX));
-    // Every failure counts where nobody gives up.
+    // Without a limit, every failure counts.
     let mut desk = Desk::default();
     let mut stubborn = settings();
     stubborn.policy.failures = 0;
@@ -160,14 +160,14 @@ fn a_wait_doubles_up_to_its_cap() {
 }
 
 #[test]
-fn it_is_complete_by_the_tool_the_stories_or_the_token() {
+fn a_loop_is_complete_by_the_tool_the_stories_or_the_token() {
     for proof in [Proof::Tool, Proof::Stories, Proof::Token] {
         let mut desk = Desk::begun();
         desk.iterate(Outcome::Completed(proof));
         assert_eq!(desk.next(), Next::End(LoopEnding::Complete(proof)));
         desk.finish(LoopEnding::Complete(proof)).unwrap();
         assert_eq!(status(&desk.now()), "completed");
-        // It ends no loop that comes after.
+        // The report ends no later loop.
         desk.begin().unwrap();
         assert_eq!(desk.next(), iterate(2));
         desk.iterate(Outcome::Ended);
@@ -176,18 +176,18 @@ fn it_is_complete_by_the_tool_the_stories_or_the_token() {
 }
 
 #[test]
-fn the_tool_s_word_counts_as_it_stands_in_the_journal() {
+fn a_recorded_completion_counts_whatever_the_runner_reports() {
     let mut desk = Desk::begun();
     desk.start().unwrap();
     desk.say_complete();
     assert_eq!(desk.now().complete, Some(Proof::Tool));
     assert_eq!(desk.next(), Next::Underway { number: 1 });
-    // Whatever the runner made of its end: the agent has said so.
+    // The agent's report beats the runner's outcome.
     desk.end(Outcome::Failed(Failure::Exit(1))).unwrap();
     let complete = LoopEnding::Complete(Proof::Tool);
     assert_eq!(desk.next(), Next::End(complete.clone()));
     desk.finish(complete).unwrap();
-    // Said after the end, it is nobody's; and a run ends no other.
+    // A report after the end has no effect, and a run ends no other run.
     desk.say_complete();
     desk.begin().unwrap();
     assert_eq!(desk.next(), iterate(1));
@@ -198,10 +198,9 @@ fn the_tool_s_word_counts_as_it_stands_in_the_journal() {
 }
 
 proptest! {
-    /// Whatever happens in whatever order, an iteration's number never goes back, and texts wait
-    /// in the order in which they came.
+    /// Iteration numbers never decrease, and texts wait in their order, whatever happens.
     #[test]
-    fn numbers_never_go_back(steps in proptest::collection::vec(0..12_u8, 0..60)) {
+    fn iteration_numbers_never_decrease(steps in proptest::collection::vec(0..12_u8, 0..60)) {
         let mut desk = Desk::begun();
         let mut number = 1;
         for (n, step) in (0_u128..).zip(steps) {
@@ -222,7 +221,7 @@ proptest! {
             prop_assert!(state.number >= number && state.first <= state.number);
             prop_assert!(state.prompts.is_sorted_by_key(|waiting| waiting.at));
             number = state.number;
-            // What comes next is never refused.
+            // The next step is never refused.
             let allowed = match desk.next() {
                 Next::Iterate { .. } | Next::Retry { .. } => decided(&state, &LoopOrder::StartIteration {
                     story: None,

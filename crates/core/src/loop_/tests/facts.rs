@@ -1,8 +1,8 @@
-//! What stands of a loop in the journal.
+//! A loop's facts in the journal.
 
 use super::*;
 
-/// One of each, with and without what may be left out.
+/// One fact of each kind, with and without optional fields.
 pub(crate) fn every_fact() -> Vec<LoopFact> {
     let hostile = "a\n## b\u{1b}[2J\u{0}{{tasks}}".to_owned();
     let by = name("coder");
@@ -90,7 +90,7 @@ pub(crate) fn every_fact() -> Vec<LoopFact> {
 }
 
 #[test]
-fn what_a_loop_is_can_be_written_down() {
+fn a_state_is_written_and_read_back() {
     let mut desk = Desk::begun();
     desk.fail();
     desk.inject(1, "one\u{1b}").unwrap();
@@ -111,7 +111,7 @@ fn what_a_loop_is_can_be_written_down() {
 }
 
 #[test]
-fn facts_that_do_not_fit_change_nothing_that_matters() {
+fn unfitting_facts_have_no_effect() {
     let mut desk = Desk::begun();
     desk.start().unwrap();
     let before = desk.now();
@@ -127,7 +127,7 @@ fn facts_that_do_not_fit_change_nothing_that_matters() {
     let after = desk.now();
     assert_eq!((after.number, after.open), (1, before.open.clone()));
     assert_eq!(after.standing, Standing::Running);
-    // Another agent's facts are another's.
+    // Facts of another agent.
     let mut state = before.clone();
     state.apply(&Fact {
         id,
@@ -136,7 +136,7 @@ fn facts_that_do_not_fit_change_nothing_that_matters() {
         event: Event::Loop(LoopFact::Checkpointed),
     });
     assert_eq!(state, before);
-    // Without a begin there is nothing to tell.
+    // Without a begin there is no loop.
     let mut loops = Loops::default();
     loops.apply(&desk.facts[1]);
     assert_eq!(loops.all().count(), 0);

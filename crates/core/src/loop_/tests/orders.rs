@@ -1,9 +1,9 @@
-//! What is asked of a loop: stops, checkpoints, prompts, and what is refused.
+//! Orders for a loop: stops, checkpoints, prompts and refusals.
 
 use super::*;
 
 #[test]
-fn a_stop_waits_for_the_iteration_and_a_restart_goes_on() {
+fn a_stop_waits_for_the_iteration_and_a_restart_continues() {
     let mut desk = Desk::begun();
     desk.start().unwrap();
     assert_eq!(desk.ask(Request::Stop), Ok(1));
@@ -15,10 +15,10 @@ fn a_stop_waits_for_the_iteration_and_a_restart_goes_on() {
     desk.begin().unwrap();
     assert_eq!(desk.next(), iterate(2));
     assert_eq!(desk.now().first, 1);
-    // One that was ended for it counts as an iteration.
+    // An iteration that was ended for the stop counts.
     desk.iterate(Outcome::Stopped);
     assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
-    // Complete is complete.
+    // A completed loop stays complete.
     let mut desk = Desk::begun();
     desk.ask(Request::Stop).unwrap();
     desk.iterate(Outcome::Completed(Proof::Stories));
@@ -27,14 +27,14 @@ fn a_stop_waits_for_the_iteration_and_a_restart_goes_on() {
 }
 
 #[test]
-fn a_checkpoint_pauses_after_the_iteration_until_somebody_resumes() {
+fn a_checkpoint_pauses_after_the_iteration_until_it_is_resumed() {
     let mut desk = Desk::begun();
     desk.start().unwrap();
     assert_eq!(desk.ask(Request::Checkpoint), Ok(1));
     assert_eq!(desk.ask(Request::Checkpoint), Ok(0));
     assert_eq!(
         desk.order(&LoopOrder::Checkpoint),
-        Err("iteration 1 of the loop of coder is not over".into())
+        Err("iteration 1 of the loop of coder is still running".into())
     );
     desk.end(Outcome::Ended).unwrap();
     assert_eq!(desk.next(), Next::Pause);
@@ -46,20 +46,20 @@ fn a_checkpoint_pauses_after_the_iteration_until_somebody_resumes() {
         desk.start(),
         Err("the loop of coder is paused at a checkpoint".into())
     );
-    // The runner may come and go meanwhile.
+    // A new runner does not end the pause.
     desk.begin().unwrap();
     assert_eq!(desk.next(), Next::Paused);
     desk.resume().unwrap();
     assert_eq!(desk.next(), iterate(2));
     assert_eq!(desk.resume(), Err("the loop of coder is not paused".into()));
-    // It can be stopped where it stands.
+    // A paused loop can be stopped.
     desk.order(&LoopOrder::Checkpoint).unwrap();
     desk.ask(Request::Stop).unwrap();
     assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
 }
 
 #[test]
-fn a_checkpoint_that_is_not_reached_is_taken_back() {
+fn a_requested_checkpoint_can_be_cancelled() {
     let mut desk = Desk::begun();
     desk.start().unwrap();
     assert_eq!(desk.resume(), Err("the loop of coder is not paused".into()));
@@ -72,7 +72,7 @@ fn a_checkpoint_that_is_not_reached_is_taken_back() {
 }
 
 #[test]
-fn in_interactive_mode_nothing_goes_on_by_itself() {
+fn in_interactive_mode_no_iteration_starts() {
     let mut desk = Desk::begun();
     desk.start().unwrap();
     assert_eq!(desk.interactive(true), Ok(1));
@@ -86,20 +86,20 @@ fn in_interactive_mode_nothing_goes_on_by_itself() {
     desk.interactive(true).unwrap();
     desk.ask(Request::Stop).unwrap();
     assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
-    // Who was in it is gone when it starts again.
+    // A restart ends interactive mode.
     desk.begin().unwrap();
     assert!(!desk.now().is_interactive);
 }
 
 #[test]
-fn injected_prompts_are_given_in_order_and_once() {
+fn injected_prompts_are_given_once_and_in_order() {
     let mut desk = Desk::begun();
     desk.inject(1, "one").unwrap();
     desk.inject(2, " two\n").unwrap();
     assert_eq!(desk.waiting(), ["one", "two"]);
     desk.start().unwrap();
     desk.inject(3, "three").unwrap();
-    // Until the iteration has ended they may be lost with it.
+    // They may be lost with the iteration until it has ended.
     assert_eq!(desk.waiting(), ["one", "two", "three"]);
     desk.end(Outcome::Failed(Failure::Exit(1))).unwrap();
     assert_eq!(desk.waiting(), ["one", "two", "three"]);
@@ -114,7 +114,7 @@ fn injected_prompts_are_given_in_order_and_once() {
     desk.order(&first).unwrap();
     desk.end(Outcome::Ended).unwrap();
     assert_eq!(desk.waiting(), ["three"]);
-    // What no prompt has had is not lost with the loop either.
+    // A text that no prompt contained outlives its loop.
     desk.iterate(Outcome::Ended);
     desk.inject(4, "four").unwrap();
     desk.finish(LoopEnding::UsedUp).unwrap();
@@ -125,7 +125,7 @@ fn injected_prompts_are_given_in_order_and_once() {
 }
 
 #[test]
-fn injected_prompts_stay_until_an_iteration_that_had_them_has_ended_by_itself() {
+fn injected_prompts_stay_until_an_iteration_that_had_them_ends_by_itself() {
     let mut desk = Desk::begun();
     desk.inject(1, "one").unwrap();
     let check = |desk: &mut Desk, outcome: Outcome, is_unread, is_kept| {
@@ -145,7 +145,7 @@ fn injected_prompts_stay_until_an_iteration_that_had_them_has_ended_by_itself() 
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_orders_are_refused() {
     let mut none = Desk::default();
     let no_loop = || Err("coder has no loop".to_owned());
     assert_eq!(none.start(), no_loop());
@@ -172,7 +172,7 @@ fn what_makes_no_sense_is_refused() {
     let over = "iteration 1 of the loop of coder is not running";
     assert_eq!(desk.end(Outcome::Ended), Err(over.into()));
     desk.start().unwrap();
-    let open = || Err("iteration 1 of the loop of coder is not over".to_owned());
+    let open = || Err("iteration 1 of the loop of coder is still running".to_owned());
     assert_eq!(desk.start(), open());
     assert_eq!(desk.finish(LoopEnding::Stopped), open());
     let (number, outcome) = (2, Outcome::Ended);
@@ -189,7 +189,7 @@ fn what_makes_no_sense_is_refused() {
         task: None,
         prompts: vec![PromptId(Uuid::from_u128(0xabc0 << 96))],
     };
-    let no_prompt = "no injected prompt 0000abc0 waits in the loop of coder";
+    let no_prompt = "the loop of coder has no waiting injected prompt 0000abc0";
     assert_eq!(desk.order(&unknown), Err(no_prompt.into()));
 
     desk.finish(LoopEnding::Complete(Proof::Tool)).unwrap();
@@ -206,7 +206,7 @@ fn what_makes_no_sense_is_refused() {
 }
 
 #[test]
-fn an_injected_prompt_is_a_text_of_some_length() {
+fn an_injected_prompt_has_a_minimum_and_maximum_length() {
     let mut desk = Desk::begun();
     let blank = || Err("an injected prompt needs a text".to_owned());
     assert_eq!(desk.inject(1, " \n\u{200b}\u{1b}"), blank());
@@ -216,6 +216,6 @@ fn an_injected_prompt_is_a_text_of_some_length() {
     for n in 0..MOST_PROMPTS {
         desk.inject(n as u128, "x").unwrap();
     }
-    let many = "100 injected prompts wait in the loop of coder already";
+    let many = "the loop of coder already has 100 waiting injected prompts";
     assert_eq!(desk.inject(999, "x"), Err(many.into()));
 }
