@@ -1,9 +1,7 @@
 //! Rules of Posthaste without I/O: mail, receipts, delivery, sessions, tasks and loops.
 //!
-//!
 //! Has no clock, files, tasks or randomness: times and ids are arguments, so every run can be
 //! replayed and simulated.
-//!
 //!
 //! `decide` reads the state and returns events or a refusal. The journal commits the events as
 //! facts. `apply` folds a fact into the state and cannot fail.

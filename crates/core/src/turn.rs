@@ -1,6 +1,5 @@
 //! Turns: the bytes that are typed into a terminal to deliver messages.
 //!
-//!
 //! A message's text reaches the program as plain text: it cannot move a cursor, press a key, end
 //! its paste or imitate one of our headers. Only raw messages are typed unchanged.
 
@@ -19,14 +18,14 @@ pub const SHORT: usize = 300;
 /// Maximum size of a turn.
 pub const TURN: usize = 8 << 10;
 /// Maximum size of a raw message: a terminal in canonical mode takes no longer line.
-pub const LONGEST_RAW: u64 = 4_000;
+pub const MAX_RAW_BYTES: u64 = 4_000;
 /// Submits a turn, in a separate write.
 pub const ENTER: &[u8] = b"\r";
 
 /// Maximum length of a path: a terminal in canonical mode takes no line of 4,096 bytes or more.
-const LONGEST_PATH: usize = 3_000;
-const SUBJECT: usize = 80;
-const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
+const MAX_PATH_BYTES: usize = 3_000;
+const SUBJECT_CHARS: usize = 80;
+const PASTE_BRACKETS: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
 /// How a program takes text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,14 +79,16 @@ pub fn text(entries: &[Entry<'_>]) -> String {
 pub fn enclose(text: &str, input: Input) -> Vec<u8> {
     match input {
         Input::Typed => text.as_bytes().to_vec(),
-        Input::Pasted => [PASTE[0], text, PASTE[1]].concat().into_bytes(),
+        Input::Pasted => [PASTE_BRACKETS[0], text, PASTE_BRACKETS[1]]
+            .concat()
+            .into_bytes(),
     }
 }
 
 /// Return the text inside the result of [`enclose`] or [`render`].
 pub fn unclosed(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let [begin, end] = PASTE;
+    let [begin, end] = PASTE_BRACKETS;
     let inside = text
         .strip_prefix(begin)
         .and_then(|text| text.strip_suffix(end));
@@ -148,7 +149,7 @@ pub fn words(letter: &Letter) -> Option<String> {
         Body::Inline(_) | Body::Filed { .. } => "",
     };
     let subject = envelope.subject.as_deref().unwrap_or_default();
-    let subject = text::one_line(subject, SUBJECT);
+    let subject = text::one_line(subject, SUBJECT_CHARS);
     let lines = std::iter::once(subject).chain(text::lines(body));
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
@@ -186,7 +187,7 @@ fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
 fn file(entry: &Entry<'_>) -> String {
     let mut shown = text::lines(entry.path);
     let is_plain = shown.next().as_deref() == Some(entry.path) && shown.next().is_none();
-    if is_plain && !entry.path.contains('\t') && entry.path.len() <= LONGEST_PATH {
+    if is_plain && !entry.path.contains('\t') && entry.path.len() <= MAX_PATH_BYTES {
         format!("Read {}", entry.path)
     } else {
         instead(entry.letter)
@@ -363,7 +364,7 @@ mod tests {
 
             let all: Vec<_> = letters.iter().collect();
             let pasted = told(&all, Input::Pasted);
-            let inside = pasted.strip_prefix(PASTE[0]).and_then(|p| p.strip_suffix(PASTE[1])).unwrap();
+            let inside = pasted.strip_prefix(PASTE_BRACKETS[0]).and_then(|p| p.strip_suffix(PASTE_BRACKETS[1])).unwrap();
             prop_assert!(!inside.contains(|c| acts(c) && c != '\n' && c != '\t'), "{inside:?}");
             prop_assert_eq!(headers(inside), letters.len());
             prop_assert!(inside.lines().all(|line| line.len() < 4_000));
@@ -379,7 +380,7 @@ mod tests {
         message.envelope.subject = Some("漢".repeat(200));
         message.envelope.body = Body::Inline("x".repeat(301));
         let letter = with_steps(&message, &[Step::Offering, Step::Uncertain]);
-        let path = "/".repeat(LONGEST_PATH);
+        let path = "/".repeat(MAX_PATH_BYTES);
         let entry = Entry {
             telling: Telling::Here,
             letter: &letter,
@@ -387,7 +388,7 @@ mod tests {
         };
         let line = render(&[entry], Input::Typed);
         assert!(
-            line.len() > LONGEST_PATH && line.len() < 4_000,
+            line.len() > MAX_PATH_BYTES && line.len() < 4_000,
             "{}",
             line.len()
         );

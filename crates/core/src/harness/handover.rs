@@ -1,6 +1,5 @@
 //! Detects that another process has taken over a program's conversation.
 //!
-//!
 //! Claude Code moves a conversation to a background process when a person opens its agents view.
 //! After that, the session receives no hook events of the conversation, and ending the program does
 //! not end the work.
@@ -11,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// Placeholder in [`Handover::file`] for the process id of the program.
-const PID: &str = "{pid}";
+const PID_PLACEHOLDER: &str = "{pid}";
 /// How much of the field's value is kept.
 const JOB_CHARS: usize = 40;
 
@@ -50,7 +49,7 @@ impl Handover {
             Some(dir) => PathBuf::from(dir),
             None => Path::new(&set("HOME")?).join(&self.dir),
         };
-        Some(dir.join(self.file.replace(PID, &pid.to_string())))
+        Some(dir.join(self.file.replace(PID_PLACEHOLDER, &pid.to_string())))
     }
 
     /// Parse the text of the file. Returns `None` if the text is not a complete JSON object.

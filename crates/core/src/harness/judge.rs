@@ -47,9 +47,9 @@ pub struct Judge {
 }
 
 /// Time within which output after keys may be their echo.
-const ECHO: Duration = Duration::from_millis(500);
+const ECHO_TIMEOUT: Duration = Duration::from_millis(500);
 /// Time within which output is followed by a look at the screen.
-const LOOKED: Duration = Duration::from_millis(100);
+const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Judge {
     /// For a program that was started at `now`.
@@ -178,17 +178,19 @@ impl Judge {
     pub fn output(&mut self, now: Moment) {
         self.pace.output(now);
         let is_after = |since: Option<Duration>, by| since.is_none_or(|at| at + by <= now.mono);
-        self.has_worked |= is_after(self.typed, ECHO);
+        self.has_worked |= is_after(self.typed, ECHO_TIMEOUT);
         // A program that writes without pause has no silence that would make it idle.
         let is_late = self.given.is_some() && is_after(self.given, self.shows);
         if is_late && self.renewed.is_none() && self.has_old() {
-            self.renewed = Some(now.mono + LOOKED);
+            self.renewed = Some(now.mono + SCREEN_POLL_INTERVAL);
         }
     }
 
     /// Return the time from which output can change the activity, if it can.
     pub fn heeds_output_from(&self) -> Option<Duration> {
-        let echoes_until = self.typed.map_or(Duration::ZERO, |typed| typed + ECHO);
+        let echoes_until = self
+            .typed
+            .map_or(Duration::ZERO, |typed| typed + ECHO_TIMEOUT);
         let works = (!self.has_worked).then_some(echoes_until);
         let renews = self.has_old().then_some(Duration::ZERO);
         let all = [self.pace.heeds_output_from(), works, renews];

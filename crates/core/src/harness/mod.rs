@@ -1,6 +1,5 @@
 //! Harnesses: how one kind of agent is started, observed, given text and interrupted.
 //!
-//!
 //! A [`Manifest`] describes a harness. [`Manifest::recognise`] interprets a screen, [`Hooks::read`]
 //! a hook event, and a [`Judge`] weighs the evidence. Reads no files. Screens and hook events are
 //! untrusted data.

@@ -138,15 +138,15 @@ fn texts(record: &Record) -> String {
     }
 }
 
-const OPEN: &str = "<hook_context>";
-const CLOSE: &str = "</hook_context>";
+const HOOK_TAG_OPEN: &str = "<hook_context>";
+const HOOK_TAG_CLOSE: &str = "</hook_context>";
 
 /// Return the text of a part of a Gemini CLI prompt, without the tags around text from a hook.
 fn prompt(part: &Value) -> Option<&str> {
     let text = part.get("text")?.as_str()?;
     let inside = text
-        .strip_prefix(OPEN)
-        .and_then(|text| text.strip_suffix(CLOSE));
+        .strip_prefix(HOOK_TAG_OPEN)
+        .and_then(|text| text.strip_suffix(HOOK_TAG_CLOSE));
     Some(inside.unwrap_or(text))
 }
 
@@ -161,8 +161,11 @@ fn joined_calls(calls: &Value) -> String {
 /// Return the text that a Gemini CLI hook has appended to a tool result: its tagged end.
 fn behind(part: &Value) -> Option<&str> {
     let given = part.get("functionResponse")?.get("response")?;
-    let output = given.get("output")?.as_str()?.strip_suffix(CLOSE)?;
-    let (before, inside) = output.rsplit_once(OPEN)?;
+    let output = given
+        .get("output")?
+        .as_str()?
+        .strip_suffix(HOOK_TAG_CLOSE)?;
+    let (before, inside) = output.rsplit_once(HOOK_TAG_OPEN)?;
     let is_ours = before.ends_with("\n\n") && !inside.contains(['<', '>']);
     is_ours.then_some(inside)
 }

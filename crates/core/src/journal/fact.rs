@@ -1,6 +1,5 @@
 //! Facts: the journal's entries, and how a stored record is parsed.
 //!
-//!
 //! A [`Record`] is a line of the journal, kept byte for byte; a [`Fact`] is its meaning to this
 //! version. A record that cannot be parsed ([`Odd`]) is kept and reported, and blocks nothing.
 
@@ -143,25 +142,20 @@ impl Event {
 impl Fact {
     /// Return the message that this fact stores, if any.
     pub fn message(&self) -> Option<Message> {
-        match &self.event {
-            Event::Message(envelope) => Some(Message {
-                id: MessageId(self.id),
-                to: self.agent.clone(),
-                created_at: self.at,
-                envelope: envelope.clone(),
-            }),
-            Event::Progress(_)
-            | Event::Started(_)
-            | Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Work(_)
-            | Event::Loop(_) => None,
-        }
+        let Event::Message(envelope) = &self.event else {
+            return None;
+        };
+        Some(Message {
+            id: MessageId(self.id),
+            to: self.agent.clone(),
+            created_at: self.at,
+            envelope: envelope.clone(),
+        })
     }
 
     /// Return the receipt that this fact adds to its message, if any.
     pub fn receipt(&self) -> Option<Receipt> {
-        let blank = Receipt {
+        let stored = Receipt {
             state: "stored".to_owned(),
             at: self.at,
             by: None,
@@ -170,14 +164,14 @@ impl Fact {
             reason: None,
         };
         match &self.event {
-            Event::Message(_) => Some(blank),
+            Event::Message(_) => Some(stored),
             Event::Progress(progress) => Some(Receipt {
                 state: progress.step.as_str().to_owned(),
+                at: self.at,
                 by: progress.by.clone(),
                 route: progress.route.clone(),
                 evidence: progress.evidence.clone(),
                 reason: progress.reason.clone(),
-                ..blank
             }),
             Event::Started(_)
             | Event::Ended(_)

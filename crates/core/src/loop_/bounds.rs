@@ -3,7 +3,7 @@
 //! content.
 
 use super::fact::Waiting;
-use crate::tasks::{Note, TEXT_LIMIT, Task, TaskStatus};
+use crate::tasks::{MAX_TEXT_BYTES, Note, Task, TaskStatus};
 use crate::text;
 
 /// Maximum sizes in bytes.
@@ -24,7 +24,7 @@ impl Bounds {
     /// length.
     pub const STEPS: [Self; 3] = [
         Self {
-            text: TEXT_LIMIT,
+            text: MAX_TEXT_BYTES,
             list: 64 << 10,
             spec: 32 << 10,
             injected: usize::MAX,
@@ -116,8 +116,8 @@ impl Bounds {
 
 /// Return the maximum number of bytes of a text as an entry of a list.
 fn cost(said: &str) -> usize {
-    const DEEPER: usize = 8;
-    const LABEL: usize = 24;
-    let lines = text::lines(said).map(|line| line.len() + DEEPER);
-    lines.sum::<usize>() + LABEL
+    const INDENT_BYTES: usize = 8;
+    const LABEL_BYTES: usize = 24;
+    let lines = text::lines(said).map(|line| line.len() + INDENT_BYTES);
+    lines.sum::<usize>() + LABEL_BYTES
 }

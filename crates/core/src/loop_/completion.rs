@@ -1,6 +1,5 @@
 //! Detects that the agent itself has written the completion token.
 //!
-//!
 //! Prompts and specs contain the token too, and agents echo them. So the token counts only as the
 //! agent's last line, alone, and not after the line that precedes it in the prompt. Keeps only the
 //! end of the output.
@@ -13,13 +12,13 @@ pub const TOKEN: &str = "<promise>COMPLETE</promise>";
 
 /// Number of kept bytes at the end of the output: room for a last answer and a program's usage
 /// summary.
-const TAIL: usize = 256 << 10;
+const TAIL_BYTES: usize = 256 << 10;
 /// JSON fields in which headless agents' formats have their text.
-const SAID: [&str; 5] = ["text", "content", "result", "response", "message"];
+const TEXT_FIELDS: [&str; 5] = ["text", "content", "result", "response", "message"];
 /// Begins Codex's usage summary after the last answer; the figure is on the next line.
-const ACCOUNT: &str = "tokens used";
+const USAGE_LINE: &str = "tokens used";
 /// The line after which Codex shows its prompt.
-const GIVEN: &str = "user";
+const PROMPT_LINE: &str = "user";
 
 /// Keeps the end of one iteration's output and searches it for the token.
 #[derive(Debug)]
@@ -47,21 +46,21 @@ impl Detector {
         }
         self.tail.extend_from_slice(bytes);
         // Trim rarely, so that little is copied.
-        if self.tail.len() > 2 * TAIL {
-            self.tail.drain(..self.tail.len() - TAIL);
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
     }
 
     /// Whether the finished output ends with the completion token.
     pub fn finish(&self) -> bool {
-        let start = self.tail.len().saturating_sub(TAIL);
+        let start = self.tail.len().saturating_sub(TAIL_BYTES);
         let output = plain(&String::from_utf8_lossy(&self.tail[start..]));
         let mut lines = said(&output);
         lines.retain(|line| !is_account(line));
         let Some(before) = before_last_word(&lines) else {
             return false;
         };
-        let begins = before.last().is_none_or(|line| line == GIVEN);
+        let begins = before.last().is_none_or(|line| line == PROMPT_LINE);
         let before: String = before.iter().map(|line| letters(line)).collect();
         let is_echo = |mark: &String| match mark.is_empty() {
             true => begins || before.is_empty(),
@@ -113,7 +112,7 @@ fn before_last_word(lines: &[String]) -> Option<&[String]> {
 
 /// Whether a line of a usage summary has figures and no words.
 fn is_account(line: &str) -> bool {
-    line.starts_with(ACCOUNT) || !line.contains(char::is_alphabetic)
+    line.starts_with(USAGE_LINE) || !line.contains(char::is_alphabetic)
 }
 
 /// Return the lines of text, without the frames around them.
@@ -164,7 +163,7 @@ fn gather(value: &Value, is_said: bool, lines: &mut Vec<String>) {
                 return;
             }
             for (name, value) in fields {
-                gather(value, SAID.contains(&name.as_str()), lines);
+                gather(value, TEXT_FIELDS.contains(&name.as_str()), lines);
             }
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}

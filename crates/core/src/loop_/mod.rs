@@ -1,11 +1,9 @@
 //! Loops: iterations of a headless agent over a spec or a prd, until the work is done.
 //!
-//!
 //! Owns a loop's facts ([`LoopFact`]), its state ([`LoopState`]), the orders for it ([`decide`]),
 //! the step after an iteration ([`policy::next`]), and its texts: the prompt, the blocks of
 //! progress.txt and the detection of the completion token. Never runs an agent, reads a file or a
 //! clock.
-//!
 //!
 //! The runner commits `Begin`, asks [`policy::next`], builds the prompt from [`LoopState::prompts`]
 //! and the files, commits `StartIteration`, runs the agent with a [`completion::Detector`] on its
@@ -30,7 +28,7 @@ pub use fact::{
     Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
     LoopEnding, LoopFact, Outcome, Proof, Request, Resumed, Settings, Waiting,
 };
-pub use order::{LoopOrder, LoopRefusal, MOST_PROMPTS, PROMPT_LIMIT, decide};
+pub use order::{LoopOrder, LoopRefusal, MAX_PROMPT_BYTES, MAX_WAITING_PROMPTS, decide};
 pub use policy::{Next, Policy};
 pub use state::{Iteration, LoopState, Loops, Past, Standing};
 

@@ -12,9 +12,9 @@ use crate::text;
 use uuid::Uuid;
 
 /// Maximum size of an injected text; a longer text belongs in a file or message.
-pub const PROMPT_LIMIT: usize = 16 << 10;
+pub const MAX_PROMPT_BYTES: usize = 16 << 10;
 /// Maximum number of injected texts that wait for the next prompt.
-pub const MOST_PROMPTS: usize = 100;
+pub const MAX_WAITING_PROMPTS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopOrder {
@@ -83,9 +83,9 @@ pub enum LoopRefusal {
     NoPrompt { agent: AgentName, id: PromptId },
     #[error("an injected prompt needs a text")]
     Blank,
-    #[error("an injected prompt has at most {PROMPT_LIMIT} bytes; this has {0}")]
+    #[error("an injected prompt has at most {MAX_PROMPT_BYTES} bytes; this has {0}")]
     TooLong(usize),
-    #[error("the loop of {0} already has {MOST_PROMPTS} waiting injected prompts")]
+    #[error("the loop of {0} already has {MAX_WAITING_PROMPTS} waiting injected prompts")]
     TooMany(AgentName),
     #[error("a loop needs a spec or a prd")]
     NothingToDo,
@@ -241,14 +241,14 @@ fn resume(state: &LoopState, who: &AgentName) -> Result<Vec<LoopFact>, LoopRefus
 }
 
 fn inject(state: &LoopState, who: &AgentName, said: &str) -> Result<LoopFact, LoopRefusal> {
-    if said.len() > PROMPT_LIMIT {
+    if said.len() > MAX_PROMPT_BYTES {
         return Err(LoopRefusal::TooLong(said.len()));
     }
     // A text without visible characters counts as empty.
     if text::one_line(said, 1).is_empty() {
         return Err(LoopRefusal::Blank);
     }
-    if state.prompts.len() >= MOST_PROMPTS {
+    if state.prompts.len() >= MAX_WAITING_PROMPTS {
         return Err(LoopRefusal::TooMany(state.agent.clone()));
     }
     Ok(LoopFact::Injected(Injected {

@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
 /// Maximum number of characters of a text from outside.
-const LONGEST: usize = 500;
+const MAX_TEXT_CHARS: usize = 500;
 
 /// Time and position in a loop.
 #[derive(Debug, Clone)]
@@ -65,7 +65,7 @@ fn time(place: &Place<'_>) -> String {
 }
 
 fn line(said: &str) -> String {
-    text::one_line(said, LONGEST)
+    text::one_line(said, MAX_TEXT_CHARS)
 }
 
 #[cfg(test)]

@@ -1,6 +1,5 @@
 //! Builds the prompt of one iteration, from built-in parts or by a template.
 //!
-//!
 //! [`crate::prompt`] builds the blocks of mail, notes and tasks. A text from outside is never a
 //! template, cannot forge a heading or an entry, and contains no control characters. The prompt
 //! never contains the completion token in our own words, so that an echo of them does not count.

@@ -111,21 +111,14 @@ impl LoopState {
         if fact.agent != self.agent {
             return;
         }
-        match &fact.event {
-            Event::Loop(happened) => self.happen(fact, happened),
+        if let Event::Loop(happened) = &fact.event {
+            self.happen(fact, happened);
+        } else if let Event::Work(Deed::Completed(_)) = &fact.event
+            && !self.has_ended()
+        {
             // Valid for the run in which it was reported.
-            Event::Work(Deed::Completed(_)) => {
-                if !self.has_ended() {
-                    self.complete = self.complete.or(Some(Proof::Tool));
-                    self.updated_at = fact.at;
-                }
-            }
-            Event::Work(Deed::Added(_) | Deed::Moved(_) | Deed::Noted(_))
-            | Event::Message(_)
-            | Event::Progress(_)
-            | Event::Started(_)
-            | Event::Ended(_)
-            | Event::Conversation(_) => {}
+            self.complete = self.complete.or(Some(Proof::Tool));
+            self.updated_at = fact.at;
         }
     }
 

@@ -1,6 +1,5 @@
 //! Templates: a person's own prompt with placeholders for the parts of a loop's prompt.
 //!
-//!
 //! A template is parsed once, before values are inserted, and inserted values are never scanned. So
 //! no message, note or spec can act as a template.
 

@@ -1,6 +1,5 @@
 //! Ids of messages, tasks, notes and injected prompts, and prefixes of ids.
 //!
-//!
 //! Ids are random UUIDs, so the first eight digits are usually enough to tell two of them apart. An
 //! ambiguous prefix is an error, never a guess.
 

@@ -1,6 +1,5 @@
 //! Agent names and their syntax.
 //!
-//!
 //! A name becomes a directory, a socket and a header line, so [`AgentName::parse`] accepts only
 //! `[a-z0-9][a-z0-9._-]{0,63}`.
 
@@ -8,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-const MAX_LEN: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 const HUMAN: &str = "human";
 
 /// The name of an inbox, whether or not a session runs under it.
@@ -20,7 +19,7 @@ pub struct AgentName(String);
 pub enum NameError {
     #[error("an agent's name cannot be empty")]
     Empty,
-    #[error("an agent's name has at most {MAX_LEN} characters; this one has {0}")]
+    #[error("an agent's name has at most {MAX_NAME_CHARS} characters; this one has {0}")]
     TooLong(usize),
     #[error("an agent's name starts with a-z or 0-9, not with {}", shown(*.0))]
     BadStart(char),
@@ -41,7 +40,7 @@ impl AgentName {
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let first = text.chars().next().ok_or(NameError::Empty)?;
         let count = text.chars().count();
-        if count > MAX_LEN {
+        if count > MAX_NAME_CHARS {
             return Err(NameError::TooLong(count));
         }
         if !(first.is_ascii_lowercase() || first.is_ascii_digit()) {
@@ -74,7 +73,7 @@ impl AgentName {
             .chars()
             .map(|c| if is_allowed(c) { c } else { '-' })
             .skip_while(|c| !c.is_ascii_alphanumeric())
-            .take(MAX_LEN)
+            .take(MAX_NAME_CHARS)
             .collect();
         Self::parse(mended.trim_end_matches('-')).ok()
     }

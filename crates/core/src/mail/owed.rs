@@ -1,6 +1,5 @@
 //! Replies that are expected: which messages await one, and the reminders.
 //!
-//!
 //! An agent is reminded when it becomes idle again, at most [`REMINDERS`] times per message, with
 //! one line for all messages.
 

@@ -97,7 +97,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     if says_nothing(draft) {
         return Err(Refusal::Empty);
     }
-    if draft.raw && draft.body.bytes() > turn::LONGEST_RAW {
+    if draft.raw && draft.body.bytes() > turn::MAX_RAW_BYTES {
         return Err(Refusal::RawTooLong);
     }
     if let Some(closed) = &known.closed {

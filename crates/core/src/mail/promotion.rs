@@ -1,6 +1,5 @@
 //! Promotion: after its deadline, a message that waits for an idle agent counts as normal.
 //!
-//!
 //! A busy agent therefore cannot starve it. The priority is computed from deadline and time, never
 //! stored.
 

@@ -1,10 +1,9 @@
 //! All mail in memory: the model that the journal's views must agree with.
 //!
-//!
 //! [`Mail::apply`] folds in one fact and cannot fail; [`Mail::replay`] folds a whole journal. A
 //! property test compares it with the store's tables.
 
-use crate::fact::{Event, Fact, Record};
+use crate::fact::{Event, Fact, Progress, Record};
 use crate::id::{IdPrefix, MessageId};
 use crate::message::Message;
 use crate::name::AgentName;
@@ -92,51 +91,45 @@ impl Mail {
     }
 
     pub fn apply(&mut self, fact: &Fact) {
-        match &fact.event {
-            Event::Message(_) => {
-                let Some(message) = fact.message() else {
-                    return;
-                };
-                let id = message.id;
-                if self.letters.contains_key(&id) {
-                    return;
-                }
-                let letter = Letter {
-                    message,
-                    standing: Standing::default(),
-                    receipts: fact.receipt().into_iter().collect(),
-                };
-                self.letters.insert(id, letter);
-                self.order.push(id);
-                for step in self.early.remove(&id).unwrap_or_default() {
-                    self.apply(&step);
-                }
-            }
-            Event::Progress(progress) => match self.letters.get_mut(&progress.message) {
-                Some(letter) => {
-                    letter.standing.apply_progress(progress);
-                    letter.receipts.extend(fact.receipt());
-                    if gives(progress.step) {
-                        let message = letter.message.clone();
-                        let given = Given {
-                            message,
-                            at: fact.at,
-                        };
-                        self.given.insert(letter.message.to.clone(), given);
-                    }
-                }
-                None => self
-                    .early
-                    .entry(progress.message)
-                    .or_default()
-                    .push(fact.clone()),
-            },
-            // Not mail: see [`crate::session::Sessions`] and [`crate::tasks::Work`].
-            Event::Started(_)
-            | Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Work(_)
-            | Event::Loop(_) => {}
+        if let Some(message) = fact.message() {
+            self.store(message, fact);
+        } else if let Event::Progress(progress) = &fact.event {
+            self.progress(progress, fact);
+        }
+    }
+
+    fn store(&mut self, message: Message, fact: &Fact) {
+        let id = message.id;
+        if self.letters.contains_key(&id) {
+            return;
+        }
+        let letter = Letter {
+            message,
+            standing: Standing::default(),
+            receipts: fact.receipt().into_iter().collect(),
+        };
+        self.letters.insert(id, letter);
+        self.order.push(id);
+        for step in self.early.remove(&id).unwrap_or_default() {
+            self.apply(&step);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress, fact: &Fact) {
+        let Some(letter) = self.letters.get_mut(&progress.message) else {
+            let early = self.early.entry(progress.message).or_default();
+            early.push(fact.clone());
+            return;
+        };
+        letter.standing.apply_progress(progress);
+        letter.receipts.extend(fact.receipt());
+        if gives(progress.step) {
+            let message = letter.message.clone();
+            let given = Given {
+                message,
+                at: fact.at,
+            };
+            self.given.insert(letter.message.to.clone(), given);
         }
     }
 
@@ -238,7 +231,6 @@ pub fn gives(step: Step) -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::fact::Progress;
     use crate::message::{Body, Envelope, Evidence};
     use crate::receipt::Step;
     use uuid::Uuid;

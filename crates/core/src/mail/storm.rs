@@ -1,6 +1,5 @@
 //! Storms: endless or excessive messages between agents.
 //!
-//!
 //! Every message carries a hop count. A message over a limit is stored and fails at once, so it is
 //! visible but never delivered. Messages from and to the person are exempt.
 
@@ -34,7 +33,7 @@ pub const SENDER_SKEW: SignedDuration = SignedDuration::from_secs(10);
 
 /// Time for which a delivered message counts as the cause of its recipient's messages. The end of a
 /// turn is not recorded; a storm slower than this costs little.
-const TURN: SignedDuration = SignedDuration::from_hours(1);
+const CAUSE_TIMEOUT: SignedDuration = SignedDuration::from_hours(1);
 
 /// The message that an agent was given last, and the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +53,8 @@ pub fn cause<'a>(
         Evidence::Ancestry | Evidence::Env => !from.is_human(),
         Evidence::Flag | Evidence::Default | Evidence::Provider => false,
     };
-    let given = given.filter(|given| is_in_session && now.duration_since(given.at) < TURN)?;
+    let given =
+        given.filter(|given| is_in_session && now.duration_since(given.at) < CAUSE_TIMEOUT)?;
     Some(&given.message)
 }
 

@@ -1,6 +1,5 @@
 //! Receipts: a message's proven state, and the orders that may change it.
 //!
-//!
 //! [`Standing`] is the state of one message. Only [`Standing::apply`] changes it, and only
 //! [`decide`] allows orders. Never claims more than the steps in the journal prove.
 

@@ -1,6 +1,5 @@
 //! Offers: the steps that a session may record about a message that it delivers.
 //!
-//!
 //! Each is decided inside the journal's transaction: the message may have been read, cancelled or
 //! shown by another route since the session loaded it.
 

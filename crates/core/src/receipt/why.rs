@@ -1,6 +1,5 @@
 //! Explains a message's state: the rule that holds it, since when, the evidence, and its release.
 //!
-//!
 //! A reason is derived from the current state, never stored.
 
 use crate::inject;
@@ -41,33 +40,8 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         ReceiptState::Stored => Why::Held(hold(letter, now)),
         // Cut off once, and shown by a hook since.
         ReceiptState::Uncertain if standing.shown => Why::Held(hold(letter, now)),
-        ReceiptState::Uncertain => Why::Held(Hold {
-            rule: "uncertain",
-            since: last_step(letter),
-            reason: "an offer was cut off; the agent may have seen it".to_owned(),
-            evidence: cut_off_by(letter),
-            release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
-        }),
-        ReceiptState::Offering if inject::is_under_way(letter) => Why::Held(Hold {
-            rule: "offering",
-            since: last_step(letter),
-            reason: "a hook of its agent is printing it, or was killed while printing".to_owned(),
-            evidence: "the journal has 'offering' and no 'offered'".to_owned(),
-            release: "the hook ends; the next hook or session then offers it again, marked as a \
-                      repeat, if the hook has not printed it"
-                .to_owned(),
-        }),
-        ReceiptState::Offering => Why::Held(Hold {
-            rule: "offering",
-            since: last_step(letter),
-            reason: "its offer has begun, and its end is not in the journal yet".to_owned(),
-            evidence: "the journal has 'offering' and no 'offered'".to_owned(),
-            release: format!(
-                "its session says how that ended; where it is gone, the next session of {} offers \
-                 it again, marked as a repeat",
-                message.to
-            ),
-        }),
+        ReceiptState::Uncertain => Why::Held(uncertain(letter)),
+        ReceiptState::Offering => Why::Held(offering(letter)),
         ReceiptState::Expired => Why::Arrived {
             state,
             since: message.envelope.expires_at.unwrap_or(message.created_at),
@@ -102,6 +76,43 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
             since: arrived(letter),
             reason: None,
         },
+    }
+}
+
+fn uncertain(letter: &Letter) -> Hold {
+    Hold {
+        rule: "uncertain",
+        since: last_step(letter),
+        reason: "an offer was cut off; the agent may have seen it".to_owned(),
+        evidence: cut_off_by(letter),
+        release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
+    }
+}
+
+fn offering(letter: &Letter) -> Hold {
+    let (reason, release) = if inject::is_under_way(letter) {
+        (
+            "a hook of its agent is printing it, or was killed while printing",
+            "the hook ends; the next hook or session then offers it again, marked as a repeat, if \
+             the hook has not printed it"
+                .to_owned(),
+        )
+    } else {
+        (
+            "its offer has begun, and its end is not in the journal yet",
+            format!(
+                "its session records the end; if the session is gone, the next session of {} \
+                 offers it again, marked as a repeat",
+                letter.message.to
+            ),
+        )
+    };
+    Hold {
+        rule: "offering",
+        since: last_step(letter),
+        reason: reason.to_owned(),
+        evidence: "the journal has 'offering' and no 'offered'".to_owned(),
+        release,
     }
 }
 

@@ -61,11 +61,11 @@ impl Judgement {
 }
 
 /// Silence after which a program counts as idle.
-pub const SILENCE: Duration = Duration::from_secs(2);
+pub const DEFAULT_SILENCE: Duration = Duration::from_secs(2);
 /// Time after which a program without any output (`cat`) counts as started.
-const SILENT_START: Duration = Duration::from_secs(5);
+const SILENT_START_TIMEOUT: Duration = Duration::from_secs(5);
 /// Time after which a program with continuous output counts as started.
-const LONG_START: Duration = Duration::from_secs(30);
+const CONTINUOUS_START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Judges a program only by the times of its output. It recognizes no questions, so it never
 /// reports `blocked`.
@@ -83,7 +83,7 @@ pub struct Generic {
 impl Generic {
     /// For a program that was started at `now`.
     pub fn new(now: Moment) -> Self {
-        Self::with(now, SILENCE)
+        Self::with(now, DEFAULT_SILENCE)
     }
 
     /// Like [`Self::new`], with another silence.
@@ -129,7 +129,7 @@ impl Generic {
             match self.heard {
                 true => format!(
                     "it is quiet for {silence}, or writes for {} s without a pause",
-                    LONG_START.as_secs()
+                    CONTINUOUS_START_TIMEOUT.as_secs()
                 ),
                 false => format!(
                     "it writes something and is quiet for {silence}, or writes nothing for {}",
@@ -153,8 +153,13 @@ impl Generic {
         self.quiet_since = now.mono;
         match self.judgement.activity {
             Activity::Starting if self.awaits_sign => {}
-            Activity::Starting if now.mono.saturating_sub(self.begun) >= LONG_START => {
-                let evidence = format!("output for {} s without a pause", LONG_START.as_secs());
+            Activity::Starting
+                if now.mono.saturating_sub(self.begun) >= CONTINUOUS_START_TIMEOUT =>
+            {
+                let evidence = format!(
+                    "output for {} s without a pause",
+                    CONTINUOUS_START_TIMEOUT.as_secs()
+                );
                 self.judge(now, Activity::Working, evidence);
             }
             Activity::Idle => self.judge(now, Activity::Working, "output".to_owned()),
@@ -168,7 +173,7 @@ impl Generic {
         match self.judgement.activity {
             Activity::Working => None,
             Activity::Starting if self.heard && self.awaits_sign => None,
-            Activity::Starting if self.heard => Some(self.begun + LONG_START),
+            Activity::Starting if self.heard => Some(self.begun + CONTINUOUS_START_TIMEOUT),
             Activity::Starting | Activity::Idle | Activity::Blocked(_) | Activity::Exited => {
                 Some(Duration::ZERO)
             }
@@ -207,7 +212,7 @@ impl Generic {
 
     fn silence(&self) -> Duration {
         match self.judgement.activity {
-            Activity::Starting if !self.heard => SILENT_START.max(self.silence),
+            Activity::Starting if !self.heard => SILENT_START_TIMEOUT.max(self.silence),
             Activity::Starting
             | Activity::Idle
             | Activity::Working

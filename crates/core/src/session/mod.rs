@@ -1,6 +1,5 @@
 //! Sessions in the journal: starts, ends and conversations.
 //!
-//!
 //! Everything else about a session is live state and never a fact. A missing end is recorded by the
 //! agent's next session, which alone can know that the earlier one is gone.
 
@@ -125,42 +124,29 @@ pub struct Run {
 impl Run {
     /// Return the run that `fact` begins, if any.
     pub fn begun_by(fact: &Fact) -> Option<Self> {
-        match &fact.event {
-            Event::Started(started) => Some(Self {
-                agent: fact.agent.clone(),
-                started_at: fact.at,
-                started: started.clone(),
-                end: None,
-            }),
-            Event::Message(_)
-            | Event::Progress(_)
-            | Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Work(_)
-            | Event::Loop(_) => None,
-        }
+        let Event::Started(started) = &fact.event else {
+            return None;
+        };
+        Some(Self {
+            agent: fact.agent.clone(),
+            started_at: fact.at,
+            started: started.clone(),
+            end: None,
+        })
     }
 
     pub fn apply(&mut self, fact: &Fact) {
         if fact.agent != self.agent {
             return;
         }
-        match &fact.event {
+        if let Some(next) = Self::begun_by(fact) {
+            *self = next;
+        } else if let Event::Ended(ended) = &fact.event
+            && ended.run == self.started.run
             // The first recorded end counts.
-            Event::Ended(ended) if ended.run == self.started.run && self.end.is_none() => {
-                self.end = Some((fact.at, ended.how.clone()));
-            }
-            Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Message(_)
-            | Event::Progress(_)
-            | Event::Work(_)
-            | Event::Loop(_) => {}
-            Event::Started(_) => {
-                if let Some(next) = Self::begun_by(fact) {
-                    *self = next;
-                }
-            }
+            && self.end.is_none()
+        {
+            self.end = Some((fact.at, ended.how.clone()));
         }
     }
 }

@@ -1,6 +1,5 @@
 //! An agent's tasks, notes and completions.
 //!
-//!
 //! Owns their facts and rules. Texts are stored as they came; [`crate::text`] sanitizes them for
 //! display.
 
@@ -20,7 +19,7 @@ use uuid::Uuid;
 
 /// Maximum size of a task or note. Every prompt of the agent contains them; a longer text belongs
 /// in a file or message.
-pub const TEXT_LIMIT: usize = 16 << 10;
+pub const MAX_TEXT_BYTES: usize = 16 << 10;
 
 pub const TASK_KIND: &str = "task";
 pub const STATUS_KIND: &str = "task_status";
@@ -78,7 +77,7 @@ impl Completion {
 pub enum WorkRefusal {
     #[error("a {what} needs a text")]
     Blank { what: &'static str },
-    #[error("a {what} has at most {TEXT_LIMIT} bytes; this has {bytes}")]
+    #[error("a {what} has at most {MAX_TEXT_BYTES} bytes; this has {bytes}")]
     TooLong { what: &'static str, bytes: usize },
     #[error("a new task is remaining or blocked, not {0}")]
     CannotBegin(TaskStatus),
@@ -91,7 +90,7 @@ pub enum WorkRefusal {
 /// Check the text of a task or note.
 fn fit(what: &'static str, text: &str) -> Result<(), WorkRefusal> {
     let bytes = text.len();
-    if bytes > TEXT_LIMIT {
+    if bytes > MAX_TEXT_BYTES {
         return Err(WorkRefusal::TooLong { what, bytes });
     }
     // A text without visible characters counts as empty.

@@ -161,7 +161,7 @@ fn adding_and_changing_need_permission() {
     for blank in ["", " \n\t", "\u{1b}\u{200b}\u{7}"] {
         check(blank, TaskStatus::Remaining, Err("a task needs a text"));
     }
-    let long = "x".repeat(TEXT_LIMIT);
+    let long = "x".repeat(MAX_TEXT_BYTES);
     check(&long, TaskStatus::Remaining, Ok(()));
     check(
         &format!("{long}x"),

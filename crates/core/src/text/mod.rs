@@ -1,6 +1,5 @@
 //! Sanitizes text from outside for display.
 //!
-//!
 //! Sanitized text cannot move a cursor, forge a line or close a tag. Stored text is never changed.
 
 pub mod inject;

@@ -1,6 +1,6 @@
 //! Message headers: writing, recognising, and preventing forgeries.
 
-use super::{SUBJECT, Telling};
+use super::{SUBJECT_CHARS, Telling};
 use crate::mail::Letter;
 use crate::priority::Priority;
 use crate::text;
@@ -23,7 +23,7 @@ pub(super) fn head(letter: &Letter, telling: Telling) -> String {
         String::new()
     };
     let subject = envelope.subject.as_deref().unwrap_or_default();
-    let subject = match (text::one_line(subject, SUBJECT), telling) {
+    let subject = match (text::one_line(subject, SUBJECT_CHARS), telling) {
         (none, _) if none.is_empty() => none,
         (_, Telling::InFile) => String::new(),
         (subject, Telling::Here) => format!(" [{}]", defused(&subject)),
@@ -126,7 +126,7 @@ mod tests {
     use crate::message::Body;
     use crate::receipt::Step;
     use crate::turn::tests::{PATH, letter, told};
-    use crate::turn::{Input, PASTE};
+    use crate::turn::{Input, PASTE_BRACKETS};
 
     #[test]
     fn the_header_has_the_message_s_fields() {
@@ -205,7 +205,7 @@ mod tests {
             letter("b"),
         );
         let pasted = told(&[&one, &two], Input::Pasted);
-        let pasted = pasted.strip_prefix(PASTE[0]).unwrap();
+        let pasted = pasted.strip_prefix(PASTE_BRACKETS[0]).unwrap();
         check(pasted, &[alice, alice]);
         for other in [
             "",

@@ -1,6 +1,5 @@
 //! Interprets the sequence of hook events: activity, questions and side sessions.
 //!
-//!
 //! Every hook is a process of its own, so events can arrive late, twice or out of order, and side
 //! sessions share the channel. An event that contradicts another one of the last moment is not
 //! trusted: other evidence decides until the next event.
@@ -11,9 +10,9 @@ use crate::moment::Moment;
 use std::time::Duration;
 
 /// Time within which events can arrive out of order or twice.
-const CLOSE: Duration = Duration::from_millis(100);
+const REORDER_WINDOW: Duration = Duration::from_millis(100);
 /// Maximum number of remembered events, and of open questions.
-const REMEMBERED: usize = 32;
+const MAX_REMEMBERED: usize = 32;
 
 /// The effect of an event on the known activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,7 +178,7 @@ impl Heard {
 
     fn news(&mut self, now: Moment, report: &Report) -> News {
         self.recent
-            .retain(|recent| now.mono.saturating_sub(recent.at) < CLOSE);
+            .retain(|recent| now.mono.saturating_sub(recent.at) < REORDER_WINDOW);
         let known = self.recent.iter_mut().find(|r| r.print == report.print);
         if let Some(known) = known {
             let before = std::mem::replace(&mut known.turn, self.turns);
@@ -189,7 +188,7 @@ impl Heard {
                 News::Doubtful
             };
         }
-        if self.recent.len() == REMEMBERED {
+        if self.recent.len() == MAX_REMEMBERED {
             self.recent.remove(0);
         }
         self.recent.push(Recent {
@@ -228,7 +227,7 @@ impl Heard {
             Submitted | Tool | Working => Says::Working,
             Idle => Says::Idle,
         });
-        let close = |last: &Last| now.mono.saturating_sub(last.at) < CLOSE;
+        let close = |last: &Last| now.mono.saturating_sub(last.at) < REORDER_WINDOW;
         let Some(last) = self.last.filter(close) else {
             return says;
         };
@@ -256,7 +255,7 @@ impl Heard {
             Turn::Blocked => {
                 // A question without a text can repeat a known one.
                 let is_known = report.what.is_none() && !self.questions.is_empty();
-                if !is_known && self.questions.len() < REMEMBERED {
+                if !is_known && self.questions.len() < MAX_REMEMBERED {
                     let named = report.what.clone();
                     self.questions.push(Question {
                         what: named.clone().unwrap_or_else(|| report.event.clone()),

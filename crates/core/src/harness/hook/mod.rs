@@ -1,6 +1,5 @@
 //! Hook events: the manifest's description of them, and their interpretation.
 //!
-//!
 //! Payloads are untrusted data: they are compared and displayed, never executed.
 
 mod heard;
@@ -14,12 +13,12 @@ use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Maximum number of characters of an event's name or text that evidence quotes.
-const SHOWN: usize = 60;
+const EVIDENCE_CHARS: usize = 60;
 /// Maximum length of an agent's session id; a longer id is ignored.
-const LONGEST_ID: usize = 200;
+const MAX_ID_BYTES: usize = 200;
 
 /// Maximum length of a path on Linux, in bytes.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
 /// Names of hook events by meaning. An event may be in several lists; its activity is the first
 /// match of: blocked, submitted, tool, working, idle.
@@ -325,7 +324,7 @@ impl Hooks {
             (false, true) => Some(Side::Ends),
             (false, false) => None,
         };
-        let shown = |text: String| text::one_line(&text, SHOWN);
+        let shown = |text: String| text::one_line(&text, EVIDENCE_CHARS);
         let mut print = DefaultHasher::new();
         (event, payload).hash(&mut print);
         let prompt = fields.text(&self.prompt).filter(|_| is_in(&self.submitted));
@@ -343,7 +342,7 @@ impl Hooks {
             session: fields
                 .text(&self.session)
                 .filter(|id| !id.is_empty())
-                .map(|id| text::head(&id, LONGEST_ID).to_owned()),
+                .map(|id| text::head(&id, MAX_ID_BYTES).to_owned()),
             what: fields
                 .text(&self.what)
                 .map(shown)
@@ -353,7 +352,7 @@ impl Hooks {
             takes: is_in(&self.context) && fields.text(&self.aside).is_none(),
             transcript: fields
                 .text(&self.transcript)
-                .filter(|path| path.len() <= LONGEST_PATH),
+                .filter(|path| path.len() <= MAX_PATH_BYTES),
             print: print.finish(),
         }
     }
@@ -479,7 +478,7 @@ pub(crate) mod tests {
         #[test]
         fn no_payload_causes_a_panic(event in "\\PC{0,80}", payload in "\\PC{0,200}") {
             let report = like_claude().read(&event, &payload);
-            prop_assert!(report.event.chars().count() <= SHOWN + 1);
+            prop_assert!(report.event.chars().count() <= EVIDENCE_CHARS + 1);
             prop_assert_eq!(&text::visible(&report.event), &report.event);
         }
     }

@@ -1,6 +1,6 @@
 //! Validation of a manifest's values against each other.
 
-use super::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
+use super::{MAX_LIST_LEN, MAX_SCREEN_ROWS, Manifest, Osc, Proof, Route, Signs};
 use crate::harness::start::{StartFile, is_variable};
 use crate::harness::{Handover, InputBox, Resume};
 use crate::name::AgentName;
@@ -33,10 +33,10 @@ fn check_given<'a>(
         fault(format!("{key}.file"), what)?;
     }
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-    if has_twins(&names) || names.len() > MOST {
+    if has_twins(&names) || names.len() > MAX_LIST_LEN {
         fault(
             format!("{key}.file"),
-            format!("at most {MOST} files, each with its own name"),
+            format!("at most {MAX_LIST_LEN} files, each with its own name"),
         )?;
     }
     Ok(())
@@ -92,12 +92,12 @@ impl Manifest {
         let lines = [("activity.lines", self.activity.lines)];
         let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
         for (key, lines) in lines.into_iter().chain(dialogs) {
-            if !(1..=MOST_LINES).contains(&lines) {
-                fault(key, format!("between 1 and {MOST_LINES}"))?;
+            if !(1..=MAX_SCREEN_ROWS).contains(&lines) {
+                fault(key, format!("between 1 and {MAX_SCREEN_ROWS}"))?;
             }
         }
-        if self.dialogs.len() > MOST {
-            fault("dialog", format!("at most {MOST}"))?;
+        if self.dialogs.len() > MAX_LIST_LEN {
+            fault("dialog", format!("at most {MAX_LIST_LEN}"))?;
         }
         if self.dialogs.iter().any(|d| d.name.trim().is_empty()) {
             fault("dialog.name", "must not be empty")?;
@@ -110,12 +110,17 @@ impl Manifest {
             .flat_map(Signs::lists)
             .chain(osc.flat_map(Osc::lists));
         for list in lists {
-            if list.len() > MOST {
-                fault("patterns", format!("at most {MOST} in one list"))?;
+            if list.len() > MAX_LIST_LEN {
+                fault("patterns", format!("at most {MAX_LIST_LEN} in one list"))?;
             }
         }
-        if self.hook.lists().iter().any(|list| list.len() > MOST) {
-            fault("hook", format!("at most {MOST} in one list"))?;
+        if self
+            .hook
+            .lists()
+            .iter()
+            .any(|list| list.len() > MAX_LIST_LEN)
+        {
+            fault("hook", format!("at most {MAX_LIST_LEN} in one list"))?;
         }
         Ok(())
     }
@@ -152,9 +157,9 @@ impl Manifest {
         if lengths
             .into_iter()
             .chain(others)
-            .any(|length| length > MOST)
+            .any(|length| length > MAX_LIST_LEN)
         {
-            fault("input_box", format!("at most {MOST} in one list"))?;
+            fault("input_box", format!("at most {MAX_LIST_LEN} in one list"))?;
         }
         Ok(())
     }

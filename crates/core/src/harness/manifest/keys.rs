@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-const MOST: usize = 8;
+const MAX_KEYS: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -43,8 +43,10 @@ impl TryFrom<String> for Keys {
 
     fn try_from(said: String) -> Result<Self, String> {
         let names: Vec<&str> = said.split_whitespace().collect();
-        if names.is_empty() || names.len() > MOST {
-            return Err(format!("between 1 and {MOST} keys, separated by spaces"));
+        if names.is_empty() || names.len() > MAX_KEYS {
+            return Err(format!(
+                "between 1 and {MAX_KEYS} keys, separated by spaces"
+            ));
         }
         let mut bytes = Vec::new();
         for name in names {

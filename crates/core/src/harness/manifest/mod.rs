@@ -1,6 +1,5 @@
 //! Manifests: descriptions of harnesses as files.
 //!
-//!
 //! Each value is validated when it is parsed, so that an error names its line; `check.rs` validates
 //! values against each other.
 
@@ -23,10 +22,10 @@ use crate::harness::{Handover, Headless, Hooks, InputBox, Resume, Start};
 use serde::{Deserialize, Serialize};
 
 /// Default and maximum number of rows at the bottom of a screen that patterns apply to.
-const LINES: usize = 20;
-pub(super) const MOST_LINES: usize = 60;
+const DEFAULT_SCREEN_ROWS: usize = 20;
+pub(super) const MAX_SCREEN_ROWS: usize = 60;
 /// Maximum number of patterns in a list, and of kinds of dialogs.
-pub(super) const MOST: usize = 32;
+pub(super) const MAX_LIST_LEN: usize = 32;
 
 /// Description of one kind of agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -149,7 +148,7 @@ impl Default for Activities {
             silence: Wait::millis(2_000),
             shows: Wait::millis(1_000),
             order: Source::ALL.to_vec(),
-            lines: LINES,
+            lines: DEFAULT_SCREEN_ROWS,
             osc: None,
             title: Signs::default(),
             cursor: Signs::default(),
@@ -326,7 +325,7 @@ fn terminal_alone() -> Vec<Route> {
 }
 
 fn usual_lines() -> usize {
-    LINES
+    DEFAULT_SCREEN_ROWS
 }
 
 impl Manifest {
@@ -417,11 +416,11 @@ impl Manifest {
     /// Return the number of rows at the bottom of a screen that patterns apply to.
     pub fn lines(&self) -> usize {
         let dialogs = self.dialogs.iter().map(|dialog| dialog.lines);
-        let input_box = self.input_box.as_ref().map(|_| MOST_LINES);
+        let input_box = self.input_box.as_ref().map(|_| MAX_SCREEN_ROWS);
         let others = [Some(self.activity.lines), input_box];
         dialogs
             .chain(others.into_iter().flatten())
             .max()
-            .unwrap_or(LINES)
+            .unwrap_or(DEFAULT_SCREEN_ROWS)
     }
 }

@@ -5,8 +5,8 @@ use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
 /// Maximum length of a pattern, and maximum size of its compiled form.
-const LONGEST: usize = 1_000;
-const LARGEST: usize = 1 << 20;
+const MAX_PATTERN_BYTES: usize = 1_000;
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -73,13 +73,13 @@ impl TryFrom<String> for Pattern {
 
 /// Compile a pattern with bounded size, which bounds its time.
 pub(in crate::harness) fn compile(text: &str) -> Result<Regex, String> {
-    if text.len() > LONGEST {
-        return Err(format!("a pattern has at most {LONGEST} bytes"));
+    if text.len() > MAX_PATTERN_BYTES {
+        return Err(format!("a pattern has at most {MAX_PATTERN_BYTES} bytes"));
     }
     RegexBuilder::new(text)
         .multi_line(true)
-        .size_limit(LARGEST)
-        .dfa_size_limit(LARGEST)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES)
         .build()
         .map_err(|error| in_a_line(&error))
 }

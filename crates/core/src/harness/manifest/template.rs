@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-const LONGEST: usize = 16_000;
+const MAX_TEMPLATE_BYTES: usize = 16_000;
 
 /// A value that a session inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -121,8 +121,10 @@ impl TryFrom<String> for Template {
 }
 
 fn check_length(said: &str) -> Result<(), String> {
-    if said.len() > LONGEST || said.contains('\0') {
-        return Err(format!("at most {LONGEST} bytes, without a zero byte"));
+    if said.len() > MAX_TEMPLATE_BYTES || said.contains('\0') {
+        return Err(format!(
+            "at most {MAX_TEMPLATE_BYTES} bytes, without a zero byte"
+        ));
     }
     Ok(())
 }

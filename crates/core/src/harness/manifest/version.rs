@@ -1,6 +1,5 @@
 //! Versions of a program: those that a manifest was tested with, and the running one.
 //!
-//!
 //! A version from a screen or a file is untrusted: it is only displayed and compared.
 
 use super::Pattern;
@@ -8,7 +7,7 @@ use crate::text;
 use serde::{Deserialize, Serialize};
 
 /// The group of the banner's pattern that captures the version.
-const VERSION: &str = "version";
+const VERSION_GROUP: &str = "version";
 /// Maximum length of a version.
 const VERSION_CHARS: usize = 40;
 
@@ -38,12 +37,12 @@ impl Version {
     /// Return the version that a screen shows in the program's banner.
     pub fn on_screen(&self, rows: &[String]) -> Option<String> {
         let rows = rows.join("\n");
-        readable(self.banner.as_ref()?.take(&rows, VERSION)?)
+        readable(self.banner.as_ref()?.take(&rows, VERSION_GROUP)?)
     }
 
     /// Return the version in the real path of a program.
     pub fn in_path(&self, path: &str) -> Option<String> {
-        readable(self.path.as_ref()?.take(path, VERSION)?)
+        readable(self.path.as_ref()?.take(path, VERSION_GROUP)?)
     }
 
     /// Return the tested versions unless `version` is one of them.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// Maximum duration.
-const LONGEST: Duration = Duration::from_secs(600);
+const MAX_WAIT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -35,8 +35,8 @@ impl TryFrom<String> for Wait {
         let Some(wait) = millis.map(Duration::from_millis) else {
             return Err("write a duration like 50ms, 2s or 1m".to_owned());
         };
-        if wait > LONGEST {
-            return Err(format!("the longest wait is {} m", LONGEST.as_secs() / 60));
+        if wait > MAX_WAIT {
+            return Err(format!("the longest wait is {} m", MAX_WAIT.as_secs() / 60));
         }
         Ok(Self(wait))
     }

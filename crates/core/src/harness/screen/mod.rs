@@ -1,6 +1,5 @@
 //! Interpretation of an agent's screen: activity, dialogs and the input box.
 //!
-//!
 //! Screen contents are untrusted data. Never types and never guesses: a view that no pattern
 //! matches is unknown.
 

@@ -8,7 +8,7 @@ use crate::text;
 use std::sync::Arc;
 
 /// Maximum number of characters that evidence quotes.
-const SHOWN: usize = 60;
+const EVIDENCE_CHARS: usize = 60;
 
 /// The visible state of a terminal at one moment.
 #[derive(Debug, Clone, Copy, Default)]
@@ -110,7 +110,7 @@ impl Manifest {
             let lines = foot(dialog.lines);
             let (all, what) = dialog.pattern.find(&lines, "what")?;
             let told = match what {
-                Some(what) => format!("{}: {}", dialog.name, text::one_line(what, SHOWN)),
+                Some(what) => format!("{}: {}", dialog.name, text::one_line(what, EVIDENCE_CHARS)),
                 None => dialog.name.clone(),
             };
             Some((told, all.to_owned()))
@@ -173,7 +173,7 @@ impl Manifest {
         ];
         let claims = all.into_iter().filter_map(|(source, lists, seen)| {
             let (says, found) = read(lists, seen?)?;
-            let found = text::one_line(found, SHOWN);
+            let found = text::one_line(found, EVIDENCE_CHARS);
             let evidence = format!("its {} says: {found}", called(source));
             Some(Claim {
                 source,

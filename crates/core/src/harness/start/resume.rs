@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Placeholder for the conversation's id in the arguments.
-const CONVERSATION: &str = "{conversation}";
+const CONVERSATION_PLACEHOLDER: &str = "{conversation}";
 /// Maximum length of a conversation id, in bytes.
 const MAX_ID_BYTES: usize = 128;
 
@@ -33,7 +33,7 @@ impl Resume {
         }
         let ours = self.args.iter();
         let mut args: Vec<String> = ours
-            .map(|arg| arg.replace(CONVERSATION, conversation))
+            .map(|arg| arg.replace(CONVERSATION_PLACEHOLDER, conversation))
             .collect();
         let mut words = said.iter().take_while(|word| *word != "--").peekable();
         while let Some(word) = words.next() {
@@ -61,7 +61,10 @@ impl Resume {
 
     /// Return why this section is invalid, if it is.
     pub(in crate::harness) fn fault(&self) -> Option<&'static str> {
-        let has_id = self.args.iter().any(|arg| arg.contains(CONVERSATION));
+        let has_id = self
+            .args
+            .iter()
+            .any(|arg| arg.contains(CONVERSATION_PLACEHOLDER));
         let is_flag = |word: &String| word.starts_with('-') && !word.contains('=');
         if !has_id {
             Some("'args' must contain {conversation}")

@@ -191,7 +191,7 @@ fn long_output_uses_bounded_memory() {
     let noise = "{\"a\":\n<promise>\u{1b}]0;".repeat(2_000) + "\\u00" + &"<".repeat(9_000);
     for _ in 0..50 {
         detector.feed(noise.as_bytes());
-        assert!(detector.tail.len() <= 2 * TAIL);
+        assert!(detector.tail.len() <= 2 * TAIL_BYTES);
     }
     detector.feed(b"\x07\x1b\\\n");
     assert!(!detector.finish());

@@ -210,10 +210,10 @@ fn an_injected_prompt_has_a_minimum_and_maximum_length() {
     let mut desk = Desk::begun();
     let blank = || Err("an injected prompt needs a text".to_owned());
     assert_eq!(desk.inject(1, " \n\u{200b}\u{1b}"), blank());
-    let long = "x".repeat(PROMPT_LIMIT + 1);
+    let long = "x".repeat(MAX_PROMPT_BYTES + 1);
     let too_long = "an injected prompt has at most 16384 bytes; this has 16385";
     assert_eq!(desk.inject(1, &long), Err(too_long.into()));
-    for n in 0..MOST_PROMPTS {
+    for n in 0..MAX_WAITING_PROMPTS {
         desk.inject(n as u128, "x").unwrap();
     }
     let many = "the loop of coder already has 100 waiting injected prompts";
