@@ -1,7 +1,7 @@
 //! Weighs evidence of a program's activity: its own report beats its screen, which beats output and
 //! silence. Keeps the last claim of each source; decides nothing about mail.
 
-use crate::activity::{Activity, Generic, Judgement};
+use crate::activity::{Activity, Judgement, OutputJudge};
 use crate::harness::manifest::{Manifest, Source};
 use crate::harness::screen::{Claim, Says};
 use crate::moment::Moment;
@@ -9,7 +9,7 @@ use crate::session::Ending;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-struct Standing {
+struct CurrentClaim {
     claim: Claim,
     since: Moment,
     /// Time of the claim's last report.
@@ -18,7 +18,7 @@ struct Standing {
     is_old: bool,
 }
 
-impl Standing {
+impl CurrentClaim {
     fn new(now: Moment, claim: Claim) -> Self {
         Self {
             claim,
@@ -31,9 +31,9 @@ impl Standing {
 
 #[derive(Debug, Clone)]
 pub struct Judge {
-    pace: Generic,
+    pace: OutputJudge,
     order: Vec<Source>,
-    standing: Vec<Standing>,
+    standing: Vec<CurrentClaim>,
     /// Time of the last keys typed by anybody.
     typed: Option<Duration>,
     /// Whether the program has written anything but the echo of keys since it was idle.
@@ -54,7 +54,7 @@ const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 impl Judge {
     /// For a program that was started at `now`.
     pub fn new(manifest: &Manifest, now: Moment) -> Self {
-        let pace = Generic::with(now, manifest.activity.silence.get());
+        let pace = OutputJudge::with(now, manifest.activity.silence.get());
         let pace = if manifest.awaits_sign() {
             pace.awaiting_a_sign()
         } else {
@@ -148,8 +148,8 @@ impl Judge {
                 known.claim = claim;
                 known.heard = now;
             }
-            Some(known) => *known = Standing::new(now, claim),
-            None => self.standing.push(Standing::new(now, claim)),
+            Some(known) => *known = CurrentClaim::new(now, claim),
+            None => self.standing.push(CurrentClaim::new(now, claim)),
         }
     }
 
@@ -161,7 +161,7 @@ impl Judge {
     /// The interrupt key was pressed. Many agents report no event then, so earlier claims of work
     /// no longer count, and the program has the time of a silence to show its activity.
     pub fn interrupted(&mut self, now: Moment) {
-        let is_busy = |standing: &Standing| {
+        let is_busy = |standing: &CurrentClaim| {
             standing.claim.source == Source::Hook && standing.claim.says != Says::Idle
         };
         if self.standing.iter().any(is_busy) {
@@ -249,8 +249,9 @@ impl Judge {
     }
 
     /// Return the best evidence besides output, if any.
-    fn strongest(&self) -> Option<&Standing> {
-        let counts = |standing: &&Standing| !(standing.is_old && standing.claim.says == Says::Idle);
+    fn strongest(&self) -> Option<&CurrentClaim> {
+        let counts =
+            |standing: &&CurrentClaim| !(standing.is_old && standing.claim.says == Says::Idle);
         self.order.iter().find_map(|source| {
             let standing = self.standing.iter().filter(counts);
             standing.into_iter().find(|s| s.claim.source == *source)

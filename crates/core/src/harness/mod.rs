@@ -16,12 +16,13 @@ pub use handover::{Handover, Holder};
 pub use hook::{Format, Heard, Hooks, Report, Sign, Turn, Word};
 pub use judge::Judge;
 pub use manifest::{
-    Activities, Api, Dialog, Document, Fault, Http, Interrupt, Keys, Manifest, Osc, Paste, Pattern,
-    Placeholder, Proof, Route, Signs, Source, Submit, Template, Version, Wait, version,
+    ActivityPatterns, ActivitySettings, Api, Dialog, Document, Http, Interrupt, Keys, Manifest,
+    ManifestError, Osc, Paste, Pattern, Placeholder, Proof, Route, Source, Submit, Template,
+    Version, Wait, version,
 };
 pub use screen::{
-    Below, BoxState, Claim, Exception, Follows, FooterRow, Glance, Held, InputBox, Mismatch,
-    ProgramFacts, RowPattern, Says, Sighting,
+    Below, BoxState, Claim, ExcludedView, FooterRow, Glance, Held, InputBox, Mismatch,
+    ProgramFacts, RowPattern, RowPosition, Says, Sighting,
 };
 pub use start::{
     Headless, Output, PromptWay, Resume, Start, StartFile, add, gives_flag, take_flag, take_out,

@@ -35,7 +35,7 @@ impl Shown {
 }
 
 #[derive(Deserialize)]
-struct Record {
+struct TranscriptRow {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -55,7 +55,7 @@ struct Record {
     calls: Value,
 }
 
-impl Record {
+impl TranscriptRow {
     /// Whether a person withdrew a queued prompt. Claude Code then puts the prompt into the input
     /// box.
     fn is_withdrawal(&self) -> bool {
@@ -115,7 +115,7 @@ struct Message {
     content: Value,
 }
 
-fn texts(record: &Record) -> String {
+fn texts(record: &TranscriptRow) -> String {
     if let ("response_item", Some(payload)) = (record.kind.as_str(), &record.payload) {
         return match payload.is_given() {
             true => joined(&payload.content, |part| text_of(part, "input_text")),

@@ -9,7 +9,7 @@ use crate::message::{Envelope, Message};
 use crate::name::AgentName;
 use crate::receipt::{Receipt, Step};
 use crate::session::{Conversation, Ended, Started};
-use crate::tasks::{Deed, DeedKind};
+use crate::tasks::{Deed, WorkKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -189,7 +189,7 @@ enum Kind {
     Started,
     Ended,
     Conversation,
-    Work(DeedKind),
+    Work(WorkKind),
     Loop(LoopKind),
 }
 
@@ -202,7 +202,7 @@ impl Kind {
             CONVERSATION_KIND => Some(Self::Conversation),
             other => Step::from_kind(other)
                 .map(Self::Step)
-                .or_else(|| DeedKind::parse(other).map(Self::Work))
+                .or_else(|| WorkKind::parse(other).map(Self::Work))
                 .or_else(|| LoopKind::parse(other).map(Self::Loop)),
         }
     }

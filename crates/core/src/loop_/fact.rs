@@ -295,7 +295,7 @@ pub(crate) enum LoopKind {
 
 /// The data of a fact without fields.
 #[derive(Serialize, Deserialize)]
-struct Nothing {}
+struct NoFields {}
 
 impl LoopKind {
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -335,7 +335,7 @@ impl LoopKind {
             Self::IterationStarted => from_str(data).map(LoopFact::IterationStarted),
             Self::IterationEnded => from_str(data).map(LoopFact::IterationEnded),
             Self::Asked => from_str(data).map(LoopFact::Asked),
-            Self::Checkpointed => from_str(data).map(|Nothing {}| LoopFact::Checkpointed),
+            Self::Checkpointed => from_str(data).map(|NoFields {}| LoopFact::Checkpointed),
             Self::Resumed => from_str(data).map(LoopFact::Resumed),
             Self::Injected => from_str(data).map(LoopFact::Injected),
             Self::Interactive => from_str(data).map(LoopFact::Interactive),
@@ -366,7 +366,7 @@ impl LoopFact {
             Self::IterationStarted(started) => to_string(started),
             Self::IterationEnded(ended) => to_string(ended),
             Self::Asked(asked) => to_string(asked),
-            Self::Checkpointed => to_string(&Nothing {}),
+            Self::Checkpointed => to_string(&NoFields {}),
             Self::Resumed(resumed) => to_string(resumed),
             Self::Injected(injected) => to_string(injected),
             Self::Interactive(interactive) => to_string(interactive),

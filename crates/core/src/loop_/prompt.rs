@@ -7,7 +7,7 @@
 use super::bounds::Bounds;
 use super::fact::{Failure, Waiting};
 use super::prd::{Prd, Story};
-use super::template::{Part, Template};
+use super::template::{PromptPart, Template};
 use crate::name::AgentName;
 use crate::prompt::{Entry, inbox_block, notes_block, tasks_block};
 use crate::tasks::{Note, Task};
@@ -61,15 +61,15 @@ pub struct PrdFile<'a> {
 
 /// The built-in prompt.
 pub fn build(parts: &Parts<'_>) -> String {
-    const ORDER: [Part; 8] = [
-        Part::Injected,
-        Part::Inbox,
-        Part::Context,
-        Part::Notes,
-        Part::Tasks,
-        Part::Tools,
-        Part::Instructions,
-        Part::Extra,
+    const ORDER: [PromptPart; 8] = [
+        PromptPart::Injected,
+        PromptPart::Inbox,
+        PromptPart::Context,
+        PromptPart::Notes,
+        PromptPart::Tasks,
+        PromptPart::Tools,
+        PromptPart::Instructions,
+        PromptPart::Extra,
     ];
     let blocks = ORDER.map(|part| value(parts, part));
     joined(blocks.iter().map(String::as_str))
@@ -78,7 +78,7 @@ pub fn build(parts: &Parts<'_>) -> String {
 /// Return the prompt by a person's template. Injected texts and mail come first if the template has
 /// no placeholder for them.
 pub fn fill(template: &Template, parts: &Parts<'_>) -> String {
-    let missing = [Part::Injected, Part::Inbox].map(|part| match template.has(part) {
+    let missing = [PromptPart::Injected, PromptPart::Inbox].map(|part| match template.has(part) {
         true => String::new(),
         false => value(parts, part),
     });
@@ -94,22 +94,22 @@ fn joined<'a>(blocks: impl Iterator<Item = &'a str>) -> String {
     prompt
 }
 
-fn value(parts: &Parts<'_>, part: Part) -> String {
+fn value(parts: &Parts<'_>, part: PromptPart) -> String {
     let line = |said: &str| text::one_line(said, usize::MAX);
     match part {
-        Part::Session => parts.session.to_string(),
-        Part::Iteration => parts.iteration.to_string(),
-        Part::Spec => parts.spec.map_or_else(String::new, |spec| line(spec.path)),
-        Part::Prd => parts.prd.map_or_else(String::new, |prd| line(prd.path)),
-        Part::Story => current(parts).map_or_else(String::new, story_line),
-        Part::Injected => injected(parts.bounds.injected(parts.injected)),
-        Part::Inbox => inbox_block(parts.inbox, parts.zone),
-        Part::Context => context(parts),
-        Part::Notes => notes(parts),
-        Part::Tasks => tasks(parts),
-        Part::Tools => tools(parts.session),
-        Part::Instructions => instructions(parts),
-        Part::Extra => said_under("## Additional Instructions", parts.extra),
+        PromptPart::Session => parts.session.to_string(),
+        PromptPart::Iteration => parts.iteration.to_string(),
+        PromptPart::Spec => parts.spec.map_or_else(String::new, |spec| line(spec.path)),
+        PromptPart::Prd => parts.prd.map_or_else(String::new, |prd| line(prd.path)),
+        PromptPart::Story => current(parts).map_or_else(String::new, story_line),
+        PromptPart::Injected => injected(parts.bounds.injected(parts.injected)),
+        PromptPart::Inbox => inbox_block(parts.inbox, parts.zone),
+        PromptPart::Context => context(parts),
+        PromptPart::Notes => notes(parts),
+        PromptPart::Tasks => tasks(parts),
+        PromptPart::Tools => tools(parts.session),
+        PromptPart::Instructions => instructions(parts),
+        PromptPart::Extra => said_under("## Additional Instructions", parts.extra),
     }
 }
 

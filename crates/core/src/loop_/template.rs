@@ -7,7 +7,7 @@ use std::fmt;
 
 /// The values of placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum PromptPart {
     /// The loop's name.
     Session,
     /// The number of the iteration.
@@ -28,7 +28,7 @@ pub enum Part {
     Extra,
 }
 
-impl Part {
+impl PromptPart {
     pub const ALL: [Self; 13] = [
         Self::Session,
         Self::Iteration,
@@ -64,7 +64,7 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for PromptPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{{{}}}}}", self.as_str())
     }
@@ -85,14 +85,14 @@ pub enum TemplateError {
 }
 
 fn known() -> String {
-    let all: Vec<String> = Part::ALL.iter().map(ToString::to_string).collect();
+    let all: Vec<String> = PromptPart::ALL.iter().map(ToString::to_string).collect();
     all.join(", ")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    Blank(Part),
+    Blank(PromptPart),
 }
 
 /// For example `Work on {{spec}}. {{tasks}}`; `{{{{` stands for `{{`.
@@ -121,7 +121,9 @@ impl Template {
             let Some((name, _)) = name.split_once("}}") else {
                 return Err(TemplateError::Open { line });
             };
-            let part = Part::ALL.into_iter().find(|p| p.as_str() == name.trim());
+            let part = PromptPart::ALL
+                .into_iter()
+                .find(|p| p.as_str() == name.trim());
             let Some(part) = part else {
                 let name = crate::text::one_line(name, 40);
                 return Err(TemplateError::Unknown { line, name });
@@ -133,11 +135,11 @@ impl Template {
         Ok(Self { pieces })
     }
 
-    pub fn has(&self, part: Part) -> bool {
+    pub fn has(&self, part: PromptPart) -> bool {
         self.pieces.contains(&Piece::Blank(part))
     }
 
-    pub(super) fn fill(&self, value: impl Fn(Part) -> String) -> String {
+    pub(super) fn fill(&self, value: impl Fn(PromptPart) -> String) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),
             Piece::Blank(part) => value(*part),
@@ -168,11 +170,11 @@ mod tests {
 
     #[test]
     fn every_part_has_a_placeholder() {
-        for part in Part::ALL {
+        for part in PromptPart::ALL {
             let template = Template::parse(&part.to_string()).unwrap();
             assert!(template.has(part));
             assert_eq!(template.fill(|p| p.as_str().to_owned()), part.as_str());
-            let others = Part::ALL.into_iter().filter(|other| *other != part);
+            let others = PromptPart::ALL.into_iter().filter(|other| *other != part);
             assert!(others.into_iter().all(|other| !template.has(other)));
         }
     }
@@ -197,7 +199,7 @@ mod tests {
         check("{{", "line 1: '{{' has no");
         check(" \n", "the template is empty");
         let error = Template::parse("{{x}}").unwrap_err().to_string();
-        for part in Part::ALL {
+        for part in PromptPart::ALL {
             assert!(error.contains(&part.to_string()), "{error}");
         }
     }

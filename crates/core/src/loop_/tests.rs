@@ -45,12 +45,12 @@ pub(crate) fn settings() -> Settings {
 
 /// A loop's journal. Every order is decided on the state of its facts.
 #[derive(Default)]
-struct Desk {
+struct LoopJournal {
     facts: Vec<Fact>,
     second: i64,
 }
 
-impl Desk {
+impl LoopJournal {
     fn begun() -> Self {
         let mut desk = Self::default();
         desk.begin().unwrap();

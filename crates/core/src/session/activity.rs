@@ -70,7 +70,7 @@ const CONTINUOUS_START_TIMEOUT: Duration = Duration::from_secs(30);
 /// Judges a program only by the times of its output. It recognizes no questions, so it never
 /// reports `blocked`.
 #[derive(Debug, Clone)]
-pub struct Generic {
+pub struct OutputJudge {
     judgement: Judgement,
     begun: Duration,
     heard: bool,
@@ -80,7 +80,7 @@ pub struct Generic {
     awaits_sign: bool,
 }
 
-impl Generic {
+impl OutputJudge {
     /// For a program that was started at `now`.
     pub fn new(now: Moment) -> Self {
         Self::with(now, DEFAULT_SILENCE)
@@ -263,13 +263,13 @@ pub(crate) mod tests {
 
     #[test]
     fn the_release_of_a_start_names_its_conditions() {
-        let mut judge = Generic::new(ms(0));
+        let mut judge = OutputJudge::new(ms(0));
         let silent = "it writes something and is quiet for 2 s, or writes nothing for 5 s";
         assert_eq!(judge.release(), silent);
         judge.output(ms(1_000));
         let loud = "it is quiet for 2 s, or writes for 30 s without a pause";
         assert_eq!(judge.release(), loud);
-        let sign = Generic::new(ms(0)).awaiting_a_sign();
+        let sign = OutputJudge::new(ms(0)).awaiting_a_sign();
         assert_eq!(
             sign.release(),
             "the pattern that shows that it is ready appears"
@@ -280,7 +280,7 @@ pub(crate) mod tests {
     fn silence_is_idle_and_output_is_work() {
         use Happens::{Exit, Given, Output, Tick};
         let check = |events: &[(u64, Happens)], want: &str, next: Option<u64>| {
-            let mut judge = Generic::new(ms(0));
+            let mut judge = OutputJudge::new(ms(0));
             for (at, event) in events {
                 match event {
                     Output => judge.output(ms(*at)),
@@ -358,7 +358,7 @@ pub(crate) mod tests {
 
     #[test]
     fn a_clock_step_does_not_disturb_a_silence() {
-        let mut judge = Generic::new(ms(0));
+        let mut judge = OutputJudge::new(ms(0));
         judge.output(ms(0));
         let later = Moment {
             wall: ms(0).wall + SignedDuration::from_hours(1),

@@ -122,14 +122,14 @@ pub fn complete(
 
 /// Kinds of facts about tasks, notes and completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeedKind {
+pub(crate) enum WorkKind {
     Added,
     Moved,
     Noted,
     Completed,
 }
 
-impl DeedKind {
+impl WorkKind {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             TASK_KIND => Some(Self::Added),

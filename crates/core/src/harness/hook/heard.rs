@@ -4,7 +4,7 @@
 //! sessions share the channel. An event that contradicts another one of the last moment is not
 //! trusted: other evidence decides until the next event.
 
-use super::{Report, Side, Turn};
+use super::{Report, SubagentEvent, Turn};
 use crate::harness::screen::Says;
 use crate::moment::Moment;
 use std::time::Duration;
@@ -36,7 +36,7 @@ pub(crate) struct Question {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Last {
+struct LastEvent {
     turn: Turn,
     at: Duration,
     /// Whether a turn was open when the event arrived.
@@ -45,7 +45,7 @@ struct Last {
 
 /// An event that arrived recently.
 #[derive(Debug, Clone, Copy)]
-struct Recent {
+struct RecentEvent {
     at: Duration,
     print: u64,
     /// The turn in which the event arrived.
@@ -53,7 +53,7 @@ struct Recent {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+enum Novelty {
     New,
     /// An equal event arrived just now, and no turn has begun since.
     Repeat,
@@ -67,10 +67,10 @@ pub struct Heard {
     session: Option<String>,
     /// The session that ended last. Its further events are late.
     ended: Option<String>,
-    recent: Vec<Recent>,
+    recent: Vec<RecentEvent>,
     /// Number of turns that have begun.
     turns: u64,
-    last: Option<Last>,
+    last: Option<LastEvent>,
     is_open: bool,
     questions: Vec<Question>,
     /// Number of running subagents.
@@ -85,13 +85,13 @@ impl Heard {
         }
         let news = self.news(now, report);
         match (news, report.turn) {
-            (News::Repeat, _) => return None,
+            (Novelty::Repeat, _) => return None,
             // A repeated end of the previous turn, or already the end of this one.
-            (News::Doubtful, Some(Turn::Idle)) => {
+            (Novelty::Doubtful, Some(Turn::Idle)) => {
                 self.forget();
                 return Some(Word::Unsure);
             }
-            (News::New | News::Doubtful, _) => {}
+            (Novelty::New | Novelty::Doubtful, _) => {}
         }
         self.count_sides(report);
         let is_another = report.session.is_some() && report.session != self.session;
@@ -137,8 +137,8 @@ impl Heard {
         let is_over = matches!(report.turn, Some(Turn::Submitted | Turn::Idle));
         self.sides = match report.side {
             _ if is_over || report.ends || report.begins => 0,
-            Some(Side::Begins) => self.sides.saturating_add(1),
-            Some(Side::Ends) => self.sides.saturating_sub(1),
+            Some(SubagentEvent::Begins) => self.sides.saturating_add(1),
+            Some(SubagentEvent::Ends) => self.sides.saturating_sub(1),
             None => self.sides,
         };
     }
@@ -176,28 +176,28 @@ impl Heard {
         }
     }
 
-    fn news(&mut self, now: Moment, report: &Report) -> News {
+    fn news(&mut self, now: Moment, report: &Report) -> Novelty {
         self.recent
             .retain(|recent| now.mono.saturating_sub(recent.at) < REORDER_WINDOW);
         let known = self.recent.iter_mut().find(|r| r.print == report.print);
         if let Some(known) = known {
             let before = std::mem::replace(&mut known.turn, self.turns);
             return if before == self.turns {
-                News::Repeat
+                Novelty::Repeat
             } else {
-                News::Doubtful
+                Novelty::Doubtful
             };
         }
         if self.recent.len() == MAX_REMEMBERED {
             self.recent.remove(0);
         }
-        self.recent.push(Recent {
+        self.recent.push(RecentEvent {
             at: now.mono,
             print: report.print,
             // A repeated event must not count as new because of the turn that it begins.
             turn: self.turns + u64::from(report.turn == Some(Turn::Submitted)),
         });
-        News::New
+        Novelty::New
     }
 
     fn take(&mut self, now: Moment, turn: Turn, report: &Report) -> Word {
@@ -207,7 +207,7 @@ impl Heard {
             Word::Unsure => self.forget(),
             Word::Does(_) => {
                 self.ask(now, turn, report);
-                self.last = Some(Last {
+                self.last = Some(LastEvent {
                     turn,
                     at: now.mono,
                     was_open: self.is_open,
@@ -227,7 +227,7 @@ impl Heard {
             Submitted | Tool | Working => Says::Working,
             Idle => Says::Idle,
         });
-        let close = |last: &Last| now.mono.saturating_sub(last.at) < REORDER_WINDOW;
+        let close = |last: &LastEvent| now.mono.saturating_sub(last.at) < REORDER_WINDOW;
         let Some(last) = self.last.filter(close) else {
             return says;
         };

@@ -145,7 +145,7 @@ impl Only {
         })
     }
 
-    fn fits(&self, fields: &Fields<'_>) -> bool {
+    fn fits(&self, fields: &PayloadFields<'_>) -> bool {
         match self {
             Self::Says { field, value } => fields.text(field).as_deref() == Some(value.as_str()),
             Self::Lacks { object, field } => {
@@ -202,7 +202,7 @@ pub enum Turn {
 
 /// An event's meaning for subagents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum SubagentEvent {
     Begins,
     Ends,
 }
@@ -215,7 +215,7 @@ pub struct Report {
     pub(crate) ready: bool,
     pub(crate) begins: bool,
     pub(crate) ends: bool,
-    pub(crate) side: Option<Side>,
+    pub(crate) side: Option<SubagentEvent>,
     pub(crate) turn: Option<Turn>,
     pub(crate) session: Option<String>,
     pub(crate) what: Option<String>,
@@ -260,9 +260,9 @@ impl Report {
 }
 
 /// The text fields of a payload; empty if the payload is not an object.
-struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+struct PayloadFields<'a>(BTreeMap<String, &'a RawValue>);
 
-impl<'a> Fields<'a> {
+impl<'a> PayloadFields<'a> {
     fn of(payload: &'a str) -> Self {
         Self(serde_json::from_str(payload).unwrap_or_default())
     }
@@ -304,7 +304,7 @@ impl Hooks {
 
     /// Interpret an event with the JSON `payload`.
     pub fn read(&self, event: &str, payload: &str) -> Report {
-        let fields = Fields::of(payload);
+        let fields = PayloadFields::of(payload);
         let is_in = |signs: &[Sign]| {
             let fits = |only: &Only| only.fits(&fields);
             let is_it = |sign: &Sign| sign.event == event && sign.only.as_ref().is_none_or(fits);
@@ -320,8 +320,8 @@ impl Hooks {
         let turn = turns.into_iter().find(|(_, signs)| is_in(signs));
         let turn = turn.map(|(turn, _)| turn);
         let side = match (is_in(&self.side_begins), is_in(&self.side_ends)) {
-            (true, _) => Some(Side::Begins),
-            (false, true) => Some(Side::Ends),
+            (true, _) => Some(SubagentEvent::Begins),
+            (false, true) => Some(SubagentEvent::Ends),
             (false, false) => None,
         };
         let shown = |text: String| text::one_line(&text, EVIDENCE_CHARS);

@@ -1,19 +1,19 @@
 //! Validation of a manifest's values against each other.
 
-use super::{MAX_LIST_LEN, MAX_SCREEN_ROWS, Manifest, Osc, Proof, Route, Signs};
+use super::{ActivityPatterns, MAX_LIST_LEN, MAX_SCREEN_ROWS, Manifest, Osc, Proof, Route};
 use crate::harness::start::{StartFile, is_variable};
 use crate::harness::{Handover, InputBox, Resume};
 use crate::name::AgentName;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {what}")]
-pub struct Fault {
+pub struct ManifestError {
     pub key: String,
     pub what: String,
 }
 
-fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
-    Err(Fault {
+fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), ManifestError> {
+    Err(ManifestError {
         key: key.into(),
         what: what.into(),
     })
@@ -24,7 +24,7 @@ fn check_given<'a>(
     key: &str,
     mut names: impl Iterator<Item = &'a String>,
     files: &[StartFile],
-) -> Result<(), Fault> {
+) -> Result<(), ManifestError> {
     if !names.all(|name| is_variable(name)) {
         let what = "a variable's name contains no '=' and does not begin with PH_";
         fault(format!("{key}.env"), what)?;
@@ -43,7 +43,7 @@ fn check_given<'a>(
 }
 
 impl Manifest {
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), ManifestError> {
         if AgentName::parse(&self.name).is_err() {
             fault(
                 "name",
@@ -88,7 +88,7 @@ impl Manifest {
         self.check_input_box()
     }
 
-    fn check_sizes(&self) -> Result<(), Fault> {
+    fn check_sizes(&self) -> Result<(), ManifestError> {
         let lines = [("activity.lines", self.activity.lines)];
         let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
         for (key, lines) in lines.into_iter().chain(dialogs) {
@@ -107,7 +107,7 @@ impl Manifest {
         let osc = activity.osc.iter();
         let lists = signs
             .into_iter()
-            .flat_map(Signs::lists)
+            .flat_map(ActivityPatterns::lists)
             .chain(osc.flat_map(Osc::lists));
         for list in lists {
             if list.len() > MAX_LIST_LEN {
@@ -125,7 +125,7 @@ impl Manifest {
         Ok(())
     }
 
-    fn check_input_box(&self) -> Result<(), Fault> {
+    fn check_input_box(&self) -> Result<(), ManifestError> {
         let Some(input_box) = &self.input_box else {
             return Ok(());
         };

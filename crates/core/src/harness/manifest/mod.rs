@@ -10,7 +10,7 @@ mod template;
 pub mod version;
 mod wait;
 
-pub use check::Fault;
+pub use check::ManifestError;
 pub use keys::Keys;
 pub use pattern::Pattern;
 pub(super) use pattern::compile;
@@ -60,7 +60,7 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume>,
     #[serde(default)]
-    pub activity: Activities,
+    pub activity: ActivitySettings,
     #[serde(default)]
     pub hook: Hooks,
     #[serde(default)]
@@ -126,7 +126,7 @@ impl Source {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Activities {
+pub struct ActivitySettings {
     /// Silence after which the program is idle, unless better evidence exists.
     pub silence: Wait,
     /// Time after input from which idle claims count even if the program never seemed to work.
@@ -137,12 +137,12 @@ pub struct Activities {
     pub lines: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub osc: Option<Osc>,
-    pub title: Signs,
-    pub cursor: Signs,
-    pub screen: Signs,
+    pub title: ActivityPatterns,
+    pub cursor: ActivityPatterns,
+    pub screen: ActivityPatterns,
 }
 
-impl Default for Activities {
+impl Default for ActivitySettings {
     fn default() -> Self {
         Self {
             silence: Wait::millis(2_000),
@@ -150,9 +150,9 @@ impl Default for Activities {
             order: Source::ALL.to_vec(),
             lines: DEFAULT_SCREEN_ROWS,
             osc: None,
-            title: Signs::default(),
-            cursor: Signs::default(),
-            screen: Signs::default(),
+            title: ActivityPatterns::default(),
+            cursor: ActivityPatterns::default(),
+            screen: ActivityPatterns::default(),
         }
     }
 }
@@ -160,13 +160,13 @@ impl Default for Activities {
 /// Patterns of each activity.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Signs {
+pub struct ActivityPatterns {
     pub working: Vec<Pattern>,
     pub idle: Vec<Pattern>,
     pub blocked: Vec<Pattern>,
 }
 
-impl Signs {
+impl ActivityPatterns {
     pub(crate) fn is_empty(&self) -> bool {
         self.lists().iter().all(|patterns| patterns.is_empty())
     }
@@ -343,7 +343,7 @@ impl Manifest {
             version: Version::default(),
             handover: None,
             resume: None,
-            activity: Activities::default(),
+            activity: ActivitySettings::default(),
             hook: Hooks::default(),
             http: Http::default(),
             dialogs: Vec::new(),

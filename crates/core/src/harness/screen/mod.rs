@@ -7,6 +7,6 @@ mod input_box;
 mod sight;
 
 pub use input_box::{
-    Below, BoxState, Exception, Follows, FooterRow, Held, InputBox, Mismatch, RowPattern,
+    Below, BoxState, ExcludedView, FooterRow, Held, InputBox, Mismatch, RowPattern, RowPosition,
 };
 pub use sight::{Claim, Glance, ProgramFacts, Says, Sighting};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[test]
 fn iterations_follow_each_other_up_to_their_limit() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     for number in 1..=5 {
         assert_eq!(desk.next(), iterate(number));
         desk.start().unwrap();
@@ -34,7 +34,7 @@ fn iterations_follow_each_other_up_to_their_limit() {
 
 #[test]
 fn without_a_limit_iterations_do_not_end() {
-    let mut desk = Desk::default();
+    let mut desk = LoopJournal::default();
     let mut endless = settings();
     endless.policy.iterations = 0;
     let (run, settings) = (None, Box::new(endless));
@@ -48,7 +48,7 @@ fn without_a_limit_iterations_do_not_end() {
 
 #[test]
 fn an_iteration_that_was_cut_off_failed_and_is_run_again() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.iterate(Outcome::Ended);
     desk.iterate(Outcome::Ended);
     desk.start().unwrap();
@@ -74,10 +74,10 @@ fn an_iteration_that_was_cut_off_failed_and_is_run_again() {
 
 #[test]
 fn waits_grow_with_failures_until_the_loop_gives_up() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.fail();
     let failed_at = desk.second;
-    let after = |passed: i64, desk: &Desk| next(at(failed_at + passed), &desk.now());
+    let after = |passed: i64, desk: &LoopJournal| next(at(failed_at + passed), &desk.now());
     let retry = |seconds| Next::Retry {
         number: 1,
         after: Duration::from_secs(seconds),
@@ -102,7 +102,7 @@ fn waits_grow_with_failures_until_the_loop_gives_up() {
 #[test]
 fn a_success_ends_the_series_of_failures() {
     for outcome in [Outcome::Ended, Outcome::Interrupted] {
-        let mut desk = Desk::begun();
+        let mut desk = LoopJournal::begun();
         desk.fail();
         desk.fail();
         desk.iterate(outcome);
@@ -114,7 +114,7 @@ fn a_success_ends_the_series_of_failures() {
 
 #[test]
 fn a_failure_is_recorded_with_its_story_and_count() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.fail();
     desk.start().unwrap();
     desk.begin().unwrap();
@@ -147,7 +147,7 @@ fn a_wait_doubles_up_to_its_maximum() {
     };
     assert_eq!(huge.wait_after(9), Duration::from_millis(u64::MAX));
     // Without a limit, every failure counts.
-    let mut desk = Desk::default();
+    let mut desk = LoopJournal::default();
     let mut stubborn = settings();
     stubborn.policy.failures = 0;
     let (run, settings) = (None, Box::new(stubborn));
@@ -162,7 +162,7 @@ fn a_wait_doubles_up_to_its_maximum() {
 #[test]
 fn a_loop_is_complete_by_the_tool_the_stories_or_the_token() {
     for proof in [Proof::Tool, Proof::Stories, Proof::Token] {
-        let mut desk = Desk::begun();
+        let mut desk = LoopJournal::begun();
         desk.iterate(Outcome::Completed(proof));
         assert_eq!(desk.next(), Next::End(LoopEnding::Complete(proof)));
         desk.finish(LoopEnding::Complete(proof)).unwrap();
@@ -177,7 +177,7 @@ fn a_loop_is_complete_by_the_tool_the_stories_or_the_token() {
 
 #[test]
 fn a_recorded_completion_counts_whatever_the_runner_reports() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.start().unwrap();
     desk.say_complete();
     assert_eq!(desk.now().complete, Some(Proof::Tool));
@@ -201,7 +201,7 @@ proptest! {
     /// Iteration numbers never decrease, and texts wait in their order, whatever happens.
     #[test]
     fn iteration_numbers_never_decrease(steps in proptest::collection::vec(0..12_u8, 0..60)) {
-        let mut desk = Desk::begun();
+        let mut desk = LoopJournal::begun();
         let mut number = 1;
         for (n, step) in (0_u128..).zip(steps) {
             let _ = match step {

@@ -91,11 +91,11 @@ pub(crate) fn every_fact() -> Vec<LoopFact> {
 
 #[test]
 fn a_state_is_written_and_read_back() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.fail();
     desk.inject(1, "one\u{1b}").unwrap();
     desk.start().unwrap();
-    let check = |desk: &Desk| {
+    let check = |desk: &LoopJournal| {
         let json = serde_json::to_string(&desk.now()).unwrap();
         assert_eq!(
             serde_json::from_str::<LoopState>(&json).unwrap(),
@@ -112,7 +112,7 @@ fn a_state_is_written_and_read_back() {
 
 #[test]
 fn unfitting_facts_have_no_effect() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.start().unwrap();
     let before = desk.now();
     let late = IterationEnded {

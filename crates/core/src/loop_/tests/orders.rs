@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_stop_waits_for_the_iteration_and_a_restart_continues() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.start().unwrap();
     assert_eq!(desk.ask(Request::Stop), Ok(1));
     assert_eq!(desk.ask(Request::Stop), Ok(0));
@@ -19,7 +19,7 @@ fn a_stop_waits_for_the_iteration_and_a_restart_continues() {
     desk.iterate(Outcome::Stopped);
     assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
     // A completed loop stays complete.
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.ask(Request::Stop).unwrap();
     desk.iterate(Outcome::Completed(Proof::Stories));
     let complete = LoopEnding::Complete(Proof::Stories);
@@ -28,7 +28,7 @@ fn a_stop_waits_for_the_iteration_and_a_restart_continues() {
 
 #[test]
 fn a_checkpoint_pauses_after_the_iteration_until_it_is_resumed() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.start().unwrap();
     assert_eq!(desk.ask(Request::Checkpoint), Ok(1));
     assert_eq!(desk.ask(Request::Checkpoint), Ok(0));
@@ -60,7 +60,7 @@ fn a_checkpoint_pauses_after_the_iteration_until_it_is_resumed() {
 
 #[test]
 fn a_requested_checkpoint_can_be_cancelled() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.start().unwrap();
     assert_eq!(desk.resume(), Err("the loop of coder is not paused".into()));
     desk.ask(Request::Checkpoint).unwrap();
@@ -73,7 +73,7 @@ fn a_requested_checkpoint_can_be_cancelled() {
 
 #[test]
 fn in_interactive_mode_no_iteration_starts() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.start().unwrap();
     assert_eq!(desk.interactive(true), Ok(1));
     assert_eq!(desk.interactive(true), Ok(0));
@@ -93,7 +93,7 @@ fn in_interactive_mode_no_iteration_starts() {
 
 #[test]
 fn injected_prompts_are_given_once_and_in_order() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.inject(1, "one").unwrap();
     desk.inject(2, " two\n").unwrap();
     assert_eq!(desk.waiting(), ["one", "two"]);
@@ -126,9 +126,9 @@ fn injected_prompts_are_given_once_and_in_order() {
 
 #[test]
 fn injected_prompts_stay_until_an_iteration_that_had_them_ends_by_itself() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     desk.inject(1, "one").unwrap();
-    let check = |desk: &mut Desk, outcome: Outcome, is_unread, is_kept| {
+    let check = |desk: &mut LoopJournal, outcome: Outcome, is_unread, is_kept| {
         desk.start().unwrap();
         desk.end_with(outcome.clone(), is_unread).unwrap();
         assert_eq!(desk.waiting().len(), usize::from(is_kept), "{outcome:?}");
@@ -146,7 +146,7 @@ fn injected_prompts_stay_until_an_iteration_that_had_them_ends_by_itself() {
 
 #[test]
 fn invalid_orders_are_refused() {
-    let mut none = Desk::default();
+    let mut none = LoopJournal::default();
     let no_loop = || Err("coder has no loop".to_owned());
     assert_eq!(none.start(), no_loop());
     assert_eq!(none.ask(Request::Stop), no_loop());
@@ -168,7 +168,7 @@ fn invalid_orders_are_refused() {
         Err("a loop needs a spec or a prd".into())
     );
 
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     let over = "iteration 1 of the loop of coder is not running";
     assert_eq!(desk.end(Outcome::Ended), Err(over.into()));
     desk.start().unwrap();
@@ -207,7 +207,7 @@ fn invalid_orders_are_refused() {
 
 #[test]
 fn an_injected_prompt_has_a_minimum_and_maximum_length() {
-    let mut desk = Desk::begun();
+    let mut desk = LoopJournal::begun();
     let blank = || Err("an injected prompt needs a text".to_owned());
     assert_eq!(desk.inject(1, " \n\u{200b}\u{1b}"), blank());
     let long = "x".repeat(MAX_PROMPT_BYTES + 1);

@@ -61,7 +61,7 @@ pub struct InputBox {
     pub visible_cursor: bool,
     /// Other views that resemble the input box; nothing is typed there.
     #[serde(default, rename = "except")]
-    pub exceptions: Vec<Exception>,
+    pub exceptions: Vec<ExcludedView>,
     /// Keys that empty the box.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clear: Option<Keys>,
@@ -75,13 +75,13 @@ pub struct FooterRow {
     #[serde(default)]
     pub required: bool,
     #[serde(default)]
-    pub follows: Follows,
+    pub follows: RowPosition,
 }
 
 /// Position of a footer row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Follows {
+pub enum RowPosition {
     /// Below the previous rows of the list, if they are present.
     #[default]
     Anywhere,
@@ -108,7 +108,7 @@ pub enum Below {
 /// A view in which nothing is typed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Exception {
+pub struct ExcludedView {
     pub name: String,
     /// A pattern over the rows from the box down.
     #[serde(default, skip_serializing_if = "Option::is_none")]

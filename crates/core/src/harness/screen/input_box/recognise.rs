@@ -1,12 +1,12 @@
 //! Finds the input box on a screen, positively: every row from the box down must be a listed one.
 
 use super::compare::squeezed;
-use super::{Below, BoxState, Follows, FooterRow, Held, InputBox, Mismatch, RowPattern};
+use super::{Below, BoxState, FooterRow, Held, InputBox, Mismatch, RowPattern, RowPosition};
 use crate::harness::{Glance, Pattern};
 use unicode_width::UnicodeWidthStr;
 
 /// Position of the box on a screen.
-struct Found {
+struct BoxPosition {
     text: String,
     /// Byte offset of the text in the first row.
     text_at: usize,
@@ -24,7 +24,7 @@ struct LowerEdge {
     has_footer: bool,
 }
 
-impl Found {
+impl BoxPosition {
     fn held(&self) -> Held {
         Held {
             text: self.text.trim_end().to_owned(),
@@ -46,7 +46,7 @@ impl InputBox {
         }
     }
 
-    fn read(&self, glance: &Glance<'_>, found: &Found) -> BoxState {
+    fn read(&self, glance: &Glance<'_>, found: &BoxPosition) -> BoxState {
         let held = found.text.trim();
         // A narrow terminal wraps a hint.
         let unbroken = held.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -73,7 +73,7 @@ impl InputBox {
         }
     }
 
-    fn find(&self, glance: &Glance<'_>, harness: &str) -> Result<Found, Mismatch> {
+    fn find(&self, glance: &Glance<'_>, harness: &str) -> Result<BoxPosition, Mismatch> {
         let Some(cursor) = glance.cursor.filter(|at| *at < glance.lines.len()) else {
             return Err(Mismatch::new("the cursor in the input box", ""));
         };
@@ -192,10 +192,10 @@ impl InputBox {
                     ..
                 } = &self.footer[entry];
                 match follows {
-                    Follows::Anywhere => pattern.matches(row),
-                    Follows::Directly => is_next && pattern.matches(row),
-                    Follows::Wrapped => is_next && pattern.matches(&format!("{above}\n{row}")),
-                    Follows::Title => {
+                    RowPosition::Anywhere => pattern.matches(row),
+                    RowPosition::Directly => is_next && pattern.matches(row),
+                    RowPosition::Wrapped => is_next && pattern.matches(&format!("{above}\n{row}")),
+                    RowPosition::Title => {
                         is_next && pattern.matches(row) && continues_title(&rows[..at], row, glance)
                     }
                 }
@@ -238,7 +238,7 @@ impl InputBox {
         }
     }
 
-    fn text(&self, glance: &Glance<'_>, prompt: usize, edge: LowerEdge) -> Found {
+    fn text(&self, glance: &Glance<'_>, prompt: usize, edge: LowerEdge) -> BoxPosition {
         let LowerEdge {
             row: bottom,
             has_footer,
@@ -258,7 +258,7 @@ impl InputBox {
             text.push('\n');
             text.push_str(more.map_or("", |(_, more)| more.trim_end()));
         }
-        Found {
+        BoxPosition {
             text,
             text_at,
             prompt,

@@ -22,7 +22,7 @@ fn between_rules() -> InputBox {
         pasted: vec![row(r"\[Pasted text #\d+(?: \+\d+ lines)?\]")],
         scrolled: Some("─ ↑ \\d+ ─".to_owned().try_into().unwrap()),
         visible_cursor: false,
-        exceptions: vec![Exception {
+        exceptions: vec![ExcludedView {
             name: "subagent view".to_owned(),
             screen: Some("^◯ main".to_owned().try_into().unwrap()),
             title: Some("agents$".to_owned().try_into().unwrap()),
@@ -43,12 +43,12 @@ fn between_blanks() -> InputBox {
             FooterRow {
                 row: row("  model .*"),
                 required: true,
-                follows: Follows::Anywhere,
+                follows: RowPosition::Anywhere,
             },
             FooterRow {
                 row: row(r"  \? for shortcuts"),
                 required: false,
-                follows: Follows::Anywhere,
+                follows: RowPosition::Anywhere,
             },
         ],
         below: Below::Listed,
@@ -204,7 +204,7 @@ fn a_wrapped_row_is_matched_with_the_row_above_it() {
         FooterRow {
             row: row(r"  model ctrl\+p\n  commands"),
             required: false,
-            follows: Follows::Wrapped,
+            follows: RowPosition::Wrapped,
         },
     );
     let check = |screen: &str, want: &str| {
@@ -221,7 +221,7 @@ fn a_wrapped_row_is_matched_with_the_row_above_it() {
 fn a_title_row_continues_the_title_of_the_terminal() {
     let mut codex = between_blanks();
     for at in [1, 2] {
-        let follows = Follows::Title;
+        let follows = RowPosition::Title;
         let footer = FooterRow {
             row: row("  .*"),
             required: false,
