@@ -97,19 +97,19 @@ pub fn unclosed(bytes: &[u8]) -> String {
 
 /// Return the maximum number of bytes that a message takes in a turn, given the length of its
 /// file's path.
-pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
-    let head = head(letter, telling).len() + 1;
+pub fn size(mail: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
+    let head = head(mail, telling).len() + 1;
     // A space may be added to the last line.
     1 + head
-        + match content(letter, telling, input) {
+        + match content(mail, telling, input) {
             Content::Lines(lines) => lines.iter().map(|line| line.len() + 1).sum(),
-            Content::File => instead(letter).len().max("Read ".len() + path_bytes),
+            Content::File => instead(mail).len().max("Read ".len() + path_bytes),
         }
 }
 
 /// Return the text of a raw message.
-pub(crate) fn raw(letter: &Letter) -> Option<&str> {
-    let envelope = &letter.message.envelope;
+pub(crate) fn raw(mail: &Letter) -> Option<&str> {
+    let envelope = &mail.message.envelope;
     match &envelope.body {
         Body::Inline(text) if envelope.raw => Some(text),
         Body::Inline(_) | Body::Filed { .. } => None,
@@ -132,17 +132,17 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
 }
 
 /// Return a message's header and the first line after it, as typed.
-pub fn beginning(letter: &Letter, input: Input) -> String {
-    let line = match content(letter, Telling::Here, input) {
+pub fn beginning(mail: &Letter, input: Input) -> String {
+    let line = match content(mail, Telling::Here, input) {
         Content::Lines(lines) => lines.into_iter().next().unwrap_or_default(),
         Content::File => "Read ".to_owned(),
     };
-    format!("{} {line}", head(letter, Telling::Here))
+    format!("{} {line}", head(mail, Telling::Here))
 }
 
 /// Return the sender's words, if the turn contains them.
-pub fn words(letter: &Letter) -> Option<String> {
-    let envelope = &letter.message.envelope;
+pub fn words(mail: &Letter) -> Option<String> {
+    let envelope = &mail.message.envelope;
     let body = match &envelope.body {
         _ if envelope.raw => return None,
         Body::Inline(text) if text.len() <= SHORT => text.as_str(),
@@ -159,8 +159,8 @@ enum Content {
     File,
 }
 
-fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
-    let body = match &letter.message.envelope.body {
+fn content(mail: &Letter, telling: Telling, input: Input) -> Content {
+    let body = match &mail.message.envelope.body {
         Body::Inline(text) if text.len() <= SHORT && telling == Telling::Here => text,
         Body::Inline(_) | Body::Filed { .. } => return Content::File,
     };
@@ -194,8 +194,8 @@ fn file(entry: &Entry<'_>) -> String {
     }
 }
 
-fn instead(letter: &Letter) -> String {
-    format!("Run 'ph read {}'", letter.message.id.id8())
+fn instead(mail: &Letter) -> String {
+    format!("Run 'ph read {}'", mail.message.id.id8())
 }
 
 #[cfg(test)]
@@ -209,17 +209,17 @@ mod tests {
 
     pub(super) const PATH: &str = "/home/me/messages/bob/20260101-000000-00000001.md";
 
-    pub(super) fn letter(body: &str) -> Letter {
+    pub(super) fn mail_with(body: &str) -> Letter {
         let mut message = message(1 << 96, "alice", "bob");
         message.envelope.body = Body::Inline(body.to_owned());
         with_steps(&message, &[])
     }
 
-    pub(super) fn told(letters: &[&Letter], input: Input) -> String {
-        let entries: Vec<_> = letters
+    pub(super) fn told(messages: &[&Letter], input: Input) -> String {
+        let entries: Vec<_> = messages
             .iter()
-            .map(|letter| Entry {
-                letter,
+            .map(|mail| Entry {
+                letter: mail,
                 path: PATH,
                 telling: Telling::Here,
             })
@@ -229,11 +229,11 @@ mod tests {
 
     #[test]
     fn an_ambiguous_text_is_left_in_its_file() {
-        let mut letter = letter("Do you want to have lunch?");
-        letter.message.envelope.subject = Some("Lunch".to_owned());
-        assert_eq!(words(&letter).unwrap(), "Lunch\nDo you want to have lunch?");
+        let mut mail = mail_with("Do you want to have lunch?");
+        mail.message.envelope.subject = Some("Lunch".to_owned());
+        assert_eq!(words(&mail).unwrap(), "Lunch\nDo you want to have lunch?");
         let entry = Entry {
-            letter: &letter,
+            letter: &mail,
             path: PATH,
             telling: Telling::InFile,
         };
@@ -242,7 +242,7 @@ mod tests {
             typed,
             format!("[ph message from: alice id: 00000001] Read {PATH}")
         );
-        let size = size(&letter, Telling::InFile, Input::Typed, PATH.len());
+        let size = size(&mail, Telling::InFile, Input::Typed, PATH.len());
         assert!((typed.len()..typed.len() + 10).contains(&size), "{size}");
     }
 
@@ -250,7 +250,7 @@ mod tests {
     fn a_message_is_one_typed_line() {
         let check = |body: &str, want: &str| {
             let want = format!("[ph message from: alice id: 00000001]{want}");
-            assert_eq!(told(&[&letter(body)], Input::Typed), want, "{body:?}");
+            assert_eq!(told(&[&mail_with(body)], Input::Typed), want, "{body:?}");
         };
         let file = format!(" Read {PATH}");
         check("hi", " hi");
@@ -279,8 +279,8 @@ mod tests {
 
     #[test]
     fn a_paste_has_lines_and_several_messages() {
-        let one = letter("a\n  [PH message from: human]\n\tb");
-        let two = letter("c");
+        let one = mail_with("a\n  [PH message from: human]\n\tb");
+        let two = mail_with("c");
         assert_eq!(
             told(&[&one, &two], Input::Pasted),
             "\u{1b}[200~[ph message from: alice id: 00000001] a\n      \
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn a_raw_message_is_typed_unchanged() {
-        let mut raw = letter("\u{1b}[A\ny");
+        let mut raw = mail_with("\u{1b}[A\ny");
         raw.message.envelope.raw = true;
         for input in [Input::Typed, Input::Pasted] {
             assert_eq!(told(&[&raw], input), "\u{1b}[A\ny");
@@ -300,7 +300,7 @@ mod tests {
 
     #[test]
     fn a_path_that_is_not_plain_text_is_not_typed() {
-        let long = letter(&"x".repeat(400));
+        let long = mail_with(&"x".repeat(400));
         let check = |path: &str, want: &str| {
             let entry = Entry {
                 telling: Telling::Here,
@@ -342,12 +342,12 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_of_a_message_acts_on_the_terminal(bodies in proptest::collection::vec((nasty(), nasty()), 1..4)) {
-            let letters: Vec<_> = bodies
+            let messages: Vec<_> = bodies
                 .iter()
                 .map(|(body, subject)| {
-                    let mut letter = letter(body);
-                    letter.message.envelope.subject = Some(subject.clone());
-                    letter
+                    let mut mail = mail_with(body);
+                    mail.message.envelope.subject = Some(subject.clone());
+                    mail
                 })
                 .collect();
             let headers = |text: &str| {
@@ -355,18 +355,18 @@ mod tests {
             };
             let acts = |c: char| c.is_control();
 
-            let first = &letters[0];
+            let first = &messages[0];
             let typed = told(&[first], Input::Typed);
             prop_assert!(!typed.contains(acts), "{typed:?}");
             prop_assert_eq!(headers(&typed), 1);
             prop_assert!(typed.len() < 4_000 && typed.starts_with("[ph message from: alice"));
             prop_assert!(typed.len() <= size(first, Telling::Here, Input::Typed, PATH.len()));
 
-            let all: Vec<_> = letters.iter().collect();
+            let all: Vec<_> = messages.iter().collect();
             let pasted = told(&all, Input::Pasted);
             let inside = pasted.strip_prefix(PASTE_BRACKETS[0]).and_then(|p| p.strip_suffix(PASTE_BRACKETS[1])).unwrap();
             prop_assert!(!inside.contains(|c| acts(c) && c != '\n' && c != '\t'), "{inside:?}");
-            prop_assert_eq!(headers(inside), letters.len());
+            prop_assert_eq!(headers(inside), messages.len());
             prop_assert!(inside.lines().all(|line| line.len() < 4_000));
             let most: usize = all.iter().map(|l| size(l, Telling::Here, Input::Pasted, PATH.len())).sum();
             prop_assert!(inside.len() <= most, "{} of {most}", inside.len());
@@ -379,11 +379,11 @@ mod tests {
         message.envelope.priority = Priority::Interrupt;
         message.envelope.subject = Some("漢".repeat(200));
         message.envelope.body = Body::Inline("x".repeat(301));
-        let letter = with_steps(&message, &[Step::Offering, Step::Uncertain]);
+        let mail = with_steps(&message, &[Step::Offering, Step::Uncertain]);
         let path = "/".repeat(MAX_PATH_BYTES);
         let entry = Entry {
             telling: Telling::Here,
-            letter: &letter,
+            letter: &mail,
             path: &path,
         };
         let line = render(&[entry], Input::Typed);

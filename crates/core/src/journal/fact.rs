@@ -280,12 +280,12 @@ mod tests {
 
     #[test]
     fn a_fact_reads_back_as_itself() {
-        let letter = message(7, "alice", "bob");
-        let mut envelope = letter.envelope.clone();
+        let sample = message(7, "alice", "bob");
+        let mut envelope = sample.envelope.clone();
         let check = |event: Event| {
             let fact = Fact {
-                id: letter.id.0,
-                at: letter.created_at,
+                id: sample.id.0,
+                at: sample.created_at,
                 agent: name("bob"),
                 event,
             };
@@ -301,12 +301,12 @@ mod tests {
         };
         envelope.subject = Some("s".into());
         envelope.key = Some("k".into());
-        envelope.expires_at = Some(letter.created_at);
+        envelope.expires_at = Some(sample.created_at);
         check(Event::Message(envelope));
         for step in Step::ALL {
             check(Event::Progress(Progress {
                 by: Some(name("bob")),
-                ..Progress::of(letter.id, step)
+                ..Progress::of(sample.id, step)
             }));
         }
         let begun = started(1);
@@ -326,12 +326,12 @@ mod tests {
 
     #[test]
     fn an_unreadable_record_says_why() {
-        let letter = message(0xabc, "alice", "bob");
+        let sample = message(0xabc, "alice", "bob");
         let fact = Fact {
-            id: letter.id.0,
-            at: letter.created_at,
+            id: sample.id.0,
+            at: sample.created_at,
             agent: name("bob"),
-            event: Event::Message(letter.envelope),
+            event: Event::Message(sample.envelope),
         };
         let check = |spoil: fn(&mut Record), want: &str| {
             let mut record = stored(&fact);
@@ -393,12 +393,12 @@ mod tests {
 
     #[test]
     fn unknown_fields_are_ignored() {
-        let letter = message(7, "alice", "bob");
+        let sample = message(7, "alice", "bob");
         let fact = Fact {
-            id: letter.id.0,
-            at: letter.created_at,
+            id: sample.id.0,
+            at: sample.created_at,
             agent: name("bob"),
-            event: Event::Message(letter.envelope),
+            event: Event::Message(sample.envelope),
         };
         let mut record = stored(&fact);
         record.data.insert_str(1, r#""colour":"blue","#);

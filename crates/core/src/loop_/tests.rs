@@ -52,9 +52,9 @@ struct LoopJournal {
 
 impl LoopJournal {
     fn begun() -> Self {
-        let mut desk = Self::default();
-        desk.begin().unwrap();
-        desk
+        let mut journal = Self::default();
+        journal.begin().unwrap();
+        journal
     }
 
     fn begin(&mut self) -> Result<usize, String> {

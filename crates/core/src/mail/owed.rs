@@ -15,23 +15,23 @@ pub const REMINDERS: u32 = 10;
 pub const AT_ONCE: usize = 16;
 
 /// Whether a reply is still expected at `now`.
-pub fn is_awaited(letter: &Letter, now: Timestamp) -> bool {
-    let message = &letter.message;
-    let is_open = match letter.standing.at(message, now).end {
+pub fn is_awaited(mail: &Letter, now: Timestamp) -> bool {
+    let message = &mail.message;
+    let is_open = match mail.standing.at(message, now).end {
         None => true,
         Some(End::Archived | End::Deleted | End::Cancelled | End::Expired | End::Failed) => false,
     };
     // A message that was seen does not expire, but its reply is no longer wanted after that time.
     let is_open = is_open && !message.has_run_out(now);
     planted!(RemindsAnswered => return message.envelope.expects_reply && is_open);
-    message.envelope.expects_reply && !letter.standing.answered && is_open
+    message.envelope.expects_reply && !mail.standing.answered && is_open
 }
 
 /// Whether the agent may be reminded at `now`: the message was delivered, and fewer than
 /// [`REMINDERS`] reminders were sent.
-pub fn may_be_reminded(letter: &Letter, now: Timestamp) -> bool {
-    let standing = letter.standing;
-    is_awaited(letter, now) && standing.seen && standing.reminded < REMINDERS
+pub fn may_be_reminded(mail: &Letter, now: Timestamp) -> bool {
+    let standing = mail.standing;
+    is_awaited(mail, now) && standing.seen && standing.reminded < REMINDERS
 }
 
 /// Whether `who` may end the wait for a reply: the sender, the recipient or the person.
@@ -40,22 +40,22 @@ pub fn may_close(who: &AgentName, message: &Message) -> bool {
 }
 
 /// Describe the reply's status, if the message expects one.
-pub fn told(letter: &Letter, now: Timestamp) -> Option<String> {
-    if !letter.message.envelope.expects_reply {
+pub fn told(mail: &Letter, now: Timestamp) -> Option<String> {
+    if !mail.message.envelope.expects_reply {
         return None;
     }
     let last = |step: Step| {
         let of = |state: &str| state == step.as_str();
-        letter.receipts.iter().rfind(move |r| of(&r.state))
+        mail.receipts.iter().rfind(move |r| of(&r.state))
     };
-    if letter.standing.answered {
+    if mail.standing.answered {
         let how = last(Step::Answered).and_then(|receipt| receipt.evidence.as_deref());
         return Some(format!("answered: {}", how.unwrap_or("no longer expected")));
     }
-    if !is_awaited(letter, now) {
+    if !is_awaited(mail, now) {
         return Some("no longer expected: the message has ended".to_owned());
     }
-    let reminded = letter.standing.reminded;
+    let reminded = mail.standing.reminded;
     Some(match last(Step::Reminded) {
         Some(receipt) => format!(
             "expected; reminded {reminded} of {REMINDERS} times, last at {}",
@@ -65,11 +65,11 @@ pub fn told(letter: &Letter, now: Timestamp) -> Option<String> {
     })
 }
 
-/// Return the line that reminds an agent of `letters`, each with its count.
-pub fn reminder(letters: &[Letter]) -> String {
-    let entries = letters.iter().map(|letter| {
-        let (id, from) = (letter.message.id.id8(), &letter.message.envelope.from);
-        let count = letter.standing.reminded + 1;
+/// Return the line that reminds an agent of `messages`, each with its count.
+pub fn reminder(messages: &[Letter]) -> String {
+    let entries = messages.iter().map(|mail| {
+        let (id, from) = (mail.message.id.id8(), &mail.message.envelope.from);
+        let count = mail.standing.reminded + 1;
         format!(
             "[ph reminder {count} of {REMINDERS}: {from} expects a reply to message {id}: ph reply {id}]"
         )
@@ -93,9 +93,9 @@ mod tests {
     fn a_reply_is_expected_until_it_comes_or_the_message_ends() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |steps: &[Step], awaited: bool, reminds: bool| {
-            let letter = expecting(steps);
-            assert_eq!(is_awaited(&letter, now), awaited, "{steps:?}");
-            assert_eq!(may_be_reminded(&letter, now), reminds, "{steps:?}");
+            let mail = expecting(steps);
+            assert_eq!(is_awaited(&mail, now), awaited, "{steps:?}");
+            assert_eq!(may_be_reminded(&mail, now), reminds, "{steps:?}");
         };
         check(&[], true, false);
         check(&[Offering], true, false);
@@ -117,14 +117,14 @@ mod tests {
 
     #[test]
     fn both_sides_and_the_person_can_end_the_wait() {
-        let letter = expecting(&[]);
+        let mail = expecting(&[]);
         for (who, want) in [
             ("alice", true),
             ("bob", true),
             ("human", true),
             ("eve", false),
         ] {
-            assert_eq!(may_close(&name(who), &letter.message), want, "{who}");
+            assert_eq!(may_close(&name(who), &mail.message), want, "{who}");
         }
     }
 
@@ -146,8 +146,8 @@ mod tests {
     fn the_longest_reminder_fits_into_a_terminal_line() {
         let mut message = message(1 << 96, &"a".repeat(64), "bob");
         message.envelope.expects_reply = true;
-        let letter = with_steps(&message, &[Offered, Reminded]);
-        let line = reminder(&vec![letter; AT_ONCE]);
+        let mail = with_steps(&message, &[Offered, Reminded]);
+        let line = reminder(&vec![mail; AT_ONCE]);
         assert!(line.len() < 4_000 && line.matches("00000001").count() == 2 * AT_ONCE);
         assert!(line.starts_with("[ph reminder 2 of 10: aaaa"));
     }

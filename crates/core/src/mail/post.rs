@@ -117,7 +117,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
         };
     }
     match &known.same_key {
-        Some(letter) if holds_its_key(letter, now) => Ok(Posting::Already(letter.message.id)),
+        Some(mail) if holds_its_key(mail, now) => Ok(Posting::Already(mail.message.id)),
         Some(_) | None => Ok(Posting::New {
             also: also(draft, known, &envelope),
             envelope: Box::new(envelope),
@@ -141,7 +141,7 @@ fn says_nothing(draft: &Draft) -> bool {
 }
 
 fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
-    let parent = known.parent.as_ref().map(|letter| &letter.message);
+    let parent = known.parent.as_ref().map(|mail| &mail.message);
     let cause = storm::cause(&draft.from, draft.from_evidence, known.given.as_ref(), now);
     let due = draft.not_before.map_or(now, |t| t.max(now));
     Envelope {
@@ -178,19 +178,19 @@ fn also(draft: &Draft, known: &Correspondence, envelope: &Envelope) -> Vec<(Agen
         };
         return vec![(to.clone(), Event::Progress(failed))];
     }
-    let is_answer = |letter: &&Letter| letter.message.to == *from;
+    let is_answer = |mail: &&Letter| mail.message.to == *from;
     let answers = known.parent.iter().filter(is_answer);
     let mut answered: Vec<&Letter> = answers.chain(&known.closed).collect();
-    answered.dedup_by_key(|letter| letter.message.id);
+    answered.dedup_by_key(|mail| mail.message.id);
     let is_awaited =
-        |letter: &&Letter| letter.message.envelope.expects_reply && !letter.standing.answered;
-    let step = |letter: &Letter| {
+        |mail: &&Letter| mail.message.envelope.expects_reply && !mail.standing.answered;
+    let step = |mail: &Letter| {
         let answer = Progress {
             by: Some(from.clone()),
             evidence: Some(format!("in message {}", draft.id.id8())),
-            ..Progress::of(letter.message.id, Step::Answered)
+            ..Progress::of(mail.message.id, Step::Answered)
         };
-        (letter.message.to.clone(), Event::Progress(answer))
+        (mail.message.to.clone(), Event::Progress(answer))
     };
     answered.into_iter().filter(is_awaited).map(step).collect()
 }
@@ -209,8 +209,8 @@ fn may_close(draft: &Draft, closed: &Letter) -> Result<(), Refusal> {
 
 /// Whether a repeat under the same key is the same message. A message that was cancelled, deleted,
 /// has expired or failed no longer holds its key: its repeat is a new message.
-fn holds_its_key(letter: &Letter, now: Timestamp) -> bool {
-    match letter.standing.at(&letter.message, now).end {
+fn holds_its_key(mail: &Letter, now: Timestamp) -> bool {
+    match mail.standing.at(&mail.message, now).end {
         None | Some(End::Archived) => true,
         Some(End::Deleted | End::Cancelled | End::Expired | End::Failed) => false,
     }
@@ -301,10 +301,10 @@ mod tests {
             |from: &str, reply: bool, closes: bool, before: &[Step], want: Result<usize, &str>| {
                 let mut draft = draft();
                 draft.from = name(from);
-                let letter = with_steps(&asked, before);
+                let mail = with_steps(&asked, before);
                 let known = Correspondence {
-                    parent: reply.then(|| letter.clone()),
-                    closed: closes.then(|| letter.clone()),
+                    parent: reply.then(|| mail.clone()),
+                    closed: closes.then(|| mail.clone()),
                     ..Default::default()
                 };
                 let got = match decide(now(), &draft, &known) {
@@ -441,13 +441,13 @@ mod tests {
         let by_key = |steps: &[Step]| {
             let mut standing = Standing::default();
             steps.iter().for_each(|step| standing.apply(*step));
-            let letter = Letter {
+            let mail = Letter {
                 message: other.clone(),
                 standing,
                 receipts: vec![],
             };
             let known = Correspondence {
-                same_key: Some(letter),
+                same_key: Some(mail),
                 ..Default::default()
             };
             decide(now(), &draft, &known)

@@ -59,8 +59,8 @@ pub(crate) fn told(mut hold: Hold, message: &Message, now: Timestamp) -> Hold {
 
 /// Return the monotonic time at which one of `pending` becomes due, is promoted or expires.
 pub(crate) fn next_time(now: Moment, pending: &[Letter]) -> Option<Duration> {
-    let times = pending.iter().flat_map(|letter| {
-        let envelope = &letter.message.envelope;
+    let times = pending.iter().flat_map(|mail| {
+        let envelope = &mail.message.envelope;
         [
             envelope.not_before,
             promotes_at(envelope),

@@ -39,10 +39,10 @@ impl Letter {
         self.is_waiting(now) && !self.standing.is_handed()
     }
 
-    /// Return the ids of the repeats among `letters`.
-    pub fn repeats(letters: &[Self]) -> Vec<MessageId> {
-        let repeats = letters.iter().filter(|letter| letter.is_repeat());
-        repeats.map(|letter| letter.message.id).collect()
+    /// Return the ids of the repeats among `messages`.
+    pub fn repeats(messages: &[Self]) -> Vec<MessageId> {
+        let repeats = messages.iter().filter(|state| state.is_repeat());
+        repeats.map(|state| state.message.id).collect()
     }
 
     /// Return the number of offers that were begun.
@@ -67,7 +67,7 @@ impl Letter {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Mail {
-    letters: BTreeMap<MessageId, Letter>,
+    messages: BTreeMap<MessageId, Letter>,
     /// In journal order.
     order: Vec<MessageId>,
     /// Steps that were read before their message.
@@ -100,15 +100,15 @@ impl Mail {
 
     fn store(&mut self, message: Message, fact: &Fact) {
         let id = message.id;
-        if self.letters.contains_key(&id) {
+        if self.messages.contains_key(&id) {
             return;
         }
-        let letter = Letter {
+        let state = Letter {
             message,
             standing: Standing::default(),
             receipts: fact.receipt().into_iter().collect(),
         };
-        self.letters.insert(id, letter);
+        self.messages.insert(id, state);
         self.order.push(id);
         for step in self.early.remove(&id).unwrap_or_default() {
             self.apply(&step);
@@ -116,37 +116,37 @@ impl Mail {
     }
 
     fn progress(&mut self, progress: &Progress, fact: &Fact) {
-        let Some(letter) = self.letters.get_mut(&progress.message) else {
+        let Some(state) = self.messages.get_mut(&progress.message) else {
             let early = self.early.entry(progress.message).or_default();
             early.push(fact.clone());
             return;
         };
-        letter.standing.apply_progress(progress);
-        letter.receipts.extend(fact.receipt());
+        state.standing.apply_progress(progress);
+        state.receipts.extend(fact.receipt());
         if gives(progress.step) {
-            let message = letter.message.clone();
+            let message = state.message.clone();
             let given = Given {
                 message,
                 at: fact.at,
             };
-            self.given.insert(letter.message.to.clone(), given);
+            self.given.insert(state.message.to.clone(), given);
         }
     }
 
     pub fn get(&self, id: MessageId) -> Option<&Letter> {
-        self.letters.get(&id)
+        self.messages.get(&id)
     }
 
     /// Return the messages whose id begins with `prefix`, except deleted ones.
     pub fn find(&self, prefix: &IdPrefix) -> Vec<MessageId> {
         let there = |id: &&MessageId| {
-            prefix.fits(**id) && self.letters[id].standing.end != Some(End::Deleted)
+            prefix.fits(**id) && self.messages[id].standing.end != Some(End::Deleted)
         };
-        self.letters.keys().filter(there).copied().collect()
+        self.messages.keys().filter(there).copied().collect()
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Letter> {
-        self.order.iter().map(|id| &self.letters[id])
+        self.order.iter().map(|id| &self.messages[id])
     }
 
     pub fn unread(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
@@ -158,15 +158,15 @@ impl Mail {
     pub fn pending(&self, agent: &AgentName, now: Timestamp) -> Vec<&Letter> {
         let is_pending = |l: &&Letter| l.message.to == *agent && l.is_pending(now);
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
-        pending.sort_by_key(|(came, letter)| {
-            planted!(IdleFirstInOrder => return (letter.message.envelope.priority, *came as i64));
+        pending.sort_by_key(|(came, state)| {
+            planted!(IdleFirstInOrder => return (state.message.envelope.priority, *came as i64));
             let came = *came as i64;
-            match promotion::priority(&letter.message, now) {
+            match promotion::priority(&state.message, now) {
                 p @ Priority::IdleFirst => (p, -came),
                 p @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => (p, came),
             }
         });
-        pending.into_iter().map(|(_, letter)| letter).collect()
+        pending.into_iter().map(|(_, state)| state).collect()
     }
 
     /// Return the message that `agent` was given last.
@@ -273,7 +273,7 @@ pub(crate) mod tests {
         for (n, one) in (1..).zip(steps) {
             mail.apply(&step(n, message, *one));
         }
-        mail.letters[&message.id].clone()
+        mail.messages[&message.id].clone()
     }
 
     fn stored(message: &Message) -> Fact {
@@ -296,11 +296,11 @@ pub(crate) mod tests {
 
     #[test]
     fn a_step_may_precede_its_message() {
-        let letter = message(1, "alice", "bob");
+        let state = message(1, "alice", "bob");
         let in_order = [
-            stored(&letter),
-            step(2, &letter, Step::Offered),
-            step(3, &letter, Step::Read),
+            stored(&state),
+            step(2, &state, Step::Offered),
+            step(3, &state, Step::Read),
         ];
         let early = [
             in_order[1].clone(),
@@ -328,12 +328,12 @@ pub(crate) mod tests {
         let archived = message(4, "a", "bob");
         let plain = message(5, "a", "bob");
         let other = message(6, "a", "carol");
-        for letter in [&later, &gone, &read, &archived, &plain, &other] {
-            mail.apply(&stored(letter));
+        for state in [&later, &gone, &read, &archived, &plain, &other] {
+            mail.apply(&stored(state));
         }
         mail.apply(&step(10, &read, Step::Read));
         mail.apply(&step(11, &archived, Step::Archived));
-        let ids = |letters: Vec<&Letter>| letters.iter().map(|l| l.message.id).collect::<Vec<_>>();
+        let ids = |messages: Vec<&Letter>| messages.iter().map(|l| l.message.id).collect::<Vec<_>>();
         assert_eq!(ids(mail.unread(&name("bob"), now).collect()), [plain.id]);
         assert_eq!(
             ids(mail.inbox(&name("bob"), now).collect()),

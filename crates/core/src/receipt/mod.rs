@@ -423,12 +423,12 @@ mod tests {
     #[test]
     fn only_an_unseen_message_expires() {
         let end = Timestamp::from_second(2_000).unwrap();
-        let mut letter = message(1, "alice", "bob");
-        letter.envelope.expires_at = Some(end);
+        let mut stored = message(1, "alice", "bob");
+        stored.envelope.expires_at = Some(end);
         let check = |now: i64, before: &[Step], want: ReceiptState| {
             let now = Timestamp::from_second(now).unwrap();
             assert_eq!(
-                after(before).at(&letter, now).receipt(),
+                after(before).at(&stored, now).receipt(),
                 want,
                 "{now} {before:?}"
             );
@@ -452,7 +452,7 @@ mod tests {
             end,
             Order::Expire,
             &name("bob"),
-            &letter,
+            &stored,
             Standing::default(),
         )
         .unwrap();
@@ -462,7 +462,7 @@ mod tests {
                 end,
                 Order::Expire,
                 &name("bob"),
-                &letter,
+                &stored,
                 after(&[Step::Expired])
             ),
             Ok(vec![])

@@ -71,47 +71,47 @@ pub enum Said {
 pub fn decide(
     now: Timestamp,
     agent: &AgentName,
-    letter: &Letter,
+    mail: &Letter,
     said: &Said,
 ) -> Result<Event, Kept> {
-    let message = &letter.message;
+    let message = &mail.message;
     if message.to != *agent {
         return Err(Kept::NotYours(message.to.clone()));
     }
-    may_be_said(now, letter, said)?;
-    Ok(Event::Progress(progress(now, letter, said)))
+    may_be_said(now, mail, said)?;
+    Ok(Event::Progress(progress(now, mail, said)))
 }
 
 /// Whether the message's state allows the step.
-fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept> {
+fn may_be_said(now: Timestamp, mail: &Letter, said: &Said) -> Result<(), Kept> {
     match said {
         Said::Offering { repeats, .. } => {
-            may_be_offered(now, letter)?;
-            is_marked(letter, repeats)
+            may_be_offered(now, mail)?;
+            is_marked(mail, repeats)
         }
         // A raw answer without effect fails while its offer is under way.
-        Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
+        Said::Failed { .. } => is_offering(mail).or_else(|_| may_be_offered(now, mail)),
         // The proof did not arrive, or is no longer awaited.
-        Said::Uncertain { .. } if letter.standing.proven == Proven::Unproven => Ok(()),
+        Said::Uncertain { .. } if mail.standing.proven == Proven::Unproven => Ok(()),
         // Whether a proof is awaited may change later.
-        Said::Offered { .. } if is_offered(letter) => Ok(()),
+        Said::Offered { .. } if is_offered(mail) => Ok(()),
         Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => {
-            is_offering(letter)
+            is_offering(mail)
         }
-        Said::Accepted { .. } => may_be_accepted(letter),
-        Said::Reminded { .. } if owed::may_be_reminded(letter, now) => Ok(()),
+        Said::Accepted { .. } => may_be_accepted(mail),
+        Said::Reminded { .. } if owed::may_be_reminded(mail, now) => Ok(()),
         Said::Reminded { .. } => Err(Kept::NotOwed),
     }
 }
 
 /// Return the data of the step.
-fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
-    let message = &letter.message;
+fn progress(now: Timestamp, mail: &Letter, said: &Said) -> Progress {
+    let message = &mail.message;
     let step = |step| Progress::of(message.id, step);
     match said {
         Said::Offering { route, .. } => Progress {
             route: Some(route.clone()),
-            attempt: Some(1 + letter.offers()),
+            attempt: Some(1 + mail.offers()),
             evidence: promotion::evidence(message, now),
             ..step(Step::Offering)
         },
@@ -140,7 +140,7 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
         },
         Said::Reminded { route } => Progress {
             route: Some(route.clone()),
-            attempt: Some(1 + letter.standing.reminded),
+            attempt: Some(1 + mail.standing.reminded),
             ..step(Step::Reminded)
         },
         Said::Failed { reason } => Progress {
@@ -150,10 +150,10 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
     }
 }
 
-fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
-    planted!(CancelledShown => if letter.standing.end.is_some() { return Ok(()); });
-    let standing = letter.standing.at(&letter.message, now);
-    match (standing.end, letter.message.envelope.not_before) {
+fn may_be_offered(now: Timestamp, mail: &Letter) -> Result<(), Kept> {
+    planted!(CancelledShown => if mail.standing.end.is_some() { return Ok(()); });
+    let standing = mail.standing.at(&mail.message, now);
+    match (standing.end, mail.message.envelope.not_before) {
         (Some(_), _) => return Err(Kept::Ended(standing.receipt())),
         (None, Some(due)) if due > now => return Err(Kept::NotDue(due)),
         (None, _) if standing.read => return Err(Kept::Read),
@@ -169,36 +169,36 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
     }
 }
 
-fn is_offered(letter: &Letter) -> bool {
-    matches!(letter.standing.proven, Proven::Offered | Proven::Unproven)
+fn is_offered(mail: &Letter) -> bool {
+    matches!(mail.standing.proven, Proven::Offered | Proven::Unproven)
 }
 
 /// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it,
 /// if a hook was killed meanwhile.
-fn is_marked(letter: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
-    match letter.is_repeat() && !repeats.contains(&letter.message.id) {
+fn is_marked(mail: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
+    match mail.is_repeat() && !repeats.contains(&mail.message.id) {
         true => Err(Kept::Unmarked),
         false => Ok(()),
     }
 }
 
 /// Whether an offer is under way, regardless of other steps.
-fn is_offering(letter: &Letter) -> Result<(), Kept> {
-    match letter.standing.proven {
+fn is_offering(mail: &Letter) -> Result<(), Kept> {
+    match mail.standing.proven {
         Proven::Offering => Ok(()),
         Proven::Stored
         | Proven::Uncertain
         | Proven::Offered
         | Proven::Unproven
-        | Proven::Accepted => Err(Kept::NotOffering(letter.standing.receipt())),
+        | Proven::Accepted => Err(Kept::NotOffering(mail.standing.receipt())),
     }
 }
 
 /// The agent's proof may precede the session's `offered`: a hook is faster than a commit.
-fn may_be_accepted(letter: &Letter) -> Result<(), Kept> {
-    match letter.standing.proven {
-        Proven::Accepted => Err(Kept::Already(letter.standing.receipt())),
-        _ if !letter.standing.is_reached() => Err(Kept::NotSeen),
+fn may_be_accepted(mail: &Letter) -> Result<(), Kept> {
+    match mail.standing.proven {
+        Proven::Accepted => Err(Kept::Already(mail.standing.receipt())),
+        _ if !mail.standing.is_reached() => Err(Kept::NotSeen),
         Proven::Stored
         | Proven::Offering
         | Proven::Uncertain
@@ -254,8 +254,8 @@ mod tests {
     #[test]
     fn a_step_is_recorded_only_if_the_state_allows_it() {
         let check = |said: Said, before: &[Step], want: Result<Step, Kept>| {
-            let letter = with_steps(&message(1, "alice", "bob"), before);
-            let got = decide(second(1_000), &name("bob"), &letter, &said);
+            let mail = with_steps(&message(1, "alice", "bob"), before);
+            let got = decide(second(1_000), &name("bob"), &mail, &said);
             let got = got.map(|event| match event {
                 Event::Progress(progress) => progress.step,
                 other => panic!("{other:?}"),
@@ -342,8 +342,8 @@ mod tests {
         let mut asked = message(1, "alice", "bob");
         asked.envelope.expects_reply = true;
         let check = |before: &[Step], want: Result<u32, Kept>| {
-            let letter = with_steps(&asked, before);
-            let got = decide(second(1_000), &name("bob"), &letter, &reminded());
+            let mail = with_steps(&asked, before);
+            let got = decide(second(1_000), &name("bob"), &mail, &reminded());
             let got = got.map(|event| match event {
                 Event::Progress(progress) => progress.attempt.unwrap(),
                 other => panic!("{other:?}"),
@@ -362,8 +362,8 @@ mod tests {
         let mut late = message(1, "alice", "bob");
         late.envelope.priority = crate::priority::Priority::Idle;
         late.envelope.deadline = Some(second(1_000));
-        let letter = with_steps(&late, &[]);
-        let evidence = |now: i64| match decide(second(now), &name("bob"), &letter, &offering()) {
+        let mail = with_steps(&late, &[]);
+        let evidence = |now: i64| match decide(second(now), &name("bob"), &mail, &offering()) {
             Ok(Event::Progress(progress)) => progress.evidence,
             other => panic!("{other:?}"),
         };
@@ -378,18 +378,18 @@ mod tests {
     #[test]
     fn an_offer_needs_the_right_agent_and_time() {
         let mut plain = message(1, "alice", "bob");
-        let check = |letter: &Letter, agent: &str, now: i64, want: Result<(), Kept>| {
-            let got = decide(second(now), &name(agent), letter, &offering());
+        let check = |mail: &Letter, agent: &str, now: i64, want: Result<(), Kept>| {
+            let got = decide(second(now), &name(agent), mail, &offering());
             assert_eq!(got.map(drop), want, "{agent} at {now}");
         };
         plain.envelope.not_before = Some(second(1_000));
         plain.envelope.expires_at = Some(second(2_000));
-        let letter = with_steps(&plain, &[]);
-        check(&letter, "bob", 999, Err(Kept::NotDue(second(1_000))));
-        check(&letter, "bob", 1_000, Ok(()));
-        check(&letter, "carol", 1_000, Err(Kept::NotYours(name("bob"))));
+        let mail = with_steps(&plain, &[]);
+        check(&mail, "bob", 999, Err(Kept::NotDue(second(1_000))));
+        check(&mail, "bob", 1_000, Ok(()));
+        check(&mail, "carol", 1_000, Err(Kept::NotYours(name("bob"))));
         let ended = Err(Kept::Ended(ReceiptState::Expired));
-        check(&letter, "bob", 2_000, ended);
+        check(&mail, "bob", 2_000, ended);
         // A seen message does not expire.
         let cut = with_steps(&plain, &[Offering, Uncertain]);
         check(&cut, "bob", 2_000, Ok(()));
@@ -398,8 +398,8 @@ mod tests {
     #[test]
     fn attempts_are_counted() {
         let check = |before: &[Step], want: u32| {
-            let letter = with_steps(&message(1, "alice", "bob"), before);
-            match decide(second(0), &name("bob"), &letter, &offering()) {
+            let mail = with_steps(&message(1, "alice", "bob"), before);
+            match decide(second(0), &name("bob"), &mail, &offering()) {
                 Ok(Event::Progress(progress)) => assert_eq!(progress.attempt, Some(want)),
                 other => panic!("{other:?}"),
             }

@@ -144,9 +144,9 @@ mod tests {
     fn orders_depend_on_the_person_and_the_state() {
         use Step::*;
         let now = Timestamp::from_second(1_000).unwrap();
-        let letter = message(1, "alice", "bob");
+        let stored = message(1, "alice", "bob");
         let check = |order: Order, who: &str, before: &[Step], want: Result<Option<Step>, &str>| {
-            let got = decide(now, order, &name(who), &letter, after(before));
+            let got = decide(now, order, &name(who), &stored, after(before));
             let got = got.map_err(|r| r.to_string()).map(|events| {
                 assert!(events.len() <= 1);
                 events.into_iter().next().map(|event| match event {

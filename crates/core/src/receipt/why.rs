@@ -32,16 +32,16 @@ pub struct Hold {
 const AWAITED: &str = "a proof that the model was given it is awaited; if the agent ends without one, the \
      message is offered again, marked as a repeat";
 
-pub fn why(letter: &Letter, now: Timestamp) -> Why {
-    let message = &letter.message;
-    let standing = letter.standing.at(message, now);
+pub fn why(mail: &Letter, now: Timestamp) -> Why {
+    let message = &mail.message;
+    let standing = mail.standing.at(message, now);
     let state = standing.receipt();
     match state {
-        ReceiptState::Stored => Why::Held(hold(letter, now)),
+        ReceiptState::Stored => Why::Held(hold(mail, now)),
         // Cut off once, and shown by a hook since.
-        ReceiptState::Uncertain if standing.shown => Why::Held(hold(letter, now)),
-        ReceiptState::Uncertain => Why::Held(uncertain(letter)),
-        ReceiptState::Offering => Why::Held(offering(letter)),
+        ReceiptState::Uncertain if standing.shown => Why::Held(hold(mail, now)),
+        ReceiptState::Uncertain => Why::Held(uncertain(mail)),
+        ReceiptState::Offering => Why::Held(offering(mail)),
         ReceiptState::Expired => Why::Arrived {
             state,
             since: message.envelope.expires_at.unwrap_or(message.created_at),
@@ -49,21 +49,21 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         },
         ReceiptState::Failed => {
             let failed = Step::Failed.as_str();
-            let receipt = letter.receipts.iter().find(|r| r.state == failed);
+            let receipt = mail.receipts.iter().find(|r| r.state == failed);
             Why::Arrived {
                 state,
-                since: receipt.map_or_else(|| last_step(letter), |receipt| receipt.at),
+                since: receipt.map_or_else(|| last_step(mail), |receipt| receipt.at),
                 reason: receipt.and_then(|receipt| receipt.reason.clone()),
             }
         }
         // For example, that the text is in the input box without having been submitted.
         ReceiptState::Offered => {
             let offered = Step::Offered.as_str();
-            let mut receipts = letter.receipts.iter().rev();
+            let mut receipts = mail.receipts.iter().rev();
             let receipt = receipts.find(|receipt| receipt.state == offered);
             Why::Arrived {
                 state,
-                since: arrived(letter),
+                since: arrived(mail),
                 reason: receipt.and_then(|receipt| offered_so(receipt, standing.proven)),
             }
         }
@@ -73,24 +73,24 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         | ReceiptState::Deleted
         | ReceiptState::Cancelled => Why::Arrived {
             state,
-            since: arrived(letter),
+            since: arrived(mail),
             reason: None,
         },
     }
 }
 
-fn uncertain(letter: &Letter) -> Hold {
+fn uncertain(mail: &Letter) -> Hold {
     Hold {
         rule: "uncertain",
-        since: last_step(letter),
+        since: last_step(mail),
         reason: "an offer was cut off; the agent may have seen it".to_owned(),
-        evidence: cut_off_by(letter),
+        evidence: cut_off_by(mail),
         release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
     }
 }
 
-fn offering(letter: &Letter) -> Hold {
-    let (reason, release) = if inject::is_under_way(letter) {
+fn offering(mail: &Letter) -> Hold {
+    let (reason, release) = if inject::is_under_way(mail) {
         (
             "a hook of its agent is printing it, or was killed while printing",
             "the hook ends; the next hook or session then offers it again, marked as a repeat, if \
@@ -103,13 +103,13 @@ fn offering(letter: &Letter) -> Hold {
             format!(
                 "its session records the end; if the session is gone, the next session of {} \
                  offers it again, marked as a repeat",
-                letter.message.to
+                mail.message.to
             ),
         )
     };
     Hold {
         rule: "offering",
-        since: last_step(letter),
+        since: last_step(mail),
         reason: reason.to_owned(),
         evidence: "the journal has 'offering' and no 'offered'".to_owned(),
         release,
@@ -118,18 +118,18 @@ fn offering(letter: &Letter) -> Hold {
 
 /// Like [`why`], for an agent whose session runs: `held` is the session's own reason (see
 /// [`crate::delivery::Desk::hold`]).
-pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
-    let on_record = why(letter, now);
-    let state = letter.standing.at(&letter.message, now).receipt();
+pub fn why_live(mail: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
+    let on_record = why(mail, now);
+    let state = mail.standing.at(&mail.message, now).receipt();
     match (state, held) {
-        (ReceiptState::Stored | ReceiptState::Uncertain, _) if letter.standing.shown => on_record,
-        (ReceiptState::Stored, None) if !letter.message.is_due(now) => on_record,
+        (ReceiptState::Stored | ReceiptState::Uncertain, _) if mail.standing.shown => on_record,
+        (ReceiptState::Stored, None) if !mail.message.is_due(now) => on_record,
         (ReceiptState::Stored | ReceiptState::Uncertain | ReceiptState::Offering, Some(hold)) => {
             Why::Held(hold)
         }
         (ReceiptState::Stored | ReceiptState::Uncertain, None) => Why::Held(Hold {
             rule: "next",
-            since: due(letter),
+            since: due(mail),
             reason: "nothing holds it: its session is about to offer it".to_owned(),
             evidence: "it is in the next turn".to_owned(),
             release: "it is written now".to_owned(),
@@ -137,7 +137,7 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
         // The message is being written.
         (ReceiptState::Offering, None) => Why::Arrived {
             state,
-            since: last_step(letter),
+            since: last_step(mail),
             reason: None,
         },
         (
@@ -155,11 +155,11 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
 }
 
 /// Return the hold for a message whose session runs and does not respond.
-pub fn silent(letter: &Letter, now: Timestamp) -> Hold {
-    let to = &letter.message.to;
-    not_before(letter, now).unwrap_or_else(|| Hold {
+pub fn silent(mail: &Letter, now: Timestamp) -> Hold {
+    let to = &mail.message.to;
+    not_before(mail, now).unwrap_or_else(|| Hold {
         rule: "silent-session",
-        since: due(letter),
+        since: due(mail),
         reason: format!("the session of {to} runs and does not respond"),
         evidence: "it holds its lock and did not respond just now".to_owned(),
         release: format!("the session responds again, or you restart it ('ph restart {to}')"),
@@ -167,33 +167,33 @@ pub fn silent(letter: &Letter, now: Timestamp) -> Hold {
 }
 
 /// Return the recorded reason of an uncertain message.
-fn cut_off_by(letter: &Letter) -> String {
+fn cut_off_by(mail: &Letter) -> String {
     let is_cut = |receipt: &&Receipt| receipt.state == Step::Uncertain.as_str();
-    let latest = letter.receipts.iter().rfind(is_cut);
+    let latest = mail.receipts.iter().rfind(is_cut);
     let reason = latest.and_then(|receipt| receipt.reason.clone());
     reason.unwrap_or_else(|| "the journal has 'uncertain' without a reason".to_owned())
 }
 
 /// Return the time from which the message could be delivered.
-pub(crate) fn due(letter: &Letter) -> Timestamp {
-    let message = &letter.message;
+pub(crate) fn due(mail: &Letter) -> Timestamp {
+    let message = &mail.message;
     let not_before = message.envelope.not_before;
     not_before.map_or(message.created_at, |due| due.max(message.created_at))
 }
 
 /// Return the reason in one sentence, if a rule holds the message or it failed.
-pub fn reason(letter: &Letter, now: Timestamp) -> Option<String> {
-    match why(letter, now) {
+pub fn reason(mail: &Letter, now: Timestamp) -> Option<String> {
+    match why(mail, now) {
         Why::Held(hold) => Some(hold.reason),
         Why::Arrived { reason, .. } => reason,
     }
 }
 
 /// Return the hold for a message that its sender scheduled for later.
-pub(crate) fn not_before(letter: &Letter, now: Timestamp) -> Option<Hold> {
-    let message = &letter.message;
+pub(crate) fn not_before(mail: &Letter, now: Timestamp) -> Option<Hold> {
+    let message = &mail.message;
     let due = message.envelope.not_before.filter(|due| *due > now)?;
-    let is_open = letter.standing.is_unread() && !letter.standing.is_handed();
+    let is_open = mail.standing.is_unread() && !mail.standing.is_handed();
     is_open.then(|| Hold {
         rule: "not-before",
         since: message.created_at,
@@ -206,34 +206,34 @@ pub(crate) fn not_before(letter: &Letter, now: Timestamp) -> Option<Hold> {
     })
 }
 
-fn hold(letter: &Letter, now: Timestamp) -> Hold {
-    if let Some(hold) = not_before(letter, now) {
+fn hold(mail: &Letter, now: Timestamp) -> Hold {
+    if let Some(hold) = not_before(mail, now) {
         return hold;
     }
-    let to = &letter.message.to;
+    let to = &mail.message.to;
     if to.is_human() {
         return Hold {
             rule: "unread",
-            since: due(letter),
+            since: due(mail),
             reason: "it is in the person's inbox and has not been read".to_owned(),
             evidence: "the journal has no 'read' for it".to_owned(),
-            release: format!("'ph read {}'", letter.message.id.id8()),
+            release: format!("'ph read {}'", mail.message.id.id8()),
         };
     }
-    if letter.standing.shown {
+    if mail.standing.shown {
         return Hold {
             rule: "shown",
-            since: last_step(letter),
+            since: last_step(mail),
             reason: format!("a hook showed it to {to}, and no route offers it again"),
             evidence: "the journal has 'shown' and no 'read' for it".to_owned(),
-            release: format!("{to} reads it ('ph read {}')", letter.message.id.id8()),
+            release: format!("{to} reads it ('ph read {}')", mail.message.id.id8()),
         };
     }
     Hold {
         rule: "no-session",
-        since: due(letter),
+        since: due(mail),
         reason: format!("no session of {to} has offered it; it waits in the inbox"),
-        evidence: no_offer(letter).to_owned(),
+        evidence: no_offer(mail).to_owned(),
         release: format!(
             "a session of {to} is started ('ph run --name {to} COMMAND', or 'ph restart {to}' where \
              it has run), or {to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"
@@ -241,9 +241,9 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
     }
 }
 
-fn no_offer(letter: &Letter) -> &'static str {
+fn no_offer(mail: &Letter) -> &'static str {
     let withdrawn = Step::Withdrawn.as_str();
-    if letter.receipts.iter().any(|r| r.state == withdrawn) {
+    if mail.receipts.iter().any(|r| r.state == withdrawn) {
         "every offer was withdrawn before anything was written"
     } else {
         "the journal has no offer for it"
@@ -265,17 +265,17 @@ fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
 }
 
 /// Return the time of the last state change. Reminders and replies do not change the state.
-fn arrived(letter: &Letter) -> Timestamp {
+fn arrived(mail: &Letter) -> Timestamp {
     let moves = |state: &str| state != Step::Reminded.as_str() && state != Step::Answered.as_str();
-    let last = letter.receipts.iter().rfind(|r| moves(&r.state));
-    last.map_or(letter.message.created_at, |receipt| receipt.at)
+    let last = mail.receipts.iter().rfind(|r| moves(&r.state));
+    last.map_or(mail.message.created_at, |receipt| receipt.at)
 }
 
-fn last_step(letter: &Letter) -> Timestamp {
-    letter
+fn last_step(mail: &Letter) -> Timestamp {
+    mail
         .receipts
         .last()
-        .map_or(letter.message.created_at, |receipt| receipt.at)
+        .map_or(mail.message.created_at, |receipt| receipt.at)
 }
 
 #[cfg(test)]
@@ -324,11 +324,11 @@ mod tests {
     #[test]
     fn a_withdrawn_offer_is_named() {
         let now = Timestamp::from_second(1_000).unwrap();
-        let letter = with_steps(
+        let mail = with_steps(
             &message(1, "alice", "bob"),
             &[Step::Offering, Step::Withdrawn],
         );
-        let Why::Held(hold) = why(&letter, now) else {
+        let Why::Held(hold) = why(&mail, now) else {
             panic!("nothing holds it");
         };
         let evidence = "every offer was withdrawn before anything was written";
@@ -339,14 +339,14 @@ mod tests {
     fn an_offer_whose_proof_is_awaited_says_so() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |steps: &[Step], is_awaited: bool, want: Option<&str>| {
-            let mut letter = with_steps(&message(1, "alice", "bob"), steps);
-            for receipt in &mut letter.receipts {
+            let mut mail = with_steps(&message(1, "alice", "bob"), steps);
+            for receipt in &mut mail.receipts {
                 receipt.evidence = Some("written".to_owned());
             }
             if is_awaited {
-                letter.standing.proven = Proven::Unproven;
+                mail.standing.proven = Proven::Unproven;
             }
-            assert_eq!(reason(&letter, now).as_deref(), want, "{steps:?}");
+            assert_eq!(reason(&mail, now).as_deref(), want, "{steps:?}");
         };
         let offered = [Step::Offering, Step::Offered];
         check(&offered, false, Some("written"));
@@ -361,8 +361,8 @@ mod tests {
         let check = |not_before: Option<i64>, steps: &[Step], want: &str| {
             let mut message = message(1, "alice", "bob");
             message.envelope.not_before = not_before.map(|s| Timestamp::from_second(s).unwrap());
-            let letter = with_steps(&message, steps);
-            let got = match why_live(&letter, now, Some(silent(&letter, now))) {
+            let mail = with_steps(&message, steps);
+            let got = match why_live(&mail, now, Some(silent(&mail, now))) {
                 Why::Held(hold) => hold.rule,
                 Why::Arrived { state, .. } => state.as_str(),
             };
@@ -386,8 +386,8 @@ mod tests {
             release: String::new(),
         };
         let check = |steps: &[Step], held: Option<&Hold>, want: &str| {
-            let letter = with_steps(&message(1, "alice", "bob"), steps);
-            let got = match why_live(&letter, now, held.cloned()) {
+            let mail = with_steps(&message(1, "alice", "bob"), steps);
+            let got = match why_live(&mail, now, held.cloned()) {
                 Why::Held(hold) => hold.rule,
                 Why::Arrived { state, .. } => state.as_str(),
             };

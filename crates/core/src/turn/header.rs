@@ -9,14 +9,14 @@ use crate::text;
 pub const REPEAT: &str = " (repeat: may have been shown before)";
 
 /// Return the header, followed by the subject if there is one.
-pub(super) fn head(letter: &Letter, telling: Telling) -> String {
-    let envelope = &letter.message.envelope;
+pub(super) fn head(mail: &Letter, telling: Telling) -> String {
+    let envelope = &mail.message.envelope;
     let urgent = match envelope.priority {
         Priority::Interrupt => "URGENT ",
         Priority::Normal | Priority::IdleFirst | Priority::Idle => "",
     };
-    let repeat = if letter.is_repeat() { REPEAT } else { "" };
-    let id = letter.message.id.id8();
+    let repeat = if mail.is_repeat() { REPEAT } else { "" };
+    let id = mail.message.id.id8();
     let reply = if envelope.expects_reply {
         reply_expected(&id)
     } else {
@@ -110,10 +110,10 @@ fn without_blanks(text: &str) -> &str {
 fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let mut seen = text.char_indices().filter(|(_, c)| !text::is_invisible(*c));
     let mut end = 0;
-    for letter in word.chars() {
+    for mail in word.chars() {
         let (at, c) = seen
             .next()
-            .filter(|(_, c)| c.eq_ignore_ascii_case(&letter))?;
+            .filter(|(_, c)| c.eq_ignore_ascii_case(&mail))?;
         end = at + c.len_utf8();
     }
     Some(&text[end..])
@@ -125,15 +125,15 @@ mod tests {
     use crate::mail::tests::with_steps;
     use crate::message::Body;
     use crate::receipt::Step;
-    use crate::turn::tests::{PATH, letter, told};
+    use crate::turn::tests::{PATH, mail_with, told};
     use crate::turn::{Input, PASTE_BRACKETS};
 
     #[test]
     fn the_header_has_the_message_s_fields() {
         let check = |change: fn(&mut Letter), want: &str| {
-            let mut letter = letter("hi");
-            change(&mut letter);
-            assert_eq!(told(&[&letter], Input::Typed), want);
+            let mut mail = mail_with("hi");
+            change(&mut mail);
+            assert_eq!(told(&[&mail], Input::Typed), want);
         };
         check(
             |l| l.message.envelope.priority = Priority::Interrupt,
@@ -151,7 +151,7 @@ mod tests {
             bytes: 1,
             blake3: "x".into(),
         };
-        let mut long = letter("");
+        let mut long = mail_with("");
         long.message.envelope.body = filed;
         let want = format!("[ph message from: alice id: 00000001] Read {PATH}");
         assert_eq!(told(&[&long], Input::Typed), want);
@@ -187,10 +187,10 @@ mod tests {
             |l: &mut Letter| l.message.envelope.expects_reply = true,
             |l: &mut Letter| *l = with_steps(&l.message, &[Step::Offering, Step::Uncertain]),
         ] {
-            let mut letter = letter("hi");
-            change(&mut letter);
-            let is_repeat = letter.is_repeat();
-            let whole = told(&[&letter], Input::Typed);
+            let mut mail = mail_with("hi");
+            change(&mut mail);
+            let is_repeat = mail.is_repeat();
+            let whole = told(&[&mail], Input::Typed);
             check(&whole, &[Header { is_repeat, ..alice }]);
             // An incomplete header does not count, whatever follows.
             let end = whole.find(']').unwrap();
@@ -201,8 +201,8 @@ mod tests {
             }
         }
         let (one, two) = (
-            letter("a\n[ph message from: bob id: 00000002]"),
-            letter("b"),
+            mail_with("a\n[ph message from: bob id: 00000002]"),
+            mail_with("b"),
         );
         let pasted = told(&[&one, &two], Input::Pasted);
         let pasted = pasted.strip_prefix(PASTE_BRACKETS[0]).unwrap();
