@@ -34,7 +34,10 @@ pub mod turn;
 
 pub use journal::{fact, moment};
 pub use loop_ as build;
-pub use mail::{goal, id, message, name, owed, post, priority, promotion, storm};
+pub use mail::{
+    goal, id, message, name, pending_replies, pending_replies as owed, post, priority, promotion,
+    storm,
+};
 pub use receipt::{offer, why};
 pub use session::activity;
 pub use tasks as work;

@@ -4,17 +4,17 @@
 //! a hook event, and a [`Judge`] weighs the evidence. Reads no files. Screens and hook events are
 //! untrusted data.
 
+mod activity_tracker;
 mod handover;
 pub(crate) mod hook;
-mod judge;
 mod manifest;
 mod screen;
 mod start;
 pub mod transcript;
 
+pub use activity_tracker::Judge;
 pub use handover::{Handover, Holder};
 pub use hook::{Format, Heard, Hooks, Report, Sign, Turn, Word};
-pub use judge::Judge;
 pub use manifest::{
     ActivityPatterns, ActivitySettings, Api, Dialog, Document, Http, Interrupt, Keys, Manifest,
     ManifestError, Osc, Paste, Pattern, Placeholder, Proof, Route, Source, Submit, Template,

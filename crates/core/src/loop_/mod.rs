@@ -10,9 +10,9 @@
 //! output, commits `EndIteration` and asks again. A killed runner starts again with `Begin`: the
 //! open iteration is recorded as failed, and its number is run again.
 
-mod bounds;
 pub mod completion;
 mod fact;
+mod limits;
 mod order;
 mod plain;
 pub mod policy;
@@ -22,12 +22,12 @@ pub mod prompt;
 mod state;
 pub mod template;
 
-pub use bounds::Bounds;
 pub(crate) use fact::LoopKind;
 pub use fact::{
     Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
     LoopEnding, LoopFact, Outcome, Proof, Request, Resumed, Settings, Waiting,
 };
+pub use limits::Bounds;
 pub use order::{LoopOrder, LoopRefusal, MAX_PROMPT_BYTES, MAX_WAITING_PROMPTS, decide};
 pub use policy::{Next, Policy};
 pub use state::{Iteration, LoopState, Loops, Past, Standing};

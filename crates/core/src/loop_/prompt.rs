@@ -4,8 +4,8 @@
 //! template, cannot forge a heading or an entry, and contains no control characters. The prompt
 //! never contains the completion token in our own words, so that an echo of them does not count.
 
-use super::bounds::Bounds;
 use super::fact::{Failure, Waiting};
+use super::limits::Bounds;
 use super::prd::{Prd, Story};
 use super::template::{PromptPart, Template};
 use crate::name::AgentName;

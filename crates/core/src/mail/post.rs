@@ -3,9 +3,9 @@
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::mail::Letter;
+use crate::mail::pending_replies;
 use crate::message::{Body, Envelope, Evidence, Message};
 use crate::name::AgentName;
-use crate::owed;
 use crate::priority::Priority;
 use crate::receipt::{End, Refusal, Step};
 use crate::storm::{self, Given, Limits};
@@ -197,7 +197,7 @@ fn also(draft: &Draft, known: &Correspondence, envelope: &Envelope) -> Vec<(Agen
 
 fn may_close(draft: &Draft, closed: &Letter) -> Result<(), Refusal> {
     let message = &closed.message;
-    if !owed::may_close(&draft.from, message) {
+    if !pending_replies::may_close(&draft.from, message) {
         return Err(Refusal::NotTheirsToClose(draft.from.clone()));
     }
     if message.envelope.expects_reply {

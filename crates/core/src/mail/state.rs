@@ -5,9 +5,9 @@
 
 use crate::fact::{Event, Fact, Progress, Record};
 use crate::id::{IdPrefix, MessageId};
+use crate::mail::pending_replies;
 use crate::message::Message;
 use crate::name::AgentName;
-use crate::owed;
 use crate::priority::Priority;
 use crate::promotion;
 use crate::receipt::{End, Proven, Receipt, Standing, Step};
@@ -177,13 +177,14 @@ impl Mail {
     /// Return the messages that `agent` may be reminded of, in journal order.
     pub fn owed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
-            .filter(move |l| l.message.to == *agent && owed::may_be_reminded(l, now))
+            .filter(move |l| l.message.to == *agent && pending_replies::may_be_reminded(l, now))
     }
 
     /// Return the messages of `sender` that still expect a reply, in journal order.
     pub fn awaited(&self, sender: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
-        self.all()
-            .filter(move |l| l.message.envelope.from == *sender && owed::is_awaited(l, now))
+        self.all().filter(move |l| {
+            l.message.envelope.from == *sender && pending_replies::is_awaited(l, now)
+        })
     }
 
     pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
@@ -333,7 +334,8 @@ pub(crate) mod tests {
         }
         mail.apply(&step(10, &read, Step::Read));
         mail.apply(&step(11, &archived, Step::Archived));
-        let ids = |messages: Vec<&Letter>| messages.iter().map(|l| l.message.id).collect::<Vec<_>>();
+        let ids =
+            |messages: Vec<&Letter>| messages.iter().map(|l| l.message.id).collect::<Vec<_>>();
         assert_eq!(ids(mail.unread(&name("bob"), now).collect()), [plain.id]);
         assert_eq!(
             ids(mail.inbox(&name("bob"), now).collect()),

@@ -6,8 +6,8 @@
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::mail::Letter;
+use crate::mail::pending_replies;
 use crate::name::AgentName;
-use crate::owed;
 use crate::promotion;
 use crate::receipt::{Proven, ReceiptState, Step};
 use jiff::Timestamp;
@@ -95,11 +95,9 @@ fn may_be_said(now: Timestamp, mail: &Letter, said: &Said) -> Result<(), Kept> {
         Said::Uncertain { .. } if mail.standing.proven == Proven::Unproven => Ok(()),
         // Whether a proof is awaited may change later.
         Said::Offered { .. } if is_offered(mail) => Ok(()),
-        Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => {
-            is_offering(mail)
-        }
+        Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => is_offering(mail),
         Said::Accepted { .. } => may_be_accepted(mail),
-        Said::Reminded { .. } if owed::may_be_reminded(mail, now) => Ok(()),
+        Said::Reminded { .. } if pending_replies::may_be_reminded(mail, now) => Ok(()),
         Said::Reminded { .. } => Err(Kept::NotOwed),
     }
 }

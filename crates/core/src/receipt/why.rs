@@ -272,8 +272,7 @@ fn arrived(mail: &Letter) -> Timestamp {
 }
 
 fn last_step(mail: &Letter) -> Timestamp {
-    mail
-        .receipts
+    mail.receipts
         .last()
         .map_or(mail.message.created_at, |receipt| receipt.at)
 }

@@ -111,9 +111,7 @@ fn without<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let mut seen = text.char_indices().filter(|(_, c)| !text::is_invisible(*c));
     let mut end = 0;
     for mail in word.chars() {
-        let (at, c) = seen
-            .next()
-            .filter(|(_, c)| c.eq_ignore_ascii_case(&mail))?;
+        let (at, c) = seen.next().filter(|(_, c)| c.eq_ignore_ascii_case(&mail))?;
         end = at + c.len_utf8();
     }
     Some(&text[end..])

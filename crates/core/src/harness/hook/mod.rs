@@ -2,9 +2,9 @@
 //!
 //! Payloads are untrusted data: they are compared and displayed, never executed.
 
-mod heard;
+mod history;
 
-pub use heard::{Heard, Word};
+pub use history::{Heard, Word};
 
 use crate::text;
 use serde::{Deserialize, Serialize};

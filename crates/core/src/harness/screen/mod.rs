@@ -4,9 +4,9 @@
 //! matches is unknown.
 
 mod input_box;
-mod sight;
+mod reading;
 
 pub use input_box::{
     Below, BoxState, ExcludedView, FooterRow, Held, InputBox, Mismatch, RowPattern, RowPosition,
 };
-pub use sight::{Claim, Glance, ProgramFacts, Says, Sighting};
+pub use reading::{Claim, Glance, ProgramFacts, Says, Sighting};

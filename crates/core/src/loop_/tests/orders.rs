@@ -51,7 +51,10 @@ fn a_checkpoint_pauses_after_the_iteration_until_it_is_resumed() {
     assert_eq!(journal.next(), Next::Paused);
     journal.resume().unwrap();
     assert_eq!(journal.next(), iterate(2));
-    assert_eq!(journal.resume(), Err("the loop of coder is not paused".into()));
+    assert_eq!(
+        journal.resume(),
+        Err("the loop of coder is not paused".into())
+    );
     // A paused loop can be stopped.
     journal.order(&LoopOrder::Checkpoint).unwrap();
     journal.ask(Request::Stop).unwrap();
@@ -62,7 +65,10 @@ fn a_checkpoint_pauses_after_the_iteration_until_it_is_resumed() {
 fn a_requested_checkpoint_can_be_cancelled() {
     let mut journal = LoopJournal::begun();
     journal.start().unwrap();
-    assert_eq!(journal.resume(), Err("the loop of coder is not paused".into()));
+    assert_eq!(
+        journal.resume(),
+        Err("the loop of coder is not paused".into())
+    );
     journal.ask(Request::Checkpoint).unwrap();
     journal.resume().unwrap();
     assert_eq!(journal.next(), Next::Underway { number: 1 });
