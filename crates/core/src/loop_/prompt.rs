@@ -132,7 +132,7 @@ fn notes(parts: &Parts<'_>) -> String {
     let mut block = notes_block(&notes, parts.iteration);
     if left > 0 {
         block.push_str(&format!(
-            "({left} older ones have no room here: note_list, or 'ph note ls')\n"
+            "({left} older notes are omitted: note_list, or 'ph note ls')\n"
         ));
     }
     block
@@ -143,7 +143,7 @@ fn tasks(parts: &Parts<'_>) -> String {
     let mut block = tasks_block(&tasks, parts.completed);
     if left > 0 {
         block.push_str(&format!(
-            "({left} more open ones have no room here: task_list, or 'ph task ls')\n"
+            "({left} more open tasks are omitted: task_list, or 'ph task ls')\n"
         ));
     }
     block
@@ -159,13 +159,13 @@ fn context(parts: &Parts<'_>) -> String {
     if let Some(failure) = parts.failed {
         let how = line(&failure.to_string());
         block.push_str(&format!(
-            "- This iteration was begun before and did not end well ({how}); look at what is there already\n"
+            "- An earlier run of this iteration failed ({how}); check the work that it left\n"
         ));
     }
     if let Some(spec) = parts.spec {
         let long = match spec_text(parts) {
             Some(_) => "",
-            None => " (too long to stand here: read it)",
+            None => " (too long for this prompt: read the file)",
         };
         block.push_str(&format!("- Spec: {}{long}\n", line(spec.path)));
     }
@@ -176,13 +176,13 @@ fn context(parts: &Parts<'_>) -> String {
                 let (done, total) = (prd.done(), prd.total());
                 block.push_str(&format!(" ({done} of {total} stories pass)\n"));
             }
-            None => block.push_str(" (it is malformed: mend it first)\n"),
+            None => block.push_str(" (the file is malformed: repair it first)\n"),
         }
     }
     if let Some(path) = parts.progress {
         // The file grows while the loop runs, so it is not part of the prompt.
         block.push_str(&format!(
-            "- Progress log: {} (what is newest is at its end)\n",
+            "- Progress log: {} (newest entries last)\n",
             line(path)
         ));
     }
@@ -232,7 +232,7 @@ fn tools(session: &AgentName) -> String {
     format!(
         "## Tools\n\
          Every tool takes session_name: \"{session}\".\n\
-         - inbox_list, inbox_mark_read(id): mail for you, and that you have dealt with it\n\
+         - inbox_list, inbox_mark_read(id): list your mail, and mark a message as handled\n\
          - task_list, task_add(content, status), task_status(id, status): your list; a task is remaining, in_progress, blocked or completed\n\
          - note_list, note_add(content, type): what later iterations should know; a note is learning, stuck, tip or decision\n\
          - send_message, reply: mail to people and other agents\n\
@@ -264,10 +264,10 @@ fn instructions(parts: &Parts<'_>) -> String {
     format!(
         "{HEADING}\n\
          1. Check the inbox first: deal with every unread message before anything else. A message may change what comes next.\n\
-         2. Mark each message that you have dealt with as read, with inbox_mark_read. One that is not marked comes again.\n\
-         3. Where there are no tasks yet, read {source} and add them, each small enough for one iteration.\n\
+         2. Mark each message that you have handled as read, with inbox_mark_read. An unmarked message comes again.\n\
+         3. If there are no tasks yet, read {source} and add them, each small enough for one iteration.\n\
          4. Pick ONE task from REMAINING or IN PROGRESS{of_story}, and set it to in_progress.\n\
-         5. Do it whole: the change, its tests, and a run of them.\n\
+         5. Complete the task: the change, its tests, and a test run.\n\
          6. Set it to completed, or to blocked with a note of what is missing.{stories}\n\
          7. Note down what later iterations should know. They remember nothing else.\n\
          8. Then end your turn. The next iteration picks the next task.\n\

@@ -130,7 +130,7 @@ fn the_parts_are_in_order() {
          - Iteration: 2 of 50\n\
          - Spec: specs/login.md\n\
          - PRD: prd.json (1 of 2 stories pass)\n\
-         - Progress log: progress.txt (what is newest is at its end)\n\
+         - Progress log: progress.txt (newest entries last)\n\
          - Current story: US-1: hello\n    - [x] a\n    - [ ] hello\n\
          - The spec says:\n    hello\n\n## Notes";
     assert!(prompt.contains(context), "{prompt}");
@@ -193,8 +193,8 @@ fn a_malformed_prd_and_a_previous_failure_are_reported() {
             ..parts
         })
     });
-    assert!(prompt.contains("- PRD: prd.json (it is malformed: mend it first)\n"));
-    assert!(prompt.contains("did not end well (cut off: "), "{prompt}");
+    assert!(prompt.contains("- PRD: prd.json (the file is malformed: repair it first)\n"));
+    assert!(prompt.contains("An earlier run of this iteration failed (cut off: "), "{prompt}");
 }
 
 #[test]
@@ -308,10 +308,10 @@ fn what_grows_is_bounded_and_the_rest_is_pointed_to() {
         // An injected text is always whole.
         assert!(least.len() < 160 << 10, "{}", least.len());
         for prompt in [&middle, &least] {
-            assert!(prompt.contains("older ones have no room here"), "{prompt}");
+            assert!(prompt.contains("older notes are omitted"), "{prompt}");
             assert!(prompt.contains("more open ones have no room"), "{prompt}");
         }
-        assert!(least.contains("(too long to stand here: read it)"));
+        assert!(least.contains("(too long for this prompt: read the file)"));
     }
 }
 
