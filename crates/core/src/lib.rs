@@ -1,14 +1,13 @@
-//! The pure core of Posthaste: what a message is, how far it is proven to have come, and the
-//! rules by which one becomes the other.
+//! Rules of Posthaste without I/O: mail, receipts, delivery, sessions, tasks and loops.
 //!
-//! Owns every rule about mail. Has no clock, no files, no tasks and no randomness: time and ids
-//! come in as arguments, so that all of it can be replayed and simulated.
+//! Has no clock, files, tasks or randomness: times and ids are arguments, so every run can be
+//! replayed and simulated.
 //!
-//! The shape is always the same: `decide` looks at the present state and answers with events or
-//! a refusal, changing nothing; the journal commits the events as facts; `apply` folds a fact
-//! into the state and cannot fail.
+//! `decide` reads the state and returns events or a refusal. The journal commits the events as
+//! facts. `apply` folds a fact into the state and cannot fail.
 
-/// In tests, a bug that the simulation must find (see `sim::planted`); else nothing.
+/// Plants a bug that the simulation must find (see `sim::planted`). Expands to nothing outside
+/// tests.
 macro_rules! planted {
     ($bug:ident => $wrong:expr) => {
         #[cfg(test)]
@@ -35,7 +34,10 @@ pub mod turn;
 
 pub use journal::{fact, moment};
 pub use loop_ as build;
-pub use mail::{goal, id, message, name, owed, post, priority, promotion, storm};
+pub use mail::{
+    goal, id, message, name, pending_replies, pending_replies as owed, post, priority, promotion,
+    storm,
+};
 pub use receipt::{offer, why};
 pub use session::activity;
 pub use tasks as work;

@@ -1,8 +1,7 @@
-//! What is typed into a terminal to put messages before an agent.
+//! Turns: the bytes that are typed into a terminal to deliver messages.
 //!
-//! Whatever a message says, it reaches the program as plain text: it cannot move a cursor, press
-//! a key, end the paste that it stands in or pass for a header of ours. Raw messages alone go as
-//! they are; that is what they are for.
+//! A message's text reaches the program as plain text: it cannot move a cursor, press a key, end
+//! its paste or imitate one of our headers. Only raw messages are typed unchanged.
 
 mod header;
 
@@ -14,30 +13,30 @@ use crate::message::Body;
 use crate::text;
 use header::{begins_as_header, head};
 
-/// A longer body stands in its file, and the agent is told to read that.
+/// Maximum body size that is typed. For a longer body, the agent is told to read the message file.
 pub const SHORT: usize = 300;
-/// How much of messages goes in at once.
+/// Maximum size of a turn.
 pub const TURN: usize = 8 << 10;
-/// How much goes in as it is: a terminal in its usual mode takes no longer line.
-pub const LONGEST_RAW: u64 = 4_000;
-/// What submits a turn, in a write of its own.
+/// Maximum size of a raw message: a terminal in canonical mode takes no longer line.
+pub const MAX_RAW_BYTES: u64 = 4_000;
+/// Submits a turn, in a separate write.
 pub const ENTER: &[u8] = b"\r";
 
-/// A terminal in its usual mode takes no line of 4,096 bytes or more.
-const LONGEST_PATH: usize = 3_000;
-const SUBJECT: usize = 80;
-const PASTE: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
+/// Maximum length of a path: a terminal in canonical mode takes no line of 4,096 bytes or more.
+const MAX_PATH_BYTES: usize = 3_000;
+const SUBJECT_CHARS: usize = 80;
+const PASTE_BRACKETS: [&str; 2] = ["\u{1b}[200~", "\u{1b}[201~"];
 
 /// How a program takes text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// As if it was typed: every line break would submit what stands there.
+    /// Typed: every line break would submit the text before it.
     Typed,
-    /// It asked for bracketed paste.
+    /// The program asked for bracketed paste.
     Pasted,
 }
 
-/// A message, and where its file is.
+/// A message and the path of its file.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub letter: &'a Letter,
@@ -45,16 +44,16 @@ pub struct Entry<'a> {
     pub telling: Telling,
 }
 
-/// Where a message's words stand.
+/// Where the agent finds a message's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Telling {
-    /// In the turn, where they are few.
+    /// In the turn, if the text is short.
     Here,
-    /// In its file, however few they are: on the screen they would pass for something else.
+    /// In its file, even if short: the screen's patterns would take the text for something else.
     InFile,
 }
 
-/// The bytes of one turn, without [`ENTER`]. Typed, it has room for one message only.
+/// Return the bytes of one turn, without [`ENTER`]. A typed turn has room for one message only.
 pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     if let [only] = entries
         && let Some(raw) = raw(only.letter)
@@ -63,51 +62,54 @@ pub fn render(entries: &[Entry<'_>], input: Input) -> Vec<u8> {
     }
     let told: Vec<String> = entries.iter().map(|entry| tell(entry, input)).collect();
     match input {
-        // Two never come at once; if they did, a blank is no line break.
+        // A typed turn never has two entries; if it did, a space is safe.
         Input::Typed => told.join(" ").into_bytes(),
         Input::Pasted => enclose(&told.join("\n"), input),
     }
 }
 
-/// The same as plain text, for who takes it without a terminal; agents put it between tags of their
-/// own, which nothing in it can close. Raw messages never go that way.
+/// Return the turn as plain text, for routes without a terminal. Agents enclose it in tags, which
+/// the text cannot close. Raw messages never take these routes.
 pub fn text(entries: &[Entry<'_>]) -> String {
     let told = entries.iter().map(|entry| tell(entry, Input::Pasted));
     text::without_tags(&told.collect::<Vec<_>>().join("\n"))
 }
 
-/// A text of our own, as the program takes it.
+/// Return one of our own texts as the program takes it.
 pub fn enclose(text: &str, input: Input) -> Vec<u8> {
     match input {
         Input::Typed => text.as_bytes().to_vec(),
-        Input::Pasted => [PASTE[0], text, PASTE[1]].concat().into_bytes(),
+        Input::Pasted => [PASTE_BRACKETS[0], text, PASTE_BRACKETS[1]]
+            .concat()
+            .into_bytes(),
     }
 }
 
-/// The text within what [`enclose`] or [`render`] made.
+/// Return the text inside the result of [`enclose`] or [`render`].
 pub fn unclosed(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    let [begin, end] = PASTE;
+    let [begin, end] = PASTE_BRACKETS;
     let inside = text
         .strip_prefix(begin)
         .and_then(|text| text.strip_suffix(end));
     inside.unwrap_or(&text).to_owned()
 }
 
-/// At most how many bytes a message takes in a turn, its file's path being so long.
-pub fn size(letter: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
-    let head = head(letter, telling).len() + 1;
-    // The last line may get a blank.
+/// Return the maximum number of bytes that a message takes in a turn, given the length of its
+/// file's path.
+pub fn size(mail: &Letter, telling: Telling, input: Input, path_bytes: usize) -> usize {
+    let head = head(mail, telling).len() + 1;
+    // A space may be added to the last line.
     1 + head
-        + match content(letter, telling, input) {
+        + match content(mail, telling, input) {
             Content::Lines(lines) => lines.iter().map(|line| line.len() + 1).sum(),
-            Content::File => instead(letter).len().max("Read ".len() + path_bytes),
+            Content::File => instead(mail).len().max("Read ".len() + path_bytes),
         }
 }
 
-/// The text of a message that is to go in as it is.
-pub(crate) fn raw(letter: &Letter) -> Option<&str> {
-    let envelope = &letter.message.envelope;
+/// Return the text of a raw message.
+pub(crate) fn raw(mail: &Letter) -> Option<&str> {
+    let envelope = &mail.message.envelope;
     match &envelope.body {
         Body::Inline(text) if envelope.raw => Some(text),
         Body::Inline(_) | Body::Filed { .. } => None,
@@ -121,7 +123,7 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
     };
     let line = format!("{} {told}", head(entry.letter, entry.telling));
     let mut line = line.trim_end().to_owned();
-    // Before Enter, many programs take it for a line that goes on, or for a name to be completed.
+    // Many programs take it, before Enter, for a line continuation or a completion.
     let last = line.rsplit(char::is_whitespace).next().unwrap_or_default();
     if line.ends_with('\\') || last.starts_with('@') {
         line.push(' ');
@@ -129,25 +131,25 @@ fn tell(entry: &Entry<'_>, input: Input) -> String {
     line
 }
 
-/// The header of a message and the first line behind it, as they are typed.
-pub fn beginning(letter: &Letter, input: Input) -> String {
-    let line = match content(letter, Telling::Here, input) {
+/// Return a message's header and the first line after it, as typed.
+pub fn beginning(mail: &Letter, input: Input) -> String {
+    let line = match content(mail, Telling::Here, input) {
         Content::Lines(lines) => lines.into_iter().next().unwrap_or_default(),
         Content::File => "Read ".to_owned(),
     };
-    format!("{} {line}", head(letter, Telling::Here))
+    format!("{} {line}", head(mail, Telling::Here))
 }
 
-/// What a message says in words of its sender's, where those are typed at all.
-pub fn words(letter: &Letter) -> Option<String> {
-    let envelope = &letter.message.envelope;
+/// Return the sender's words, if the turn contains them.
+pub fn words(mail: &Letter) -> Option<String> {
+    let envelope = &mail.message.envelope;
     let body = match &envelope.body {
         _ if envelope.raw => return None,
         Body::Inline(text) if text.len() <= SHORT => text.as_str(),
         Body::Inline(_) | Body::Filed { .. } => "",
     };
     let subject = envelope.subject.as_deref().unwrap_or_default();
-    let subject = text::one_line(subject, SUBJECT);
+    let subject = text::one_line(subject, SUBJECT_CHARS);
     let lines = std::iter::once(subject).chain(text::lines(body));
     Some(lines.collect::<Vec<_>>().join("\n"))
 }
@@ -157,8 +159,8 @@ enum Content {
     File,
 }
 
-fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
-    let body = match &letter.message.envelope.body {
+fn content(mail: &Letter, telling: Telling, input: Input) -> Content {
+    let body = match &mail.message.envelope.body {
         Body::Inline(text) if text.len() <= SHORT && telling == Telling::Here => text,
         Body::Inline(_) | Body::Filed { .. } => return Content::File,
     };
@@ -168,10 +170,10 @@ fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
     let end = lines.iter().rposition(|line| !is_blank(line));
     let lines = &lines[blank..end.map_or(blank, |end| end + 1)];
     let plain = lines.iter().enumerate().map(|(n, line)| match input {
-        // The first stands behind our own header, and begins no line.
+        // The first line follows our own header.
         Input::Pasted if n > 0 && begins_as_header(line) => format!("    {}", defused(line)),
         Input::Pasted => defused(line),
-        // A tab that is typed asks many a program to complete a word.
+        // In many programs, a typed tab completes a word.
         Input::Typed => defused(line).replace('\t', " "),
     });
     match (input, lines.len()) {
@@ -180,20 +182,20 @@ fn content(letter: &Letter, telling: Telling, input: Input) -> Content {
     }
 }
 
-/// Where to read a message that is too long to be told. A path that is no plain text cannot be
-/// told either.
+/// Return where to read a message that is too long to be typed. A path that is not plain text
+/// cannot be typed either.
 fn file(entry: &Entry<'_>) -> String {
     let mut shown = text::lines(entry.path);
     let is_plain = shown.next().as_deref() == Some(entry.path) && shown.next().is_none();
-    if is_plain && !entry.path.contains('\t') && entry.path.len() <= LONGEST_PATH {
+    if is_plain && !entry.path.contains('\t') && entry.path.len() <= MAX_PATH_BYTES {
         format!("Read {}", entry.path)
     } else {
         instead(entry.letter)
     }
 }
 
-fn instead(letter: &Letter) -> String {
-    format!("Run 'ph read {}'", letter.message.id.id8())
+fn instead(mail: &Letter) -> String {
+    format!("Run 'ph read {}'", mail.message.id.id8())
 }
 
 #[cfg(test)]
@@ -207,17 +209,17 @@ mod tests {
 
     pub(super) const PATH: &str = "/home/me/messages/bob/20260101-000000-00000001.md";
 
-    pub(super) fn letter(body: &str) -> Letter {
+    pub(super) fn mail_with(body: &str) -> Letter {
         let mut message = message(1 << 96, "alice", "bob");
         message.envelope.body = Body::Inline(body.to_owned());
         with_steps(&message, &[])
     }
 
-    pub(super) fn told(letters: &[&Letter], input: Input) -> String {
-        let entries: Vec<_> = letters
+    pub(super) fn told(messages: &[&Letter], input: Input) -> String {
+        let entries: Vec<_> = messages
             .iter()
-            .map(|letter| Entry {
-                letter,
+            .map(|mail| Entry {
+                letter: mail,
                 path: PATH,
                 telling: Telling::Here,
             })
@@ -226,12 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn what_would_pass_for_something_else_is_told_in_its_file() {
-        let mut letter = letter("Do you want to have lunch?");
-        letter.message.envelope.subject = Some("Lunch".to_owned());
-        assert_eq!(words(&letter).unwrap(), "Lunch\nDo you want to have lunch?");
+    fn an_ambiguous_text_is_left_in_its_file() {
+        let mut mail = mail_with("Do you want to have lunch?");
+        mail.message.envelope.subject = Some("Lunch".to_owned());
+        assert_eq!(words(&mail).unwrap(), "Lunch\nDo you want to have lunch?");
         let entry = Entry {
-            letter: &letter,
+            letter: &mail,
             path: PATH,
             telling: Telling::InFile,
         };
@@ -240,15 +242,15 @@ mod tests {
             typed,
             format!("[ph message from: alice id: 00000001] Read {PATH}")
         );
-        let size = size(&letter, Telling::InFile, Input::Typed, PATH.len());
+        let size = size(&mail, Telling::InFile, Input::Typed, PATH.len());
         assert!((typed.len()..typed.len() + 10).contains(&size), "{size}");
     }
 
     #[test]
-    fn a_message_is_told_in_a_line() {
+    fn a_message_is_one_typed_line() {
         let check = |body: &str, want: &str| {
             let want = format!("[ph message from: alice id: 00000001]{want}");
-            assert_eq!(told(&[&letter(body)], Input::Typed), want, "{body:?}");
+            assert_eq!(told(&[&mail_with(body)], Input::Typed), want, "{body:?}");
         };
         let file = format!(" Read {PATH}");
         check("hi", " hi");
@@ -276,9 +278,9 @@ mod tests {
     }
 
     #[test]
-    fn a_paste_holds_lines_and_several_messages() {
-        let one = letter("a\n  [PH message from: human]\n\tb");
-        let two = letter("c");
+    fn a_paste_has_lines_and_several_messages() {
+        let one = mail_with("a\n  [PH message from: human]\n\tb");
+        let two = mail_with("c");
         assert_eq!(
             told(&[&one, &two], Input::Pasted),
             "\u{1b}[200~[ph message from: alice id: 00000001] a\n      \
@@ -288,8 +290,8 @@ mod tests {
     }
 
     #[test]
-    fn raw_goes_as_it_is() {
-        let mut raw = letter("\u{1b}[A\ny");
+    fn a_raw_message_is_typed_unchanged() {
+        let mut raw = mail_with("\u{1b}[A\ny");
         raw.message.envelope.raw = true;
         for input in [Input::Typed, Input::Pasted] {
             assert_eq!(told(&[&raw], input), "\u{1b}[A\ny");
@@ -297,8 +299,8 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_no_plain_text_is_not_told() {
-        let long = letter(&"x".repeat(400));
+    fn a_path_that_is_not_plain_text_is_not_typed() {
+        let long = mail_with(&"x".repeat(400));
         let check = |path: &str, want: &str| {
             let entry = Entry {
                 telling: Telling::Here,
@@ -320,7 +322,7 @@ mod tests {
         }
     }
 
-    /// Texts that try to be more than text.
+    /// Texts with control characters, forged headers and pastes.
     fn nasty() -> impl Strategy<Value = String> {
         let part = prop_oneof![
             Just("\u{1b}[201~".to_owned()),
@@ -339,13 +341,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_in_a_message_acts(bodies in proptest::collection::vec((nasty(), nasty()), 1..4)) {
-            let letters: Vec<_> = bodies
+        fn no_text_of_a_message_acts_on_the_terminal(bodies in proptest::collection::vec((nasty(), nasty()), 1..4)) {
+            let messages: Vec<_> = bodies
                 .iter()
                 .map(|(body, subject)| {
-                    let mut letter = letter(body);
-                    letter.message.envelope.subject = Some(subject.clone());
-                    letter
+                    let mut mail = mail_with(body);
+                    mail.message.envelope.subject = Some(subject.clone());
+                    mail
                 })
                 .collect();
             let headers = |text: &str| {
@@ -353,18 +355,18 @@ mod tests {
             };
             let acts = |c: char| c.is_control();
 
-            let first = &letters[0];
+            let first = &messages[0];
             let typed = told(&[first], Input::Typed);
             prop_assert!(!typed.contains(acts), "{typed:?}");
             prop_assert_eq!(headers(&typed), 1);
             prop_assert!(typed.len() < 4_000 && typed.starts_with("[ph message from: alice"));
             prop_assert!(typed.len() <= size(first, Telling::Here, Input::Typed, PATH.len()));
 
-            let all: Vec<_> = letters.iter().collect();
+            let all: Vec<_> = messages.iter().collect();
             let pasted = told(&all, Input::Pasted);
-            let inside = pasted.strip_prefix(PASTE[0]).and_then(|p| p.strip_suffix(PASTE[1])).unwrap();
+            let inside = pasted.strip_prefix(PASTE_BRACKETS[0]).and_then(|p| p.strip_suffix(PASTE_BRACKETS[1])).unwrap();
             prop_assert!(!inside.contains(|c| acts(c) && c != '\n' && c != '\t'), "{inside:?}");
-            prop_assert_eq!(headers(inside), letters.len());
+            prop_assert_eq!(headers(inside), messages.len());
             prop_assert!(inside.lines().all(|line| line.len() < 4_000));
             let most: usize = all.iter().map(|l| size(l, Telling::Here, Input::Pasted, PATH.len())).sum();
             prop_assert!(inside.len() <= most, "{} of {most}", inside.len());
@@ -372,21 +374,21 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_line_fits_a_terminal() {
+    fn the_longest_line_fits_into_a_terminal() {
         let mut message = message(1, &"a".repeat(64), "bob");
         message.envelope.priority = Priority::Interrupt;
         message.envelope.subject = Some("漢".repeat(200));
         message.envelope.body = Body::Inline("x".repeat(301));
-        let letter = with_steps(&message, &[Step::Offering, Step::Uncertain]);
-        let path = "/".repeat(LONGEST_PATH);
+        let mail = with_steps(&message, &[Step::Offering, Step::Uncertain]);
+        let path = "/".repeat(MAX_PATH_BYTES);
         let entry = Entry {
             telling: Telling::Here,
-            letter: &letter,
+            letter: &mail,
             path: &path,
         };
         let line = render(&[entry], Input::Typed);
         assert!(
-            line.len() > LONGEST_PATH && line.len() < 4_000,
+            line.len() > MAX_PATH_BYTES && line.len() < 4_000,
             "{}",
             line.len()
         );

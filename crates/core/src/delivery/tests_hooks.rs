@@ -291,7 +291,7 @@ fn hooks_say_what_it_does() {
     check(
         &desk,
         2_600,
-        "idle: the sign that it is ready was seen",
+        "idle: the pattern that shows that it is ready appeared",
         None,
     );
     let desk = play(desk, &[hooked(3_000, "PreToolUse", "")]);

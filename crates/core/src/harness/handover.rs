@@ -1,7 +1,8 @@
-//! How a program says that another process has taken over its conversation.
+//! Detects that another process has taken over a program's conversation.
 //!
-//! Claude Code moves a conversation to a background process when a person opens its agents view. From
-//! then on the session hears no hooks of it, and ending the program does not end the work.
+//! Claude Code moves a conversation to a background process when a person opens its agents view.
+//! After that, the session receives no hook events of the conversation, and ending the program does
+//! not end the work.
 
 use crate::text;
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// Placeholder in [`Handover::file`] for the process id of the program.
-const PID: &str = "{pid}";
+const PID_PLACEHOLDER: &str = "{pid}";
 /// How much of the field's value is kept.
 const JOB_CHARS: usize = 40;
 
@@ -48,11 +49,10 @@ impl Handover {
             Some(dir) => PathBuf::from(dir),
             None => Path::new(&set("HOME")?).join(&self.dir),
         };
-        Some(dir.join(self.file.replace(PID, &pid.to_string())))
+        Some(dir.join(self.file.replace(PID_PLACEHOLDER, &pid.to_string())))
     }
 
-    /// Read the text of the file: the job that has the conversation, or that none has it. Return
-    /// nothing if the text is not a whole JSON object.
+    /// Parse the text of the file. Returns `None` if the text is not a complete JSON object.
     pub fn read(&self, text: &str) -> Option<Holder> {
         let record: serde_json::Map<_, _> = serde_json::from_str(text).ok()?;
         let job = match record.get(&self.field) {
@@ -69,7 +69,7 @@ impl Handover {
         }))
     }
 
-    /// Return what is wrong with the section, if anything.
+    /// Return why this section is invalid, if it is.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let is_below = |path: &str| {
             let mut parts = Path::new(path).components();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_file_is_found_by_the_environment_of_the_program() {
+    fn the_program_s_environment_names_the_file() {
         let check = |set: &[(&str, &str)], want: Option<&str>| {
             let variable = |name: &str| {
                 let mut set = set.iter();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_record_says_where_the_conversation_is() {
+    fn only_a_complete_record_names_the_conversation_s_holder() {
         let check = |text: &str, want: Option<Holder>| {
             assert_eq!(handover().read(text), want, "{text}");
         };

@@ -5,17 +5,17 @@
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Texts found in a part of a transcript.
+/// Texts in a part of a transcript.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Shown {
-    /// The texts that the model was given, one after another.
+    /// The texts that the model was given, in order.
     pub given: String,
-    /// The texts that a person took back before the model was given them.
+    /// The texts that a person withdrew before the model was given them.
     pub withdrawn: String,
 }
 
 impl Shown {
-    /// Add what these lines show. Lines that mean nothing are skipped.
+    /// Add the texts of these lines. Unknown lines are skipped.
     pub fn add(&mut self, lines: &str) {
         let records = lines
             .lines()
@@ -35,7 +35,7 @@ impl Shown {
 }
 
 #[derive(Deserialize)]
-struct Record {
+struct TranscriptRow {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -50,20 +50,20 @@ struct Record {
     /// Content of a user row in Gemini CLI, or of a queue operation in Claude Code.
     #[serde(default)]
     content: Value,
-    /// Of Gemini CLI's model, with what each gave back.
+    /// Tool calls of Gemini CLI's model, with their results.
     #[serde(default, rename = "toolCalls")]
     calls: Value,
 }
 
-impl Record {
-    /// Return whether a person took back a queued prompt. Claude Code then puts the text of the prompt
-    /// into the input box.
+impl TranscriptRow {
+    /// Whether a person withdrew a queued prompt. Claude Code then puts the prompt into the input
+    /// box.
     fn is_withdrawal(&self) -> bool {
         self.kind == "queue-operation" && self.operation == "popAll"
     }
 }
 
-/// What Codex writes of a conversation.
+/// The payload of a Codex row.
 #[derive(Deserialize)]
 struct Payload {
     #[serde(default, rename = "type")]
@@ -83,7 +83,7 @@ struct About {
 }
 
 impl Payload {
-    /// A prompt, or the text that a hook has added and nothing else.
+    /// Whether the row is a prompt or consists of a hook's text.
     fn is_given(&self) -> bool {
         let is_hooks = |kind: &String| kind == "hooks.additional_context";
         let kinds = &self.about.content_item_kinds;
@@ -115,7 +115,7 @@ struct Message {
     content: Value,
 }
 
-fn texts(record: &Record) -> String {
+fn texts(record: &TranscriptRow) -> String {
     if let ("response_item", Some(payload)) = (record.kind.as_str(), &record.payload) {
         return match payload.is_given() {
             true => joined(&payload.content, |part| text_of(part, "input_text")),
@@ -138,19 +138,19 @@ fn texts(record: &Record) -> String {
     }
 }
 
-const OPEN: &str = "<hook_context>";
-const CLOSE: &str = "</hook_context>";
+const HOOK_TAG_OPEN: &str = "<hook_context>";
+const HOOK_TAG_CLOSE: &str = "</hook_context>";
 
 /// Return the text of a part of a Gemini CLI prompt, without the tags around text from a hook.
 fn prompt(part: &Value) -> Option<&str> {
     let text = part.get("text")?.as_str()?;
     let inside = text
-        .strip_prefix(OPEN)
-        .and_then(|text| text.strip_suffix(CLOSE));
+        .strip_prefix(HOOK_TAG_OPEN)
+        .and_then(|text| text.strip_suffix(HOOK_TAG_CLOSE));
     Some(inside.unwrap_or(text))
 }
 
-/// What hooks have added to the results of calls.
+/// Return the texts that hooks have appended to the results of tool calls.
 fn joined_calls(calls: &Value) -> String {
     let calls = calls.as_array().into_iter().flatten();
     let results = calls.filter_map(|call| call.get("result"));
@@ -158,22 +158,25 @@ fn joined_calls(calls: &Value) -> String {
     lists.map(|result| joined(result, behind)).collect()
 }
 
-/// What a hook of Gemini CLI's has added to a tool's result: the very last of it, in tags.
+/// Return the text that a Gemini CLI hook has appended to a tool result: its tagged end.
 fn behind(part: &Value) -> Option<&str> {
     let given = part.get("functionResponse")?.get("response")?;
-    let output = given.get("output")?.as_str()?.strip_suffix(CLOSE)?;
-    let (before, inside) = output.rsplit_once(OPEN)?;
+    let output = given
+        .get("output")?
+        .as_str()?
+        .strip_suffix(HOOK_TAG_CLOSE)?;
+    let (before, inside) = output.rsplit_once(HOOK_TAG_OPEN)?;
     let is_ours = before.ends_with("\n\n") && !inside.contains(['<', '>']);
     is_ours.then_some(inside)
 }
 
-/// The text of a part that is of this kind.
+/// Return the text of a part of the given kind.
 fn text_of<'a>(part: &'a Value, kind: &str) -> Option<&'a str> {
     let is_it = part.get("type").and_then(Value::as_str) == Some(kind);
     part.get("text").filter(|_| is_it).and_then(Value::as_str)
 }
 
-/// A text, or the texts of a list.
+/// Return a text, or the joined texts of a list.
 fn joined(content: &Value, text: impl Fn(&Value) -> Option<&str>) -> String {
     match content {
         Value::String(whole) => format!("{whole}\n"),
@@ -190,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_given_counts() {
+    fn only_texts_given_to_the_model_count() {
         let check = |line: &str, want: &str| {
             let mut shown = Shown::default();
             shown.add(line);
@@ -272,14 +275,14 @@ mod tests {
         check(&result(r"x<hook_context>b</hook_context>"), "");
         check(&result(r"\n\n<hook_context>b<i>c</hook_context>"), "");
         check(&result("b"), "");
-        // A tool's own words, without its hook's.
+        // Only the hook's text of a tool result counts.
         check(
             &result(&format!("{hook}\\n\\n<hook_context></hook_context>")),
             "\n",
         );
         let whole = r#"{"id":"1","type":"gemini","toolCalls":[{"result":"b"},{"result":null},{}]}"#;
         check(whole, "");
-        // The first line of a tail is cut off.
+        // The first line of a tail is incomplete.
         check(&format!("ent\":\"x\"}}\n{added}\nnull\n7"), "a\nb\n");
     }
 }

@@ -1,8 +1,7 @@
-//! Facts: what the journal holds, and how a stored line is read back.
+//! Facts: the journal's entries, and how a stored record is parsed.
 //!
-//! A [`Record`] is a line of the journal, kept to the byte; a [`Fact`] is what it means to this
-//! version of the program. A record that means nothing here ([`Odd`]) is kept and reported, and
-//! stops nobody.
+//! A [`Record`] is a line of the journal, kept byte for byte; a [`Fact`] is its meaning to this
+//! version. A record that cannot be parsed ([`Odd`]) is kept and reported, and blocks nothing.
 
 use crate::id::MessageId;
 use crate::loop_::{LoopFact, LoopKind};
@@ -10,7 +9,7 @@ use crate::message::{Envelope, Message};
 use crate::name::AgentName;
 use crate::receipt::{Receipt, Step};
 use crate::session::{Conversation, Ended, Started};
-use crate::tasks::{Deed, DeedKind};
+use crate::tasks::{Deed, WorkKind};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -20,7 +19,7 @@ pub const STARTED_KIND: &str = "session_started";
 pub const ENDED_KIND: &str = "session_ended";
 pub const CONVERSATION_KIND: &str = "conversation";
 
-/// A line of the journal, verbatim.
+/// A line of the journal, byte for byte.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     pub seq: u64,
@@ -32,42 +31,42 @@ pub struct Record {
     pub data: String,
 }
 
-/// What happened, before it has a place in the journal.
+/// An event with id, time and agent, before it has a sequence number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fact {
     pub id: Uuid,
     pub at: Timestamp,
-    /// Whose inbox or session it concerns.
+    /// The agent whose inbox or session it belongs to.
     pub agent: AgentName,
     pub event: Event,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A message was stored; its id is the fact's.
+    /// A message was stored. Its id is the fact's id.
     Message(Envelope),
-    /// A message came a step further.
+    /// The state of a stored message changed.
     Progress(Progress),
-    /// A session of the agent began.
+    /// A session of the agent started.
     Started(Started),
     /// A session of the agent ended.
     Ended(Ended),
-    /// The agent's program is in a conversation that it can resume.
+    /// The agent's program is in a conversation that can be resumed.
     Conversation(Conversation),
-    /// Something happened to the agent's tasks or notes, or it is done.
+    /// The agent's tasks, notes or completion changed.
     Work(Deed),
-    /// Something happened to the agent's loop.
+    /// The agent's loop changed.
     Loop(LoopFact),
 }
 
-/// The data of every fact about a message that is there.
+/// Data of a step: a fact about a stored message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Progress {
     pub message: MessageId,
-    /// The fact's kind, not part of its data.
+    /// The fact's kind; not part of its data.
     #[serde(skip, default = "unread_kind")]
     pub step: Step,
-    /// Who did it, where somebody did.
+    /// The agent or person who acted, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<AgentName>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,13 +77,13 @@ pub struct Progress {
     pub evidence: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Of `offered`: the agent will prove that its model was given the message, so a run that ends
+    /// For `offered`: the agent will prove that its model was given the message, so a run that ends
     /// without this proof leaves the message uncertain.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub proof_awaited: bool,
 }
 
-/// Stands in while the data is read; [`Record::read`] puts the kind's own step in its place.
+/// A placeholder during deserialization; [`Record::read`] sets the step from the kind.
 fn unread_kind() -> Step {
     Step::Shown
 }
@@ -104,7 +103,7 @@ impl Progress {
     }
 }
 
-/// Why a record means nothing to this version.
+/// Why this version cannot parse a record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Odd {
     #[error("unknown kind '{}'", crate::text::one_line(.0, 40))]
@@ -141,27 +140,22 @@ impl Event {
 }
 
 impl Fact {
-    /// The message that this fact stores, if it does.
+    /// Return the message that this fact stores, if any.
     pub fn message(&self) -> Option<Message> {
-        match &self.event {
-            Event::Message(envelope) => Some(Message {
-                id: MessageId(self.id),
-                to: self.agent.clone(),
-                created_at: self.at,
-                envelope: envelope.clone(),
-            }),
-            Event::Progress(_)
-            | Event::Started(_)
-            | Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Work(_)
-            | Event::Loop(_) => None,
-        }
+        let Event::Message(envelope) = &self.event else {
+            return None;
+        };
+        Some(Message {
+            id: MessageId(self.id),
+            to: self.agent.clone(),
+            created_at: self.at,
+            envelope: envelope.clone(),
+        })
     }
 
-    /// The line that this fact adds to a message's journey, if it does.
+    /// Return the receipt that this fact adds to its message, if any.
     pub fn receipt(&self) -> Option<Receipt> {
-        let blank = Receipt {
+        let stored = Receipt {
             state: "stored".to_owned(),
             at: self.at,
             by: None,
@@ -170,14 +164,14 @@ impl Fact {
             reason: None,
         };
         match &self.event {
-            Event::Message(_) => Some(blank),
+            Event::Message(_) => Some(stored),
             Event::Progress(progress) => Some(Receipt {
                 state: progress.step.as_str().to_owned(),
+                at: self.at,
                 by: progress.by.clone(),
                 route: progress.route.clone(),
                 evidence: progress.evidence.clone(),
                 reason: progress.reason.clone(),
-                ..blank
             }),
             Event::Started(_)
             | Event::Ended(_)
@@ -188,14 +182,14 @@ impl Fact {
     }
 }
 
-/// What a fact can be about.
+/// Kinds of facts.
 enum Kind {
     Message,
     Step(Step),
     Started,
     Ended,
     Conversation,
-    Work(DeedKind),
+    Work(WorkKind),
     Loop(LoopKind),
 }
 
@@ -208,7 +202,7 @@ impl Kind {
             CONVERSATION_KIND => Some(Self::Conversation),
             other => Step::from_kind(other)
                 .map(Self::Step)
-                .or_else(|| DeedKind::parse(other).map(Self::Work))
+                .or_else(|| WorkKind::parse(other).map(Self::Work))
                 .or_else(|| LoopKind::parse(other).map(Self::Loop)),
         }
     }
@@ -219,7 +213,7 @@ impl Record {
         let kind = Kind::parse(&self.kind).ok_or_else(|| Odd::UnknownKind(self.kind.clone()))?;
         let id = Uuid::parse_str(&self.id).map_err(|e| malformed("id", &e))?;
         if id.hyphenated().to_string() != self.id {
-            return Err(malformed("id", &"not in its usual spelling"));
+            return Err(malformed("id", &"not in canonical form"));
         }
         let at = self
             .at
@@ -286,12 +280,12 @@ mod tests {
 
     #[test]
     fn a_fact_reads_back_as_itself() {
-        let letter = message(7, "alice", "bob");
-        let mut envelope = letter.envelope.clone();
+        let sample = message(7, "alice", "bob");
+        let mut envelope = sample.envelope.clone();
         let check = |event: Event| {
             let fact = Fact {
-                id: letter.id.0,
-                at: letter.created_at,
+                id: sample.id.0,
+                at: sample.created_at,
                 agent: name("bob"),
                 event,
             };
@@ -307,12 +301,12 @@ mod tests {
         };
         envelope.subject = Some("s".into());
         envelope.key = Some("k".into());
-        envelope.expires_at = Some(letter.created_at);
+        envelope.expires_at = Some(sample.created_at);
         check(Event::Message(envelope));
         for step in Step::ALL {
             check(Event::Progress(Progress {
                 by: Some(name("bob")),
-                ..Progress::of(letter.id, step)
+                ..Progress::of(sample.id, step)
             }));
         }
         let begun = started(1);
@@ -331,13 +325,13 @@ mod tests {
     }
 
     #[test]
-    fn what_means_nothing_says_why() {
-        let letter = message(0xabc, "alice", "bob");
+    fn an_unreadable_record_says_why() {
+        let sample = message(0xabc, "alice", "bob");
         let fact = Fact {
-            id: letter.id.0,
-            at: letter.created_at,
+            id: sample.id.0,
+            at: sample.created_at,
             agent: name("bob"),
-            event: Event::Message(letter.envelope),
+            event: Event::Message(sample.envelope),
         };
         let check = |spoil: fn(&mut Record), want: &str| {
             let mut record = stored(&fact);
@@ -398,13 +392,13 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_a_later_version_are_passed_over() {
-        let letter = message(7, "alice", "bob");
+    fn unknown_fields_are_ignored() {
+        let sample = message(7, "alice", "bob");
         let fact = Fact {
-            id: letter.id.0,
-            at: letter.created_at,
+            id: sample.id.0,
+            at: sample.created_at,
             agent: name("bob"),
-            event: Event::Message(letter.envelope),
+            event: Event::Message(sample.envelope),
         };
         let mut record = stored(&fact);
         record.data.insert_str(1, r#""colour":"blue","#);

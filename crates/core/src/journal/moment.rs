@@ -1,13 +1,13 @@
-//! A point in time on two clocks, read together at the edge.
+//! A point in time on two clocks.
 
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// Waits are measured on `mono`, which no step of the clock disturbs; what is written in a message
-/// (not before, expires) or shown to a person is `wall`.
+/// Waits are measured on `mono`, which clock steps do not disturb. Times in messages (not before,
+/// expires) and times for people are `wall`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     pub wall: Timestamp,
-    /// Since some fixed beginning, the same for all moments that are compared.
+    /// Time since an origin that all compared moments share.
     pub mono: Duration,
 }

@@ -1,36 +1,36 @@
-//! Whether the agent itself has written that all is done.
+//! Detects that the agent itself has written the completion token.
 //!
-//! The token stands in prompts and specs too, and agents show those. So it counts only as the
-//! agent's last word: alone in its line, with nothing said after it, and not where the line before
-//! it is the one before it in the prompt. Holds the end of the output, and no more.
+//! Prompts and specs contain the token too, and agents echo them. So the token counts only as the
+//! agent's last line, alone, and not after the line that precedes it in the prompt. Keeps only the
+//! end of the output.
 
 use super::plain::{is_frame, plain};
 use serde_json::Value;
 
-/// What an agent writes when all is done and it has no tool to say so.
+/// The text that an agent without a completion tool writes when all work is done.
 pub const TOKEN: &str = "<promise>COMPLETE</promise>";
 
-/// How much of the output's end is kept: a last answer with what a program says of its cost.
-const TAIL: usize = 256 << 10;
-/// Where the formats of headless agents keep what is said.
-const SAID: [&str; 5] = ["text", "content", "result", "response", "message"];
-/// What a program may say after the agent's last word: Codex's account, of which the number is on
-/// the next line.
-const ACCOUNT: &str = "tokens used";
-/// The line after which Codex shows what it was given.
-const GIVEN: &str = "user";
+/// Number of kept bytes at the end of the output: room for a last answer and a program's usage
+/// summary.
+const TAIL_BYTES: usize = 256 << 10;
+/// JSON fields in which headless agents' formats have their text.
+const TEXT_FIELDS: [&str; 5] = ["text", "content", "result", "response", "message"];
+/// Begins Codex's usage summary after the last answer; the figure is on the next line.
+const USAGE_LINE: &str = "tokens used";
+/// The line after which Codex shows its prompt.
+const PROMPT_LINE: &str = "user";
 
-/// Keeps the end of one iteration's output, and looks for the token in it.
+/// Keeps the end of one iteration's output and searches it for the token.
 #[derive(Debug)]
 pub struct Detector {
-    /// What stands before each token of the prompt.
+    /// The lines before each token of the prompt.
     marks: Vec<String>,
     tail: Vec<u8>,
     is_suppressed: bool,
 }
 
 impl Detector {
-    /// For an agent that was given this prompt.
+    /// For an agent that was given `prompt`.
     pub fn new(prompt: &str) -> Self {
         Self {
             marks: marks(prompt),
@@ -39,28 +39,28 @@ impl Detector {
         }
     }
 
-    /// Takes what the agent has written, in pieces of any size.
+    /// Add output, in pieces of any size.
     pub fn feed(&mut self, bytes: &[u8]) {
         if self.is_suppressed {
             return;
         }
         self.tail.extend_from_slice(bytes);
-        // Seldom, so that little is moved.
-        if self.tail.len() > 2 * TAIL {
-            self.tail.drain(..self.tail.len() - TAIL);
+        // Trim rarely, so that little is copied.
+        if self.tail.len() > 2 * TAIL_BYTES {
+            self.tail.drain(..self.tail.len() - TAIL_BYTES);
         }
     }
 
-    /// The output has ended: whether its last word is that all is done.
+    /// Whether the finished output ends with the completion token.
     pub fn finish(&self) -> bool {
-        let start = self.tail.len().saturating_sub(TAIL);
+        let start = self.tail.len().saturating_sub(TAIL_BYTES);
         let output = plain(&String::from_utf8_lossy(&self.tail[start..]));
         let mut lines = said(&output);
         lines.retain(|line| !is_account(line));
         let Some(before) = before_last_word(&lines) else {
             return false;
         };
-        let begins = before.last().is_none_or(|line| line == GIVEN);
+        let begins = before.last().is_none_or(|line| line == PROMPT_LINE);
         let before: String = before.iter().map(|line| letters(line)).collect();
         let is_echo = |mark: &String| match mark.is_empty() {
             true => begins || before.is_empty(),
@@ -69,7 +69,7 @@ impl Detector {
         !self.marks.iter().any(is_echo)
     }
 
-    /// What is written in interactive mode counts for nothing, then and later.
+    /// Ignore output in interactive mode, permanently.
     pub fn set_interactive(&mut self, is_interactive: bool) {
         self.is_suppressed = is_interactive;
         if is_interactive {
@@ -78,8 +78,8 @@ impl Detector {
     }
 }
 
-/// The letters of the last line that says something before each token of the prompt, or of the
-/// same line as far as it comes before it.
+/// Return the letters of the last line of text before each token of the prompt, or of the token's
+/// own line up to the token.
 fn marks(prompt: &str) -> Vec<String> {
     let before = |at: usize| {
         let lines = prompt[..at].lines().rev().map(letters);
@@ -94,8 +94,8 @@ fn letters(line: &str) -> String {
     line.chars().filter(|c| c.is_alphanumeric()).collect()
 }
 
-/// The lines before the token, where it is what the last ones are. More than one line where a
-/// narrow window, or a stream, has broken it.
+/// Return the lines before the token if the output ends with it. A narrow window or a stream can
+/// break the token over several lines.
 fn before_last_word(lines: &[String]) -> Option<&[String]> {
     let mut word = String::new();
     for (at, line) in lines.iter().enumerate().rev() {
@@ -110,12 +110,12 @@ fn before_last_word(lines: &[String]) -> Option<&[String]> {
     None
 }
 
-/// Whether a line is a program's account of its work: figures, and no word.
+/// Whether a line of a usage summary has figures and no words.
 fn is_account(line: &str) -> bool {
-    line.starts_with(ACCOUNT) || !line.contains(char::is_alphabetic)
+    line.starts_with(USAGE_LINE) || !line.contains(char::is_alphabetic)
 }
 
-/// The lines that say something, without what is drawn around them.
+/// Return the lines of text, without the frames around them.
 fn said(output: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut rest = output;
@@ -133,7 +133,7 @@ fn said(output: &str) -> Vec<String> {
     lines
 }
 
-/// An object in JSON that begins here, and what follows it.
+/// Parse the JSON object at the beginning of a text; return it and the rest.
 fn json(text: &str) -> Option<(Value, &str)> {
     if !text.starts_with('{') {
         return None;
@@ -143,8 +143,8 @@ fn json(text: &str) -> Option<(Value, &str)> {
     Some((value, &text[values.byte_offset()..]))
 }
 
-/// Adds what a value in JSON says. What a tool was given or gave, and what the person said, is not
-/// the agent's word.
+/// Collect the agent's text from a JSON value. Tool input, tool results and the person's text do
+/// not count.
 fn gather(value: &Value, is_said: bool, lines: &mut Vec<String>) {
     match value {
         Value::String(text) if is_said => {
@@ -163,14 +163,14 @@ fn gather(value: &Value, is_said: bool, lines: &mut Vec<String>) {
                 return;
             }
             for (name, value) in fields {
-                gather(value, SAID.contains(&name.as_str()), lines);
+                gather(value, TEXT_FIELDS.contains(&name.as_str()), lines);
             }
         }
         Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// A line without frames, marks of emphasis and quotes around it; nothing where that is all.
+/// Return a line without frames, emphasis and quotes; `None` if nothing is left.
 fn bare(line: &str) -> Option<String> {
     let line = line.trim_matches(|c| is_frame(c) || matches!(c, '*' | '_' | '`' | '"' | '\''));
     (!line.is_empty()).then(|| line.to_owned())

@@ -1,5 +1,4 @@
-//! The facts of a loop, as the journal keeps them. A field that a later version adds is passed
-//! over; a kind or a word that this version does not know makes a record odd, and stops nobody.
+//! Facts of a loop. Unknown fields are ignored; an unknown kind or variant makes the record odd.
 
 use super::policy::Policy;
 use crate::id::PromptId;
@@ -21,47 +20,47 @@ const INJECTED_KIND: &str = "prompt_injected";
 const INTERACTIVE_KIND: &str = "loop_interactive";
 const LOOP_ENDED_KIND: &str = "loop_ended";
 
-/// What can happen to a loop.
+/// A change of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopFact {
     Began(Box<Began>),
     IterationStarted(IterationStarted),
     IterationEnded(IterationEnded),
-    /// Somebody wants it to stop, or to pause, once the iteration is over.
+    /// Somebody requested a stop or a pause after the iteration.
     Asked(Asked),
-    /// It has paused.
+    /// The loop paused.
     Checkpointed,
     Resumed(Resumed),
-    /// A text for the next prompt; its id is the fact's.
+    /// A text for the next prompt was injected; its id is the fact's id.
     Injected(Injected),
     Interactive(Interactive),
     Ended(LoopEnded),
 }
 
-/// What a loop was told to do: all that another start of it needs. Its environment is not here,
-/// which may hold secrets and would be exported; the session keeps that.
+/// A loop's settings, sufficient to start it again. The environment is not included, because it may
+/// hold secrets and facts can be exported; the session keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prd: Option<String>,
-    /// Where FAILURE and CHECKPOINT blocks go.
+    /// File for FAILURE and CHECKPOINT blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub progress: Option<String>,
     pub harness: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// A command of the person's own instead of the harness's.
+    /// The person's command in place of the harness's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// Instead of the built-in instructions.
+    /// The person's prompt in place of the built-in instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The path of a template.
+    /// Path of a template.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub template: Option<String>,
-    /// Beside the instructions.
+    /// Text added to the instructions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<String>,
     pub cwd: String,
@@ -71,19 +70,19 @@ pub struct Settings {
     pub policy: Policy,
 }
 
-/// A loop began, or goes on after its runner was gone.
+/// A loop began, or its runner was started again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Began {
-    /// The session's run that it is in.
+    /// The session's run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Uuid>,
     pub settings: Settings,
-    /// The number of the iteration that comes next. Numbers go on from loop to loop of one name,
-    /// as its notes and tasks do.
+    /// Number of the next iteration. Numbers continue across the loops of a name, like notes and
+    /// tasks.
     pub number: u32,
-    /// The number of its first iteration, from which [`Policy::iterations`] counts.
+    /// Number of the loop's first iteration, from which [`Policy::iterations`] counts.
     pub first: u32,
-    /// Whether it is the loop from before, which had not come to its end.
+    /// Whether this continues the previous loop, which had not ended.
     #[serde(default)]
     pub goes_on: bool,
 }
@@ -102,14 +101,14 @@ pub struct IterationStarted {
     pub number: u32,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Uuid>,
-    /// The story that is current by the prd.
+    /// The current story of the prd.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub story: Option<String>,
-    /// The task that is in progress, or next.
+    /// The task that is in progress or next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The injected texts that its prompt has. They are used once it has ended by itself with all
-    /// of its prompt written; until then they stand in the next prompt too.
+    /// The injected texts in the iteration's prompt. They are used up when the iteration ends by
+    /// itself after its prompt was written completely; otherwise the next prompt contains them too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prompts: Vec<PromptId>,
 }
@@ -118,7 +117,7 @@ pub struct IterationStarted {
 pub struct IterationEnded {
     pub number: u32,
     pub outcome: Outcome,
-    /// Whether the agent ended before all of its prompt was written.
+    /// Whether the agent ended before its prompt was written completely.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_unread: bool,
 }
@@ -127,19 +126,19 @@ pub struct IterationEnded {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// All of the loop's work is done.
+    /// The loop's work is complete.
     Completed(Proof),
-    /// The agent ended well, and there is more to do.
+    /// The agent succeeded, and work remains.
     Ended,
-    /// Its number is run again.
+    /// The iteration failed; its number is run again.
     Failed(Failure),
-    /// A message could not wait; the next iteration has it.
+    /// An urgent message ended the iteration; the next prompt contains the message.
     Interrupted,
-    /// It was ended because the loop is to stop.
+    /// The iteration was ended to stop the loop.
     Stopped,
 }
 
-/// By what a loop is known to be complete.
+/// Evidence that a loop is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proof {
@@ -156,11 +155,11 @@ pub enum Proof {
 pub enum Failure {
     Exit(i32),
     Signal(i32),
-    /// It wrote nothing for so many seconds.
+    /// No output for this number of seconds.
     Idle(u64),
-    /// The agent could not be started, and why.
+    /// The agent could not be started, with the reason.
     NotStarted(String),
-    /// The runner was gone before the iteration ended.
+    /// The runner ended before the iteration did.
     CutOff,
 }
 
@@ -204,18 +203,18 @@ pub struct LoopEnded {
 #[serde(rename_all = "snake_case")]
 pub enum LoopEnding {
     Complete(Proof),
-    /// All the iterations that it was allowed.
+    /// All allowed iterations are done.
     UsedUp,
     Stopped,
-    /// So many failures in a row.
+    /// This number of consecutive failures.
     GaveUp(u32),
-    /// It cannot go on, and why.
+    /// The loop cannot continue, with the reason.
     Failed(String),
 }
 
 impl LoopEnding {
-    /// Whether another start under this name is a loop of its own, with its iterations counted
-    /// anew. What was stopped or has failed goes on where it was.
+    /// Whether the next start under this name begins a new loop and counts its iterations anew. A
+    /// stopped or failed loop continues.
     pub fn is_final(&self) -> bool {
         match self {
             Self::Complete(_) | Self::UsedUp => true,
@@ -241,7 +240,7 @@ impl fmt::Display for Failure {
             Self::Signal(number) => Ending::Signal(*number).fmt(f),
             Self::Idle(seconds) => write!(f, "no output for {seconds} s"),
             Self::NotStarted(why) => write!(f, "not started: {}", text::one_line(why, 200)),
-            Self::CutOff => f.write_str("cut off: the loop was gone before it ended"),
+            Self::CutOff => f.write_str("cut off: the loop's runner ended first"),
         }
     }
 }
@@ -262,10 +261,10 @@ impl fmt::Display for LoopEnding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Complete(proof) => write!(f, "complete: {proof}"),
-            Self::UsedUp => f.write_str("all of its iterations are used up"),
+            Self::UsedUp => f.write_str("all allowed iterations are done"),
             Self::Stopped => f.write_str("stopped"),
-            Self::GaveUp(1) => f.write_str("given up after a failure"),
-            Self::GaveUp(failures) => write!(f, "given up after {failures} failures in a row"),
+            Self::GaveUp(1) => f.write_str("gave up after a failure"),
+            Self::GaveUp(failures) => write!(f, "gave up after {failures} consecutive failures"),
             Self::Failed(why) => write!(f, "failed: {}", text::one_line(why, 200)),
         }
     }
@@ -280,7 +279,7 @@ impl fmt::Display for Request {
     }
 }
 
-/// Which of these a kind of fact is.
+/// Kinds of loop facts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LoopKind {
     Began,
@@ -294,9 +293,9 @@ pub(crate) enum LoopKind {
     Ended,
 }
 
-/// The data of a fact that has nothing to say but that it is one.
+/// The data of a fact without fields.
 #[derive(Serialize, Deserialize)]
-struct Nothing {}
+struct NoFields {}
 
 impl LoopKind {
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -314,7 +313,7 @@ impl LoopKind {
         }
     }
 
-    /// What such a fact is about, in words.
+    /// Name the kind, for errors.
     pub(crate) fn what(self) -> &'static str {
         match self {
             Self::Began => "loop's begin",
@@ -336,7 +335,7 @@ impl LoopKind {
             Self::IterationStarted => from_str(data).map(LoopFact::IterationStarted),
             Self::IterationEnded => from_str(data).map(LoopFact::IterationEnded),
             Self::Asked => from_str(data).map(LoopFact::Asked),
-            Self::Checkpointed => from_str(data).map(|Nothing {}| LoopFact::Checkpointed),
+            Self::Checkpointed => from_str(data).map(|NoFields {}| LoopFact::Checkpointed),
             Self::Resumed => from_str(data).map(LoopFact::Resumed),
             Self::Injected => from_str(data).map(LoopFact::Injected),
             Self::Interactive => from_str(data).map(LoopFact::Interactive),
@@ -367,7 +366,7 @@ impl LoopFact {
             Self::IterationStarted(started) => to_string(started),
             Self::IterationEnded(ended) => to_string(ended),
             Self::Asked(asked) => to_string(asked),
-            Self::Checkpointed => to_string(&Nothing {}),
+            Self::Checkpointed => to_string(&NoFields {}),
             Self::Resumed(resumed) => to_string(resumed),
             Self::Injected(injected) => to_string(injected),
             Self::Interactive(interactive) => to_string(interactive),

@@ -1,5 +1,4 @@
-//! What can be asked of a loop, and why it may be refused. Decides on the state that it is given,
-//! inside the journal's transaction, and changes nothing.
+//! Orders for a loop, and their refusals. Decides inside the journal's transaction.
 
 use super::fact::{
     Asked, Began, Failure, Injected, Interactive, IterationEnded, IterationStarted, LoopEnded,
@@ -12,45 +11,45 @@ use crate::name::AgentName;
 use crate::text;
 use uuid::Uuid;
 
-/// How long an injected text may be; what is longer belongs in a file or a message.
-pub const PROMPT_LIMIT: usize = 16 << 10;
-/// How many of them may wait for the next prompt.
-pub const MOST_PROMPTS: usize = 100;
+/// Maximum size of an injected text; a longer text belongs in a file or message.
+pub const MAX_PROMPT_BYTES: usize = 16 << 10;
+/// Maximum number of injected texts that wait for the next prompt.
+pub const MAX_WAITING_PROMPTS: usize = 100;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LoopOrder {
-    /// Begin a loop, or go on with one that had not come to its end. Only for who holds the
-    /// agent's name: an iteration that is open has been cut off, and is recorded as failed.
+    /// Begin a loop, or continue one that has not ended. The caller holds the agent's lock, so an
+    /// open iteration was cut off and is recorded as failed.
     Begin {
-        /// The session's run, where it is known.
+        /// The session's run, if known.
         run: Option<Uuid>,
         settings: Box<Settings>,
     },
-    /// The iteration whose number is the state's begins. Before its agent is started.
+    /// Start the iteration with the state's number. Committed before the agent is started.
     StartIteration {
         story: Option<String>,
         task: Option<String>,
-        /// Those of [`LoopState::prompts`] that stand in its prompt.
+        /// The texts of [`LoopState::prompts`] in the iteration's prompt.
         prompts: Vec<PromptId>,
     },
     EndIteration {
         number: u32,
         outcome: Outcome,
-        /// Whether the agent ended before all of its prompt was written.
+        /// Whether the agent ended before its prompt was written completely.
         is_unread: bool,
     },
-    /// Stop, or pause, once the iteration is over.
+    /// Stop or pause after the iteration.
     Ask {
         who: AgentName,
         what: Request,
     },
     /// Pause now, between two iterations.
     Checkpoint,
-    /// Go on after a pause, or take back the request for one.
+    /// Continue after a pause, or cancel the request for one.
     Resume {
         who: AgentName,
     },
-    /// Put a text before the next prompt.
+    /// Add a text to the next prompt.
     Inject {
         who: AgentName,
         id: PromptId,
@@ -65,7 +64,7 @@ pub enum LoopOrder {
     },
 }
 
-/// Why something is not done to a loop.
+/// Why an order is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoopRefusal {
     #[error("{0} has no loop")]
@@ -76,24 +75,24 @@ pub enum LoopRefusal {
     NotPaused(AgentName),
     #[error("the loop of {0} is paused at a checkpoint")]
     Paused(AgentName),
-    #[error("iteration {number} of the loop of {agent} is not over")]
+    #[error("iteration {number} of the loop of {agent} is still running")]
     Running { agent: AgentName, number: u32 },
     #[error("iteration {number} of the loop of {agent} is not running")]
     NotRunning { agent: AgentName, number: u32 },
-    #[error("no injected prompt {} waits in the loop of {agent}", id.id8())]
+    #[error("the loop of {agent} has no waiting injected prompt {}", id.id8())]
     NoPrompt { agent: AgentName, id: PromptId },
     #[error("an injected prompt needs a text")]
     Blank,
-    #[error("an injected prompt has at most {PROMPT_LIMIT} bytes; this has {0}")]
+    #[error("an injected prompt has at most {MAX_PROMPT_BYTES} bytes; this has {0}")]
     TooLong(usize),
-    #[error("{MOST_PROMPTS} injected prompts wait in the loop of {0} already")]
+    #[error("the loop of {0} already has {MAX_WAITING_PROMPTS} waiting injected prompts")]
     TooMany(AgentName),
     #[error("a loop needs a spec or a prd")]
     NothingToDo,
 }
 
-/// What an order adds to the journal: nothing where it is so already. The fact of
-/// [`LoopOrder::Inject`] has the id of the order.
+/// Return the facts of an order: none if nothing changes. The fact of [`LoopOrder::Inject`] has the
+/// order's id.
 pub fn decide(
     agent: &AgentName,
     state: Option<&LoopState>,
@@ -228,8 +227,8 @@ fn ask(state: &LoopState, who: &AgentName, what: Request) -> Vec<LoopFact> {
     asked.into_iter().collect()
 }
 
-/// A checkpoint that is asked for and not reached yet is passed without a stop: reached and left at
-/// once, which every version that shares the journal understands.
+/// Resume the loop. A requested checkpoint that is not yet reached is recorded as reached and
+/// resumed at once, which older versions understand.
 fn resume(state: &LoopState, who: &AgentName) -> Result<Vec<LoopFact>, LoopRefusal> {
     let resumed = LoopFact::Resumed(Resumed { by: who.clone() });
     match state.standing {
@@ -242,14 +241,14 @@ fn resume(state: &LoopState, who: &AgentName) -> Result<Vec<LoopFact>, LoopRefus
 }
 
 fn inject(state: &LoopState, who: &AgentName, said: &str) -> Result<LoopFact, LoopRefusal> {
-    if said.len() > PROMPT_LIMIT {
+    if said.len() > MAX_PROMPT_BYTES {
         return Err(LoopRefusal::TooLong(said.len()));
     }
-    // What would not be seen is no text either.
+    // A text without visible characters counts as empty.
     if text::one_line(said, 1).is_empty() {
         return Err(LoopRefusal::Blank);
     }
-    if state.prompts.len() >= MOST_PROMPTS {
+    if state.prompts.len() >= MAX_WAITING_PROMPTS {
         return Err(LoopRefusal::TooMany(state.agent.clone()));
     }
     Ok(LoopFact::Injected(Injected {
@@ -258,7 +257,7 @@ fn inject(state: &LoopState, who: &AgentName, said: &str) -> Result<LoopFact, Lo
     }))
 }
 
-/// The loop, if there is one that has not ended.
+/// Return the loop if it has not ended.
 fn live<'a>(agent: &AgentName, state: Option<&'a LoopState>) -> Result<&'a LoopState, LoopRefusal> {
     let state = state.ok_or_else(|| LoopRefusal::NoLoop(agent.clone()))?;
     match &state.standing {
@@ -270,7 +269,7 @@ fn live<'a>(agent: &AgentName, state: Option<&'a LoopState>) -> Result<&'a LoopS
     }
 }
 
-/// The loop, if it is live and no iteration of it is open.
+/// Return the loop if it has not ended and no iteration is open.
 fn between_iterations<'a>(
     agent: &AgentName,
     state: Option<&'a LoopState>,

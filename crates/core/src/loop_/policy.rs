@@ -1,5 +1,4 @@
-//! What comes after an iteration. Looks at the loop and at the time that it is told, and at
-//! nothing else.
+//! Decides the step after an iteration, from the loop's state and the given time alone.
 
 use super::fact::{LoopEnding, Proof};
 use super::state::{LoopState, Standing};
@@ -7,18 +6,18 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// How long a loop goes on.
+/// Limits of a loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Policy {
-    /// How many iterations, those that failed not counted; 0: no end.
+    /// Maximum number of successful iterations; 0 means no limit.
     pub iterations: u32,
-    /// After how many failures in a row it gives up; 0: never.
+    /// Number of consecutive failures after which the loop gives up; 0 means never.
     pub failures: u32,
-    /// How long it waits after a first failure, in milliseconds; twice as long after each more.
+    /// Wait after the first failure, in milliseconds; it doubles with each further failure.
     pub first_wait_ms: u64,
     pub longest_wait_ms: u64,
-    /// How long an agent may write nothing before it counts as hanging; 0: for ever.
+    /// Silence after which an agent counts as hanging, in milliseconds; 0 means no limit.
     pub idle_ms: u64,
 }
 
@@ -35,7 +34,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// How long to wait after so many failures in a row.
+    /// Return the wait after this number of consecutive failures.
     pub fn wait_after(&self, failures: u32) -> Duration {
         let Some(doublings) = failures.checked_sub(1) else {
             return Duration::ZERO;
@@ -46,28 +45,27 @@ impl Policy {
     }
 }
 
-/// What a loop does next.
+/// The next step of a loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Start this iteration now.
     Iterate { number: u32 },
-    /// Start this iteration, which failed before, after so long; ask again then, or when
-    /// something else happens.
+    /// Start this iteration, which failed before, after a wait; ask again then or after any event.
     Retry { number: u32, after: Duration },
-    /// Commit `Checkpoint`: somebody asked for it.
+    /// Commit `Checkpoint`: a pause was requested.
     Pause,
-    /// Wait until somebody resumes or stops it.
+    /// Wait until the loop is resumed or stopped.
     Paused,
-    /// Wait: in interactive mode nothing goes on by itself.
+    /// Wait for the end of interactive mode.
     Hold,
-    /// Wait for the iteration that runs.
+    /// Wait for the running iteration.
     Underway { number: u32 },
-    /// Commit `End` with this, unless it has ended so already.
+    /// Commit `End`, unless the loop has ended already.
     End(LoopEnding),
 }
 
-/// What comes next. A request to stop is heard in every state between iterations; completion is
-/// not looked at in interactive mode, and counts once that is off.
+/// Return the next step. A requested stop counts in every state between iterations; completion is
+/// ignored in interactive mode and counts after it.
 pub fn next(now: Timestamp, state: &LoopState) -> Next {
     match &state.standing {
         Standing::Ended { how, .. } => return Next::End(how.clone()),
@@ -114,7 +112,7 @@ fn running(now: Timestamp, state: &LoopState, complete: Option<Proof>) -> Next {
     }
 }
 
-/// How much of the wait after a failure is left. A clock that was set back makes it no longer.
+/// Return the remaining wait after a failure. A clock that was set back does not extend it.
 fn wait_left(now: Timestamp, state: &LoopState) -> Duration {
     let left = state.again_at().map(|at| at.duration_since(now));
     let left = left.and_then(|left| Duration::try_from(left).ok());

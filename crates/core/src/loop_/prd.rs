@@ -1,5 +1,5 @@
-//! prd.json: the stories of a loop. The agent edits it and the loop reads it again; nothing here
-//! writes it. What is malformed is told with its place, and what is not known is passed over.
+//! Parser for prd.json, the stories of a loop. The agent edits the file, and the loop never writes
+//! it. Errors name their position; unknown fields are ignored.
 
 use crate::text;
 use serde::de::value::MapAccessDeserializer;
@@ -31,7 +31,7 @@ pub struct Story {
         deserialize_with = "or_default"
     )]
     pub criteria: Vec<Criterion>,
-    /// The lowest comes first; one without comes last.
+    /// The lowest number comes first; a story without one comes last.
     #[serde(default)]
     pub priority: Option<f64>,
     #[serde(default, deserialize_with = "or_default")]
@@ -40,14 +40,14 @@ pub struct Story {
     pub notes: String,
 }
 
-/// What must hold for a story to pass.
+/// A condition for a story to pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Criterion {
     pub description: String,
     pub passes: bool,
 }
 
-/// Why a prd.json is not one.
+/// Why a prd.json is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}, column {column}: {why}")]
 pub struct PrdError {
@@ -72,16 +72,16 @@ impl Prd {
         })
     }
 
-    /// The story to work on: of those that do not pass, the one with the lowest priority number,
-    /// and of equals the first.
+    /// Return the current story: the first of those with the lowest priority number that do not
+    /// pass.
     pub fn current(&self) -> Option<&Story> {
         let rank = |story: &Story| story.priority.unwrap_or(f64::INFINITY);
         let open = self.stories.iter().filter(|story| !story.passes);
-        // `min_by` keeps the first of equals.
+        // `min_by` returns the first of equals.
         open.min_by(|a, b| rank(a).total_cmp(&rank(b)))
     }
 
-    /// How many stories pass.
+    /// Return the number of stories that pass.
     pub fn done(&self) -> usize {
         self.stories.iter().filter(|story| story.passes).count()
     }
@@ -90,13 +90,13 @@ impl Prd {
         self.stories.len()
     }
 
-    /// Whether all is done. A list without stories says nothing about that.
+    /// Whether all stories pass. A list without stories is not complete.
     pub fn is_complete(&self) -> bool {
         !self.stories.is_empty() && self.current().is_none()
     }
 }
 
-/// What is null is not said.
+/// Read null as a missing value.
 fn or_default<'de, D, T>(input: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -105,7 +105,7 @@ where
     Ok(Option::deserialize(input)?.unwrap_or_default())
 }
 
-/// An id, which some write as a number.
+/// Parse an id, which some files have as a number.
 fn label<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
     struct Label;
     impl Visitor<'_> for Label {
@@ -131,7 +131,7 @@ fn label<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
 }
 
 impl<'de> Deserialize<'de> for Criterion {
-    /// An object, or in older files the description alone.
+    /// Parse an object, or the plain description of older files.
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Object {
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn it_reads_what_the_original_writes() {
+    fn a_file_of_the_original_is_parsed() {
         let prd = Prd::parse(WHOLE).unwrap();
         assert_eq!(prd.project.as_deref(), Some("MyApp"));
         assert_eq!(prd.branch_name.as_deref(), Some("ralph/priority"));
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_number_that_does_not_pass_is_current() {
+    fn the_open_story_with_the_lowest_number_is_current() {
         let check = |list: &str, want: Option<&str>| {
             let prd = stories(list);
             assert_eq!(prd.current().map(|story| story.id.as_str()), want, "{list}");
@@ -236,14 +236,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_do_is_not_all_done() {
+    fn a_list_without_stories_is_not_complete() {
         let check = |list: &str, want: bool| {
             assert_eq!(stories(list).is_complete(), want, "{list}");
         };
         check("", false);
         check(r#"{"id":"a","passes":true}"#, true);
         check(r#"{"id":"a","passes":true},{"id":"b"}"#, false);
-        // The story's own word counts, whatever its criteria say.
+        // The story's own field decides, not its criteria.
         check(
             r#"{"id":"a","passes":true,"acceptanceCriteria":["x"]}"#,
             true,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_says_where() {
+    fn an_error_names_its_position() {
         let check = |json: &str, line: usize, column: usize, why: &str| {
             let error = Prd::parse(json).unwrap_err();
             assert_eq!((error.line, error.column), (line, column), "{error}");
@@ -294,7 +294,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(json in "[\\[\\]{}\",:0-9a-z\\n]{0,60}") {
+        fn no_text_causes_a_panic(json in "[\\[\\]{}\",:0-9a-z\\n]{0,60}") {
             if let Ok(prd) = Prd::parse(&json) {
                 proptest::prop_assert!(prd.done() <= prd.total());
             }

@@ -1,5 +1,5 @@
-//! The blocks that a loop appends to progress.txt, in the words of the original. The file is the
-//! agent's: a loop only ever adds to its end. A text from outside stays on its line.
+//! Blocks that a loop appends to progress.txt, in the format of the original. The file belongs to
+//! the agent. A text from outside cannot leave its line.
 
 use super::fact::Failure;
 use crate::text;
@@ -7,22 +7,22 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 const TIME_FORMAT: &str = "%Y-%m-%d %H:%M";
-/// How much of a text from outside is told.
-const LONGEST: usize = 500;
+/// Maximum number of characters of a text from outside.
+const MAX_TEXT_CHARS: usize = 500;
 
-/// When and where in a loop something happened.
+/// Time and position in a loop.
 #[derive(Debug, Clone)]
 pub struct Place<'a> {
     pub at: Timestamp,
     pub zone: &'a TimeZone,
     pub iteration: u32,
-    /// The number of the last iteration that is allowed; 0: no end.
+    /// Number of the last allowed iteration; 0 means no limit.
     pub last: u32,
-    /// What is run, by the name of its harness.
+    /// The name of the agent's harness.
     pub agent: &'a str,
 }
 
-/// The block for an iteration that failed, for the so-manieth time in a row.
+/// Return the block for a failed iteration, with the number of consecutive failures.
 pub fn failure(place: &Place<'_>, story: Option<&str>, failures: u32, failure: &Failure) -> String {
     format!(
         "\n## {} - FAILURE (Iteration {})\n\
@@ -39,7 +39,7 @@ pub fn failure(place: &Place<'_>, story: Option<&str>, failures: u32, failure: &
     )
 }
 
-/// The block for a checkpoint; with stories done and in all, where there is a prd.
+/// Return the block for a checkpoint, with the numbers of done and all stories if there is a prd.
 pub fn checkpoint(place: &Place<'_>, stories: Option<(usize, usize)>, reason: &str) -> String {
     let iteration = match place.last {
         0 => place.iteration.to_string(),
@@ -65,7 +65,7 @@ fn time(place: &Place<'_>) -> String {
 }
 
 fn line(said: &str) -> String {
-    text::one_line(said, LONGEST)
+    text::one_line(said, MAX_TEXT_CHARS)
 }
 
 #[cfg(test)]
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn they_read_as_the_original_s() {
+    fn blocks_have_the_original_s_format() {
         let [failure, checkpoint] = blocks("claude", Some("US-003"), "no such command", 50);
         assert_eq!(
             failure,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_not_told() {
+    fn missing_values_have_no_line() {
         let [failure, checkpoint] = blocks("codex", None, "x", 0);
         assert!(failure.contains("\n- **Story:** -\n"), "{failure}");
         assert!(

@@ -1,48 +1,48 @@
-//! The prompt of one iteration: its parts, in order, or a template that has them.
+//! Builds the prompt of one iteration, from built-in parts or by a template.
 //!
-//! Blocks of mail, notes and tasks are [`crate::prompt`]'s. No text from outside is a template,
-//! forges a heading or an entry, or acts on a terminal. The completion token is never written out
-//! here, so that an echo of our own words is none.
+//! [`crate::prompt`] builds the blocks of mail, notes and tasks. A text from outside is never a
+//! template, cannot forge a heading or an entry, and contains no control characters. The prompt
+//! never contains the completion token in our own words, so that an echo of them does not count.
 
-use super::bounds::Bounds;
 use super::fact::{Failure, Waiting};
+use super::limits::Bounds;
 use super::prd::{Prd, Story};
-use super::template::{Part, Template};
+use super::template::{PromptPart, Template};
 use crate::name::AgentName;
 use crate::prompt::{Entry, inbox_block, notes_block, tasks_block};
 use crate::tasks::{Note, Task};
 use crate::text;
 use jiff::tz::TimeZone;
 
-/// Everything that a prompt is made of.
+/// The contents of a prompt.
 #[derive(Debug, Clone, Copy)]
 pub struct Parts<'a> {
-    /// The loop's name, which tools take as `session_name`.
+    /// The loop's name, the `session_name` of tools.
     pub session: &'a AgentName,
     pub iteration: u32,
-    /// The number of the last iteration that is allowed; 0: no end.
+    /// Number of the last allowed iteration; 0 means no limit.
     pub last: u32,
     pub spec: Option<Spec<'a>>,
     pub prd: Option<PrdFile<'a>>,
     /// The path of progress.txt.
     pub progress: Option<&'a str>,
-    /// [`super::LoopState::prompts`], or those of them that this iteration is given.
+    /// The texts of [`super::LoopState::prompts`] that this iteration is given.
     pub injected: &'a [Waiting],
     /// All unread mail.
     pub inbox: &'a [Entry<'a>],
     pub zone: &'a TimeZone,
-    /// Of whatever iteration; those of earlier ones are shown.
+    /// Notes of any iteration; those of earlier ones are shown.
     pub notes: &'a [Note],
-    /// Those that are open.
+    /// Open tasks.
     pub tasks: &'a [Task],
-    /// How many are completed.
+    /// Number of completed tasks.
     pub completed: u64,
-    /// How this iteration failed before, if it did.
+    /// The failure of this iteration's previous run, if any.
     pub failed: Option<&'a Failure>,
-    /// Instead of the built-in instructions.
+    /// The person's prompt in place of the built-in instructions.
     pub prompt: Option<&'a str>,
     pub extra: Option<&'a str>,
-    /// How much of all this it has.
+    /// Size limits.
     pub bounds: Bounds,
 }
 
@@ -55,30 +55,30 @@ pub struct Spec<'a> {
 #[derive(Debug, Clone, Copy)]
 pub struct PrdFile<'a> {
     pub path: &'a str,
-    /// None where it is malformed just now.
+    /// `None` if the file is malformed at the moment.
     pub prd: Option<&'a Prd>,
 }
 
 /// The built-in prompt.
 pub fn build(parts: &Parts<'_>) -> String {
-    const ORDER: [Part; 8] = [
-        Part::Injected,
-        Part::Inbox,
-        Part::Context,
-        Part::Notes,
-        Part::Tasks,
-        Part::Tools,
-        Part::Instructions,
-        Part::Extra,
+    const ORDER: [PromptPart; 8] = [
+        PromptPart::Injected,
+        PromptPart::Inbox,
+        PromptPart::Context,
+        PromptPart::Notes,
+        PromptPart::Tasks,
+        PromptPart::Tools,
+        PromptPart::Instructions,
+        PromptPart::Extra,
     ];
     let blocks = ORDER.map(|part| value(parts, part));
     joined(blocks.iter().map(String::as_str))
 }
 
-/// The prompt by a person's template. What must not get lost goes before it where it has no place
-/// in it: injected texts, and mail.
+/// Return the prompt by a person's template. Injected texts and mail come first if the template has
+/// no placeholder for them.
 pub fn fill(template: &Template, parts: &Parts<'_>) -> String {
-    let missing = [Part::Injected, Part::Inbox].map(|part| match template.has(part) {
+    let missing = [PromptPart::Injected, PromptPart::Inbox].map(|part| match template.has(part) {
         true => String::new(),
         false => value(parts, part),
     });
@@ -86,7 +86,7 @@ pub fn fill(template: &Template, parts: &Parts<'_>) -> String {
     joined(missing.iter().map(String::as_str).chain([filled.as_str()]))
 }
 
-/// The blocks that are not empty, with a line between them.
+/// Join the blocks that are not empty, with a blank line between them.
 fn joined<'a>(blocks: impl Iterator<Item = &'a str>) -> String {
     let blocks = blocks.map(str::trim_end).filter(|block| !block.is_empty());
     let mut prompt = blocks.collect::<Vec<_>>().join("\n\n");
@@ -94,22 +94,22 @@ fn joined<'a>(blocks: impl Iterator<Item = &'a str>) -> String {
     prompt
 }
 
-fn value(parts: &Parts<'_>, part: Part) -> String {
+fn value(parts: &Parts<'_>, part: PromptPart) -> String {
     let line = |said: &str| text::one_line(said, usize::MAX);
     match part {
-        Part::Session => parts.session.to_string(),
-        Part::Iteration => parts.iteration.to_string(),
-        Part::Spec => parts.spec.map_or_else(String::new, |spec| line(spec.path)),
-        Part::Prd => parts.prd.map_or_else(String::new, |prd| line(prd.path)),
-        Part::Story => current(parts).map_or_else(String::new, story_line),
-        Part::Injected => injected(parts.bounds.injected(parts.injected)),
-        Part::Inbox => inbox_block(parts.inbox, parts.zone),
-        Part::Context => context(parts),
-        Part::Notes => notes(parts),
-        Part::Tasks => tasks(parts),
-        Part::Tools => tools(parts.session),
-        Part::Instructions => instructions(parts),
-        Part::Extra => said_under("## Additional Instructions", parts.extra),
+        PromptPart::Session => parts.session.to_string(),
+        PromptPart::Iteration => parts.iteration.to_string(),
+        PromptPart::Spec => parts.spec.map_or_else(String::new, |spec| line(spec.path)),
+        PromptPart::Prd => parts.prd.map_or_else(String::new, |prd| line(prd.path)),
+        PromptPart::Story => current(parts).map_or_else(String::new, story_line),
+        PromptPart::Injected => injected(parts.bounds.injected(parts.injected)),
+        PromptPart::Inbox => inbox_block(parts.inbox, parts.zone),
+        PromptPart::Context => context(parts),
+        PromptPart::Notes => notes(parts),
+        PromptPart::Tasks => tasks(parts),
+        PromptPart::Tools => tools(parts.session),
+        PromptPart::Instructions => instructions(parts),
+        PromptPart::Extra => said_under("## Additional Instructions", parts.extra),
     }
 }
 
@@ -132,7 +132,7 @@ fn notes(parts: &Parts<'_>) -> String {
     let mut block = notes_block(&notes, parts.iteration);
     if left > 0 {
         block.push_str(&format!(
-            "({left} older ones have no room here: note_list, or 'ph note ls')\n"
+            "({left} older notes are omitted: note_list, or 'ph note ls')\n"
         ));
     }
     block
@@ -143,7 +143,7 @@ fn tasks(parts: &Parts<'_>) -> String {
     let mut block = tasks_block(&tasks, parts.completed);
     if left > 0 {
         block.push_str(&format!(
-            "({left} more open ones have no room here: task_list, or 'ph task ls')\n"
+            "({left} more open tasks are omitted: task_list, or 'ph task ls')\n"
         ));
     }
     block
@@ -159,13 +159,13 @@ fn context(parts: &Parts<'_>) -> String {
     if let Some(failure) = parts.failed {
         let how = line(&failure.to_string());
         block.push_str(&format!(
-            "- This iteration was begun before and did not end well ({how}); look at what is there already\n"
+            "- An earlier run of this iteration failed ({how}); check the work that it left\n"
         ));
     }
     if let Some(spec) = parts.spec {
         let long = match spec_text(parts) {
             Some(_) => "",
-            None => " (too long to stand here: read it)",
+            None => " (too long for this prompt: read the file)",
         };
         block.push_str(&format!("- Spec: {}{long}\n", line(spec.path)));
     }
@@ -176,13 +176,13 @@ fn context(parts: &Parts<'_>) -> String {
                 let (done, total) = (prd.done(), prd.total());
                 block.push_str(&format!(" ({done} of {total} stories pass)\n"));
             }
-            None => block.push_str(" (it is malformed: mend it first)\n"),
+            None => block.push_str(" (the file is malformed: repair it first)\n"),
         }
     }
     if let Some(path) = parts.progress {
-        // It grows for as long as the loop runs, and stands in no prompt.
+        // The file grows while the loop runs, so it is not part of the prompt.
         block.push_str(&format!(
-            "- Progress log: {} (what is newest is at its end)\n",
+            "- Progress log: {} (newest entries last)\n",
             line(path)
         ));
     }
@@ -196,7 +196,7 @@ fn context(parts: &Parts<'_>) -> String {
     block
 }
 
-/// The spec, where the agent need not read the file.
+/// Return the spec, if it is short enough for the prompt.
 fn spec_text<'a>(parts: &Parts<'a>) -> Option<&'a str> {
     let text = parts.spec.map(|spec| spec.text)?;
     (text.len() <= parts.bounds.spec).then_some(text)
@@ -232,7 +232,7 @@ fn tools(session: &AgentName) -> String {
     format!(
         "## Tools\n\
          Every tool takes session_name: \"{session}\".\n\
-         - inbox_list, inbox_mark_read(id): mail for you, and that you have dealt with it\n\
+         - inbox_list, inbox_mark_read(id): list your mail, and mark a message as handled\n\
          - task_list, task_add(content, status), task_status(id, status): your list; a task is remaining, in_progress, blocked or completed\n\
          - note_list, note_add(content, type): what later iterations should know; a note is learning, stuck, tip or decision\n\
          - send_message, reply: mail to people and other agents\n\
@@ -264,10 +264,10 @@ fn instructions(parts: &Parts<'_>) -> String {
     format!(
         "{HEADING}\n\
          1. Check the inbox first: deal with every unread message before anything else. A message may change what comes next.\n\
-         2. Mark each message that you have dealt with as read, with inbox_mark_read. One that is not marked comes again.\n\
-         3. Where there are no tasks yet, read {source} and add them, each small enough for one iteration.\n\
+         2. Mark each message that you have handled as read, with inbox_mark_read. An unmarked message comes again.\n\
+         3. If there are no tasks yet, read {source} and add them, each small enough for one iteration.\n\
          4. Pick ONE task from REMAINING or IN PROGRESS{of_story}, and set it to in_progress.\n\
-         5. Do it whole: the change, its tests, and a run of them.\n\
+         5. Complete the task: the change, its tests, and a test run.\n\
          6. Set it to completed, or to blocked with a note of what is missing.{stories}\n\
          7. Note down what later iterations should know. They remember nothing else.\n\
          8. Then end your turn. The next iteration picks the next task.\n\
@@ -275,8 +275,7 @@ fn instructions(parts: &Parts<'_>) -> String {
     )
 }
 
-/// A person's own text under a heading, as it is but for what would act; nothing where there is
-/// none.
+/// Return a person's own text under a heading, without control characters; empty if there is none.
 fn said_under(heading: &str, said: Option<&str>) -> String {
     let said = said.map(str::trim).filter(|said| !said.is_empty());
     let Some(said) = said else {
@@ -286,7 +285,7 @@ fn said_under(heading: &str, said: Option<&str>) -> String {
     format!("{heading}\n{}\n", lines.join("\n"))
 }
 
-/// Lines that stand in deeper than any heading or entry.
+/// Append lines that are indented deeper than any heading or entry.
 fn indented(block: &mut String, lines: impl Iterator<Item = String>) {
     for line in lines {
         block.push_str("    ");

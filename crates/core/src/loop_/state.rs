@@ -1,4 +1,5 @@
-//! What a loop's facts add up to. Folding one in cannot fail: what does not fit is passed over.
+//! A loop's state: the sum of its facts. Applying a fact cannot fail; a fact that does not fit is
+//! ignored.
 
 use super::fact::{
     Began, IterationEnded, IterationStarted, LoopEnding, LoopFact, Outcome, Proof, Request,
@@ -13,41 +14,41 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// A loop with everything that the journal has of it. The journal's views keep it in this shape, so
-/// a change to it is a new version of them.
+/// A loop with all its facts. The journal's views store this shape, so changing it needs a new
+/// version of the views.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoopState {
     pub agent: AgentName,
     pub began_at: Timestamp,
-    /// When anything last changed.
+    /// Time of the last change.
     pub updated_at: Timestamp,
-    /// The session's run that it is in, or was in last.
+    /// The session's current or last run.
     pub run: Option<Uuid>,
     pub settings: Settings,
-    /// The number of its first iteration.
+    /// Number of the loop's first iteration.
     pub first: u32,
-    /// The number of the iteration that runs or comes next. A failed one's comes again.
+    /// Number of the running or next iteration. A failed iteration's number is used again.
     pub number: u32,
-    /// The iteration that runs. After a crash, the one that was cut off.
+    /// The running iteration. After a crash, the one that was cut off.
     pub open: Option<Iteration>,
-    /// The last one that has ended.
+    /// The iteration that ended last.
     pub last: Option<Past>,
-    /// How many have failed in a row since somebody last started it.
+    /// Number of consecutive failures since the last start.
     pub failures: u32,
-    /// Texts for the next prompt, in order. One leaves when an iteration that had it in a prompt
-    /// that was written whole ends by itself, and well; else it is given again.
+    /// Texts for the next prompt, in order. A text is removed when an iteration whose prompt
+    /// contained it, completely written, ends by itself and without failure.
     pub prompts: Vec<Waiting>,
     pub is_interactive: bool,
-    /// Somebody wants it to stop once the iteration is over.
+    /// A stop after the iteration was requested.
     pub stop_asked: bool,
-    /// Somebody wants it to pause once the iteration is over.
+    /// A pause after the iteration was requested.
     pub checkpoint_asked: bool,
-    /// By what its work is known to be done, in this run.
+    /// Evidence that the work is complete, in this run.
     pub complete: Option<Proof>,
     pub standing: Standing,
 }
 
-/// An iteration that runs.
+/// A running iteration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Iteration {
     pub started_at: Timestamp,
@@ -61,16 +62,16 @@ pub struct Past {
     pub number: u32,
     pub outcome: Outcome,
     pub story: Option<String>,
-    /// How many had failed in a row by then, this one included.
+    /// Number of consecutive failures, including this one.
     pub failures: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// As far as the journal knows; whether somebody runs it is the session's lock to say.
+    /// According to the journal; only the session's lock shows whether the runner exists.
     Running,
-    /// At a checkpoint.
+    /// Paused at a checkpoint.
     Paused {
         since: Timestamp,
     },
@@ -81,7 +82,7 @@ pub enum Standing {
 }
 
 impl LoopState {
-    /// The loop that a fact begins, if it does.
+    /// Return the loop that `fact` begins, if any.
     pub fn begun_by(fact: &Fact) -> Option<Self> {
         let Event::Loop(LoopFact::Began(began)) = &fact.event else {
             return None;
@@ -110,21 +111,14 @@ impl LoopState {
         if fact.agent != self.agent {
             return;
         }
-        match &fact.event {
-            Event::Loop(happened) => self.happen(fact, happened),
-            // Good for the run that it was said in, which is this one until another begins.
-            Event::Work(Deed::Completed(_)) => {
-                if !self.has_ended() {
-                    self.complete = self.complete.or(Some(Proof::Tool));
-                    self.updated_at = fact.at;
-                }
-            }
-            Event::Work(Deed::Added(_) | Deed::Moved(_) | Deed::Noted(_))
-            | Event::Message(_)
-            | Event::Progress(_)
-            | Event::Started(_)
-            | Event::Ended(_)
-            | Event::Conversation(_) => {}
+        if let Event::Loop(happened) = &fact.event {
+            self.happen(fact, happened);
+        } else if let Event::Work(Deed::Completed(_)) = &fact.event
+            && !self.has_ended()
+        {
+            // Valid for the run in which it was reported.
+            self.complete = self.complete.or(Some(Proof::Tool));
+            self.updated_at = fact.at;
         }
     }
 
@@ -134,7 +128,7 @@ impl LoopState {
             LoopFact::Began(began) if began.goes_on => self.go_on(began),
             LoopFact::Began(_) => {
                 if let Some(next) = Self::begun_by(fact) {
-                    // What no prompt has had is not lost with the loop before.
+                    // A text that no prompt contained outlives its loop.
                     let prompts = std::mem::take(&mut self.prompts);
                     *self = Self { prompts, ..next };
                 }
@@ -170,7 +164,7 @@ impl LoopState {
             }),
             LoopFact::Interactive(mode) => self.is_interactive = mode.on,
             LoopFact::Ended(ended) => {
-                // The first word on it counts.
+                // The first recorded end counts.
                 if !self.has_ended() {
                     self.open = None;
                     self.standing = Standing::Ended {
@@ -182,8 +176,8 @@ impl LoopState {
         }
     }
 
-    /// Who starts it again wants it to run: requests, a mode that somebody was in, and failures
-    /// in a row are of the run before. A pause is not: that is ended by who resumes it.
+    /// Reset requests, interactive mode and consecutive failures of the previous run: a restart
+    /// means that the loop should run. A pause stays until it is resumed.
     fn go_on(&mut self, began: &Began) {
         self.run = began.run;
         self.settings = began.settings.clone();
@@ -242,7 +236,7 @@ impl LoopState {
         matches!(self.standing, Standing::Ended { .. })
     }
 
-    /// The number of the last iteration that it is allowed; 0 where there is no end to them.
+    /// Return the number of the last allowed iteration; 0 means no limit.
     pub fn last_allowed(&self) -> u32 {
         match self.settings.policy.iterations {
             0 => 0,
@@ -250,13 +244,13 @@ impl LoopState {
         }
     }
 
-    /// Whether the iteration that runs is the last that it is allowed, unless that fails.
+    /// Whether the running iteration is the last allowed one, unless it fails.
     pub fn is_in_last(&self) -> bool {
         let last = self.last_allowed();
         self.open.is_some() && last > 0 && self.number >= last
     }
 
-    /// When an iteration that failed is run again, if nothing else holds it.
+    /// Return the time at which a failed iteration is run again, if nothing else holds it.
     pub fn again_at(&self) -> Option<Timestamp> {
         let is_due = self.open.is_none() && self.failures > 0;
         let last = self.last.as_ref().filter(|_| is_due)?;
@@ -296,7 +290,7 @@ impl Loops {
         self.latest.get(agent)
     }
 
-    /// In the order of their names.
+    /// Return the loops, ordered by agent.
     pub fn all(&self) -> impl Iterator<Item = &LoopState> {
         self.latest.values()
     }

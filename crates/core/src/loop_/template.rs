@@ -1,13 +1,13 @@
-//! A prompt in a person's own words, with blanks for the parts of a loop's prompt.
+//! Templates: a person's own prompt with placeholders for the parts of a loop's prompt.
 //!
-//! It is read once, blanks and all, before anything is filled in; what is filled in is never
-//! looked at again. So no message, note or spec can be a template.
+//! A template is parsed once, before values are inserted, and inserted values are never scanned. So
+//! no message, note or spec can act as a template.
 
 use std::fmt;
 
-/// What a template can have in its blanks.
+/// The values of placeholders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum PromptPart {
     /// The loop's name.
     Session,
     /// The number of the iteration.
@@ -28,7 +28,7 @@ pub enum Part {
     Extra,
 }
 
-impl Part {
+impl PromptPart {
     pub const ALL: [Self; 13] = [
         Self::Session,
         Self::Iteration,
@@ -64,40 +64,38 @@ impl Part {
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for PromptPart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{{{{{}}}}}", self.as_str())
     }
 }
 
-/// Why a text is no template.
+/// Why a template is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     #[error(
-        "line {line}: no part is called '{{{{{name}}}}}'; there are {}",
+        "line {line}: unknown placeholder '{{{{{name}}}}}'; use one of {}",
         known()
     )]
     Unknown { line: usize, name: String },
-    #[error(
-        "line {line}: '{{{{' has no '}}}}' on its line; write '{{{{{{{{' for the braces themselves"
-    )]
+    #[error("line {line}: '{{{{' has no '}}}}' on its line; write '{{{{{{{{' for literal braces")]
     Open { line: usize },
     #[error("the template is empty")]
     Empty,
 }
 
 fn known() -> String {
-    let all: Vec<String> = Part::ALL.iter().map(ToString::to_string).collect();
+    let all: Vec<String> = PromptPart::ALL.iter().map(ToString::to_string).collect();
     all.join(", ")
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Piece {
     Text(String),
-    Blank(Part),
+    Blank(PromptPart),
 }
 
-/// `Work on {{spec}}. {{tasks}}`; `{{{{` stands for `{{`.
+/// For example `Work on {{spec}}. {{tasks}}`; `{{{{` stands for `{{`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<Piece>,
@@ -123,7 +121,9 @@ impl Template {
             let Some((name, _)) = name.split_once("}}") else {
                 return Err(TemplateError::Open { line });
             };
-            let part = Part::ALL.into_iter().find(|p| p.as_str() == name.trim());
+            let part = PromptPart::ALL
+                .into_iter()
+                .find(|p| p.as_str() == name.trim());
             let Some(part) = part else {
                 let name = crate::text::one_line(name, 40);
                 return Err(TemplateError::Unknown { line, name });
@@ -135,11 +135,11 @@ impl Template {
         Ok(Self { pieces })
     }
 
-    pub fn has(&self, part: Part) -> bool {
+    pub fn has(&self, part: PromptPart) -> bool {
         self.pieces.contains(&Piece::Blank(part))
     }
 
-    pub(super) fn fill(&self, value: impl Fn(Part) -> String) -> String {
+    pub(super) fn fill(&self, value: impl Fn(PromptPart) -> String) -> String {
         let pieces = self.pieces.iter().map(|piece| match piece {
             Piece::Text(text) => text.clone(),
             Piece::Blank(part) => value(*part),
@@ -153,10 +153,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn blanks_are_filled_once() {
+    fn placeholders_are_replaced_once() {
         let check = |text: &str, want: &str| {
             let template = Template::parse(text).unwrap();
-            // What is filled in is not looked at again.
+            // Inserted values are not scanned for placeholders.
             let got = template.fill(|part| format!("<{}{{{{tasks}}}}>", part.as_str()));
             assert_eq!(got, want, "{text}");
         };
@@ -169,29 +169,29 @@ mod tests {
     }
 
     #[test]
-    fn every_part_has_a_blank() {
-        for part in Part::ALL {
+    fn every_part_has_a_placeholder() {
+        for part in PromptPart::ALL {
             let template = Template::parse(&part.to_string()).unwrap();
             assert!(template.has(part));
             assert_eq!(template.fill(|p| p.as_str().to_owned()), part.as_str());
-            let others = Part::ALL.into_iter().filter(|other| *other != part);
+            let others = PromptPart::ALL.into_iter().filter(|other| *other != part);
             assert!(others.into_iter().all(|other| !template.has(other)));
         }
     }
 
     #[test]
-    fn what_is_no_part_is_named_with_those_that_are() {
+    fn an_unknown_placeholder_is_reported_with_the_known_ones() {
         let check = |text: &str, want: &str| {
             let error = Template::parse(text).unwrap_err().to_string();
             assert!(error.starts_with(want), "{text}: {error}");
         };
         check(
             "a\nb {{taks}}",
-            "line 2: no part is called '{{taks}}'; there are {{session}}, ",
+            "line 2: unknown placeholder '{{taks}}'; use one of {{session}}, ",
         );
-        check("{{}}", "line 1: no part is called '{{}}'");
-        check("{{INBOX}}", "line 1: no part is called");
-        check("{{a\u{1b}[2J}}", "line 1: no part is called '{{a[2J}}'");
+        check("{{}}", "line 1: unknown placeholder '{{}}'");
+        check("{{INBOX}}", "line 1: unknown placeholder");
+        check("{{a\u{1b}[2J}}", "line 1: unknown placeholder '{{a[2J}}'");
         check(
             "x\n\n{{spec\n}}",
             "line 3: '{{' has no '}}' on its line; write '{{{{'",
@@ -199,14 +199,14 @@ mod tests {
         check("{{", "line 1: '{{' has no");
         check(" \n", "the template is empty");
         let error = Template::parse("{{x}}").unwrap_err().to_string();
-        for part in Part::ALL {
+        for part in PromptPart::ALL {
             assert!(error.contains(&part.to_string()), "{error}");
         }
     }
 
     proptest::proptest! {
         #[test]
-        fn no_text_makes_it_panic(text in "[{}a-z ä\\n]{0,40}|(\\{\\{(spec|tasks)?\\}?\\}?){0,5}") {
+        fn no_template_causes_a_panic(text in "[{}a-z ä\\n]{0,40}|(\\{\\{(spec|tasks)?\\}?\\}?){0,5}") {
             if let Ok(template) = Template::parse(&text) {
                 let filled = template.fill(|part| part.to_string());
                 proptest::prop_assert!(filled.len() <= text.len());

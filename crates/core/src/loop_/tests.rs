@@ -1,5 +1,4 @@
-//! The stage of these tests: a loop's journal, at which orders are decided. What they test is in the
-//! modules below.
+//! Test fixture: a loop's journal in which orders are decided. The tests are in the modules below.
 
 mod course;
 mod facts;
@@ -44,18 +43,18 @@ pub(crate) fn settings() -> Settings {
     }
 }
 
-/// A loop's journal: every order is decided on what its facts add up to.
+/// A loop's journal. Every order is decided on the state of its facts.
 #[derive(Default)]
-struct Desk {
+struct LoopJournal {
     facts: Vec<Fact>,
     second: i64,
 }
 
-impl Desk {
+impl LoopJournal {
     fn begun() -> Self {
-        let mut desk = Self::default();
-        desk.begin().unwrap();
-        desk
+        let mut journal = Self::default();
+        journal.begin().unwrap();
+        journal
     }
 
     fn begin(&mut self) -> Result<usize, String> {
@@ -64,7 +63,7 @@ impl Desk {
         self.order(&LoopOrder::Begin { run, settings })
     }
 
-    /// How many facts it added, or why none.
+    /// Return the number of added facts, or the refusal.
     fn order(&mut self, order: &LoopOrder) -> Result<usize, String> {
         let agent = name("coder");
         let events = decide(&agent, self.state().as_ref(), order).map_err(|e| e.to_string())?;
@@ -99,7 +98,7 @@ impl Desk {
         self.state().unwrap()
     }
 
-    /// What comes next, right now.
+    /// Return the next step now.
     fn next(&self) -> Next {
         next(at(self.second), &self.now())
     }
@@ -162,7 +161,7 @@ impl Desk {
         self.order(&LoopOrder::End { how })
     }
 
-    /// The agent calls `session_complete`.
+    /// Record the agent's call of `session_complete`.
     fn say_complete(&mut self) {
         let coder = name("coder");
         let event = tasks::complete(&coder, &coder, None, None).unwrap();
@@ -179,7 +178,7 @@ fn iterate(number: u32) -> Next {
     Next::Iterate { number }
 }
 
-/// A loop's state in one word, as clients of the original know it.
+/// Name a loop's state as clients of the original do.
 fn status(state: &LoopState) -> &'static str {
     match &state.standing {
         Standing::Running => "running",

@@ -1,4 +1,4 @@
-//! How far a sender wants to see its message come, and whether it has.
+//! Goals: the receipt that a sender waits for, and whether a message has reached it.
 
 use crate::message::Message;
 use crate::receipt::{End, Proven, Standing};
@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use std::fmt;
 use std::str::FromStr;
 
-/// Declared nearest first: what has come to a later one has come to those before it.
+/// Declared in the order in which a message reaches them: a later goal includes the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Goal {
     Offered,
@@ -33,7 +33,7 @@ impl fmt::Display for Goal {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no such receipt to wait for")]
+#[error("invalid receipt to wait for: use offered, accepted or read")]
 pub struct GoalError;
 
 impl FromStr for Goal {
@@ -44,11 +44,11 @@ impl FromStr for Goal {
     }
 }
 
-/// How a message stands to a goal.
+/// Whether a message has reached a goal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
     Reached,
-    /// It has ended otherwise, and will never come there.
+    /// The message ended first and can no longer reach the goal.
     Never,
     NotYet,
 }
@@ -68,7 +68,7 @@ impl Goal {
     }
 }
 
-/// What is proven of it. Who has put a message away has dealt with it.
+/// Return the furthest goal that is proven. Archiving a message counts as reading it.
 fn furthest(standing: Standing) -> Option<Goal> {
     match (standing.end, standing.proven) {
         (Some(End::Archived), _) => Some(Goal::Read),
@@ -86,7 +86,7 @@ mod tests {
     use crate::receipt::Step::{self, *};
 
     #[test]
-    fn a_goal_is_reached_by_what_is_proven_alone() {
+    fn a_goal_is_reached_only_by_proof() {
         let check = |steps: &[Step], want: &str| {
             let mut message = message(1, "alice", "bob");
             message.envelope.expires_at = Some(Timestamp::from_second(900).unwrap());

@@ -1,15 +1,14 @@
-//! Ids of messages, tasks, notes and injected prompts, and their prefixes.
+//! Ids of messages, tasks, notes and injected prompts, and prefixes of ids.
 //!
-//! Ids are random, so their first eight digits tell things apart and no clock step matters.
-//! A prefix is only ever a question; which one it means is answered by whoever has them all,
-//! and one that fits two is an error, never a guess.
+//! Ids are random UUIDs, so the first eight digits are usually enough to tell two of them apart. An
+//! ambiguous prefix is an error, never a guess.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-/// An id of one kind of thing; each kind has a type of its own, so that none stands for another.
+/// Defines an id type. Each kind of object has its own, so that ids cannot be mixed up.
 macro_rules! id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -18,7 +17,7 @@ macro_rules! id {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// The first eight digits: how it is named to people and agents.
+            /// Return the first eight digits: the short form for people and agents.
             pub fn id8(self) -> String {
                 let mut text = self.0.simple().to_string();
                 text.truncate(8);
@@ -61,11 +60,11 @@ macro_rules! id {
 
 id!(MessageId);
 id!(
-    /// A task on an agent's list.
+    /// The id of a task on an agent's list.
     TaskId
 );
 id!(
-    /// Something that an agent noted down.
+    /// The id of an agent's note.
     NoteId
 );
 
@@ -74,7 +73,7 @@ id!(
     PromptId
 );
 
-/// The beginning of an id, in the spelling of a full one: lower case, hyphens in place.
+/// The beginning of an id, spelled like a full one: lower case, with hyphens.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct IdPrefix(String);
@@ -85,11 +84,11 @@ pub enum PrefixError {
     Empty,
     #[error("an id is made of 0-9, a-f and '-'")]
     NotHex,
-    #[error("an id has 32 digits; this has more")]
+    #[error("an id has 32 digits; this one is longer")]
     TooLong,
 }
 
-/// After how many digits a written id has a hyphen.
+/// Number of digits before each hyphen of a full id.
 const HYPHENS_AFTER: [usize; 4] = [8, 12, 16, 20];
 
 impl IdPrefix {
@@ -126,9 +125,9 @@ impl IdPrefix {
         id.into().hyphenated().to_string().starts_with(&self.0)
     }
 
-    /// The first string, in byte order, that is past every id with this prefix.
+    /// Return the smallest string, in byte order, that is greater than every id with this prefix.
     pub fn upper_bound(&self) -> String {
-        // Every character of an id sorts below 'g'.
+        // All characters of an id sort before 'g'.
         format!("{}g", self.0)
     }
 }
@@ -166,7 +165,7 @@ mod tests {
     const ID: &str = "3fa8c1d2-0b1c-4d2e-8f3a-4b5c6d7e8f90";
 
     #[test]
-    fn prefixes_are_spelled_like_ids() {
+    fn a_prefix_is_normalized_like_an_id() {
         let check = |text: &str, want: Result<&str, PrefixError>| {
             assert_eq!(
                 IdPrefix::parse(text).as_ref().map(IdPrefix::as_str),
@@ -189,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_fits_what_it_begins() {
+    fn a_prefix_matches_the_ids_that_begin_with_it() {
         let id: MessageId = ID.parse().unwrap();
         assert_eq!(id.id8(), "3fa8c1d2");
         assert!(IdPrefix::parse("3fa8c1d2").unwrap().fits(id));

@@ -1,4 +1,4 @@
-//! What is written in a message, and what stands on its envelope.
+//! Messages: body, envelope and the evidence for the sender's name.
 
 use crate::id::MessageId;
 use crate::name::AgentName;
@@ -7,22 +7,23 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Bodies longer than this live in a file of their own; the fact holds length and hash.
+/// Maximum size of a body that is stored in its fact. For a longer body, the fact has only length
+/// and hash of the message file.
 pub const INLINE_LIMIT: usize = 1 << 20;
 
-/// On what grounds a sender has its name. None is proof against the same user.
+/// Evidence for a sender's name. None of it protects against another process of the same user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Evidence {
-    /// The sender's process descends from a session's child.
+    /// The sender's process is a descendant of a session's program.
     Ancestry,
-    /// `PH_AGENT` said so.
+    /// The variable `PH_AGENT` names the sender.
     Env,
-    /// `--from` said so.
+    /// The option `--from` names the sender.
     Flag,
-    /// Nothing was said: it is taken to be the person.
+    /// No sender was named, so it is the person.
     Default,
-    /// The script that keeps the mail said so.
+    /// The mail provider's script named the sender.
     Provider,
 }
 
@@ -44,7 +45,7 @@ impl fmt::Display for Evidence {
     }
 }
 
-/// The text itself, or where too long for a fact, what proves it.
+/// The text of a message, or length and hash of the file that has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Body {
     #[serde(rename = "body")]
@@ -62,7 +63,7 @@ impl Body {
     }
 }
 
-/// What a message fact says. The message's id, time and recipient are the fact's own.
+/// Data of a message fact. The message's id, time and recipient are fields of the fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Envelope {
     pub from: AgentName,
@@ -76,29 +77,29 @@ pub struct Envelope {
     pub thread_id: MessageId,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reply_to: Option<MessageId>,
-    /// Two messages of one sender to one recipient with the same key are one message.
+    /// Idempotency key: messages with equal sender, recipient and key are one message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<Timestamp>,
-    /// If it was not offered by then, it does not wait for an idle agent any longer.
+    /// Time at which an unoffered message stops waiting for an idle agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// Its recipient is reminded of it until it has answered.
+    /// Whether the recipient is reminded until it replies.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub expects_reply: bool,
-    /// The message to which no answer is expected any more.
+    /// The message to which no reply is expected any longer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closes: Option<MessageId>,
-    /// How many messages led to this one; what cuts a storm between agents.
+    /// Number of messages that led to this one; limits storms between agents.
     #[serde(default)]
     pub hops: u32,
-    /// The message that its sender was given last, and did not say that it answers.
+    /// The message that the sender was given last, if `reply_to` does not name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<MessageId>,
-    /// Its text goes to the terminal as it is: for answering a prompt.
+    /// Whether the text is typed unchanged, to answer a prompt.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
 }

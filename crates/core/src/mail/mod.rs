@@ -6,7 +6,7 @@ pub mod goal;
 pub mod id;
 pub mod message;
 pub mod name;
-pub mod owed;
+pub mod pending_replies;
 pub mod post;
 pub mod priority;
 pub mod promotion;

@@ -1,16 +1,16 @@
-//! Agent names: the one place that says which strings may name an inbox.
+//! Agent names and their syntax.
 //!
-//! A name becomes a directory, a socket and a header line, so nothing but
-//! `[a-z0-9][a-z0-9._-]{0,63}` ever gets past [`AgentName::parse`].
+//! A name becomes a directory, a socket and a header line, so [`AgentName::parse`] accepts only
+//! `[a-z0-9][a-z0-9._-]{0,63}`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-const MAX_LEN: usize = 64;
+const MAX_NAME_CHARS: usize = 64;
 const HUMAN: &str = "human";
 
-/// A name with an inbox, whether or not anything runs under it.
+/// The name of an inbox, whether or not a session runs under it.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct AgentName(String);
@@ -19,15 +19,15 @@ pub struct AgentName(String);
 pub enum NameError {
     #[error("an agent's name cannot be empty")]
     Empty,
-    #[error("an agent's name has at most {MAX_LEN} characters; this one has {0}")]
+    #[error("an agent's name has at most {MAX_NAME_CHARS} characters; this one has {0}")]
     TooLong(usize),
     #[error("an agent's name starts with a-z or 0-9, not with {}", shown(*.0))]
     BadStart(char),
-    #[error("an agent's name is made of a-z, 0-9, '.', '_' and '-'; {} is none of them", shown(*.0))]
+    #[error("an agent's name may contain only a-z, 0-9, '.', '_' and '-', not {}", shown(*.0))]
     BadChar(char),
 }
 
-/// A character as it can be shown to a person, whatever it is.
+/// Quote a character for an error message; control characters are escaped.
 fn shown(c: char) -> String {
     if c.is_ascii_graphic() || c.is_alphanumeric() {
         format!("'{c}'")
@@ -40,7 +40,7 @@ impl AgentName {
     pub fn parse(text: &str) -> Result<Self, NameError> {
         let first = text.chars().next().ok_or(NameError::Empty)?;
         let count = text.chars().count();
-        if count > MAX_LEN {
+        if count > MAX_NAME_CHARS {
             return Err(NameError::TooLong(count));
         }
         if !(first.is_ascii_lowercase() || first.is_ascii_digit()) {
@@ -52,7 +52,7 @@ impl AgentName {
         }
     }
 
-    /// The person.
+    /// Return the name of the person's inbox.
     pub fn human() -> Self {
         Self(HUMAN.to_owned())
     }
@@ -65,7 +65,7 @@ impl AgentName {
         &self.0
     }
 
-    /// The valid name that is nearest to what was typed, for a hint; never used as a name.
+    /// Return a valid name similar to `text`, for a hint. Never use it as the name itself.
     pub fn suggestion(text: &str) -> Option<Self> {
         let mended: String = text
             .trim()
@@ -73,7 +73,7 @@ impl AgentName {
             .chars()
             .map(|c| if is_allowed(c) { c } else { '-' })
             .skip_while(|c| !c.is_ascii_alphanumeric())
-            .take(MAX_LEN)
+            .take(MAX_NAME_CHARS)
             .collect();
         Self::parse(mended.trim_end_matches('-')).ok()
     }
@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_plain_names_are_names() {
+    fn only_valid_names_are_accepted() {
         let check = |text: &str, want: Result<(), NameError>| {
             assert_eq!(AgentName::parse(text).map(|_| ()), want, "{text:?}");
         };
@@ -141,13 +141,13 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_never_reach_an_error_text() {
+    fn an_error_contains_no_control_characters() {
         let error = AgentName::parse("a\u{1b}[2J").unwrap_err().to_string();
         assert!(!error.contains('\u{1b}'), "{error:?}");
     }
 
     #[test]
-    fn suggestions_are_names() {
+    fn a_suggestion_is_a_valid_name() {
         let check = |text: &str, want: Option<&str>| {
             assert_eq!(
                 AgentName::suggestion(text).as_ref().map(AgentName::as_str),

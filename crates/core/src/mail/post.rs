@@ -1,19 +1,19 @@
-//! Posting: from what a sender wants to the envelope that is stored.
+//! Posting: decides which envelope is stored for a draft, if any.
 
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::mail::Letter;
+use crate::mail::pending_replies;
 use crate::message::{Body, Envelope, Evidence, Message};
 use crate::name::AgentName;
-use crate::owed;
 use crate::priority::Priority;
 use crate::receipt::{End, Refusal, Step};
 use crate::storm::{self, Given, Limits};
 use crate::turn;
 use jiff::{SignedDuration, Timestamp};
 
-/// A message as its sender wants it. The id is the sender's own choice, so that the same message
-/// tried over two ways is one message.
+/// A message to be stored. The caller chooses the id, so that a draft that is sent twice, by two
+/// ways, is stored once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Draft {
     pub id: MessageId,
@@ -27,14 +27,14 @@ pub struct Draft {
     pub key: Option<String>,
     pub ttl: Option<SignedDuration>,
     pub not_before: Option<Timestamp>,
-    /// How long after it is due it waits for an idle agent at most.
+    /// Maximum wait for an idle agent, counted from the time at which the message is due.
     pub deadline: Option<SignedDuration>,
     pub expects_reply: bool,
-    /// The message to which no answer is expected any more.
+    /// The message to which no reply is expected any longer.
     pub closes: Option<MessageId>,
     pub allow_self: bool,
     pub raw: bool,
-    /// What is too much, where this is sent.
+    /// Limits against storms.
     pub limits: Limits,
 }
 
@@ -62,20 +62,20 @@ impl Draft {
     }
 }
 
-/// What of the journal a posting is decided on.
+/// The journal's state that the decision depends on.
 #[derive(Debug, Default)]
 pub struct Correspondence {
-    /// The message that it answers.
+    /// The message that the draft replies to.
     pub parent: Option<Letter>,
-    /// The message whose answer is not expected any more.
+    /// The message that the draft closes.
     pub closed: Option<Letter>,
-    /// What its sender was given last.
+    /// The message that the sender was given last.
     pub given: Option<Given>,
-    /// How many messages this sender wrote to this recipient in the last minute.
+    /// Number of messages from this sender to this recipient in the last minute.
     pub recent: u32,
-    /// The latest message under the same sender, recipient and key.
+    /// The latest message with the same sender, recipient and key.
     pub same_key: Option<Letter>,
-    /// A message that stands under the same id.
+    /// The stored message with the same id.
     pub same_id: Option<Message>,
 }
 
@@ -83,10 +83,10 @@ pub struct Correspondence {
 pub enum Posting {
     New {
         envelope: Box<Envelope>,
-        /// What else is true with it, each of somebody's inbox.
+        /// Further events to commit with the message, each with the agent that it belongs to.
         also: Vec<(AgentName, Event)>,
     },
-    /// The same message stands in the journal already: nothing is to be written.
+    /// An equal message is already stored; nothing is written.
     Already(MessageId),
 }
 
@@ -97,7 +97,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     if says_nothing(draft) {
         return Err(Refusal::Empty);
     }
-    if draft.raw && draft.body.bytes() > turn::LONGEST_RAW {
+    if draft.raw && draft.body.bytes() > turn::MAX_RAW_BYTES {
         return Err(Refusal::RawTooLong);
     }
     if let Some(closed) = &known.closed {
@@ -105,7 +105,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     }
     let envelope = envelope(now, draft, known);
     if let Some(there) = &known.same_id {
-        // Tried again over another way. Its times may differ by the moment between.
+        // A repeated attempt by another way. Its times may differ.
         let same = there.to == draft.to
             && there.envelope.from == envelope.from
             && there.envelope.body == envelope.body
@@ -117,7 +117,7 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
         };
     }
     match &known.same_key {
-        Some(letter) if holds_its_key(letter, now) => Ok(Posting::Already(letter.message.id)),
+        Some(mail) if holds_its_key(mail, now) => Ok(Posting::Already(mail.message.id)),
         Some(_) | None => Ok(Posting::New {
             also: also(draft, known, &envelope),
             envelope: Box::new(envelope),
@@ -125,8 +125,8 @@ pub fn decide(now: Timestamp, draft: &Draft, known: &Correspondence) -> Result<P
     }
 }
 
-/// A message without text tells nobody anything. A subject may be all the text there is, where no
-/// keys are to be typed; and what another system keeps is told as it is there.
+/// Whether a message has neither a text nor a subject. A subject alone is enough unless the message
+/// is raw. Messages from a provider are stored as they are.
 fn says_nothing(draft: &Draft) -> bool {
     let has_subject = draft
         .subject
@@ -141,7 +141,7 @@ fn says_nothing(draft: &Draft) -> bool {
 }
 
 fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
-    let parent = known.parent.as_ref().map(|letter| &letter.message);
+    let parent = known.parent.as_ref().map(|mail| &mail.message);
     let cause = storm::cause(&draft.from, draft.from_evidence, known.given.as_ref(), now);
     let due = draft.not_before.map_or(now, |t| t.max(now));
     Envelope {
@@ -154,7 +154,7 @@ fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
         reply_to: draft.reply_to,
         key: draft.key.clone(),
         not_before: draft.not_before,
-        // Its life begins when it is due; one without end is a message without `expires_at`.
+        // Without a representable end, the message never expires.
         expires_at: draft.ttl.and_then(|ttl| due.checked_add(ttl).ok()),
         deadline: draft.deadline.and_then(|wait| due.checked_add(wait).ok()),
         expects_reply: draft.expects_reply,
@@ -167,8 +167,8 @@ fn envelope(now: Timestamp, draft: &Draft, known: &Correspondence) -> Envelope {
     }
 }
 
-/// What is true as soon as a message is stored: that it ends what it closes or answers, or that it
-/// is itself too much.
+/// Return the events that follow from storing the message: replies to what it answers or closes, or
+/// its failure if it exceeds a limit.
 fn also(draft: &Draft, known: &Correspondence, envelope: &Envelope) -> Vec<(AgentName, Event)> {
     let (from, to) = (&draft.from, &draft.to);
     if let Some(why) = storm::excess(draft.limits, from, to, envelope.hops, known.recent) {
@@ -178,26 +178,26 @@ fn also(draft: &Draft, known: &Correspondence, envelope: &Envelope) -> Vec<(Agen
         };
         return vec![(to.clone(), Event::Progress(failed))];
     }
-    let is_answer = |letter: &&Letter| letter.message.to == *from;
+    let is_answer = |mail: &&Letter| mail.message.to == *from;
     let answers = known.parent.iter().filter(is_answer);
     let mut answered: Vec<&Letter> = answers.chain(&known.closed).collect();
-    answered.dedup_by_key(|letter| letter.message.id);
+    answered.dedup_by_key(|mail| mail.message.id);
     let is_awaited =
-        |letter: &&Letter| letter.message.envelope.expects_reply && !letter.standing.answered;
-    let step = |letter: &Letter| {
+        |mail: &&Letter| mail.message.envelope.expects_reply && !mail.standing.answered;
+    let step = |mail: &Letter| {
         let answer = Progress {
             by: Some(from.clone()),
             evidence: Some(format!("in message {}", draft.id.id8())),
-            ..Progress::of(letter.message.id, Step::Answered)
+            ..Progress::of(mail.message.id, Step::Answered)
         };
-        (letter.message.to.clone(), Event::Progress(answer))
+        (mail.message.to.clone(), Event::Progress(answer))
     };
     answered.into_iter().filter(is_awaited).map(step).collect()
 }
 
 fn may_close(draft: &Draft, closed: &Letter) -> Result<(), Refusal> {
     let message = &closed.message;
-    if !owed::may_close(&draft.from, message) {
+    if !pending_replies::may_close(&draft.from, message) {
         return Err(Refusal::NotTheirsToClose(draft.from.clone()));
     }
     if message.envelope.expects_reply {
@@ -207,11 +207,10 @@ fn may_close(draft: &Draft, closed: &Letter) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a repeat under its key is the same message again. One that was called back, ran out
-/// of time or failed reached nobody, and one that was deleted is not found any more: a repeat of
-/// these is a new message.
-fn holds_its_key(letter: &Letter, now: Timestamp) -> bool {
-    match letter.standing.at(&letter.message, now).end {
+/// Whether a repeat under the same key is the same message. A message that was cancelled, deleted,
+/// has expired or failed no longer holds its key: its repeat is a new message.
+fn holds_its_key(mail: &Letter, now: Timestamp) -> bool {
+    match mail.standing.at(&mail.message, now).end {
         None | Some(End::Archived) => true,
         Some(End::Deleted | End::Cancelled | End::Expired | End::Failed) => false,
     }
@@ -255,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_says_something() {
+    fn a_message_needs_a_text_or_a_subject() {
         let check = |body: &str, subject: Option<&str>, raw: bool, by: Evidence, want: bool| {
             let mut draft = draft();
             draft.body = Body::Inline(body.to_owned());
@@ -272,12 +271,12 @@ mod tests {
         check("", Some(" "), false, Evidence::Flag, false);
         check("", Some("tests"), false, Evidence::Flag, true);
         check("", Some("tests"), true, Evidence::Flag, false);
-        // What another system keeps is told as it is there.
+        // A provider's messages are stored as they are.
         check("", None, false, Evidence::Provider, true);
     }
 
     #[test]
-    fn a_reply_joins_the_thread_one_hop_on() {
+    fn a_reply_joins_the_thread_with_one_more_hop() {
         let parent = message(3, "bob", "alice");
         let mut draft = draft();
         draft.reply_to = Some(parent.id);
@@ -295,17 +294,17 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_ends_the_wait_for_it_once() {
+    fn a_reply_ends_the_wait_for_it_once() {
         let mut asked = message(3, "bob", "alice");
         asked.envelope.expects_reply = true;
         let check =
             |from: &str, reply: bool, closes: bool, before: &[Step], want: Result<usize, &str>| {
                 let mut draft = draft();
                 draft.from = name(from);
-                let letter = with_steps(&asked, before);
+                let mail = with_steps(&asked, before);
                 let known = Correspondence {
-                    parent: reply.then(|| letter.clone()),
-                    closed: closes.then(|| letter.clone()),
+                    parent: reply.then(|| mail.clone()),
+                    closed: closes.then(|| mail.clone()),
                     ..Default::default()
                 };
                 let got = match decide(now(), &draft, &known) {
@@ -320,14 +319,14 @@ mod tests {
         check("alice", true, true, &[], Ok(1));
         check("alice", false, true, &[], Ok(1));
         check("alice", true, false, &[Step::Answered], Ok(0));
-        // Who adds to what it has asked has not answered it.
+        // A follow-up from the asker does not count as a reply.
         check("carol", true, false, &[], Ok(0));
-        let not_theirs = "carol can neither answer it nor wait for its answer";
+        let not_theirs = "carol is neither sender nor recipient of that message";
         check("carol", false, true, &[], Err(not_theirs));
     }
 
     #[test]
-    fn what_is_too_much_is_kept_and_fails() {
+    fn a_message_over_a_limit_is_stored_and_fails() {
         let mut draft = draft();
         draft.limits = Limits { hops: 3, rate: 2 };
         let parent = |hops| {
@@ -357,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_agent_was_given_is_the_cause_of_what_it_writes() {
+    fn the_message_that_an_agent_was_given_causes_its_next_one() {
         let mut draft = draft();
         draft.from_evidence = Evidence::Ancestry;
         let mut cause = message(5, "carol", "alice");
@@ -379,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deadline_counts_from_when_it_is_due() {
+    fn a_deadline_is_counted_from_the_due_time() {
         let mut draft = draft();
         draft.deadline = Some(SignedDuration::from_secs(60));
         draft.not_before = Some(Timestamp::from_second(5_000).unwrap());
@@ -388,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn raw_is_short() {
+    fn a_raw_message_has_a_maximum_length() {
         let mut draft = draft();
         draft.raw = true;
         draft.body = Body::Inline("y".repeat(4_001));
@@ -397,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn time_to_live_counts_from_when_it_is_due() {
+    fn time_to_live_is_counted_from_the_due_time() {
         let mut draft = draft();
         draft.ttl = Some(SignedDuration::from_secs(60));
         assert_eq!(
@@ -423,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_writes_to_itself_unasked() {
+    fn an_agent_writes_to_itself_only_with_permission() {
         let mut draft = draft();
         draft.to = name("alice");
         let none = Correspondence::default();
@@ -436,19 +435,19 @@ mod tests {
     }
 
     #[test]
-    fn the_same_key_or_id_is_the_same_message() {
+    fn an_equal_key_or_id_is_the_same_message() {
         let draft = draft();
         let other = message(4, "alice", "bob");
         let by_key = |steps: &[Step]| {
             let mut standing = Standing::default();
             steps.iter().for_each(|step| standing.apply(*step));
-            let letter = Letter {
+            let mail = Letter {
                 message: other.clone(),
                 standing,
                 receipts: vec![],
             };
             let known = Correspondence {
-                same_key: Some(letter),
+                same_key: Some(mail),
                 ..Default::default()
             };
             decide(now(), &draft, &known)

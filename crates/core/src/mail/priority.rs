@@ -1,4 +1,4 @@
-//! How urgent a message is.
+//! Message priorities.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -10,14 +10,14 @@ use std::str::FromStr;
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Priority {
-    /// Breaks into what the agent is doing.
+    /// Interrupts the agent.
     Interrupt,
-    /// In at the next boundary, working or idle.
+    /// Delivered at the next boundary, whether the agent works or is idle.
     #[default]
     Normal,
-    /// When idle, the newest first.
+    /// Delivered when the agent is idle, newest first.
     IdleFirst,
-    /// When idle, the oldest first.
+    /// Delivered when the agent is idle, oldest first.
     Idle,
 }
 
@@ -33,7 +33,7 @@ impl Priority {
         }
     }
 
-    /// The place in the delivery order; what the journal's views sort by.
+    /// Return the position in the delivery order, by which the journal's views sort.
     pub fn rank(self) -> u8 {
         match self {
             Self::Interrupt => 1,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_urgency() {
+    fn the_order_of_priorities_is_their_urgency() {
         assert!(Priority::ALL.is_sorted());
         assert!(Priority::ALL.map(Priority::rank).is_sorted());
         for priority in Priority::ALL {

@@ -1,7 +1,7 @@
-//! Promotion: a message with a deadline waits for an idle agent until then and no longer, so that
-//! one that is always busy cannot starve it.
+//! Promotion: after its deadline, a message that waits for an idle agent counts as normal.
 //!
-//! Nothing is stored of it but the deadline: who looks at a later time sees another priority.
+//! A busy agent therefore cannot starve it. The priority is computed from deadline and time, never
+//! stored.
 
 use crate::mail::Letter;
 use crate::message::{Envelope, Message};
@@ -11,7 +11,7 @@ use crate::why::Hold;
 use jiff::Timestamp;
 use std::time::Duration;
 
-/// The priority that a message has at `now`.
+/// Return the message's priority at `now`.
 pub fn priority(message: &Message, now: Timestamp) -> Priority {
     match promoted_from(message, now) {
         Some(_) => Priority::Normal,
@@ -19,14 +19,13 @@ pub fn priority(message: &Message, now: Timestamp) -> Priority {
     }
 }
 
-/// The priority that it was sent with, where that is not the one it has at `now`.
+/// Return the original priority if the message is promoted at `now`.
 pub fn promoted_from(message: &Message, now: Timestamp) -> Option<Priority> {
     let is_late = promotes_at(&message.envelope).is_some_and(|at| at <= now);
     is_late.then_some(message.envelope.priority)
 }
 
-/// When a message is promoted, if it has not been offered by then. What does not wait for an idle
-/// agent has nothing to be promoted to.
+/// Return the time of promotion, if any. Only messages that wait for an idle agent are promoted.
 pub fn promotes_at(envelope: &Envelope) -> Option<Timestamp> {
     match envelope.priority {
         Priority::Interrupt | Priority::Normal => None,
@@ -34,7 +33,7 @@ pub fn promotes_at(envelope: &Envelope) -> Option<Timestamp> {
     }
 }
 
-/// What stands in the receipt of an offer.
+/// Return the evidence of a promotion, for the receipt of an offer.
 pub fn evidence(message: &Message, now: Timestamp) -> Option<String> {
     let from = promoted_from(message, now)?;
     let deadline = message.envelope.deadline?;
@@ -43,7 +42,7 @@ pub fn evidence(message: &Message, now: Timestamp) -> Option<String> {
     ))
 }
 
-/// What holds a message, with what its deadline has to do with that.
+/// Add the effect of the message's deadline to `hold`.
 pub(crate) fn told(mut hold: Hold, message: &Message, now: Timestamp) -> Hold {
     if let Some(promoted) = evidence(message, now) {
         hold.evidence = format!("{}; {promoted}", hold.evidence);
@@ -58,11 +57,10 @@ pub(crate) fn told(mut hold: Hold, message: &Message, now: Timestamp) -> Hold {
     hold
 }
 
-/// When something about these changes by the clock alone, on the monotonic one: one comes due, is
-/// promoted or runs out of time.
+/// Return the monotonic time at which one of `pending` becomes due, is promoted or expires.
 pub(crate) fn next_time(now: Moment, pending: &[Letter]) -> Option<Duration> {
-    let times = pending.iter().flat_map(|letter| {
-        let envelope = &letter.message.envelope;
+    let times = pending.iter().flat_map(|mail| {
+        let envelope = &mail.message.envelope;
         [
             envelope.not_before,
             promotes_at(envelope),
@@ -80,7 +78,7 @@ mod tests {
     use crate::mail::tests::message;
 
     #[test]
-    fn what_waits_for_an_idle_agent_waits_no_longer_than_its_deadline() {
+    fn a_message_waits_for_an_idle_agent_until_its_deadline() {
         let deadline = Timestamp::from_second(2_000).unwrap();
         let check = |sent: Priority, now: i64, want: Priority| {
             let mut message = message(1, "alice", "bob");

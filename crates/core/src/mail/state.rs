@@ -1,13 +1,13 @@
-//! All mail, in memory: the model that the journal's views must agree with.
+//! All mail in memory: the model that the journal's views must agree with.
 //!
-//! [`Mail::apply`] folds one fact in and cannot fail; [`Mail::replay`] folds a whole journal. The
-//! journal keeps the same state in tables; a property test holds the two together.
+//! [`Mail::apply`] folds in one fact and cannot fail; [`Mail::replay`] folds a whole journal. A
+//! property test compares it with the store's tables.
 
-use crate::fact::{Event, Fact, Record};
+use crate::fact::{Event, Fact, Progress, Record};
 use crate::id::{IdPrefix, MessageId};
+use crate::mail::pending_replies;
 use crate::message::Message;
 use crate::name::AgentName;
-use crate::owed;
 use crate::priority::Priority;
 use crate::promotion;
 use crate::receipt::{End, Proven, Receipt, Standing, Step};
@@ -15,7 +15,7 @@ use crate::storm::Given;
 use jiff::Timestamp;
 use std::collections::BTreeMap;
 
-/// One message with everything that is known of it.
+/// A message with its status and receipts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Letter {
     pub message: Message,
@@ -24,40 +24,41 @@ pub struct Letter {
 }
 
 impl Letter {
-    /// Whether it lies unread before its agent at `now`: due, not run out, not ended.
+    /// Whether the message is unread at `now`: due, not expired, not ended.
     pub fn is_waiting(&self, now: Timestamp) -> bool {
         self.message.is_due(now) && self.standing.at(&self.message, now).is_unread()
     }
 
-    /// Whether it is in the inbox at `now`, read or not.
+    /// Whether the message is in the inbox at `now`, read or not.
     pub fn is_in_inbox(&self, now: Timestamp) -> bool {
         self.message.is_due(now) && self.standing.at(&self.message, now).in_inbox()
     }
 
-    /// Whether it waits at `now` to be put before its agent, by whatever route.
+    /// Whether the message waits at `now` to be delivered, by any route.
     pub fn is_pending(&self, now: Timestamp) -> bool {
         self.is_waiting(now) && !self.standing.is_handed()
     }
 
-    /// Return the ids of the repeats among `letters`.
-    pub fn repeats(letters: &[Self]) -> Vec<MessageId> {
-        let repeats = letters.iter().filter(|letter| letter.is_repeat());
-        repeats.map(|letter| letter.message.id).collect()
+    /// Return the ids of the repeats among `messages`.
+    pub fn repeats(messages: &[Self]) -> Vec<MessageId> {
+        let repeats = messages.iter().filter(|state| state.is_repeat());
+        repeats.map(|state| state.message.id).collect()
     }
 
-    /// Return how many offers of this message were begun.
+    /// Return the number of offers that were begun.
     pub fn offers(&self) -> u32 {
         let is_offer = |state: &str| state == Step::Offering.as_str();
         let offers = self.receipts.iter().filter(|r| is_offer(&r.state));
         u32::try_from(offers.count()).unwrap_or(u32::MAX - 1)
     }
 
-    /// Whether it will never be put before its agent, by nobody's wish.
+    /// Whether the message has failed and is never delivered.
     pub fn has_failed(&self) -> bool {
         self.standing.end == Some(End::Failed)
     }
 
-    /// Whether it may have been shown before, so that it must be marked when it is shown again.
+    /// Whether the agent may have seen the message, so that its next offer must be marked as a
+    /// repeat.
     pub fn is_repeat(&self) -> bool {
         planted!(RepeatUnmarked => return false);
         self.standing.proven == Proven::Uncertain
@@ -66,14 +67,14 @@ impl Letter {
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Mail {
-    letters: BTreeMap<MessageId, Letter>,
-    /// In the order of the journal.
+    messages: BTreeMap<MessageId, Letter>,
+    /// In journal order.
     order: Vec<MessageId>,
-    /// Steps that came before their message.
+    /// Steps that were read before their message.
     early: BTreeMap<MessageId, Vec<Fact>>,
-    /// What each agent was given last.
+    /// The message that each agent was given last.
     given: BTreeMap<AgentName, Given>,
-    /// Sequence numbers of records that mean nothing here.
+    /// Sequence numbers of records that this version cannot read.
     odd: Vec<u64>,
 }
 
@@ -90,68 +91,62 @@ impl Mail {
     }
 
     pub fn apply(&mut self, fact: &Fact) {
-        match &fact.event {
-            Event::Message(_) => {
-                let Some(message) = fact.message() else {
-                    return;
-                };
-                let id = message.id;
-                if self.letters.contains_key(&id) {
-                    return;
-                }
-                let letter = Letter {
-                    message,
-                    standing: Standing::default(),
-                    receipts: fact.receipt().into_iter().collect(),
-                };
-                self.letters.insert(id, letter);
-                self.order.push(id);
-                for step in self.early.remove(&id).unwrap_or_default() {
-                    self.apply(&step);
-                }
-            }
-            Event::Progress(progress) => match self.letters.get_mut(&progress.message) {
-                Some(letter) => {
-                    letter.standing.apply_progress(progress);
-                    letter.receipts.extend(fact.receipt());
-                    if gives(progress.step) {
-                        let message = letter.message.clone();
-                        let given = Given {
-                            message,
-                            at: fact.at,
-                        };
-                        self.given.insert(letter.message.to.clone(), given);
-                    }
-                }
-                None => self
-                    .early
-                    .entry(progress.message)
-                    .or_default()
-                    .push(fact.clone()),
-            },
-            // No mail: see [`crate::session::Sessions`] and [`crate::tasks::Work`].
-            Event::Started(_)
-            | Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Work(_)
-            | Event::Loop(_) => {}
+        if let Some(message) = fact.message() {
+            self.store(message, fact);
+        } else if let Event::Progress(progress) = &fact.event {
+            self.progress(progress, fact);
+        }
+    }
+
+    fn store(&mut self, message: Message, fact: &Fact) {
+        let id = message.id;
+        if self.messages.contains_key(&id) {
+            return;
+        }
+        let state = Letter {
+            message,
+            standing: Standing::default(),
+            receipts: fact.receipt().into_iter().collect(),
+        };
+        self.messages.insert(id, state);
+        self.order.push(id);
+        for step in self.early.remove(&id).unwrap_or_default() {
+            self.apply(&step);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress, fact: &Fact) {
+        let Some(state) = self.messages.get_mut(&progress.message) else {
+            let early = self.early.entry(progress.message).or_default();
+            early.push(fact.clone());
+            return;
+        };
+        state.standing.apply_progress(progress);
+        state.receipts.extend(fact.receipt());
+        if gives(progress.step) {
+            let message = state.message.clone();
+            let given = Given {
+                message,
+                at: fact.at,
+            };
+            self.given.insert(state.message.to.clone(), given);
         }
     }
 
     pub fn get(&self, id: MessageId) -> Option<&Letter> {
-        self.letters.get(&id)
+        self.messages.get(&id)
     }
 
-    /// The messages that a prefix fits; deleted ones are not found.
+    /// Return the messages whose id begins with `prefix`, except deleted ones.
     pub fn find(&self, prefix: &IdPrefix) -> Vec<MessageId> {
         let there = |id: &&MessageId| {
-            prefix.fits(**id) && self.letters[id].standing.end != Some(End::Deleted)
+            prefix.fits(**id) && self.messages[id].standing.end != Some(End::Deleted)
         };
-        self.letters.keys().filter(there).copied().collect()
+        self.messages.keys().filter(there).copied().collect()
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Letter> {
-        self.order.iter().map(|id| &self.letters[id])
+        self.order.iter().map(|id| &self.messages[id])
     }
 
     pub fn unread(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
@@ -159,36 +154,37 @@ impl Mail {
             .filter(move |l| l.message.to == *agent && l.is_waiting(now))
     }
 
-    /// What waits to be put before an agent, in delivery order.
+    /// Return the messages that wait for delivery to `agent`, in delivery order.
     pub fn pending(&self, agent: &AgentName, now: Timestamp) -> Vec<&Letter> {
         let is_pending = |l: &&Letter| l.message.to == *agent && l.is_pending(now);
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
-        pending.sort_by_key(|(came, letter)| {
-            planted!(IdleFirstInOrder => return (letter.message.envelope.priority, *came as i64));
+        pending.sort_by_key(|(came, state)| {
+            planted!(IdleFirstInOrder => return (state.message.envelope.priority, *came as i64));
             let came = *came as i64;
-            match promotion::priority(&letter.message, now) {
+            match promotion::priority(&state.message, now) {
                 p @ Priority::IdleFirst => (p, -came),
                 p @ (Priority::Interrupt | Priority::Normal | Priority::Idle) => (p, came),
             }
         });
-        pending.into_iter().map(|(_, letter)| letter).collect()
+        pending.into_iter().map(|(_, state)| state).collect()
     }
 
-    /// What an agent was given last.
+    /// Return the message that `agent` was given last.
     pub fn given(&self, agent: &AgentName) -> Option<&Given> {
         self.given.get(agent)
     }
 
-    /// What an agent may be reminded of, in the order in which it came.
+    /// Return the messages that `agent` may be reminded of, in journal order.
     pub fn owed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
-            .filter(move |l| l.message.to == *agent && owed::may_be_reminded(l, now))
+            .filter(move |l| l.message.to == *agent && pending_replies::may_be_reminded(l, now))
     }
 
-    /// The messages of a sender whose answer has not come, in the order in which they were sent.
+    /// Return the messages of `sender` that still expect a reply, in journal order.
     pub fn awaited(&self, sender: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
-        self.all()
-            .filter(move |l| l.message.envelope.from == *sender && owed::is_awaited(l, now))
+        self.all().filter(move |l| {
+            l.message.envelope.from == *sender && pending_replies::is_awaited(l, now)
+        })
     }
 
     pub fn inbox(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
@@ -196,13 +192,13 @@ impl Mail {
             .filter(move |l| l.message.to == *agent && l.is_in_inbox(now))
     }
 
-    /// All that a person may want to see of an inbox: what lies in it, and what failed to reach it.
+    /// Return the inbox and the failed messages of `agent`.
     pub fn listed(&self, agent: &AgentName, now: Timestamp) -> impl Iterator<Item = &Letter> {
         self.all()
             .filter(move |l| l.message.to == *agent && (l.is_in_inbox(now) || l.has_failed()))
     }
 
-    /// All messages of a thread but the deleted ones.
+    /// Return the messages of a thread, except deleted ones.
     pub fn thread(&self, thread: MessageId) -> impl Iterator<Item = &Letter> {
         self.all().filter(move |l| {
             l.message.envelope.thread_id == thread && l.standing.end != Some(End::Deleted)
@@ -214,7 +210,7 @@ impl Mail {
     }
 }
 
-/// Whether a step puts a message before its agent.
+/// Whether `step` delivers a message to its agent.
 pub fn gives(step: Step) -> bool {
     match step {
         // An agent may act on a message before its offer is recorded as complete.
@@ -236,7 +232,6 @@ pub fn gives(step: Step) -> bool {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
-    use crate::fact::Progress;
     use crate::message::{Body, Envelope, Evidence};
     use crate::receipt::Step;
     use uuid::Uuid;
@@ -272,14 +267,14 @@ pub(crate) mod tests {
         }
     }
 
-    /// A letter to which this has happened.
+    /// Return the state of `message` after `steps`.
     pub(crate) fn with_steps(message: &Message, steps: &[Step]) -> Letter {
         let mut mail = Mail::default();
         mail.apply(&stored(message));
         for (n, one) in (1..).zip(steps) {
             mail.apply(&step(n, message, *one));
         }
-        mail.letters[&message.id].clone()
+        mail.messages[&message.id].clone()
     }
 
     fn stored(message: &Message) -> Fact {
@@ -301,12 +296,12 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_receipt_may_come_before_its_message() {
-        let letter = message(1, "alice", "bob");
+    fn a_step_may_precede_its_message() {
+        let state = message(1, "alice", "bob");
         let in_order = [
-            stored(&letter),
-            step(2, &letter, Step::Offered),
-            step(3, &letter, Step::Read),
+            stored(&state),
+            step(2, &state, Step::Offered),
+            step(3, &state, Step::Read),
         ];
         let early = [
             in_order[1].clone(),
@@ -323,7 +318,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_inbox_holds_what_is_due_and_not_ended() {
+    fn the_inbox_has_messages_that_are_due_and_not_ended() {
         let now = Timestamp::from_second(1_000).unwrap();
         let mut mail = Mail::default();
         let mut later = message(1, "a", "bob");
@@ -334,12 +329,13 @@ pub(crate) mod tests {
         let archived = message(4, "a", "bob");
         let plain = message(5, "a", "bob");
         let other = message(6, "a", "carol");
-        for letter in [&later, &gone, &read, &archived, &plain, &other] {
-            mail.apply(&stored(letter));
+        for state in [&later, &gone, &read, &archived, &plain, &other] {
+            mail.apply(&stored(state));
         }
         mail.apply(&step(10, &read, Step::Read));
         mail.apply(&step(11, &archived, Step::Archived));
-        let ids = |letters: Vec<&Letter>| letters.iter().map(|l| l.message.id).collect::<Vec<_>>();
+        let ids =
+            |messages: Vec<&Letter>| messages.iter().map(|l| l.message.id).collect::<Vec<_>>();
         assert_eq!(ids(mail.unread(&name("bob"), now).collect()), [plain.id]);
         assert_eq!(
             ids(mail.inbox(&name("bob"), now).collect()),
@@ -353,7 +349,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_prefix_that_fits_two_finds_both() {
+    fn an_ambiguous_prefix_finds_all_matches() {
         let mut mail = Mail::default();
         let one = message(0x3fa8_0000_0000_0000_0000_0000_0000_0001, "a", "bob");
         let two = message(0x3fa8_0000_0000_0000_0000_0000_0000_0002, "a", "bob");

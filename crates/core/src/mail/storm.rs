@@ -1,20 +1,19 @@
-//! Storms: messages between agents that cause each other without end, or come without measure.
+//! Storms: endless or excessive messages between agents.
 //!
-//! Every message carries how many led to it. One that is over a limit is stored, so that everybody
-//! can see it, and ends at once: it is never put before anybody. What people write and what is
-//! written to them is no part of a storm.
+//! Every message carries a hop count. A message over a limit is stored and fails at once, so it is
+//! visible but never delivered. Messages from and to the person are exempt.
 
 use crate::message::{Evidence, Message};
 use crate::name::AgentName;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
-/// What is too much.
+/// Limits for messages between agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// How many messages may lead to one.
+    /// Maximum hop count.
     pub hops: u32,
-    /// How many one agent may write to another in a minute.
+    /// Maximum number of messages from one agent to another per minute.
     pub rate: u32,
 }
 
@@ -26,25 +25,24 @@ impl Limits {
     pub const DEFAULT: Self = Self { hops: 16, rate: 60 };
 }
 
-/// Over how long the rate is measured.
+/// Period over which the rate is measured.
 pub const MINUTE: SignedDuration = SignedDuration::from_mins(1);
-/// How far the times of senders at once may lie apart: they take the time before they wait for the
-/// lock of the journal.
+/// Maximum difference between the clock readings of concurrent senders, who read the time before
+/// they wait for the journal's lock.
 pub const SENDER_SKEW: SignedDuration = SignedDuration::from_secs(10);
 
-/// For how long what an agent was given counts as the cause of what it writes. When its turn ends
-/// is no fact; a storm that is slower than this costs little.
-const TURN: SignedDuration = SignedDuration::from_hours(1);
+/// Time for which a delivered message counts as the cause of its recipient's messages. The end of a
+/// turn is not recorded; a storm slower than this costs little.
+const CAUSE_TIMEOUT: SignedDuration = SignedDuration::from_hours(1);
 
-/// The message that an agent was given last, and when.
+/// The message that an agent was given last, and the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Given {
     pub message: Message,
     pub at: Timestamp,
 }
 
-/// What led its sender to write a message, where it does not say itself. Only who runs in a
-/// session acts on what that was given.
+/// Return the message that caused the sender to write. Only a sender in a session has one.
 pub fn cause<'a>(
     from: &AgentName,
     evidence: Evidence,
@@ -55,11 +53,12 @@ pub fn cause<'a>(
         Evidence::Ancestry | Evidence::Env => !from.is_human(),
         Evidence::Flag | Evidence::Default | Evidence::Provider => false,
     };
-    let given = given.filter(|given| is_in_session && now.duration_since(given.at) < TURN)?;
+    let given =
+        given.filter(|given| is_in_session && now.duration_since(given.at) < CAUSE_TIMEOUT)?;
     Some(&given.message)
 }
 
-/// How many messages led to one. A person's begins anew.
+/// Return a new message's hop count. A message from the person has none.
 pub fn hops(from: &AgentName, answered: Option<&Message>, cause: Option<&Message>) -> u32 {
     if from.is_human() {
         return 0;
@@ -69,7 +68,7 @@ pub fn hops(from: &AgentName, answered: Option<&Message>, cause: Option<&Message
     hops.unwrap_or(0)
 }
 
-/// What is too much about a message from one to another, `recent` of which were sent in the last
+/// Return which limit a message exceeds, if any. `recent` is the number of messages in the last
 /// minute.
 pub fn excess(
     limits: Limits,
@@ -83,13 +82,13 @@ pub fn excess(
     }
     if hops > limits.hops {
         return Some(format!(
-            "a storm between agents: {hops} messages led to it, and {} may (mail.max_hops)",
+            "storm between agents: hop count {hops} exceeds the limit of {} (mail.max_hops)",
             limits.hops
         ));
     }
     (recent >= limits.rate).then(|| {
         format!(
-            "a storm between agents: {from} has written to {to} {recent} times in a minute, and {} are allowed (mail.max_rate)",
+            "storm between agents: {from} sent {to} {recent} messages in a minute, and the limit is {} (mail.max_rate)",
             limits.rate
         )
     })
@@ -107,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn hops_add_up_along_the_longest_way() {
+    fn hops_are_counted_along_the_longest_path() {
         let (near, far) = (with_hops(1, 2), with_hops(2, 7));
         let bob = name("bob");
         assert_eq!(hops(&bob, None, None), 0);
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_runs_in_a_session_acts_on_what_it_was_given() {
+    fn only_a_sender_in_a_session_has_a_cause() {
         let at = Timestamp::from_second(1_000).unwrap();
         let given = Given {
             message: with_hops(1, 0),
@@ -138,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn too_much_is_too_many_hops_or_too_many_at_once() {
+    fn a_message_over_the_hop_or_rate_limit_is_excess() {
         let limits = Limits { hops: 2, rate: 3 };
         let check = |from: &str, to: &str, hops, recent, want: bool| {
             let found = excess(limits, &name(from), &name(to), hops, recent);

@@ -1,8 +1,7 @@
-//! How far a message is proven to have come, and which orders may move it.
+//! Receipts: a message's proven state, and the orders that may change it.
 //!
-//! [`Standing`] is the whole state of one message in a few bytes. [`Standing::apply`] is the only
-//! place that changes it; [`decide`] is the only place that says whether an order may be carried
-//! out. Neither claims more than a step that stands in the journal.
+//! [`Standing`] is the state of one message. Only [`Standing::apply`] changes it, and only
+//! [`decide`] allows orders. Never claims more than the steps in the journal prove.
 
 pub mod offer;
 mod order;
@@ -17,26 +16,25 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// One step on a message's way; each is a kind of fact.
+/// A change of a message's state. Each is a kind of fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// About to be shown, by the route that the fact names.
+    /// The message is about to be shown, by the route that the fact names.
     Offering,
-    /// Completely written to a live child, or handed to its hook.
+    /// The message was written completely to a live program, or passed to its hook.
     Offered,
     /// The agent's own hook or transcript shows the id.
     Accepted,
-    /// An offer was cut off, or a hook could not print what it was to show; nobody knows whether
-    /// it was seen.
+    /// An offer was cut off, or a hook failed to print the message; the agent may have seen it.
     Uncertain,
-    /// An offer was taken back before anything of it was shown.
+    /// An offer ended before any of the message was shown.
     Withdrawn,
-    /// Put before an agent by `check --inject`. No receipt: it moves nothing.
+    /// `check --inject` showed the message. Not a receipt: the state does not change.
     Shown,
-    /// Its agent is about to be told again that an answer is expected. It moves nothing either.
+    /// The agent is about to be reminded that a reply is expected. The state does not change.
     Reminded,
-    /// It was answered, or its answer is not expected any more.
+    /// A reply came, or is not expected any longer.
     Answered,
     Read,
     Unread,
@@ -97,7 +95,7 @@ impl fmt::Display for Step {
     }
 }
 
-/// What is proven of a message's delivery.
+/// Proven state of a message's delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Proven {
     #[default]
@@ -105,12 +103,12 @@ pub enum Proven {
     Offering,
     Uncertain,
     Offered,
-    /// Offered, and the agent's proof that its model was given it is awaited.
+    /// Offered; the agent's proof that its model was given the message is awaited.
     Unproven,
     Accepted,
 }
 
-/// How a message left the inbox for good.
+/// Final states of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum End {
     Archived,
@@ -120,25 +118,25 @@ pub enum End {
     Failed,
 }
 
-/// Where a message stands: everything that its steps add up to.
+/// State of a message: the sum of its steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Standing {
     pub proven: Proven,
     pub read: bool,
     pub shown: bool,
-    /// Whether anybody may ever have seen it; never taken back, whatever else is. An offer that
-    /// has only begun is not in it: see [`Standing::is_reached`].
+    /// Whether anybody may ever have seen the message; never reset. A begun offer does not count:
+    /// see [`Standing::is_reached`].
     pub seen: bool,
-    /// Whether an offer of it was ever cut off: whoever offers it again says so.
+    /// Whether an offer was ever cut off, so that the next offer must be marked as a repeat.
     pub cut: bool,
-    /// Whether its answer has come, or is not expected any more.
+    /// Whether a reply came, or is not expected any longer.
     pub answered: bool,
-    /// How often its agent was reminded of the answer.
+    /// Number of reminders.
     pub reminded: u32,
     pub end: Option<End>,
 }
 
-/// A standing in the one word that people and programs see.
+/// A message's state as people and programs see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReceiptState {
@@ -179,7 +177,7 @@ impl fmt::Display for ReceiptState {
     }
 }
 
-/// One line of a message's journey, as it is shown.
+/// One entry of a message's history, for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Receipt {
     pub state: String,
@@ -235,7 +233,7 @@ impl Standing {
                 self.cut = true;
                 match self.proven {
                     Proven::Offering | Proven::Unproven => self.proven = Proven::Uncertain,
-                    // Its hook takes back what it said.
+                    // The hook failed to print the message that it had recorded.
                     Proven::Stored | Proven::Uncertain if self.shown => {
                         self.shown = false;
                         self.proven = Proven::Uncertain;
@@ -253,7 +251,7 @@ impl Standing {
             Step::Answered => self.answered = true,
             Step::Read => self.read = true,
             Step::Unread => self.read = false,
-            // Deleting is the one end that can follow another.
+            // Deletion is the only end that can follow another end.
             Step::Deleted => self.end = Some(End::Deleted),
             Step::Archived => self.end = self.end.or(Some(End::Archived)),
             Step::Cancelled => self.end = self.end.or(Some(End::Cancelled)),
@@ -262,7 +260,7 @@ impl Standing {
         }
     }
 
-    /// What was proven before the offer that is under way.
+    /// Return the proven state before the current offer.
     fn before_offer(self) -> Proven {
         if self.cut {
             Proven::Uncertain
@@ -287,7 +285,7 @@ impl Standing {
         }
     }
 
-    /// Whether it lies in the inbox, read or not. Says nothing of its times.
+    /// Whether the message is in the inbox, read or not. Ignores its times.
     pub fn in_inbox(self) -> bool {
         self.end.is_none()
     }
@@ -296,8 +294,8 @@ impl Standing {
         self.in_inbox() && !self.read
     }
 
-    /// Whether some route has put it before its agent, or is about to: no other may do so again.
-    /// What was cut off may be, marked as a repeat.
+    /// Whether a route has shown the message or is about to, so that no other route may. A message
+    /// whose offer was cut off may be shown again, marked as a repeat.
     pub fn is_handed(self) -> bool {
         self.shown
             || match self.proven {
@@ -306,23 +304,23 @@ impl Standing {
             }
     }
 
-    /// Whether anybody may have seen it, or is about to: it can neither run out nor be called back.
+    /// Whether the message may have been seen or is about to be, so that it cannot expire or be
+    /// cancelled.
     pub fn is_reached(self) -> bool {
         self.seen || self.proven == Proven::Offering
     }
 
-    /// How it reached somebody, in a word: where it lies unread and unproven, what was before.
+    /// Describe how far the message came, for refusals.
     pub(super) fn reach(self) -> &'static str {
         match self.receipt() {
-            ReceiptState::Stored if self.shown => "a hook has shown it to its agent",
+            ReceiptState::Stored if self.shown => "a hook showed it to its agent",
             ReceiptState::Stored if self.cut => "an offer of it was cut off",
             ReceiptState::Stored => "it was read before",
             state => state.as_str(),
         }
     }
 
-    /// The standing that holds at `now`: a message whose time ran out has expired, whether or
-    /// not somebody has come by to record it.
+    /// Return the state at `now`: a message past its time has expired, even if no fact says so yet.
     pub fn at(mut self, message: &Message, now: Timestamp) -> Self {
         if self.end.is_none() && message.has_run_out(now) && !self.is_reached() {
             self.end = Some(End::Expired);
@@ -345,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_add_up_to_what_is_proven() {
+    fn steps_add_up_to_the_proven_state() {
         use Step::*;
         let check = |steps: &[Step], want: ReceiptState| {
             assert_eq!(after(steps).receipt(), want, "{steps:?}");
@@ -354,7 +352,7 @@ mod tests {
         check(&[Offering], ReceiptState::Offering);
         check(&[Offering, Offered], ReceiptState::Offered);
         check(&[Offering, Offered, Accepted], ReceiptState::Accepted);
-        // Out of order: what is proven is never taken back.
+        // Out of order: a proof is never revoked.
         check(&[Accepted, Offered, Offering], ReceiptState::Accepted);
         check(&[Offered, Offering], ReceiptState::Offered);
         check(&[Offering, Uncertain], ReceiptState::Uncertain);
@@ -369,7 +367,7 @@ mod tests {
         check(&[Offering, Offered, Withdrawn], ReceiptState::Offered);
         check(&[Offering, Uncertain, Withdrawn], ReceiptState::Uncertain);
         check(&[Shown], ReceiptState::Stored);
-        // A hook that could not print it takes back what it said, and no more than that.
+        // A hook that fails to print revokes only its own step.
         check(&[Shown, Uncertain], ReceiptState::Uncertain);
         check(&[Uncertain], ReceiptState::Stored);
         check(&[Shown, Accepted, Uncertain], ReceiptState::Accepted);
@@ -384,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_whose_proof_is_awaited_can_become_uncertain() {
+    fn an_unproven_offer_can_become_uncertain() {
         use Step::*;
         let check = |later: &[Step], want: ReceiptState, is_handed: bool| {
             let mut standing = after(&[Offering]);
@@ -402,7 +400,7 @@ mod tests {
         check(&[Uncertain, Offering], ReceiptState::Offering, true);
         check(&[Uncertain, Accepted], ReceiptState::Accepted, true);
         check(&[Accepted, Uncertain], ReceiptState::Accepted, true);
-        // No proof will come after all.
+        // The proof is no longer awaited.
         let mut standing = after(&[Offering]);
         for proof_awaited in [true, false] {
             standing.apply_progress(&Progress {
@@ -423,14 +421,14 @@ mod tests {
     }
 
     #[test]
-    fn time_runs_out_only_for_what_nobody_saw() {
+    fn only_an_unseen_message_expires() {
         let end = Timestamp::from_second(2_000).unwrap();
-        let mut letter = message(1, "alice", "bob");
-        letter.envelope.expires_at = Some(end);
+        let mut stored = message(1, "alice", "bob");
+        stored.envelope.expires_at = Some(end);
         let check = |now: i64, before: &[Step], want: ReceiptState| {
             let now = Timestamp::from_second(now).unwrap();
             assert_eq!(
-                after(before).at(&letter, now).receipt(),
+                after(before).at(&stored, now).receipt(),
                 want,
                 "{now} {before:?}"
             );
@@ -454,7 +452,7 @@ mod tests {
             end,
             Order::Expire,
             &name("bob"),
-            &letter,
+            &stored,
             Standing::default(),
         )
         .unwrap();
@@ -464,7 +462,7 @@ mod tests {
                 end,
                 Order::Expire,
                 &name("bob"),
-                &letter,
+                &stored,
                 after(&[Step::Expired])
             ),
             Ok(vec![])

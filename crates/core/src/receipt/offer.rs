@@ -1,21 +1,21 @@
-//! Offers: which steps a session may record about a message that it puts before its agent.
+//! Offers: the steps that a session may record about a message that it delivers.
 //!
-//! Every one is decided inside the journal's transaction, on what stands there by then: a message
-//! may have been read, called back or shown by another route since the session looked.
+//! Each is decided inside the journal's transaction: the message may have been read, cancelled or
+//! shown by another route since the session loaded it.
 
 use crate::fact::{Event, Progress};
 use crate::id::MessageId;
 use crate::mail::Letter;
+use crate::mail::pending_replies;
 use crate::name::AgentName;
-use crate::owed;
 use crate::promotion;
 use crate::receipt::{Proven, ReceiptState, Step};
 use jiff::Timestamp;
 
-/// Why a message stays as it is.
+/// Why a step is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Kept {
-    #[error("there is no such message")]
+    #[error("the message does not exist")]
     NotFound,
     #[error("it belongs to {0}")]
     NotYours(AgentName),
@@ -29,89 +29,87 @@ pub enum Kept {
     Shown,
     #[error("it was offered already: {0}")]
     Already(ReceiptState),
-    #[error("no offer of it is under way: {0}")]
+    #[error("it is not being offered: {0}")]
     NotOffering(ReceiptState),
-    #[error("it may have been shown meanwhile, so it must be offered as a repeat")]
+    #[error("it may have been shown in the meantime, so its offer must be marked as a repeat")]
     Unmarked,
-    #[error("nothing was ever put before the agent")]
+    #[error("it was never shown to the agent")]
     NotSeen,
-    #[error("the agent owes no answer to it, or was reminded of it often enough")]
+    #[error("no reply is expected, or the agent was reminded often enough")]
     NotOwed,
 }
 
-/// What a session says of an offer.
+/// A session's report about an offer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
-    /// It is about to be shown, by this route.
+    /// The message is about to be shown, by this route.
     Offering {
         route: String,
         /// Messages that the offer marks as repeats.
         repeats: Vec<MessageId>,
     },
-    /// It was written whole to a live child, or handed to its hook.
+    /// The message was written completely to a live program, or passed to its hook.
     Offered {
         route: String,
         evidence: String,
         /// See [`Progress::proof_awaited`].
         proof_awaited: bool,
     },
-    /// The agent's own word shows it.
+    /// The agent's own record shows the message.
     Accepted { route: String, evidence: String },
     /// The offer was cut off.
     Uncertain { reason: String },
-    /// The offer was taken back before anything was written.
+    /// The offer ended before anything was written.
     Withdrawn { reason: String },
-    /// The agent is about to be reminded of the answer that it owes.
+    /// The agent is about to be reminded of the reply.
     Reminded { route: String },
-    /// It will never be offered.
+    /// The message will never be offered.
     Failed { reason: String },
 }
 
-/// The step that this adds to a message of `agent`, or why it adds none.
+/// Return the step to record for a message of `agent`, or why it is refused.
 pub fn decide(
     now: Timestamp,
     agent: &AgentName,
-    letter: &Letter,
+    mail: &Letter,
     said: &Said,
 ) -> Result<Event, Kept> {
-    let message = &letter.message;
+    let message = &mail.message;
     if message.to != *agent {
         return Err(Kept::NotYours(message.to.clone()));
     }
-    may_be_said(now, letter, said)?;
-    Ok(Event::Progress(progress(now, letter, said)))
+    may_be_said(now, mail, said)?;
+    Ok(Event::Progress(progress(now, mail, said)))
 }
 
-/// Whether it can be true of the message as it stands.
-fn may_be_said(now: Timestamp, letter: &Letter, said: &Said) -> Result<(), Kept> {
+/// Whether the message's state allows the step.
+fn may_be_said(now: Timestamp, mail: &Letter, said: &Said) -> Result<(), Kept> {
     match said {
         Said::Offering { repeats, .. } => {
-            may_be_offered(now, letter)?;
-            is_marked(letter, repeats)
+            may_be_offered(now, mail)?;
+            is_marked(mail, repeats)
         }
-        // An answer that had no effect fails while its offer is under way.
-        Said::Failed { .. } => is_offering(letter).or_else(|_| may_be_offered(now, letter)),
+        // A raw answer without effect fails while its offer is under way.
+        Said::Failed { .. } => is_offering(mail).or_else(|_| may_be_offered(now, mail)),
         // The proof did not arrive, or is no longer awaited.
-        Said::Uncertain { .. } if letter.standing.proven == Proven::Unproven => Ok(()),
+        Said::Uncertain { .. } if mail.standing.proven == Proven::Unproven => Ok(()),
         // Whether a proof is awaited may change later.
-        Said::Offered { .. } if is_offered(letter) => Ok(()),
-        Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => {
-            is_offering(letter)
-        }
-        Said::Accepted { .. } => may_be_accepted(letter),
-        Said::Reminded { .. } if owed::may_be_reminded(letter, now) => Ok(()),
+        Said::Offered { .. } if is_offered(mail) => Ok(()),
+        Said::Offered { .. } | Said::Withdrawn { .. } | Said::Uncertain { .. } => is_offering(mail),
+        Said::Accepted { .. } => may_be_accepted(mail),
+        Said::Reminded { .. } if pending_replies::may_be_reminded(mail, now) => Ok(()),
         Said::Reminded { .. } => Err(Kept::NotOwed),
     }
 }
 
-/// The step as it is recorded.
-fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
-    let message = &letter.message;
+/// Return the data of the step.
+fn progress(now: Timestamp, mail: &Letter, said: &Said) -> Progress {
+    let message = &mail.message;
     let step = |step| Progress::of(message.id, step);
     match said {
         Said::Offering { route, .. } => Progress {
             route: Some(route.clone()),
-            attempt: Some(1 + letter.offers()),
+            attempt: Some(1 + mail.offers()),
             evidence: promotion::evidence(message, now),
             ..step(Step::Offering)
         },
@@ -140,7 +138,7 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
         },
         Said::Reminded { route } => Progress {
             route: Some(route.clone()),
-            attempt: Some(1 + letter.standing.reminded),
+            attempt: Some(1 + mail.standing.reminded),
             ..step(Step::Reminded)
         },
         Said::Failed { reason } => Progress {
@@ -150,17 +148,17 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
     }
 }
 
-fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
-    planted!(CancelledShown => if letter.standing.end.is_some() { return Ok(()); });
-    let standing = letter.standing.at(&letter.message, now);
-    match (standing.end, letter.message.envelope.not_before) {
+fn may_be_offered(now: Timestamp, mail: &Letter) -> Result<(), Kept> {
+    planted!(CancelledShown => if mail.standing.end.is_some() { return Ok(()); });
+    let standing = mail.standing.at(&mail.message, now);
+    match (standing.end, mail.message.envelope.not_before) {
         (Some(_), _) => return Err(Kept::Ended(standing.receipt())),
         (None, Some(due)) if due > now => return Err(Kept::NotDue(due)),
         (None, _) if standing.read => return Err(Kept::Read),
         (None, _) => {}
     }
     match standing.proven {
-        // Handed to the agent's hook, it was put before the agent: no other route may do so again.
+        // A hook showed the message, so no other route may.
         Proven::Stored | Proven::Uncertain if standing.shown => Err(Kept::Shown),
         Proven::Stored | Proven::Uncertain => Ok(()),
         Proven::Offering | Proven::Offered | Proven::Unproven | Proven::Accepted => {
@@ -169,36 +167,36 @@ fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
     }
 }
 
-fn is_offered(letter: &Letter) -> bool {
-    matches!(letter.standing.proven, Proven::Offered | Proven::Unproven)
+fn is_offered(mail: &Letter) -> bool {
+    matches!(mail.standing.proven, Proven::Offered | Proven::Unproven)
 }
 
-/// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it, if
-/// a hook was killed meanwhile.
-fn is_marked(letter: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
-    match letter.is_repeat() && !repeats.contains(&letter.message.id) {
+/// Refuse an unmarked offer of a repeat. A message can become a repeat after the caller loaded it,
+/// if a hook was killed meanwhile.
+fn is_marked(mail: &Letter, repeats: &[MessageId]) -> Result<(), Kept> {
+    match mail.is_repeat() && !repeats.contains(&mail.message.id) {
         true => Err(Kept::Unmarked),
         false => Ok(()),
     }
 }
 
-/// Whether an offer is under way, whatever else became of the message meanwhile.
-fn is_offering(letter: &Letter) -> Result<(), Kept> {
-    match letter.standing.proven {
+/// Whether an offer is under way, regardless of other steps.
+fn is_offering(mail: &Letter) -> Result<(), Kept> {
+    match mail.standing.proven {
         Proven::Offering => Ok(()),
         Proven::Stored
         | Proven::Uncertain
         | Proven::Offered
         | Proven::Unproven
-        | Proven::Accepted => Err(Kept::NotOffering(letter.standing.receipt())),
+        | Proven::Accepted => Err(Kept::NotOffering(mail.standing.receipt())),
     }
 }
 
-/// Its own word may come before the session's: a hook is faster than a commit.
-fn may_be_accepted(letter: &Letter) -> Result<(), Kept> {
-    match letter.standing.proven {
-        Proven::Accepted => Err(Kept::Already(letter.standing.receipt())),
-        _ if !letter.standing.is_reached() => Err(Kept::NotSeen),
+/// The agent's proof may precede the session's `offered`: a hook is faster than a commit.
+fn may_be_accepted(mail: &Letter) -> Result<(), Kept> {
+    match mail.standing.proven {
+        Proven::Accepted => Err(Kept::Already(mail.standing.receipt())),
+        _ if !mail.standing.is_reached() => Err(Kept::NotSeen),
         Proven::Stored
         | Proven::Offering
         | Proven::Uncertain
@@ -252,10 +250,10 @@ mod tests {
     }
 
     #[test]
-    fn a_step_is_recorded_only_where_it_can_be_true() {
+    fn a_step_is_recorded_only_if_the_state_allows_it() {
         let check = |said: Said, before: &[Step], want: Result<Step, Kept>| {
-            let letter = with_steps(&message(1, "alice", "bob"), before);
-            let got = decide(second(1_000), &name("bob"), &letter, &said);
+            let mail = with_steps(&message(1, "alice", "bob"), before);
+            let got = decide(second(1_000), &name("bob"), &mail, &said);
             let got = got.map(|event| match event {
                 Event::Progress(progress) => progress.step,
                 other => panic!("{other:?}"),
@@ -302,14 +300,14 @@ mod tests {
             check(said, &[Accepted], idle(ReceiptState::Accepted));
         }
         check(uncertain(), &[Shown], idle(ReceiptState::Stored));
-        // Then it may be offered, and shown, again.
+        // Then the message may be offered and shown again.
         check(offering(), &[Shown, Uncertain], Ok(Offering));
         check(offered(), &[Offering], Ok(Offered));
         check(uncertain(), &[Offering], Ok(Uncertain));
         check(withdrawn(), &[Offering], Ok(Withdrawn));
         check(offering(), &[Offering, Withdrawn], Ok(Offering));
         check(accepted(), &[Offering, Withdrawn], Err(Kept::NotSeen));
-        // It was written all the same.
+        // The message was written nevertheless.
         check(offered(), &[Offering, Read], Ok(Offered));
         check(offered(), &[Offering, Archived], Ok(Offered));
         check(uncertain(), &[Offering, Deleted], Ok(Uncertain));
@@ -338,12 +336,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_came_first_wins() {
+    fn a_reply_before_the_reminder_wins() {
         let mut asked = message(1, "alice", "bob");
         asked.envelope.expects_reply = true;
         let check = |before: &[Step], want: Result<u32, Kept>| {
-            let letter = with_steps(&asked, before);
-            let got = decide(second(1_000), &name("bob"), &letter, &reminded());
+            let mail = with_steps(&asked, before);
+            let got = decide(second(1_000), &name("bob"), &mail, &reminded());
             let got = got.map(|event| match event {
                 Event::Progress(progress) => progress.attempt.unwrap(),
                 other => panic!("{other:?}"),
@@ -358,12 +356,12 @@ mod tests {
     }
 
     #[test]
-    fn a_promotion_stands_in_the_receipt() {
+    fn a_promotion_is_evidence_in_the_receipt() {
         let mut late = message(1, "alice", "bob");
         late.envelope.priority = crate::priority::Priority::Idle;
         late.envelope.deadline = Some(second(1_000));
-        let letter = with_steps(&late, &[]);
-        let evidence = |now: i64| match decide(second(now), &name("bob"), &letter, &offering()) {
+        let mail = with_steps(&late, &[]);
+        let evidence = |now: i64| match decide(second(now), &name("bob"), &mail, &offering()) {
             Ok(Event::Progress(progress)) => progress.evidence,
             other => panic!("{other:?}"),
         };
@@ -376,21 +374,21 @@ mod tests {
     }
 
     #[test]
-    fn its_times_and_its_owner_count() {
+    fn an_offer_needs_the_right_agent_and_time() {
         let mut plain = message(1, "alice", "bob");
-        let check = |letter: &Letter, agent: &str, now: i64, want: Result<(), Kept>| {
-            let got = decide(second(now), &name(agent), letter, &offering());
+        let check = |mail: &Letter, agent: &str, now: i64, want: Result<(), Kept>| {
+            let got = decide(second(now), &name(agent), mail, &offering());
             assert_eq!(got.map(drop), want, "{agent} at {now}");
         };
         plain.envelope.not_before = Some(second(1_000));
         plain.envelope.expires_at = Some(second(2_000));
-        let letter = with_steps(&plain, &[]);
-        check(&letter, "bob", 999, Err(Kept::NotDue(second(1_000))));
-        check(&letter, "bob", 1_000, Ok(()));
-        check(&letter, "carol", 1_000, Err(Kept::NotYours(name("bob"))));
+        let mail = with_steps(&plain, &[]);
+        check(&mail, "bob", 999, Err(Kept::NotDue(second(1_000))));
+        check(&mail, "bob", 1_000, Ok(()));
+        check(&mail, "carol", 1_000, Err(Kept::NotYours(name("bob"))));
         let ended = Err(Kept::Ended(ReceiptState::Expired));
-        check(&letter, "bob", 2_000, ended);
-        // Seen, it does not expire.
+        check(&mail, "bob", 2_000, ended);
+        // A seen message does not expire.
         let cut = with_steps(&plain, &[Offering, Uncertain]);
         check(&cut, "bob", 2_000, Ok(()));
     }
@@ -398,8 +396,8 @@ mod tests {
     #[test]
     fn attempts_are_counted() {
         let check = |before: &[Step], want: u32| {
-            let letter = with_steps(&message(1, "alice", "bob"), before);
-            match decide(second(0), &name("bob"), &letter, &offering()) {
+            let mail = with_steps(&message(1, "alice", "bob"), before);
+            match decide(second(0), &name("bob"), &mail, &offering()) {
                 Ok(Event::Progress(progress)) => assert_eq!(progress.attempt, Some(want)),
                 other => panic!("{other:?}"),
             }

@@ -1,4 +1,4 @@
-//! Orders about a message that is there: whose they are, and what becomes of them.
+//! Orders about a stored message: who may give them, and their steps.
 
 use super::{End, ReceiptState, Standing, Step};
 use crate::fact::{Event, Progress};
@@ -7,7 +7,7 @@ use crate::message::Message;
 use crate::name::AgentName;
 use jiff::Timestamp;
 
-/// What somebody wants done with a message that is there.
+/// A change that somebody requests for a stored message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     MarkRead,
@@ -15,9 +15,9 @@ pub enum Order {
     Archive,
     Delete,
     Cancel,
-    /// Record that `check --inject` put it before its agent.
+    /// Record that `check --inject` showed the message.
     Show,
-    /// Record that its time ran out.
+    /// Record that the message has expired.
     Expire,
 }
 
@@ -43,30 +43,30 @@ pub enum Refusal {
         owner: AgentName,
         verb: &'static str,
     },
-    #[error("{who} cannot call back a message that {sender} sent")]
+    #[error("{who} cannot cancel a message that {sender} sent")]
     NotSender { who: AgentName, sender: AgentName },
     #[error("already archived")]
     AlreadyArchived,
     #[error("it has ended already: {0}")]
     Ended(ReceiptState),
-    #[error("it cannot be called back any more: {0}")]
+    #[error("it can no longer be cancelled: {0}")]
     OutOfReach(&'static str),
-    #[error("{0} would be writing to itself")]
+    #[error("{0} cannot send to itself")]
     ToSelf(AgentName),
-    #[error("the same id already stands in the journal with other content")]
+    #[error("a different message already has this id")]
     IdTaken,
     #[error("the text of a message cannot be empty")]
     Empty,
-    #[error("what is typed as it is has at most 4000 bytes")]
+    #[error("a raw message has at most 4000 bytes")]
     RawTooLong,
-    #[error("{0} can neither answer it nor wait for its answer")]
+    #[error("{0} is neither sender nor recipient of that message")]
     NotTheirsToClose(AgentName),
-    #[error("no reply to message {} is expected", .0.id8())]
+    #[error("message {} expects no reply", .0.id8())]
     NothingExpected(MessageId),
 }
 
-/// Whether it is theirs to order: the person may everything, a sender may call back what it sent,
-/// and all else is the recipient's.
+/// Check that `who` may give the order: the person may give any, the sender may cancel, and the
+/// recipient may give the others.
 fn may(who: &AgentName, order: Order, message: &Message) -> Result<(), Refusal> {
     let (owner, sender) = (&message.to, &message.envelope.from);
     match order {
@@ -94,7 +94,7 @@ fn may(who: &AgentName, order: Order, message: &Message) -> Result<(), Refusal> 
     }
 }
 
-/// Decides an order about one message. An empty answer means that there is nothing to do.
+/// Decide an order about one message. No steps means that there is nothing to change.
 pub fn decide(
     now: Timestamp,
     order: Order,
@@ -141,12 +141,12 @@ mod tests {
     use crate::receipt::tests::after;
 
     #[test]
-    fn orders_by_whom_and_when() {
+    fn orders_depend_on_the_person_and_the_state() {
         use Step::*;
         let now = Timestamp::from_second(1_000).unwrap();
-        let letter = message(1, "alice", "bob");
+        let stored = message(1, "alice", "bob");
         let check = |order: Order, who: &str, before: &[Step], want: Result<Option<Step>, &str>| {
-            let got = decide(now, order, &name(who), &letter, after(before));
+            let got = decide(now, order, &name(who), &stored, after(before));
             let got = got.map_err(|r| r.to_string()).map(|events| {
                 assert!(events.len() <= 1);
                 events.into_iter().next().map(|event| match event {
@@ -203,15 +203,15 @@ mod tests {
             Order::Cancel,
             "bob",
             &[],
-            Err("bob cannot call back a message that alice sent"),
+            Err("bob cannot cancel a message that alice sent"),
         );
-        let shown = "it cannot be called back any more: a hook has shown it to its agent";
+        let shown = "it can no longer be cancelled: a hook showed it to its agent";
         check(Order::Cancel, "alice", &[Shown], Err(shown));
-        let read = "it cannot be called back any more: it was read before";
+        let read = "it can no longer be cancelled: it was read before";
         check(Order::Cancel, "alice", &[Read, Unread], Err(read));
-        let cut = "it cannot be called back any more: uncertain";
+        let cut = "it can no longer be cancelled: uncertain";
         check(Order::Cancel, "alice", &[Offering, Uncertain], Err(cut));
-        // What was certainly not shown can be.
+        // A withdrawn offer was certainly not shown.
         let back = [Offering, Withdrawn];
         check(Order::Cancel, "alice", &back, Ok(Some(Cancelled)));
         check(Order::Cancel, "alice", &[Cancelled], Ok(None));
@@ -219,13 +219,13 @@ mod tests {
             Order::Cancel,
             "alice",
             &[Offering],
-            Err("it cannot be called back any more: offering"),
+            Err("it can no longer be cancelled: offering"),
         );
         check(
             Order::Cancel,
             "alice",
             &[Read],
-            Err("it cannot be called back any more: read"),
+            Err("it can no longer be cancelled: read"),
         );
         check(Order::Show, "bob", &[], Ok(Some(Shown)));
         check(Order::Show, "bob", &[Shown], Ok(None));

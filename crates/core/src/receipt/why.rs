@@ -1,5 +1,6 @@
-//! Why a message is where it is: the rule that holds it, since when, on what evidence, and what
-//! would release it. A reason is derived from what is known now, never stored.
+//! Explains a message's state: the rule that holds it, since when, the evidence, and its release.
+//!
+//! A reason is derived from the current state, never stored.
 
 use crate::inject;
 use crate::mail::Letter;
@@ -9,11 +10,11 @@ use jiff::Timestamp;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Why {
     Held(Hold),
-    /// Nothing holds it: it has come to where `state` says.
+    /// No rule holds the message: it has reached `state`.
     Arrived {
         state: ReceiptState,
         since: Timestamp,
-        /// What was said of it, where it came to a bad end or may go on from there.
+        /// The recorded reason, if the state is a failure or not final.
         reason: Option<String>,
     },
 }
@@ -22,7 +23,7 @@ pub enum Why {
 pub struct Hold {
     pub rule: &'static str,
     pub since: Timestamp,
-    /// The rule in a sentence.
+    /// The rule in one sentence.
     pub reason: String,
     pub evidence: String,
     pub release: String,
@@ -31,41 +32,16 @@ pub struct Hold {
 const AWAITED: &str = "a proof that the model was given it is awaited; if the agent ends without one, the \
      message is offered again, marked as a repeat";
 
-pub fn why(letter: &Letter, now: Timestamp) -> Why {
-    let message = &letter.message;
-    let standing = letter.standing.at(message, now);
+pub fn why(mail: &Letter, now: Timestamp) -> Why {
+    let message = &mail.message;
+    let standing = mail.standing.at(message, now);
     let state = standing.receipt();
     match state {
-        ReceiptState::Stored => Why::Held(hold(letter, now)),
+        ReceiptState::Stored => Why::Held(hold(mail, now)),
         // Cut off once, and shown by a hook since.
-        ReceiptState::Uncertain if standing.shown => Why::Held(hold(letter, now)),
-        ReceiptState::Uncertain => Why::Held(Hold {
-            rule: "uncertain",
-            since: last_step(letter),
-            reason: "an offer was cut off; nobody knows whether the agent saw it".to_owned(),
-            evidence: cut_off_by(letter),
-            release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
-        }),
-        ReceiptState::Offering if inject::is_under_way(letter) => Why::Held(Hold {
-            rule: "offering",
-            since: last_step(letter),
-            reason: "a hook of its agent is printing it, or was killed while printing".to_owned(),
-            evidence: "the journal has 'offering' and no 'offered'".to_owned(),
-            release: "the hook ends; the next hook or session then offers it again, marked as a \
-                      repeat, if the hook has not printed it"
-                .to_owned(),
-        }),
-        ReceiptState::Offering => Why::Held(Hold {
-            rule: "offering",
-            since: last_step(letter),
-            reason: "its offer has begun, and the journal does not have its end yet".to_owned(),
-            evidence: "the journal has 'offering' and no 'offered'".to_owned(),
-            release: format!(
-                "its session says how that ended; where it is gone, the next session of {} offers \
-                 it again, marked as a repeat",
-                message.to
-            ),
-        }),
+        ReceiptState::Uncertain if standing.shown => Why::Held(hold(mail, now)),
+        ReceiptState::Uncertain => Why::Held(uncertain(mail)),
+        ReceiptState::Offering => Why::Held(offering(mail)),
         ReceiptState::Expired => Why::Arrived {
             state,
             since: message.envelope.expires_at.unwrap_or(message.created_at),
@@ -73,21 +49,21 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         },
         ReceiptState::Failed => {
             let failed = Step::Failed.as_str();
-            let receipt = letter.receipts.iter().find(|r| r.state == failed);
+            let receipt = mail.receipts.iter().find(|r| r.state == failed);
             Why::Arrived {
                 state,
-                since: receipt.map_or_else(|| last_step(letter), |receipt| receipt.at),
+                since: receipt.map_or_else(|| last_step(mail), |receipt| receipt.at),
                 reason: receipt.and_then(|receipt| receipt.reason.clone()),
             }
         }
-        // That it stands in the input box, say, and was not submitted.
+        // For example, that the text is in the input box without having been submitted.
         ReceiptState::Offered => {
             let offered = Step::Offered.as_str();
-            let mut receipts = letter.receipts.iter().rev();
+            let mut receipts = mail.receipts.iter().rev();
             let receipt = receipts.find(|receipt| receipt.state == offered);
             Why::Arrived {
                 state,
-                since: arrived(letter),
+                since: arrived(mail),
                 reason: receipt.and_then(|receipt| offered_so(receipt, standing.proven)),
             }
         }
@@ -97,34 +73,71 @@ pub fn why(letter: &Letter, now: Timestamp) -> Why {
         | ReceiptState::Deleted
         | ReceiptState::Cancelled => Why::Arrived {
             state,
-            since: arrived(letter),
+            since: arrived(mail),
             reason: None,
         },
     }
 }
 
-/// The same, asked of the session of the message's agent, which runs: `held` is what it says holds
-/// the message (see [`crate::delivery::Desk::hold`]).
-pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
-    let on_record = why(letter, now);
-    let state = letter.standing.at(&letter.message, now).receipt();
+fn uncertain(mail: &Letter) -> Hold {
+    Hold {
+        rule: "uncertain",
+        since: last_step(mail),
+        reason: "an offer was cut off; the agent may have seen it".to_owned(),
+        evidence: cut_off_by(mail),
+        release: "it is offered again, marked as a repeat, when a session runs".to_owned(),
+    }
+}
+
+fn offering(mail: &Letter) -> Hold {
+    let (reason, release) = if inject::is_under_way(mail) {
+        (
+            "a hook of its agent is printing it, or was killed while printing",
+            "the hook ends; the next hook or session then offers it again, marked as a repeat, if \
+             the hook has not printed it"
+                .to_owned(),
+        )
+    } else {
+        (
+            "its offer has begun, and its end is not in the journal yet",
+            format!(
+                "its session records the end; if the session is gone, the next session of {} \
+                 offers it again, marked as a repeat",
+                mail.message.to
+            ),
+        )
+    };
+    Hold {
+        rule: "offering",
+        since: last_step(mail),
+        reason: reason.to_owned(),
+        evidence: "the journal has 'offering' and no 'offered'".to_owned(),
+        release,
+    }
+}
+
+/// Like [`why`], for an agent whose session runs: `held` is the session's own reason (see
+/// [`crate::delivery::Desk::hold`]).
+pub fn why_live(mail: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
+    let on_record = why(mail, now);
+    let state = mail.standing.at(&mail.message, now).receipt();
     match (state, held) {
-        (ReceiptState::Stored | ReceiptState::Uncertain, _) if letter.standing.shown => on_record,
-        (ReceiptState::Stored, None) if !letter.message.is_due(now) => on_record,
+        (ReceiptState::Stored | ReceiptState::Uncertain, _) if mail.standing.shown => on_record,
+        (ReceiptState::Stored, None) if !mail.message.is_due(now) => on_record,
         (ReceiptState::Stored | ReceiptState::Uncertain | ReceiptState::Offering, Some(hold)) => {
             Why::Held(hold)
         }
         (ReceiptState::Stored | ReceiptState::Uncertain, None) => Why::Held(Hold {
             rule: "next",
-            since: due(letter),
+            since: due(mail),
             reason: "nothing holds it: its session is about to offer it".to_owned(),
             evidence: "it is in the next turn".to_owned(),
-            release: "it is written in this moment".to_owned(),
+            release: "it is written now".to_owned(),
         }),
-        // It is being written.
+        // The message is being written.
         (ReceiptState::Offering, None) => Why::Arrived {
             state,
-            since: last_step(letter),
+            since: last_step(mail),
             reason: None,
         },
         (
@@ -141,88 +154,86 @@ pub fn why_live(letter: &Letter, now: Timestamp, held: Option<Hold>) -> Why {
     }
 }
 
-/// What holds a message whose session runs and does not answer: what it knows, nobody else does.
-pub fn silent(letter: &Letter, now: Timestamp) -> Hold {
-    let to = &letter.message.to;
-    not_before(letter, now).unwrap_or_else(|| Hold {
+/// Return the hold for a message whose session runs and does not respond.
+pub fn silent(mail: &Letter, now: Timestamp) -> Hold {
+    let to = &mail.message.to;
+    not_before(mail, now).unwrap_or_else(|| Hold {
         rule: "silent-session",
-        since: due(letter),
-        reason: format!("the session of {to} runs and does not answer"),
-        evidence: "it holds its lock and did not answer just now".to_owned(),
-        release: format!(
-            "the session goes on, or is ended ('ph stop {to}') and started again ('ph restart {to}')"
-        ),
+        since: due(mail),
+        reason: format!("the session of {to} runs and does not respond"),
+        evidence: "it holds its lock and did not respond just now".to_owned(),
+        release: format!("the session responds again, or you restart it ('ph restart {to}')"),
     })
 }
 
-/// Return the reason that the journal has for a message that is uncertain.
-fn cut_off_by(letter: &Letter) -> String {
+/// Return the recorded reason of an uncertain message.
+fn cut_off_by(mail: &Letter) -> String {
     let is_cut = |receipt: &&Receipt| receipt.state == Step::Uncertain.as_str();
-    let latest = letter.receipts.iter().rfind(is_cut);
+    let latest = mail.receipts.iter().rfind(is_cut);
     let reason = latest.and_then(|receipt| receipt.reason.clone());
     reason.unwrap_or_else(|| "the journal has 'uncertain' without a reason".to_owned())
 }
 
-/// Since when it could have been delivered.
-pub(crate) fn due(letter: &Letter) -> Timestamp {
-    let message = &letter.message;
+/// Return the time from which the message could be delivered.
+pub(crate) fn due(mail: &Letter) -> Timestamp {
+    let message = &mail.message;
     let not_before = message.envelope.not_before;
     not_before.map_or(message.created_at, |due| due.max(message.created_at))
 }
 
-/// The reason in a sentence, where something holds it, or it came to a bad end.
-pub fn reason(letter: &Letter, now: Timestamp) -> Option<String> {
-    match why(letter, now) {
+/// Return the reason in one sentence, if a rule holds the message or it failed.
+pub fn reason(mail: &Letter, now: Timestamp) -> Option<String> {
+    match why(mail, now) {
         Why::Held(hold) => Some(hold.reason),
         Why::Arrived { reason, .. } => reason,
     }
 }
 
-/// The sender's own wish, where it holds the message back.
-pub(crate) fn not_before(letter: &Letter, now: Timestamp) -> Option<Hold> {
-    let message = &letter.message;
+/// Return the hold for a message that its sender scheduled for later.
+pub(crate) fn not_before(mail: &Letter, now: Timestamp) -> Option<Hold> {
+    let message = &mail.message;
     let due = message.envelope.not_before.filter(|due| *due > now)?;
-    let is_open = letter.standing.is_unread() && !letter.standing.is_handed();
+    let is_open = mail.standing.is_unread() && !mail.standing.is_handed();
     is_open.then(|| Hold {
         rule: "not-before",
         since: message.created_at,
-        reason: format!("its sender wants it delivered no sooner than {due}"),
-        evidence: format!("the message says not before {due}"),
+        reason: format!("its sender scheduled it for {due}"),
+        evidence: format!("the message has 'not before {due}'"),
         release: format!(
-            "the time comes, or 'ph cancel {}' calls it back",
+            "the time comes, or 'ph cancel {}' cancels it",
             message.id.id8()
         ),
     })
 }
 
-fn hold(letter: &Letter, now: Timestamp) -> Hold {
-    if let Some(hold) = not_before(letter, now) {
+fn hold(mail: &Letter, now: Timestamp) -> Hold {
+    if let Some(hold) = not_before(mail, now) {
         return hold;
     }
-    let to = &letter.message.to;
+    let to = &mail.message.to;
     if to.is_human() {
         return Hold {
             rule: "unread",
-            since: due(letter),
-            reason: "it lies in the person's inbox and has not been read".to_owned(),
+            since: due(mail),
+            reason: "it is in the person's inbox and has not been read".to_owned(),
             evidence: "the journal has no 'read' for it".to_owned(),
-            release: format!("'ph read {}'", letter.message.id.id8()),
+            release: format!("'ph read {}'", mail.message.id.id8()),
         };
     }
-    if letter.standing.shown {
+    if mail.standing.shown {
         return Hold {
             rule: "shown",
-            since: last_step(letter),
-            reason: format!("a hook has put it before {to}, and nothing offers it again"),
+            since: last_step(mail),
+            reason: format!("a hook showed it to {to}, and no route offers it again"),
             evidence: "the journal has 'shown' and no 'read' for it".to_owned(),
-            release: format!("{to} reads it ('ph read {}')", letter.message.id.id8()),
+            release: format!("{to} reads it ('ph read {}')", mail.message.id.id8()),
         };
     }
     Hold {
         rule: "no-session",
-        since: due(letter),
+        since: due(mail),
         reason: format!("no session of {to} has offered it; it waits in the inbox"),
-        evidence: no_offer(letter).to_owned(),
+        evidence: no_offer(mail).to_owned(),
         release: format!(
             "a session of {to} is started ('ph run --name {to} COMMAND', or 'ph restart {to}' where \
              it has run), or {to} asks for its mail ('ph inbox', 'ph read', 'ph check --inject')"
@@ -230,17 +241,17 @@ fn hold(letter: &Letter, now: Timestamp) -> Hold {
     }
 }
 
-fn no_offer(letter: &Letter) -> &'static str {
+fn no_offer(mail: &Letter) -> &'static str {
     let withdrawn = Step::Withdrawn.as_str();
-    if letter.receipts.iter().any(|r| r.state == withdrawn) {
-        "every offer of it was taken back before anything was written"
+    if mail.receipts.iter().any(|r| r.state == withdrawn) {
+        "every offer was withdrawn before anything was written"
     } else {
         "the journal has no offer for it"
     }
 }
 
-/// What is known of a message that was offered, and of which nobody knows more. A door answers
-/// before it has put anything before its agent.
+/// Return the reason recorded with an offer that is not proven further. An agent's HTTP API
+/// responds before it shows the message.
 fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
     let evidence = receipt.evidence.clone()?;
     Some(match proven {
@@ -253,18 +264,17 @@ fn offered_so(receipt: &Receipt, proven: Proven) -> Option<String> {
     })
 }
 
-/// Since when it stands where it does. Reminders and answers do not move it.
-fn arrived(letter: &Letter) -> Timestamp {
+/// Return the time of the last state change. Reminders and replies do not change the state.
+fn arrived(mail: &Letter) -> Timestamp {
     let moves = |state: &str| state != Step::Reminded.as_str() && state != Step::Answered.as_str();
-    let last = letter.receipts.iter().rfind(|r| moves(&r.state));
-    last.map_or(letter.message.created_at, |receipt| receipt.at)
+    let last = mail.receipts.iter().rfind(|r| moves(&r.state));
+    last.map_or(mail.message.created_at, |receipt| receipt.at)
 }
 
-fn last_step(letter: &Letter) -> Timestamp {
-    letter
-        .receipts
+fn last_step(mail: &Letter) -> Timestamp {
+    mail.receipts
         .last()
-        .map_or(letter.message.created_at, |receipt| receipt.at)
+        .map_or(mail.message.created_at, |receipt| receipt.at)
 }
 
 #[cfg(test)]
@@ -274,7 +284,7 @@ mod tests {
     use crate::receipt::Standing;
 
     #[test]
-    fn every_state_has_a_reason_or_an_arrival() {
+    fn every_state_has_a_reason_or_is_an_arrival() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |to: &str, not_before: Option<i64>, steps: &[Step], want: &str| {
             let mut message = message(1, "alice", to);
@@ -311,16 +321,16 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_that_was_taken_back_is_named() {
+    fn a_withdrawn_offer_is_named() {
         let now = Timestamp::from_second(1_000).unwrap();
-        let letter = with_steps(
+        let mail = with_steps(
             &message(1, "alice", "bob"),
             &[Step::Offering, Step::Withdrawn],
         );
-        let Why::Held(hold) = why(&letter, now) else {
+        let Why::Held(hold) = why(&mail, now) else {
             panic!("nothing holds it");
         };
-        let evidence = "every offer of it was taken back before anything was written";
+        let evidence = "every offer was withdrawn before anything was written";
         assert_eq!((hold.rule, &*hold.evidence), ("no-session", evidence));
     }
 
@@ -328,14 +338,14 @@ mod tests {
     fn an_offer_whose_proof_is_awaited_says_so() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |steps: &[Step], is_awaited: bool, want: Option<&str>| {
-            let mut letter = with_steps(&message(1, "alice", "bob"), steps);
-            for receipt in &mut letter.receipts {
+            let mut mail = with_steps(&message(1, "alice", "bob"), steps);
+            for receipt in &mut mail.receipts {
                 receipt.evidence = Some("written".to_owned());
             }
             if is_awaited {
-                letter.standing.proven = Proven::Unproven;
+                mail.standing.proven = Proven::Unproven;
             }
-            assert_eq!(reason(&letter, now).as_deref(), want, "{steps:?}");
+            assert_eq!(reason(&mail, now).as_deref(), want, "{steps:?}");
         };
         let offered = [Step::Offering, Step::Offered];
         check(&offered, false, Some("written"));
@@ -345,13 +355,13 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_does_not_answer_is_no_session_that_is_not_there() {
+    fn an_unresponsive_session_differs_from_a_missing_one() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |not_before: Option<i64>, steps: &[Step], want: &str| {
             let mut message = message(1, "alice", "bob");
             message.envelope.not_before = not_before.map(|s| Timestamp::from_second(s).unwrap());
-            let letter = with_steps(&message, steps);
-            let got = match why_live(&letter, now, Some(silent(&letter, now))) {
+            let mail = with_steps(&message, steps);
+            let got = match why_live(&mail, now, Some(silent(&mail, now))) {
                 Why::Held(hold) => hold.rule,
                 Why::Arrived { state, .. } => state.as_str(),
             };
@@ -365,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn a_running_session_knows_better() {
+    fn a_running_session_gives_the_reason() {
         let now = Timestamp::from_second(1_000).unwrap();
         let held = Hold {
             rule: "working",
@@ -375,8 +385,8 @@ mod tests {
             release: String::new(),
         };
         let check = |steps: &[Step], held: Option<&Hold>, want: &str| {
-            let letter = with_steps(&message(1, "alice", "bob"), steps);
-            let got = match why_live(&letter, now, held.cloned()) {
+            let mail = with_steps(&message(1, "alice", "bob"), steps);
+            let got = match why_live(&mail, now, held.cloned()) {
                 Why::Held(hold) => hold.rule,
                 Why::Arrived { state, .. } => state.as_str(),
             };

@@ -1,4 +1,4 @@
-//! What an agent is doing, and on what evidence. Live state: none of it is a fact.
+//! An agent's activity and the evidence for it. Live state: none of it is recorded as a fact.
 
 use crate::moment::Moment;
 use crate::session::Ending;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Activity {
-    /// Not yet ready to be written to.
+    /// Not yet ready for input.
     Starting,
     Idle,
     Working,
-    /// A question stands open that a person should answer.
+    /// A question for a person is open.
     Blocked(String),
     Exited,
 }
@@ -34,18 +34,18 @@ impl fmt::Display for Activity {
     }
 }
 
-/// An activity, since when, and what shows it.
+/// An activity with its start and evidence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgement {
     pub activity: Activity,
     pub since: Moment,
     pub evidence: String,
-    /// When that was said, where it is somebody's word and not what is seen now.
+    /// Time of the report, if the evidence is a report and not an observation.
     pub heard: Option<Moment>,
 }
 
 impl Judgement {
-    /// The evidence as it is told at a time.
+    /// Describe the evidence as of `now`.
     pub fn told(&self, now: Moment) -> String {
         let Some(heard) = self.heard else {
             return self.evidence.clone();
@@ -60,39 +60,39 @@ impl Judgement {
     }
 }
 
-/// After so long without output it is idle.
-pub const SILENCE: Duration = Duration::from_secs(2);
-/// A program that says nothing at all when it starts (`cat`) is given this long to do so.
-const SILENT_START: Duration = Duration::from_secs(5);
-/// Output without a pause since its start is work by then, and no longer starting.
-const LONG_START: Duration = Duration::from_secs(30);
+/// Silence after which a program counts as idle.
+pub const DEFAULT_SILENCE: Duration = Duration::from_secs(2);
+/// Time after which a program without any output (`cat`) counts as started.
+const SILENT_START_TIMEOUT: Duration = Duration::from_secs(5);
+/// Time after which a program with continuous output counts as started.
+const CONTINUOUS_START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Judges a program of which nothing is known but when it writes to its terminal. It never sees
-/// a question, so it never says `blocked`.
+/// Judges a program only by the times of its output. It recognizes no questions, so it never
+/// reports `blocked`.
 #[derive(Debug, Clone)]
-pub struct Generic {
+pub struct OutputJudge {
     judgement: Judgement,
     begun: Duration,
     heard: bool,
     quiet_since: Duration,
     silence: Duration,
-    /// Whether it is starting until [`Self::ready`] says otherwise, however quiet it is.
+    /// Whether the program counts as starting until [`Self::ready`] is called.
     awaits_sign: bool,
 }
 
-impl Generic {
-    /// For a program that was started just now.
+impl OutputJudge {
+    /// For a program that was started at `now`.
     pub fn new(now: Moment) -> Self {
-        Self::with(now, SILENCE)
+        Self::with(now, DEFAULT_SILENCE)
     }
 
-    /// The same with another silence.
+    /// Like [`Self::new`], with another silence.
     pub fn with(now: Moment, silence: Duration) -> Self {
         Self {
             judgement: Judgement {
                 activity: Activity::Starting,
                 since: now,
-                evidence: "it was started and has shown nothing yet".to_owned(),
+                evidence: "it was started and has written nothing yet".to_owned(),
                 heard: None,
             },
             begun: now.mono,
@@ -103,35 +103,36 @@ impl Generic {
         }
     }
 
-    /// It shows by a sign when it can be written to.
+    /// Stay in `starting` until [`Self::ready`] is called.
     pub fn awaiting_a_sign(mut self) -> Self {
         self.awaits_sign = true;
-        let evidence = "it was started, and the sign that it is ready has not been seen";
+        let evidence =
+            "it was started, and the pattern that shows that it is ready has not appeared";
         self.judgement.evidence = evidence.to_owned();
         self
     }
 
-    /// The sign is there.
+    /// The pattern that shows readiness appeared.
     pub fn ready(&mut self, now: Moment) {
         if self.awaits_sign && self.judgement.activity == Activity::Starting {
-            let evidence = "the sign that it is ready was seen".to_owned();
+            let evidence = "the pattern that shows that it is ready appeared".to_owned();
             self.judge(now, Activity::Idle, evidence);
         }
     }
 
-    /// What ends its start.
+    /// Describe the condition that ends the start.
     pub fn release(&self) -> String {
         if self.awaits_sign {
-            "the sign that it is ready is seen".to_owned()
+            "the pattern that shows that it is ready appears".to_owned()
         } else {
             let silence = in_words(self.silence);
             match self.heard {
                 true => format!(
-                    "it is quiet for {silence}, or has gone on for {} s without a pause",
-                    LONG_START.as_secs()
+                    "it is quiet for {silence}, or writes for {} s without a pause",
+                    CONTINUOUS_START_TIMEOUT.as_secs()
                 ),
                 false => format!(
-                    "it shows something and is quiet for {silence}, or shows nothing for {}",
+                    "it writes something and is quiet for {silence}, or writes nothing for {}",
                     in_words(self.silence())
                 ),
             }
@@ -142,18 +143,23 @@ impl Generic {
         &self.judgement
     }
 
-    /// It wrote something.
+    /// The program wrote output.
     pub fn output(&mut self, now: Moment) {
         if !self.heard && !self.awaits_sign && self.judgement.activity == Activity::Starting {
-            let evidence = "it was started and has not been quiet since";
+            let evidence = "it was started and has written without a pause since";
             self.judgement.evidence = evidence.to_owned();
         }
         self.heard = true;
         self.quiet_since = now.mono;
         match self.judgement.activity {
             Activity::Starting if self.awaits_sign => {}
-            Activity::Starting if now.mono.saturating_sub(self.begun) >= LONG_START => {
-                let evidence = format!("output for {} s without a pause", LONG_START.as_secs());
+            Activity::Starting
+                if now.mono.saturating_sub(self.begun) >= CONTINUOUS_START_TIMEOUT =>
+            {
+                let evidence = format!(
+                    "output for {} s without a pause",
+                    CONTINUOUS_START_TIMEOUT.as_secs()
+                );
                 self.judge(now, Activity::Working, evidence);
             }
             Activity::Idle => self.judge(now, Activity::Working, "output".to_owned()),
@@ -161,19 +167,20 @@ impl Generic {
         }
     }
 
-    /// From when on output would change what is judged; before that it only puts off a silence.
+    /// Return the time from which output can change the activity; earlier output only delays the
+    /// silence.
     pub fn heeds_output_from(&self) -> Option<Duration> {
         match self.judgement.activity {
             Activity::Working => None,
             Activity::Starting if self.heard && self.awaits_sign => None,
-            Activity::Starting if self.heard => Some(self.begun + LONG_START),
+            Activity::Starting if self.heard => Some(self.begun + CONTINUOUS_START_TIMEOUT),
             Activity::Starting | Activity::Idle | Activity::Blocked(_) | Activity::Exited => {
                 Some(Duration::ZERO)
             }
         }
     }
 
-    /// It was given something to do: it counts as working until it is shown otherwise.
+    /// The program was given input: it counts as working until there is other evidence.
     pub fn given(&mut self, now: Moment, evidence: &str) {
         self.quiet_since = now.mono;
         match self.judgement.activity {
@@ -186,7 +193,7 @@ impl Generic {
         self.judge(now, Activity::Exited, how.to_string());
     }
 
-    /// Time has passed.
+    /// Reevaluate the activity at `now`.
     pub fn tick(&mut self, now: Moment) {
         if self.next_wakeup().is_some_and(|due| due <= now.mono) {
             let evidence = format!("no output for {}", in_words(self.silence()));
@@ -194,7 +201,7 @@ impl Generic {
         }
     }
 
-    /// When a tick will change something, on the monotonic clock.
+    /// Return the monotonic time at which [`Self::tick`] can change the activity.
     pub fn next_wakeup(&self) -> Option<Duration> {
         match self.judgement.activity {
             Activity::Starting if self.awaits_sign => None,
@@ -205,7 +212,7 @@ impl Generic {
 
     fn silence(&self) -> Duration {
         match self.judgement.activity {
-            Activity::Starting if !self.heard => SILENT_START.max(self.silence),
+            Activity::Starting if !self.heard => SILENT_START_TIMEOUT.max(self.silence),
             Activity::Starting
             | Activity::Idle
             | Activity::Working
@@ -224,7 +231,7 @@ impl Generic {
     }
 }
 
-/// A length of time as it is told: `2 s`, `300 ms`.
+/// Format a duration for display: `2 s`, `300 ms`.
 fn in_words(length: Duration) -> String {
     match length.as_millis() {
         millis if millis % 1_000 == 0 => format!("{} s", millis / 1_000),
@@ -237,7 +244,7 @@ pub(crate) mod tests {
     use super::*;
     use jiff::{SignedDuration, Timestamp};
 
-    /// So many milliseconds after a start, on both clocks.
+    /// Return the moment `millis` ms after the origin of both clocks.
     pub(crate) fn ms(millis: u64) -> Moment {
         let wall = Timestamp::from_second(1_000).unwrap();
         Moment {
@@ -255,22 +262,25 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_ends_a_start_is_told_whole() {
-        let mut judge = Generic::new(ms(0));
-        let silent = "it shows something and is quiet for 2 s, or shows nothing for 5 s";
+    fn the_release_of_a_start_names_its_conditions() {
+        let mut judge = OutputJudge::new(ms(0));
+        let silent = "it writes something and is quiet for 2 s, or writes nothing for 5 s";
         assert_eq!(judge.release(), silent);
         judge.output(ms(1_000));
-        let loud = "it is quiet for 2 s, or has gone on for 30 s without a pause";
+        let loud = "it is quiet for 2 s, or writes for 30 s without a pause";
         assert_eq!(judge.release(), loud);
-        let sign = Generic::new(ms(0)).awaiting_a_sign();
-        assert_eq!(sign.release(), "the sign that it is ready is seen");
+        let sign = OutputJudge::new(ms(0)).awaiting_a_sign();
+        assert_eq!(
+            sign.release(),
+            "the pattern that shows that it is ready appears"
+        );
     }
 
     #[test]
     fn silence_is_idle_and_output_is_work() {
         use Happens::{Exit, Given, Output, Tick};
         let check = |events: &[(u64, Happens)], want: &str, next: Option<u64>| {
-            let mut judge = Generic::new(ms(0));
+            let mut judge = OutputJudge::new(ms(0));
             for (at, event) in events {
                 match event {
                     Output => judge.output(ms(*at)),
@@ -291,10 +301,10 @@ pub(crate) mod tests {
                 "{want}"
             );
         };
-        let silent = "starting: it was started and has shown nothing yet";
+        let silent = "starting: it was started and has written nothing yet";
         check(&[], silent, Some(5_000));
         check(&[(4_999, Tick)], silent, Some(5_000));
-        let starting = "starting: it was started and has not been quiet since";
+        let starting = "starting: it was started and has written without a pause since";
         check(&[(5_000, Tick)], "idle: no output for 5 s", None);
         check(&[(100, Output)], starting, Some(2_100));
         check(&[(100, Output), (2_099, Tick)], starting, Some(2_100));
@@ -317,7 +327,7 @@ pub(crate) mod tests {
         check(&quiet, "idle: no output for 2 s", None);
         let over = also(&[(3_000, Exit), (3_001, Output), (9_000, Tick)]);
         check(&over, "exited: exit 0", None);
-        // Output that never stops is work in the end.
+        // Continuous output counts as work after a while.
         let endless: Vec<_> = (0..=30).map(|s| (s * 1_000, Output)).collect();
         check(&endless[..30], starting, Some(31_000));
         check(
@@ -328,7 +338,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_was_said_is_told_with_its_age() {
+    fn a_report_is_described_with_its_age() {
         let judgement = |heard| Judgement {
             activity: Activity::Idle,
             since: ms(0),
@@ -347,8 +357,8 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_step_of_the_clock_disturbs_no_silence() {
-        let mut judge = Generic::new(ms(0));
+    fn a_clock_step_does_not_disturb_a_silence() {
+        let mut judge = OutputJudge::new(ms(0));
         judge.output(ms(0));
         let later = Moment {
             wall: ms(0).wall + SignedDuration::from_hours(1),

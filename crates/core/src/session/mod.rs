@@ -1,7 +1,7 @@
-//! Sessions as the journal knows them: that one began, and how it ended.
+//! Sessions in the journal: starts, ends and conversations.
 //!
-//! What a session does meanwhile is live state and no fact. An end that was never recorded is
-//! recorded by the next session of the same name, which alone can know that this one is gone.
+//! Everything else about a session is live state and never a fact. A missing end is recorded by the
+//! agent's next session, which alone can know that the earlier one is gone.
 
 pub mod activity;
 
@@ -13,20 +13,20 @@ use std::collections::BTreeMap;
 use std::fmt;
 use uuid::Uuid;
 
-/// A session began.
+/// A session started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {
-    /// This run, among all of its agent.
+    /// The id of this run.
     pub run: Uuid,
     pub pid: u32,
-    /// When the kernel started it, in its own ticks: tells a pid that is used again apart.
+    /// Start time in kernel ticks; distinguishes a reused pid.
     pub pid_started: u64,
     pub child_pid: u32,
     pub child_started: u64,
     pub command: Vec<String>,
     pub cwd: String,
     pub harness: String,
-    /// Which boot of the machine; after another one, no pid means anything any more.
+    /// The boot id. Pids of another boot are meaningless.
     pub boot: String,
 }
 
@@ -37,11 +37,11 @@ pub struct Ended {
     pub how: Ending,
 }
 
-/// The conversation that an agent's program is in, as its own hooks name it.
+/// The conversation of an agent's program, as reported by the agent's own hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Conversation {
     pub run: Uuid,
-    /// The id that the agent's own resume command takes.
+    /// The id for the agent's own resume command.
     pub id: String,
     pub harness: String,
     pub cwd: String,
@@ -53,19 +53,19 @@ pub struct Conversation {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The child ended by itself, with this code.
+    /// The program exited with this status.
     Exit(i32),
-    /// A signal ended the child.
+    /// A signal ended the program.
     Signal(i32),
-    /// The session is gone and left no word of how.
+    /// The session disappeared without recording its end.
     Crashed,
-    /// It could not go on, or not even begin.
+    /// The session failed, possibly before it started.
     Failed(String),
 }
 
 impl Ending {
-    /// Return whether nobody asked for this end: the session is gone, or a signal that ends a faulty
-    /// program, or kills any program, has ended the child.
+    /// Whether nobody asked for this end: the session disappeared, or the program was ended by a
+    /// signal that indicates a fault or by SIGKILL.
     pub fn is_crash(&self) -> bool {
         match self {
             Self::Crashed => true,
@@ -90,7 +90,7 @@ impl fmt::Display for Ending {
     }
 }
 
-/// The name of a signal whose number is the same on Linux and macOS.
+/// Return the name of a signal whose number is the same on Linux and macOS.
 fn signal_name(number: i32) -> Option<&'static str> {
     let name = match number {
         1 => "HUP",
@@ -112,7 +112,7 @@ fn signal_name(number: i32) -> Option<&'static str> {
     Some(name)
 }
 
-/// A session with everything that the journal has of it.
+/// A session with all its facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
     pub agent: AgentName,
@@ -122,50 +122,37 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run that a fact begins, if it does.
+    /// Return the run that `fact` begins, if any.
     pub fn begun_by(fact: &Fact) -> Option<Self> {
-        match &fact.event {
-            Event::Started(started) => Some(Self {
-                agent: fact.agent.clone(),
-                started_at: fact.at,
-                started: started.clone(),
-                end: None,
-            }),
-            Event::Message(_)
-            | Event::Progress(_)
-            | Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Work(_)
-            | Event::Loop(_) => None,
-        }
+        let Event::Started(started) = &fact.event else {
+            return None;
+        };
+        Some(Self {
+            agent: fact.agent.clone(),
+            started_at: fact.at,
+            started: started.clone(),
+            end: None,
+        })
     }
 
     pub fn apply(&mut self, fact: &Fact) {
         if fact.agent != self.agent {
             return;
         }
-        match &fact.event {
-            // The first word on it counts.
-            Event::Ended(ended) if ended.run == self.started.run && self.end.is_none() => {
-                self.end = Some((fact.at, ended.how.clone()));
-            }
-            Event::Ended(_)
-            | Event::Conversation(_)
-            | Event::Message(_)
-            | Event::Progress(_)
-            | Event::Work(_)
-            | Event::Loop(_) => {}
-            Event::Started(_) => {
-                if let Some(next) = Self::begun_by(fact) {
-                    *self = next;
-                }
-            }
+        if let Some(next) = Self::begun_by(fact) {
+            *self = next;
+        } else if let Event::Ended(ended) = &fact.event
+            && ended.run == self.started.run
+            // The first recorded end counts.
+            && self.end.is_none()
+        {
+            self.end = Some((fact.at, ended.how.clone()));
         }
     }
 }
 
-/// What the start of a session adds to the journal, given the latest run of its agent. Whoever
-/// asks holds the agent's name, so a run without an end is over.
+/// Return the events that start a session. The caller holds the agent's lock, so a latest run
+/// without an end has crashed.
 pub fn start(started: &Started, latest: Option<&Run>) -> Vec<Event> {
     let same = |run: &&Run| run.started.run == started.run;
     if latest.filter(same).is_some() {
@@ -182,7 +169,7 @@ pub fn start(started: &Started, latest: Option<&Run>) -> Vec<Event> {
     crashed.into_iter().chain([started]).collect()
 }
 
-/// What the end of a session adds: nothing where it has one, or is not the latest any more.
+/// Return the events that end a session: none if it has ended or is not the latest.
 pub fn end(ended: &Ended, latest: Option<&Run>) -> Vec<Event> {
     let is_open = latest.is_some_and(|run| run.started.run == ended.run && run.end.is_none());
     let event = is_open.then(|| Event::Ended(ended.clone()));
@@ -196,8 +183,8 @@ pub fn converse(conversation: &Conversation, latest: Option<&Conversation>) -> V
     event.into_iter().collect()
 }
 
-/// The latest run and conversation of every agent, in memory: the model that the journal's view must
-/// agree with.
+/// The latest run and conversation of every agent, in memory: the model that the journal's view
+/// must agree with.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Sessions {
     latest: BTreeMap<AgentName, Run>,
@@ -237,7 +224,7 @@ impl Sessions {
         self.conversations.get(agent)
     }
 
-    /// In the order of their names.
+    /// Return the latest runs, ordered by agent.
     pub fn all(&self) -> impl Iterator<Item = &Run> {
         self.latest.values()
     }
@@ -277,7 +264,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_ending_in_a_word_and_in_json() {
+    fn an_ending_is_written_as_a_word_and_as_json() {
         let check = |how: Ending, word: &str, json: &str| {
             assert_eq!(how.to_string(), word);
             assert_eq!(serde_json::to_string(&how).unwrap(), json);
@@ -295,7 +282,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_latest_run_counts_and_its_first_end() {
+    fn the_latest_run_and_its_first_end_count() {
         use Event::{Ended as E, Started as S};
         let check = |facts: &[(&str, Event)], want: Option<(u128, Option<Ending>)>| {
             let mut sessions = Sessions::default();
@@ -340,7 +327,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_start_ends_what_was_left_open() {
+    fn a_start_ends_an_open_run() {
         let run = |n, end: Option<Ending>| Run {
             agent: name("bob"),
             started_at: Timestamp::UNIX_EPOCH,

@@ -1,7 +1,7 @@
-//! What an agent keeps for itself beside its mail: tasks, notes, and the word that all is done.
+//! An agent's tasks, notes and completions.
 //!
-//! Owns the facts about them and the rules for them. Their texts are data: they are kept as they
-//! came, and made fit for where they are shown by [`crate::prompt`] and [`crate::text`].
+//! Owns their facts and rules. Texts are stored as they came; [`crate::text`] sanitizes them for
+//! display.
 
 mod note;
 mod task;
@@ -17,33 +17,32 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-/// How long a task or a note may be. They stand in every prompt of their agent; what is longer
-/// belongs in a file or a message.
-pub const TEXT_LIMIT: usize = 16 << 10;
+/// Maximum size of a task or note. Every prompt of the agent contains them; a longer text belongs
+/// in a file or message.
+pub const MAX_TEXT_BYTES: usize = 16 << 10;
 
 pub const TASK_KIND: &str = "task";
 pub const STATUS_KIND: &str = "task_status";
 pub const NOTE_KIND: &str = "note";
 pub const COMPLETE_KIND: &str = "session_complete";
 
-/// What can happen to an agent's work.
+/// A change to an agent's tasks, notes or completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Deed {
-    /// A task was put on its list; the task's id is the fact's.
+    /// A task was added; its id is the fact's id.
     Added(Added),
-    /// A task has another status.
+    /// A task's status changed.
     Moved(Moved),
-    /// Something was noted down; the note's id is the fact's.
+    /// A note was made; its id is the fact's id.
     Noted(Noted),
-    /// The agent says that all of its work is done.
+    /// The agent reported that all its work is done.
     Completed(Completed),
 }
 
-/// The agent's own word that its session has nothing left to do.
+/// An agent's report that its session has nothing left to do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completed {
-    /// The run that it was said in: the latest one of its agent, if it ever ran. A later run is
-    /// not ended by it.
+    /// The agent's latest run at that time, if any. The report ends no later run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<Uuid>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,7 +50,7 @@ pub struct Completed {
     pub by: AgentName,
 }
 
-/// When an agent last said that it is done, and in which run.
+/// The time and run of an agent's latest completion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     pub agent: AgentName,
@@ -60,7 +59,7 @@ pub struct Completion {
 }
 
 impl Completion {
-    /// The completion that a fact records, if it does.
+    /// Return the completion that `fact` records, if any.
     pub fn of(fact: &Fact) -> Option<Self> {
         let Event::Work(Deed::Completed(completed)) = &fact.event else {
             return None;
@@ -73,36 +72,35 @@ impl Completion {
     }
 }
 
-/// Why something is not done to an agent's work.
+/// Why a change to tasks, notes or completion is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WorkRefusal {
     #[error("a {what} needs a text")]
     Blank { what: &'static str },
-    #[error("a {what} has at most {TEXT_LIMIT} bytes; this has {bytes}")]
+    #[error("a {what} has at most {MAX_TEXT_BYTES} bytes; this has {bytes}")]
     TooLong { what: &'static str, bytes: usize },
     #[error("a new task is remaining or blocked, not {0}")]
     CannotBegin(TaskStatus),
-    #[error("{who} cannot change a task of {owner} that somebody else added")]
+    #[error("{who} cannot change a task of {owner} that another agent added")]
     NotTheirs { who: AgentName, owner: AgentName },
-    #[error("{who} cannot say that the session of {owner} is complete")]
+    #[error("{who} cannot report the session of {owner} as complete")]
     NotTheirSession { who: AgentName, owner: AgentName },
 }
 
-/// Whether a text is one that a task or a note can have.
+/// Check the text of a task or note.
 fn fit(what: &'static str, text: &str) -> Result<(), WorkRefusal> {
     let bytes = text.len();
-    if bytes > TEXT_LIMIT {
+    if bytes > MAX_TEXT_BYTES {
         return Err(WorkRefusal::TooLong { what, bytes });
     }
-    // What would not be seen is no text either.
+    // A text without visible characters counts as empty.
     if crate::text::one_line(text, 1).is_empty() {
         return Err(WorkRefusal::Blank { what });
     }
     Ok(())
 }
 
-/// What it adds to the journal that an agent says it is done. Nobody says so for another, but the
-/// person.
+/// Return the event that reports completion. Only the agent itself and the person may report it.
 pub fn complete(
     who: &AgentName,
     agent: &AgentName,
@@ -122,16 +120,16 @@ pub fn complete(
     })))
 }
 
-/// Which of these a kind of fact is.
+/// Kinds of facts about tasks, notes and completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeedKind {
+pub(crate) enum WorkKind {
     Added,
     Moved,
     Noted,
     Completed,
 }
 
-impl DeedKind {
+impl WorkKind {
     pub(crate) fn parse(text: &str) -> Option<Self> {
         match text {
             TASK_KIND => Some(Self::Added),
@@ -142,7 +140,7 @@ impl DeedKind {
         }
     }
 
-    /// What such a fact is about, in words.
+    /// Name the kind, for errors.
     pub(crate) fn what(self) -> &'static str {
         match self {
             Self::Added => "task",
@@ -182,13 +180,14 @@ impl Deed {
     }
 }
 
-/// Everybody's work, in memory: the model that the journal's views must agree with.
+/// Everybody's tasks, notes and completions, in memory: the model that the journal's views must
+/// agree with.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Work {
     tasks: BTreeMap<TaskId, Task>,
-    /// In the order of the journal.
+    /// In journal order.
     order: Vec<TaskId>,
-    /// Changes that came before their task.
+    /// Changes that were read before their task.
     early: BTreeMap<TaskId, Vec<Fact>>,
     notes: Vec<Note>,
     completions: BTreeMap<AgentName, Completion>,
@@ -234,12 +233,12 @@ impl Work {
         }
     }
 
-    /// All tasks, in the order in which they were added.
+    /// Return all tasks in the order in which they were added.
     pub fn tasks(&self) -> impl Iterator<Item = &Task> {
         self.order.iter().map(|id| &self.tasks[id])
     }
 
-    /// All notes, in the order in which they were made.
+    /// Return all notes in the order in which they were made.
     pub fn notes(&self) -> impl Iterator<Item = &Note> {
         self.notes.iter()
     }

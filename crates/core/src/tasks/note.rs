@@ -1,4 +1,4 @@
-//! Notes: what an agent wants to be told again, in its later iterations.
+//! Notes: texts that an agent keeps for its later iterations.
 
 use super::{Deed, WorkRefusal, fit};
 use crate::fact::{Event, Fact};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a note is good for; in the order in which an agent is shown them.
+/// A note's type, in display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoteType {
@@ -42,11 +42,11 @@ impl FromStr for NoteType {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|kind| kind.as_str() == text);
-        known.ok_or_else(|| "a note is learning, stuck, tip or decision".to_owned())
+        known.ok_or_else(|| "a note's type is learning, stuck, tip or decision".to_owned())
     }
 }
 
-/// Something was noted down.
+/// A note was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Noted {
     #[serde(rename = "type")]
@@ -57,7 +57,7 @@ pub struct Noted {
     pub by: AgentName,
 }
 
-/// A note that somebody wants to make.
+/// A note to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewNote {
     pub id: NoteId,
@@ -68,7 +68,7 @@ pub struct NewNote {
 }
 
 impl NewNote {
-    /// What it adds to the journal.
+    /// Return the event that makes the note.
     pub fn decide(&self) -> Result<Event, WorkRefusal> {
         fit("note", &self.text)?;
         Ok(Event::Work(Deed::Noted(Noted {
@@ -79,7 +79,7 @@ impl NewNote {
         })))
     }
 
-    /// The note that it is once it is made.
+    /// Return the note as it will be stored.
     pub fn noted_for(&self, agent: &AgentName, now: Timestamp) -> Note {
         Note {
             id: self.id,
@@ -96,7 +96,7 @@ impl NewNote {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
     pub id: NoteId,
-    /// Whose it is.
+    /// The agent that the note belongs to.
     pub agent: AgentName,
     pub kind: NoteType,
     pub text: String,
@@ -106,7 +106,7 @@ pub struct Note {
 }
 
 impl Note {
-    /// The note that a fact makes, if it does.
+    /// Return the note that `fact` makes, if any.
     pub fn of(fact: &Fact) -> Option<Self> {
         let Event::Work(Deed::Noted(noted)) = &fact.event else {
             return None;

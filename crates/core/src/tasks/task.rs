@@ -1,4 +1,4 @@
-//! Tasks: what stands on an agent's list, and who may change it.
+//! Tasks: an agent's list, and who may change it.
 
 use super::{Deed, WorkRefusal, fit};
 use crate::fact::{Event, Fact};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// How it stands with a task; in the order in which an agent is shown them.
+/// A task's status, in display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
@@ -26,7 +26,7 @@ impl TaskStatus {
         Self::Remaining,
         Self::Completed,
     ];
-    /// What a new task can be.
+    /// Statuses that a new task can have.
     pub const FIRST: [Self; 2] = [Self::Remaining, Self::Blocked];
 
     pub fn as_str(self) -> &'static str {
@@ -56,11 +56,13 @@ impl FromStr for TaskStatus {
     type Err = String;
     fn from_str(text: &str) -> Result<Self, String> {
         let known = Self::ALL.into_iter().find(|status| status.as_str() == text);
-        known.ok_or_else(|| "a task is in_progress, blocked, remaining or completed".to_owned())
+        known.ok_or_else(|| {
+            "a task's status is in_progress, blocked, remaining or completed".to_owned()
+        })
     }
 }
 
-/// A task was put on a list.
+/// A task was added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Added {
     pub text: String,
@@ -70,7 +72,7 @@ pub struct Added {
     pub by: AgentName,
 }
 
-/// A task has another status.
+/// A task's status changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
     pub task: TaskId,
@@ -80,7 +82,7 @@ pub struct Moved {
     pub by: AgentName,
 }
 
-/// A task that somebody wants to add.
+/// A task to be added.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewTask {
     pub id: TaskId,
@@ -91,8 +93,7 @@ pub struct NewTask {
 }
 
 impl NewTask {
-    /// What it adds to the journal. Anybody may put a task on anybody's list, as anybody may
-    /// write to anybody.
+    /// Return the event that adds the task. Any agent may add a task to any list.
     pub fn decide(&self) -> Result<Event, WorkRefusal> {
         fit("task", &self.text)?;
         if !TaskStatus::FIRST.contains(&self.status) {
@@ -106,7 +107,7 @@ impl NewTask {
         })))
     }
 
-    /// The task that it is once it stands on a list.
+    /// Return the task as it will be stored.
     pub fn on_the_list_of(&self, agent: &AgentName, now: Timestamp) -> Task {
         Task {
             id: self.id,
@@ -121,15 +122,15 @@ impl NewTask {
     }
 }
 
-/// A task with everything that is known of it.
+/// A task with its current status.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Task {
     pub id: TaskId,
-    /// Whose it is.
+    /// The agent that the task belongs to.
     pub agent: AgentName,
     pub text: String,
     pub status: TaskStatus,
-    /// In which iteration it was last touched, as far as that was said.
+    /// The iteration in which the task was last changed, if known.
     pub iteration: Option<u32>,
     pub added_by: AgentName,
     pub created_at: Timestamp,
@@ -137,7 +138,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// The task that a fact adds, if it does.
+    /// Return the task that `fact` adds, if any.
     pub fn added_by_fact(fact: &Fact) -> Option<Self> {
         let Event::Work(Deed::Added(added)) = &fact.event else {
             return None;
@@ -164,8 +165,8 @@ impl Task {
         }
     }
 
-    /// What another status adds to the journal: nothing where it has that one. It is for its
-    /// agent to change, for who added it, and for the person.
+    /// Return the event that changes the status, or none if it is unchanged. The agent, the agent
+    /// that added the task, and the person may change it.
     pub fn decide(
         &self,
         who: &AgentName,
@@ -188,7 +189,7 @@ impl Task {
     }
 }
 
-/// How many tasks of an agent have which status.
+/// Number of an agent's tasks by status.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct TaskCounts {
     pub in_progress: u64,

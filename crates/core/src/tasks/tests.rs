@@ -33,7 +33,7 @@ pub(crate) fn moved(task: u128, status: TaskStatus, iteration: Option<u32>) -> D
     })
 }
 
-/// One of each, with and without what may be left out.
+/// One of each change, with and without optional fields.
 pub(crate) fn every_deed() -> Vec<Deed> {
     let hostile = "a\n- [00000000] b\u{1b}[2J\u{0}";
     let mut deeds = vec![];
@@ -69,7 +69,7 @@ fn replay(facts: &[Fact]) -> Work {
 }
 
 #[test]
-fn words_read_back_as_themselves() {
+fn names_parse_back_to_their_values() {
     for status in TaskStatus::ALL {
         assert_eq!(status.as_str().parse(), Ok(status));
         let json = serde_json::to_string(&status).unwrap();
@@ -85,7 +85,7 @@ fn words_read_back_as_themselves() {
 }
 
 #[test]
-fn a_task_is_what_its_last_change_says() {
+fn a_task_has_its_last_status() {
     use TaskStatus::{Blocked, Completed, InProgress, Remaining};
     let check = |deeds: &[Deed], want: (TaskStatus, Option<u32>, i64)| {
         let facts: Vec<_> = (1..)
@@ -105,7 +105,7 @@ fn a_task_is_what_its_last_change_says() {
         &[add.clone(), moved(1, InProgress, Some(2))],
         (InProgress, Some(2), 2),
     );
-    // What is not said is not forgotten.
+    // A missing note keeps the earlier one.
     check(
         &[
             add.clone(),
@@ -114,7 +114,7 @@ fn a_task_is_what_its_last_change_says() {
         ],
         (Completed, Some(2), 3),
     );
-    // It can be taken up again.
+    // A completed task can be reopened.
     check(
         &[
             add.clone(),
@@ -123,12 +123,12 @@ fn a_task_is_what_its_last_change_says() {
         ],
         (Remaining, None, 3),
     );
-    // Another's change is not its own.
+    // A change to another task has no effect.
     check(&[add, moved(2, Completed, None)], (Remaining, None, 1));
 }
 
 #[test]
-fn a_change_may_come_before_its_task() {
+fn a_change_may_precede_its_task() {
     let add = fact(1, 1, added("x", TaskStatus::Remaining));
     let begin = fact(2, 2, moved(1, TaskStatus::InProgress, Some(1)));
     let end = fact(3, 3, moved(1, TaskStatus::Completed, None));
@@ -138,7 +138,7 @@ fn a_change_may_come_before_its_task() {
 }
 
 #[test]
-fn who_may_add_and_change() {
+fn adding_and_changing_need_permission() {
     let task = |text: &str, status| NewTask {
         id: task_id(1),
         text: text.to_owned(),
@@ -161,7 +161,7 @@ fn who_may_add_and_change() {
     for blank in ["", " \n\t", "\u{1b}\u{200b}\u{7}"] {
         check(blank, TaskStatus::Remaining, Err("a task needs a text"));
     }
-    let long = "x".repeat(TEXT_LIMIT);
+    let long = "x".repeat(MAX_TEXT_BYTES);
     check(&long, TaskStatus::Remaining, Ok(()));
     check(
         &format!("{long}x"),
@@ -192,7 +192,7 @@ fn who_may_add_and_change() {
         check(who, TaskStatus::Completed, Ok(true));
         check(who, TaskStatus::Remaining, Ok(false));
     }
-    let no = "other cannot change a task of coder that somebody else added";
+    let no = "other cannot change a task of coder that another agent added";
     check("other", TaskStatus::Completed, Err(no));
     check("other", TaskStatus::Remaining, Err(no));
 }
@@ -251,12 +251,12 @@ fn the_last_completion_counts_and_names_its_run() {
         complete(&name("other"), &agent, None, None)
             .unwrap_err()
             .to_string(),
-        "other cannot say that the session of coder is complete"
+        "other cannot report the session of coder as complete"
     );
 }
 
 #[test]
-fn counts_are_by_status() {
+fn tasks_are_counted_by_status() {
     let mut counts = TaskCounts::default();
     for (count, status) in (1..).zip(TaskStatus::ALL) {
         counts.add(status, count);
@@ -268,7 +268,7 @@ fn counts_are_by_status() {
 }
 
 #[test]
-fn a_prefix_fits_a_task_as_it_fits_a_message() {
+fn a_prefix_matches_a_task_like_a_message() {
     let id = TaskId(Uuid::from_u128(0x3fa8_c1d2 << 96));
     assert_eq!(id.id8(), "3fa8c1d2");
     assert!(IdPrefix::parse("3FA8").unwrap().fits(id));

@@ -1,7 +1,6 @@
-//! Text from outside, made fit for where it is shown.
+//! Sanitizes text from outside for display.
 //!
-//! Bodies and names are data. Nothing that passes through here can move a cursor, forge a line or
-//! close a tag; what is stored is never changed, only what is shown.
+//! Sanitized text cannot move a cursor, forge a line or close a tag. Stored text is never changed.
 
 pub mod escape;
 pub mod inject;
@@ -43,7 +42,7 @@ impl InvisibleFilter {
     }
 }
 
-/// Whether a character ends a line for some reader of it.
+/// Whether any reader takes the character for a line break.
 fn breaks(c: char) -> bool {
     matches!(
         c,
@@ -51,7 +50,7 @@ fn breaks(c: char) -> bool {
     )
 }
 
-/// For a person's terminal: every character that would act is shown instead.
+/// Escape every control or invisible character, for a person's terminal.
 pub fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     let mut filter = InvisibleFilter::default();
@@ -59,7 +58,7 @@ pub fn visible(text: &str) -> String {
     while let Some(c) = rest.next() {
         let is_hidden = filter.hides(c);
         match c {
-            // A file from elsewhere: the line break is one, and nothing to worry about.
+            // A CR LF of a foreign file is a plain line break.
             '\r' if rest.peek() == Some(&'\n') => {}
             '\u{7f}' => shown.push('\u{2421}'),
             c if is_hidden && u32::from(c) < 0x20 => {
@@ -72,8 +71,8 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
-/// The lines of a text, by every character that any reader takes for a line break, stripped of
-/// what acts.
+/// Return the sanitized lines of a text, split at every character that any reader takes for a line
+/// break.
 pub fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     let text = text.strip_suffix('\n').unwrap_or(text);
     let mut parts = Vec::new();
@@ -95,7 +94,8 @@ pub fn lines(text: &str) -> impl Iterator<Item = String> + '_ {
     parts.into_iter()
 }
 
-/// One line of at most `max_chars` characters: breaks become spaces, what acts is dropped.
+/// Return one line of at most `max_chars` characters: line breaks become spaces, control characters
+/// are removed.
 pub fn one_line(text: &str, max_chars: usize) -> String {
     let mut line = String::new();
     let mut count = 0;
@@ -126,7 +126,7 @@ pub fn one_line(text: &str, max_chars: usize) -> String {
     line
 }
 
-/// The longest beginning of at most `max_bytes` bytes that cuts no character in two.
+/// Return the longest prefix of at most `max_bytes` bytes that ends at a character boundary.
 pub fn head(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {
         return text;
@@ -138,7 +138,7 @@ pub fn head(text: &str, max_bytes: usize) -> &str {
     &text[..end]
 }
 
-/// Makes whatever could open or close a tag plain text.
+/// Escape every character that could open or close a tag.
 pub fn without_tags(text: &str) -> String {
     text.replace('<', "&lt;")
 }
@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_person_sees_what_would_act() {
+    fn control_characters_are_visible_to_a_person() {
         let check = |text: &str, want: &str| assert_eq!(visible(text), want, "{text:?}");
         check("plain ü 漢字 👩‍💻\n\ttab", "plain ü 漢字 👩‍💻\n\ttab");
         check("\u{1b}[2Jx", "␛[2Jx");
@@ -156,7 +156,7 @@ mod tests {
         check("\u{7f}\u{0}\u{7}", "␡␀␇");
         check("\u{9b}2J", "\\u{9b}2J");
         check("abc\u{202e}fed", "abc\\u{202e}fed");
-        // Without joiners and emoji selectors: one after a visible character is kept on purpose.
+        // Joiners and emoji selectors are exempt: one after a visible character is kept on purpose.
         let every: String = every_char().filter(|c| !is_kept_alone(*c)).collect();
         assert!(!visible(&every).chars().any(is_invisible));
     }
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_invisible_characters_is_that_of_unicode() {
+    fn the_list_of_invisible_characters_agrees_with_unicode() {
         let class = r"[[\p{Cc}\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}]--[\p{Prepended_Concatenation_Mark}\n\t]]";
         let class = regex::Regex::new(class).unwrap();
         for c in every_char() {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_break_wherever_a_reader_would() {
+    fn a_text_is_split_at_every_kind_of_line_break() {
         let check = |text: &str, want: &[&str]| {
             assert_eq!(lines(text).collect::<Vec<_>>(), want, "{text:?}");
         };
@@ -221,14 +221,14 @@ mod tests {
     }
 
     #[test]
-    fn a_head_cuts_no_character() {
+    fn a_head_ends_at_a_character_boundary() {
         assert_eq!(head("aé", 2), "a");
         assert_eq!(head("aé", 3), "aé");
         assert_eq!(head("漢", 2), "");
     }
 
     #[test]
-    fn tags_become_text() {
+    fn tags_are_escaped() {
         let check = |text: &str, want: &str| assert_eq!(without_tags(text), want, "{text:?}");
         check("</system-reminder>", "&lt;/system-reminder>");
         check("< /system-reminder>", "&lt; /system-reminder>");
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn what_hides_in_a_line_is_dropped_from_it() {
+    fn invisible_characters_are_removed_from_a_line() {
         let hidden = "a\u{200b}b\u{feff}c\u{e0041}d\u{2062}\u{e0100}\u{e01ef}\u{3164}e";
         assert_eq!(one_line(hidden, 80), "abcde");
         assert_eq!(lines(hidden).collect::<Vec<_>>(), ["abcde"]);

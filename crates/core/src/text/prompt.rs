@@ -1,5 +1,5 @@
-//! The blocks that go into an agent's prompt, in the format of the loop that they come from:
-//! INBOX, notes, tasks. A text can say what it likes; it cannot look like an entry or a heading.
+//! Blocks of a loop's prompt: INBOX, notes and tasks. A text in a block cannot imitate an entry or
+//! a heading.
 
 use crate::message::Message;
 use crate::tasks::{Note, NoteType, Task, TaskStatus};
@@ -12,14 +12,14 @@ const NOTES: &str = "## Notes from Previous Iterations";
 const TASKS: &str = "## Current Task State";
 const TIME_FORMAT: &str = "%Y-%m-%dT%H:%M:%S%z";
 
-/// One unread message and its text.
+/// An unread message and its text.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
     pub message: &'a Message,
     pub text: &'a str,
 }
 
-/// The whole block, or nothing where there is no mail.
+/// Return the INBOX block; empty without mail.
 pub fn inbox_block(entries: &[Entry<'_>], zone: &TimeZone) -> String {
     if entries.is_empty() {
         return String::new();
@@ -47,15 +47,15 @@ pub fn inbox_block(entries: &[Entry<'_>], zone: &TimeZone) -> String {
     block
 }
 
-/// What was noted down in iterations before this one, or outside of any, by what it is good for;
-/// nothing where there is none. An agent knows what it noted in this one.
+/// Return the block of notes from earlier iterations and from outside of the loop, grouped by type;
+/// empty without notes. An agent knows the notes of the current iteration.
 pub fn notes_block(notes: &[Note], iteration: u32) -> String {
     let earlier = |note: &&Note| note.iteration.is_none_or(|n| n < iteration);
     let notes: Vec<_> = notes.iter().filter(earlier).collect();
     under(NOTES, &notes_list(&notes))
 }
 
-/// Notes by what they are good for, each with the iteration that it was made in.
+/// Return notes grouped by type, each with its iteration.
 pub fn notes_list(notes: &[&Note]) -> String {
     let mut block = String::new();
     for kind in NoteType::ALL {
@@ -76,12 +76,13 @@ pub fn notes_list(notes: &[&Note]) -> String {
     block
 }
 
-/// The tasks that are open, by how they stand, and how many are done; nothing where there is none.
+/// Return the block of open tasks by status, with the number of completed tasks; empty without
+/// tasks.
 pub fn tasks_block(open: &[Task], completed: u64) -> String {
     under(TASKS, &tasks_list(open, completed))
 }
 
-/// The same without its heading.
+/// Like [`tasks_block`], without its heading.
 pub fn tasks_list(open: &[Task], completed: u64) -> String {
     let mut block = String::new();
     for status in TaskStatus::ALL {
@@ -107,7 +108,7 @@ pub fn tasks_list(open: &[Task], completed: u64) -> String {
     block
 }
 
-/// One entry of a list; its further lines stand in deeper than any entry.
+/// Append an entry of a list; its further lines are indented deeper than any entry.
 fn item(block: &mut String, label: &str, text: &str) {
     let mut lines = text::lines(text.trim());
     let first = lines.next().unwrap_or_default();
@@ -146,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_the_seed_s_block_to_the_letter() {
+    fn the_inbox_block_has_the_expected_format() {
         assert_eq!(
             block(&["Please prioritize the login feature", "second"]),
             "## INBOX (Unread Messages - Process these first!)\n\
@@ -158,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn no_mail_no_block() {
+    fn without_mail_there_is_no_block() {
         assert_eq!(block(&[]), "");
     }
 
@@ -212,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn tasks_stand_by_how_they_stand() {
+    fn tasks_are_grouped_by_status() {
         use TaskStatus::{Blocked, Completed, InProgress, Remaining};
         let tasks = [
             task(1, Remaining, "first"),
             task(2, Blocked, "waits for\na key"),
             task(3, InProgress, "this one"),
             task(4, Remaining, "last\n"),
-            // Of those that are done only the number counts.
+            // Completed tasks are only counted.
             task(5, Completed, "done"),
         ];
         assert_eq!(
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn notes_are_of_earlier_iterations_and_grouped() {
+    fn notes_of_earlier_iterations_are_grouped_by_type() {
         let notes = [
             note(NoteType::Learning, Some(2), "needs --no-cache"),
             note(NoteType::Decision, Some(1), "SQLite"),
@@ -259,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn no_task_or_note_forges_an_entry_a_group_or_a_heading() {
+    fn a_task_or_note_cannot_forge_an_entry_or_a_heading() {
         for line_break in ["\n", "\r\n", "\r", "\u{2028}", "\u{85}", "\u{b}"] {
             let text = [
                 "x",
@@ -283,7 +284,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_a_task_says_it_is_one_entry(text in "(?s).{0,80}") {
+        fn any_task_text_is_one_entry(text in "(?s).{0,80}") {
             let block = tasks_block(&[task(1, TaskStatus::Blocked, &text)], 0);
             let entries = block.lines().filter(|l| !l.starts_with("      ")).count();
             proptest::prop_assert_eq!(entries, 3);

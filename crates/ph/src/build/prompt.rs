@@ -126,7 +126,7 @@ impl Gathered {
             let more = self.mail.len() - count;
             if let (1.., Some(text)) = (more, texts.last_mut()) {
                 text.push_str(&format!(
-                    "\n({more} more unread messages have no room here)"
+                    "\n({more} more unread messages are omitted)"
                 ));
             }
             let entries: Vec<_> = mail

@@ -263,16 +263,16 @@ mod tests {
         check("\n[version]\ntestd = []", 5, "unknown field `testd`");
         check("[version]\ntested = 'x'", 4, "expected a sequence");
         check("[activity.title]\nidle = ['x', '(']", 4, "unclosed group");
-        check("[submit]\nenter = 'return'", 4, "no key is called 'return'");
+        check("[submit]\nenter = 'return'", 4, "unknown key 'return'");
         check("[submit]\ndelay = '2'", 4, "50ms, 2s or 1m");
         check("[submit]\npaste = 'often'", 4, "unknown variant `often`");
         check("[start]\nargs = ['{body}']", 4, "{message_dir}");
-        check("[start.env]\nPH_HOME = '/'", 3, "PH_ is ours");
+        check("[start.env]\nPH_HOME = '/'", 3, "begin with PH_");
         check("[activity]\norder = ['nose']", 4, "unknown variant `nose`");
         check("[activity]\norder = ['osc', 'osc']", 4, "each once");
         check("routes = ['hook']", 3, "'terminal' among them");
         check("proof = ['screen']", 3, "unknown variant `screen`");
-        check("proof = ['hook']", 3, "no event that is 'submitted'");
+        check("proof = ['hook']", 3, "an event in [hook] submitted");
         check(
             "[hook]\nidle = ['Stop now']",
             4,
@@ -281,7 +281,7 @@ mod tests {
         check("[hook]\nsleeping = []", 4, "unknown field `sleeping`");
         check("commands = ['/bin/x']", 3, "without its directory");
         check("[[dialog]]\nname = 'ask'\n", 3, "missing field `pattern`");
-        check("[[dialog]]\nname = ''\npattern = 'x'", 1, "cannot be empty");
+        check("[[dialog]]\nname = ''\npattern = 'x'", 1, "must not be empty");
         check(
             "[[dialog]]\nname = 'a'\npattern = 'x'\nlines = 0",
             6,
@@ -292,7 +292,7 @@ mod tests {
         };
         check(&boxed("> (", "['-']"), 4, "unclosed group");
         check(&boxed("> .*", "['-']"), 4, "(?<text>.*)");
-        check(&boxed("> (?<text>.*)", "[]"), 3, "need a pattern each");
+        check(&boxed("> (?<text>.*)", "[]"), 3, "at least one pattern each");
         check("[broken", 3, "");
         let other = parse("y", HEAD, &Origin::BuiltIn).unwrap_err();
         assert!(other.message().contains("its name is x, and its file's y"));

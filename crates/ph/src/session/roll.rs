@@ -153,7 +153,7 @@ fn silent(
         activity: Activity::Blocked,
         blocked_on: Some(SILENT.to_owned()),
         since: now,
-        evidence: "it holds its lock and did not answer just now; what its program does is not \
+        evidence: "it holds its lock and did not respond just now; what its program does is not \
                    known"
             .to_owned(),
         unread,

@@ -148,7 +148,7 @@ fn a_post_is_done_whole_or_not_at_all() {
             assert!(refused.to_string().contains(want), "{refused}");
         }
     };
-    check(draft("bob", "bob", "me"), "writing to itself");
+    check(draft("bob", "bob", "me"), "cannot send to itself");
     check(
         Draft {
             reply_to: Some(id(7)),

@@ -71,7 +71,7 @@ fn what_is_refused_changes_nothing() {
     );
     check(
         set(&mut journal, "other", A, TaskStatus::Completed),
-        "other cannot change a task of coder that somebody else added",
+        "other cannot change a task of coder that another agent added",
     );
     let same = set(&mut journal, "coder", A, TaskStatus::Remaining).unwrap();
     assert!(
@@ -92,7 +92,7 @@ fn what_is_refused_changes_nothing() {
     };
     check(
         journal.commit(complete).unwrap(),
-        "other cannot say that the session of coder is complete",
+        "other cannot report the session of coder as complete",
     );
     assert_eq!(records(&journal), facts);
 }

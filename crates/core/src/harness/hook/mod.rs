@@ -1,9 +1,10 @@
-//! What a program's own hooks mean: the words of a manifest for it, and an event read by them.
-//! What a payload holds is data: it is compared and told, never obeyed.
+//! Hook events: the manifest's description of them, and their interpretation.
+//!
+//! Payloads are untrusted data: they are compared and displayed, never executed.
 
-mod heard;
+mod history;
 
-pub use heard::{Heard, Word};
+pub use history::{Heard, Word};
 
 use crate::text;
 use serde::{Deserialize, Serialize};
@@ -11,52 +12,51 @@ use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// How much of an event's name, and of what it says, is told as evidence.
-const SHOWN: usize = 60;
-/// No agent's own id is longer; a longer one would only be kept.
-const LONGEST_ID: usize = 200;
+/// Maximum number of characters of an event's name or text that evidence quotes.
+const EVIDENCE_CHARS: usize = 60;
+/// Maximum length of an agent's session id; a longer id is ignored.
+const MAX_ID_BYTES: usize = 200;
 
 /// Maximum length of a path on Linux, in bytes.
-const LONGEST_PATH: usize = 4096;
+const MAX_PATH_BYTES: usize = 4096;
 
-/// Which hook events mean what. One may stand in several lists; of work, rest and questions it
-/// says what comes first of: blocked, submitted, tool, working, idle.
+/// Names of hook events by meaning. An event may be in several lists; its activity is the first
+/// match of: blocked, submitted, tool, working, idle.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Hooks {
-    /// It can be written to.
+    /// The program is ready for input.
     pub ready: Vec<Sign>,
     /// A text was submitted, and a turn begins.
     pub submitted: Vec<Sign>,
-    /// The model was given a text. With none of these listed, a submitted text counts as given.
+    /// The model was given a text. If this list is empty, a submitted text counts as given.
     pub given: Vec<Sign>,
     pub working: Vec<Sign>,
-    /// It is about to use a tool.
+    /// The program is about to use a tool.
     pub tool: Vec<Sign>,
     pub idle: Vec<Sign>,
-    /// It asks something that a person should answer.
+    /// The program asks a question that a person should answer.
     pub blocked: Vec<Sign>,
-    /// It goes on under another session id, as after its own command to clear what was said.
+    /// The conversation continues under another session id, for example after `/clear`.
     pub begins: Vec<Sign>,
-    /// The session of this id is over.
+    /// The session with this id is over.
     pub ends: Vec<Sign>,
-    /// An agent within the agent begins here, whose hooks do not say that they are its; until
-    /// [`Self::side_ends`].
+    /// A subagent starts whose hook events do not name it; it runs until [`Self::side_ends`].
     pub side_begins: Vec<Sign>,
     pub side_ends: Vec<Sign>,
-    /// What its hook prints at these goes to the model: mail can go that way.
+    /// The model receives the hook's output for these events, so mail can be delivered with it.
     pub context: Vec<Sign>,
-    /// How the hook must print that.
+    /// Format of that output.
     pub format: Format,
-    /// The payload's field with the agent's own session id.
+    /// Payload field with the agent's own session id.
     pub session: String,
-    /// The one with the text that was submitted.
+    /// Payload field with the submitted text.
     pub prompt: String,
-    /// The one that says what is asked, and which tool is used.
+    /// Payload field with the question or the tool.
     pub what: String,
-    /// The one that only an agent within the agent says: what its hooks print is not for ours.
+    /// Payload field that only subagents have; mail must not be delivered to them.
     pub aside: String,
-    /// The one with the path of the transcript, a line of JSON for each thing said.
+    /// Payload field with the path of the transcript, a JSON Lines file.
     pub transcript: String,
 }
 
@@ -85,20 +85,20 @@ impl Default for Hooks {
     }
 }
 
-/// In which shape a hook hands text to its agent.
+/// Format in which a hook passes text to its agent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// `{"hookSpecificOutput":{"hookEventName":E,"additionalContext":T}}`, as Claude Code, Codex and
-    /// Gemini CLI take it.
+    /// `{"hookSpecificOutput":{"hookEventName":E,"additionalContext":T}}`, for Claude Code, Codex
+    /// and Gemini CLI.
     #[default]
     AdditionalContext,
-    /// As it is.
+    /// Plain text.
     Text,
 }
 
 impl Format {
-    /// What a hook prints at this event.
+    /// Return the hook's output for this event.
     pub fn print(self, event: &str, text: &str) -> String {
         match self {
             Self::Text => text.to_owned(),
@@ -110,7 +110,7 @@ impl Format {
     }
 }
 
-/// An event by its name; with more after it, only where its payload fits that.
+/// An event's name, optionally with a condition on its payload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Sign {
@@ -120,9 +120,9 @@ pub struct Sign {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Only {
-    /// `field=value`: the field says this.
+    /// `field=value`: the field has this value.
     Says { field: String, value: String },
-    /// `!object.field`: the object is there, and has no such field.
+    /// `!object.field`: the object exists and lacks the field.
     Lacks { object: String, field: String },
 }
 
@@ -145,7 +145,7 @@ impl Only {
         })
     }
 
-    fn fits(&self, fields: &Fields<'_>) -> bool {
+    fn fits(&self, fields: &PayloadFields<'_>) -> bool {
         match self {
             Self::Says { field, value } => fields.text(field).as_deref() == Some(value.as_str()),
             Self::Lacks { object, field } => {
@@ -190,7 +190,7 @@ impl From<Sign> for String {
     }
 }
 
-/// What an event says of a turn.
+/// An event's meaning for the turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     Blocked,
@@ -200,69 +200,69 @@ pub enum Turn {
     Idle,
 }
 
-/// What an event says of an agent within the agent.
+/// An event's meaning for subagents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum SubagentEvent {
     Begins,
     Ends,
 }
 
-/// An event of a hook's, read by a manifest.
+/// A hook event, interpreted by a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// As it can be shown.
+    /// The event's name, sanitized for display.
     pub(crate) event: String,
     pub(crate) ready: bool,
     pub(crate) begins: bool,
     pub(crate) ends: bool,
-    pub(crate) side: Option<Side>,
+    pub(crate) side: Option<SubagentEvent>,
     pub(crate) turn: Option<Turn>,
     pub(crate) session: Option<String>,
     pub(crate) what: Option<String>,
-    /// The text that was submitted, where this event shows one.
+    /// The submitted text, if the event has one.
     pub(crate) prompt: Option<String>,
-    /// The text that the model was given, if this event shows one.
+    /// The text that the model was given, if the event has one.
     pub(crate) given: Option<String>,
-    /// Whether what its hook prints goes to the agent.
+    /// Whether the agent receives the hook's output.
     pub(crate) takes: bool,
-    /// Where it says that the transcript is.
+    /// The path of the transcript, if the event has one.
     pub(crate) transcript: Option<String>,
-    /// Tells it from others.
+    /// A hash that identifies repeated events.
     pub(crate) print: u64,
 }
 
 impl Report {
-    /// Whether a text was submitted, and what its hook prints goes along with it.
+    /// Whether the event submits a text, and the hook's output is delivered with it.
     pub fn is_prompt_that_takes(&self) -> bool {
         self.turn == Some(Turn::Submitted) && self.takes
     }
 
-    /// Return whether this event belongs to a turn, so that the conversation has begun.
+    /// Whether this event belongs to a turn, so that the conversation has begun.
     pub fn is_of_a_turn(&self) -> bool {
         self.turn.is_some()
     }
 
-    /// Return the agent's own id of the conversation. The id is untrusted input.
+    /// Return the agent's own id of the conversation. Untrusted input.
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// Where it says that the agent's transcript is: a word from outside.
+    /// Return the path of the agent's transcript. Untrusted input.
     pub fn transcript(&self) -> Option<&str> {
         self.transcript.as_deref()
     }
 
-    /// Whether its harness knows nothing of such events.
+    /// Whether the harness does not know the event.
     pub(crate) fn means_nothing(&self) -> bool {
         let says = self.ready || self.begins || self.ends || self.side.is_some();
         !says && self.turn.is_none() && self.given.is_none()
     }
 }
 
-/// The fields of a payload that are texts; none where it is no object.
-struct Fields<'a>(BTreeMap<String, &'a RawValue>);
+/// The text fields of a payload; empty if the payload is not an object.
+struct PayloadFields<'a>(BTreeMap<String, &'a RawValue>);
 
-impl<'a> Fields<'a> {
+impl<'a> PayloadFields<'a> {
     fn of(payload: &'a str) -> Self {
         Self(serde_json::from_str(payload).unwrap_or_default())
     }
@@ -272,7 +272,7 @@ impl<'a> Fields<'a> {
         serde_json::from_str(value.get()).ok()
     }
 
-    /// The fields of one that is itself an object.
+    /// Return the fields of a field that is an object.
     fn within(&self, field: &str) -> Option<Self> {
         let value = self.0.get(field)?;
         serde_json::from_str(value.get()).ok().map(Self)
@@ -280,7 +280,7 @@ impl<'a> Fields<'a> {
 }
 
 impl Hooks {
-    /// Whether anything is known of its hooks.
+    /// Whether the manifest describes any hook events.
     pub fn is_known(&self) -> bool {
         self.lists().iter().any(|signs| !signs.is_empty())
     }
@@ -302,9 +302,9 @@ impl Hooks {
         ]
     }
 
-    /// What an event means; `payload` is its JSON.
+    /// Interpret an event with the JSON `payload`.
     pub fn read(&self, event: &str, payload: &str) -> Report {
-        let fields = Fields::of(payload);
+        let fields = PayloadFields::of(payload);
         let is_in = |signs: &[Sign]| {
             let fits = |only: &Only| only.fits(&fields);
             let is_it = |sign: &Sign| sign.event == event && sign.only.as_ref().is_none_or(fits);
@@ -320,11 +320,11 @@ impl Hooks {
         let turn = turns.into_iter().find(|(_, signs)| is_in(signs));
         let turn = turn.map(|(turn, _)| turn);
         let side = match (is_in(&self.side_begins), is_in(&self.side_ends)) {
-            (true, _) => Some(Side::Begins),
-            (false, true) => Some(Side::Ends),
+            (true, _) => Some(SubagentEvent::Begins),
+            (false, true) => Some(SubagentEvent::Ends),
             (false, false) => None,
         };
-        let shown = |text: String| text::one_line(&text, SHOWN);
+        let shown = |text: String| text::one_line(&text, EVIDENCE_CHARS);
         let mut print = DefaultHasher::new();
         (event, payload).hash(&mut print);
         let prompt = fields.text(&self.prompt).filter(|_| is_in(&self.submitted));
@@ -342,7 +342,7 @@ impl Hooks {
             session: fields
                 .text(&self.session)
                 .filter(|id| !id.is_empty())
-                .map(|id| text::head(&id, LONGEST_ID).to_owned()),
+                .map(|id| text::head(&id, MAX_ID_BYTES).to_owned()),
             what: fields
                 .text(&self.what)
                 .map(shown)
@@ -352,7 +352,7 @@ impl Hooks {
             takes: is_in(&self.context) && fields.text(&self.aside).is_none(),
             transcript: fields
                 .text(&self.transcript)
-                .filter(|path| path.len() <= LONGEST_PATH),
+                .filter(|path| path.len() <= MAX_PATH_BYTES),
             print: print.finish(),
         }
     }
@@ -363,7 +363,7 @@ pub(crate) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Like those of Claude Code, with an agent within that does not say what it is.
+    /// Hook events of Claude Code, with a subagent that is not named.
     pub(crate) fn like_claude() -> Hooks {
         let signs = |all: &[&str]| -> Vec<Sign> {
             let sign = |text: &&str| (*text).to_owned().try_into().unwrap();
@@ -386,7 +386,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_sign_is_a_name_and_perhaps_a_field() {
+    fn a_sign_is_a_name_with_an_optional_condition() {
         let check = |said: &str, is_one: bool| {
             let sign = Sign::try_from(said.to_owned());
             assert_eq!(sign.is_ok(), is_one, "{said:?}");
@@ -416,7 +416,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn an_event_is_read() {
+    fn an_event_is_interpreted() {
         let hooks = like_claude();
         let check = |event: &str, payload: &str, want: &str| {
             let report = hooks.read(event, payload);
@@ -436,7 +436,7 @@ pub(crate) mod tests {
         check("stop", "{}", "");
         let prompt = r#"{"session_id":"a","prompt":"hi\nyou"}"#;
         check("UserPromptSubmit", prompt, "Submitted of a <hi\nyou>");
-        // Only what was submitted is a prompt.
+        // Only a submitted text is a prompt.
         check("PreToolUse", prompt, "Tool of a");
         check("UserPromptSubmit", r#"{"prompt":["hi"]}"#, "Submitted");
         let asks = r#"{"tool_name":"Ba\u001b[2J sh","session_id":""}"#;
@@ -446,7 +446,7 @@ pub(crate) mod tests {
         check("Notification", r#"{"kind":"idle_prompt"}"#, "Idle");
         check("Notification", r#"{"kind":"permission_prompt"}"#, "Blocked");
         check("Notification", r#"{"kind":1}"#, "");
-        // However deep it is.
+        // Nesting depth does not matter.
         let deep = format!(
             r#"{{"session_id":"a","x":{}{}}}"#,
             "[".repeat(9_000),
@@ -456,7 +456,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn one_that_would_drop_its_mail_takes_none() {
+    fn an_event_that_would_drop_its_mail_takes_none() {
         let sign = |text: &str| vec![Sign::try_from(text.to_owned()).unwrap()];
         let hooks = Hooks {
             context: sign("AfterTool !tool_response.error"),
@@ -468,7 +468,7 @@ pub(crate) mod tests {
         check(r#"{"tool_response":{"llmContent":"x"}}"#, true);
         check(r#"{"tool_response":{"error":null}}"#, true);
         check(r#"{"tool_response":{"error":{"message":"no"}}}"#, false);
-        // It was too long to be passed on, or is of another kind.
+        // The payload was too long to be passed on, or is not an object.
         check("{}", false);
         check(r#"{"tool_response":"x"}"#, false);
         check("null", false);
@@ -476,9 +476,9 @@ pub(crate) mod tests {
 
     proptest! {
         #[test]
-        fn no_payload_makes_it_stumble(event in "\\PC{0,80}", payload in "\\PC{0,200}") {
+        fn no_payload_causes_a_panic(event in "\\PC{0,80}", payload in "\\PC{0,200}") {
             let report = like_claude().read(&event, &payload);
-            prop_assert!(report.event.chars().count() <= SHOWN + 1);
+            prop_assert!(report.event.chars().count() <= EVIDENCE_CHARS + 1);
             prop_assert_eq!(&text::visible(&report.event), &report.event);
         }
     }

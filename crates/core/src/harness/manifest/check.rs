@@ -1,49 +1,49 @@
-//! What is wrong with a manifest whose values are right one by one.
+//! Validation of a manifest's values against each other.
 
-use super::{MOST, MOST_LINES, Manifest, Osc, Proof, Route, Signs};
+use super::{ActivityPatterns, MAX_LIST_LEN, MAX_SCREEN_ROWS, Manifest, Osc, Proof, Route};
 use crate::harness::start::{StartFile, is_variable};
 use crate::harness::{Handover, InputBox, Resume};
 use crate::name::AgentName;
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {what}")]
-pub struct Fault {
+pub struct ManifestError {
     pub key: String,
     pub what: String,
 }
 
-fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), Fault> {
-    Err(Fault {
+fn fault(key: impl Into<String>, what: impl Into<String>) -> Result<(), ManifestError> {
+    Err(ManifestError {
         key: key.into(),
         what: what.into(),
     })
 }
 
-/// What is wrong with what a program is given, under this heading.
+/// Check the files and variables given to a program in the section `key`.
 fn check_given<'a>(
     key: &str,
     mut names: impl Iterator<Item = &'a String>,
     files: &[StartFile],
-) -> Result<(), Fault> {
+) -> Result<(), ManifestError> {
     if !names.all(|name| is_variable(name)) {
-        let what = "a variable's name has no '=', and PH_ is ours";
+        let what = "a variable's name contains no '=' and does not begin with PH_";
         fault(format!("{key}.env"), what)?;
     }
     if let Some(what) = files.iter().find_map(StartFile::fault) {
         fault(format!("{key}.file"), what)?;
     }
     let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
-    if has_twins(&names) || names.len() > MOST {
+    if has_twins(&names) || names.len() > MAX_LIST_LEN {
         fault(
             format!("{key}.file"),
-            format!("each name once, and at most {MOST}"),
+            format!("at most {MAX_LIST_LEN} files, each with its own name"),
         )?;
     }
     Ok(())
 }
 
 impl Manifest {
-    pub fn check(&self) -> Result<(), Fault> {
+    pub fn check(&self) -> Result<(), ManifestError> {
         if AgentName::parse(&self.name).is_err() {
             fault(
                 "name",
@@ -52,7 +52,7 @@ impl Manifest {
         }
         let is_base = |name: &String| !name.is_empty() && !name.contains(['/', '\0']);
         if !self.commands.iter().all(is_base) {
-            fault("commands", "a command is named without its directory")?;
+            fault("commands", "give each command without its directory")?;
         }
         if !self.routes.contains(&Route::Terminal) || has_twins(&self.routes) {
             fault("routes", "each once, and 'terminal' among them")?;
@@ -61,7 +61,7 @@ impl Manifest {
             fault("proof", "each once")?;
         }
         if self.proof.contains(&Proof::Hook) && self.hook.submitted.is_empty() {
-            let what = "'hook' proves nothing where [hook] names no event that is 'submitted'";
+            let what = "'hook' needs an event in [hook] submitted";
             fault("proof", what)?;
         }
         if has_twins(&self.activity.order) {
@@ -75,7 +75,7 @@ impl Manifest {
                 fault("headless", what)?;
             }
             if self.commands.is_empty() {
-                fault("headless", "'commands' says what is run")?;
+                fault("headless", "needs 'commands' to know which program to run")?;
             }
         }
         if let Some(what) = self.handover.as_ref().and_then(Handover::fault) {
@@ -88,39 +88,44 @@ impl Manifest {
         self.check_input_box()
     }
 
-    fn check_sizes(&self) -> Result<(), Fault> {
+    fn check_sizes(&self) -> Result<(), ManifestError> {
         let lines = [("activity.lines", self.activity.lines)];
         let dialogs = self.dialogs.iter().map(|d| ("dialog.lines", d.lines));
         for (key, lines) in lines.into_iter().chain(dialogs) {
-            if !(1..=MOST_LINES).contains(&lines) {
-                fault(key, format!("between 1 and {MOST_LINES}"))?;
+            if !(1..=MAX_SCREEN_ROWS).contains(&lines) {
+                fault(key, format!("between 1 and {MAX_SCREEN_ROWS}"))?;
             }
         }
-        if self.dialogs.len() > MOST {
-            fault("dialog", format!("at most {MOST}"))?;
+        if self.dialogs.len() > MAX_LIST_LEN {
+            fault("dialog", format!("at most {MAX_LIST_LEN}"))?;
         }
         if self.dialogs.iter().any(|d| d.name.trim().is_empty()) {
-            fault("dialog.name", "it says what is asked, and cannot be empty")?;
+            fault("dialog.name", "must not be empty")?;
         }
         let activity = &self.activity;
         let signs = [&activity.title, &activity.cursor, &activity.screen];
         let osc = activity.osc.iter();
         let lists = signs
             .into_iter()
-            .flat_map(Signs::lists)
+            .flat_map(ActivityPatterns::lists)
             .chain(osc.flat_map(Osc::lists));
         for list in lists {
-            if list.len() > MOST {
-                fault("patterns", format!("at most {MOST} in one list"))?;
+            if list.len() > MAX_LIST_LEN {
+                fault("patterns", format!("at most {MAX_LIST_LEN} in one list"))?;
             }
         }
-        if self.hook.lists().iter().any(|list| list.len() > MOST) {
-            fault("hook", format!("at most {MOST} in one list"))?;
+        if self
+            .hook
+            .lists()
+            .iter()
+            .any(|list| list.len() > MAX_LIST_LEN)
+        {
+            fault("hook", format!("at most {MAX_LIST_LEN} in one list"))?;
         }
         Ok(())
     }
 
-    fn check_input_box(&self) -> Result<(), Fault> {
+    fn check_input_box(&self) -> Result<(), ManifestError> {
         let Some(input_box) = &self.input_box else {
             return Ok(());
         };
@@ -142,16 +147,19 @@ impl Manifest {
             )?;
         }
         if top.is_empty() || bottom.is_empty() {
-            fault("input_box", "'top' and 'bottom' need a pattern each")?;
+            fault(
+                "input_box",
+                "'top' and 'bottom' need at least one pattern each",
+            )?;
         }
         let lengths = [top.len(), bottom.len(), hints.len(), pasted.len()];
         let others = [footer.len(), exceptions.len()];
         if lengths
             .into_iter()
             .chain(others)
-            .any(|length| length > MOST)
+            .any(|length| length > MAX_LIST_LEN)
         {
-            fault("input_box", format!("at most {MOST} in one list"))?;
+            fault("input_box", format!("at most {MAX_LIST_LEN} in one list"))?;
         }
         Ok(())
     }

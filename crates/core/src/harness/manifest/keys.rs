@@ -1,9 +1,9 @@
-//! Keys as a manifest names them: `ctrl+c`, `esc esc`, `enter`. What a name means is fixed here;
-//! nothing else in a manifest reaches a program's terminal.
+//! Names of keys, such as `ctrl+c`, `esc esc` and `enter`, and the bytes that they send. Manifests
+//! can send no other bytes to a terminal.
 
 use serde::{Deserialize, Serialize};
 
-const MOST: usize = 8;
+const MAX_KEYS: usize = 8;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -43,16 +43,16 @@ impl TryFrom<String> for Keys {
 
     fn try_from(said: String) -> Result<Self, String> {
         let names: Vec<&str> = said.split_whitespace().collect();
-        if names.is_empty() || names.len() > MOST {
+        if names.is_empty() || names.len() > MAX_KEYS {
             return Err(format!(
-                "between 1 and {MOST} keys, with blanks between them"
+                "between 1 and {MAX_KEYS} keys, separated by spaces"
             ));
         }
         let mut bytes = Vec::new();
         for name in names {
             let key = key(&name.to_ascii_lowercase()).ok_or_else(|| {
                 let name: String = name.chars().filter(|c| !c.is_control()).take(20).collect();
-                format!("no key is called '{name}'; keys are named like ctrl+c, alt+b, esc, enter, tab, up, f1 or y")
+                format!("unknown key '{name}'; keys are named like ctrl+c, alt+b, esc, enter, tab, up, f1 or y")
             })?;
             bytes.extend(key);
         }
@@ -101,7 +101,7 @@ fn key(name: &str) -> Option<Vec<u8>> {
     Some(named.to_vec())
 }
 
-/// A key that writes itself.
+/// Return the bytes of a key that sends its own character.
 fn plain(name: &str) -> Option<Vec<u8>> {
     match name.as_bytes() {
         [byte] if byte.is_ascii_graphic() => Some(vec![*byte]),

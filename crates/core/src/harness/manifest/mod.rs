@@ -1,5 +1,7 @@
-//! The words of a manifest. Each value is checked where it is read, so that what is wrong can be
-//! named with its line; what concerns two values at once is checked in `check.rs`.
+//! Manifests: descriptions of harnesses as files.
+//!
+//! Each value is validated when it is parsed, so that an error names its line; `check.rs` validates
+//! values against each other.
 
 mod check;
 mod keys;
@@ -8,7 +10,7 @@ mod template;
 pub mod version;
 mod wait;
 
-pub use check::Fault;
+pub use check::ManifestError;
 pub use keys::Keys;
 pub use pattern::Pattern;
 pub(super) use pattern::compile;
@@ -19,37 +21,36 @@ pub use wait::Wait;
 use crate::harness::{Handover, Headless, Hooks, InputBox, Resume, Start};
 use serde::{Deserialize, Serialize};
 
-/// How many rows at the bottom of a screen are looked at, unless a manifest says otherwise, and
-/// at most.
-const LINES: usize = 20;
-pub(super) const MOST_LINES: usize = 60;
-/// How many patterns one list may have, and how many kinds of question.
-pub(super) const MOST: usize = 32;
+/// Default and maximum number of rows at the bottom of a screen that patterns apply to.
+const DEFAULT_SCREEN_ROWS: usize = 20;
+pub(super) const MAX_SCREEN_ROWS: usize = 60;
+/// Maximum number of patterns in a list, and of kinds of dialogs.
+pub(super) const MAX_LIST_LEN: usize = 32;
 
-/// What is known of one kind of agent.
+/// Description of one kind of agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     pub name: String,
     pub description: String,
-    /// The commands that it is chosen for, by the last part of their path.
+    /// Base names of the commands that select this harness.
     #[serde(default)]
     pub commands: Vec<String>,
-    /// How a person gets it.
+    /// How to install the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub install: Option<String>,
-    /// Ways in, best first.
+    /// Delivery routes, best first.
     #[serde(default = "terminal_alone")]
     pub routes: Vec<Route>,
-    /// What shows that a message was accepted.
+    /// Evidence that proves `accepted`.
     #[serde(default)]
     pub proof: Vec<Proof>,
     #[serde(default)]
     pub start: Start,
-    /// How a loop runs it, where that is known.
+    /// How a loop runs the agent, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub headless: Option<Headless>,
-    /// Which versions it was tested with, and how a program's version is found out.
+    /// The versions that the manifest was tested with, and how to find out a program's version.
     #[serde(default)]
     pub version: Version,
     /// How the program says that another process has its conversation.
@@ -59,7 +60,7 @@ pub struct Manifest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resume: Option<Resume>,
     #[serde(default)]
-    pub activity: Activities,
+    pub activity: ActivitySettings,
     #[serde(default)]
     pub hook: Hooks,
     #[serde(default)]
@@ -75,11 +76,11 @@ pub struct Manifest {
     pub interrupt: Interrupt,
 }
 
-/// The agent's own HTTP door, at `{port}` on loopback.
+/// The agent's own HTTP API, at `{port}` on loopback.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Http {
-    /// Whose words it speaks.
+    /// The protocol of the API.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api: Option<Api>,
 }
@@ -90,15 +91,15 @@ pub enum Api {
     OpenCode,
 }
 
-/// Where evidence of what a program does comes from; here in the order in which one beats
-/// another. What remains is output, and its absence.
+/// Sources of evidence for a program's activity, in their default order. Output and silence come
+/// last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Source {
     Hook,
     Osc,
     Title,
-    /// The row that the cursor is in.
+    /// The cursor's row.
     Cursor,
     Screen,
 }
@@ -125,48 +126,47 @@ impl Source {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Activities {
-    /// Without output for so long it is idle, where nothing better says what it does.
+pub struct ActivitySettings {
+    /// Silence after which the program is idle, unless better evidence exists.
     pub silence: Wait,
-    /// So long after it was given something to do, that it seems idle is believed again, though it
-    /// never seemed to work.
+    /// Time after input from which idle claims count even if the program never seemed to work.
     pub shows: Wait,
-    /// Which evidence beats which, the best first.
+    /// Order of the sources, best first.
     pub order: Vec<Source>,
-    /// How many rows at the bottom `screen` looks at.
+    /// Number of rows at the bottom that `screen` patterns apply to.
     pub lines: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub osc: Option<Osc>,
-    pub title: Signs,
-    pub cursor: Signs,
-    pub screen: Signs,
+    pub title: ActivityPatterns,
+    pub cursor: ActivityPatterns,
+    pub screen: ActivityPatterns,
 }
 
-impl Default for Activities {
+impl Default for ActivitySettings {
     fn default() -> Self {
         Self {
             silence: Wait::millis(2_000),
             shows: Wait::millis(1_000),
             order: Source::ALL.to_vec(),
-            lines: LINES,
+            lines: DEFAULT_SCREEN_ROWS,
             osc: None,
-            title: Signs::default(),
-            cursor: Signs::default(),
-            screen: Signs::default(),
+            title: ActivityPatterns::default(),
+            cursor: ActivityPatterns::default(),
+            screen: ActivityPatterns::default(),
         }
     }
 }
 
-/// By what an activity is recognised.
+/// Patterns of each activity.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Signs {
+pub struct ActivityPatterns {
     pub working: Vec<Pattern>,
     pub idle: Vec<Pattern>,
     pub blocked: Vec<Pattern>,
 }
 
-impl Signs {
+impl ActivityPatterns {
     pub(crate) fn is_empty(&self) -> bool {
         self.lists().iter().all(|patterns| patterns.is_empty())
     }
@@ -176,10 +176,10 @@ impl Signs {
     }
 }
 
-/// The patterns of work, of rest and of questions.
+/// The patterns of working, idle and blocked.
 pub(crate) type Lists<'a> = [&'a [Pattern]; 3];
 
-/// What a program says of itself in an operating system command of this number.
+/// Patterns over the text that the program sends in an operating system command with this number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Osc {
@@ -198,22 +198,22 @@ impl Osc {
     }
 }
 
-/// A question of the program's that a person should answer.
+/// A question of the program that a person should answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Dialog {
     pub name: String,
-    /// Over the last rows together; a group `what` says what is asked.
+    /// Applies to the last rows, joined; its group `what` captures the question.
     pub pattern: Pattern,
     #[serde(default = "usual_lines")]
     pub lines: usize,
 }
 
-/// When text goes in as a bracketed paste.
+/// When text is typed as a bracketed paste.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Paste {
-    /// Where the program has asked for it.
+    /// If the program has requested it.
     Auto,
     Always,
     Never,
@@ -229,21 +229,21 @@ impl Paste {
     }
 }
 
-/// How text is put before it.
+/// How text is submitted.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Submit {
     pub paste: Paste,
     pub enter: Keys,
-    /// How long after the text Enter is pressed.
+    /// Delay between the text and Enter.
     pub delay: Wait,
-    /// How long Enter waits for the text, where the box still shows none.
+    /// Maximum wait for the text to appear in the box before Enter.
     pub seen_within: Wait,
-    /// How often Enter is pressed again where the box still holds the text.
+    /// Number of further Enters if the box still holds the text.
     pub retries: u8,
     pub retry_after: Wait,
-    /// Whether a normal message is typed while it works. A question may open between the look and
-    /// Enter; a program that would only let the text wait gains nothing by it.
+    /// Whether normal messages are typed while the program works. A question may open between the
+    /// look and Enter, so a program that would only queue the text gains nothing by it.
     pub while_working: bool,
 }
 
@@ -265,15 +265,15 @@ impl Default for Submit {
 #[serde(deny_unknown_fields, default)]
 pub struct Interrupt {
     pub keys: Keys,
-    /// What dismisses a question, where that is another key.
+    /// Keys that dismiss a question, if they differ.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dismiss: Option<Keys>,
-    /// Whether the keys would end a program that does nothing. They are then pressed only where
-    /// better evidence than output shows that it works.
+    /// Whether the keys would end an idle program. They are then pressed only if better evidence
+    /// than output shows that it works.
     pub quits_when_idle: bool,
-    /// How long it may take to be idle, before the keys are pressed again.
+    /// Maximum wait for the program to become idle before the keys are pressed again.
     pub wait: Wait,
-    /// How long it may take, once it is idle, to put the prompt back into its box.
+    /// Maximum wait for an idle program to put the prompt back into its box.
     pub settle: Wait,
 }
 
@@ -292,11 +292,11 @@ impl Default for Interrupt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Route {
-    /// The agent's own hook takes it into its context.
+    /// The context of the agent's own hook.
     Hook,
     /// The agent's own queue.
     Queue,
-    /// The agent's own HTTP door.
+    /// The agent's own HTTP API.
     Http,
     Terminal,
 }
@@ -315,7 +315,7 @@ impl Route {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Proof {
-    /// A hook that shows the text that was submitted.
+    /// A hook event with the submitted text.
     Hook,
     Transcript,
 }
@@ -325,15 +325,15 @@ fn terminal_alone() -> Vec<Route> {
 }
 
 fn usual_lines() -> usize {
-    LINES
+    DEFAULT_SCREEN_ROWS
 }
 
 impl Manifest {
-    /// For a program of which nothing is known.
+    /// The harness for an unknown program.
     pub fn generic() -> Self {
         Self {
             name: "generic".to_owned(),
-            description: "Any program, judged by when it writes to its terminal".to_owned(),
+            description: "Any program; its activity is judged by its output".to_owned(),
             commands: Vec::new(),
             install: None,
             routes: terminal_alone(),
@@ -343,7 +343,7 @@ impl Manifest {
             version: Version::default(),
             handover: None,
             resume: None,
-            activity: Activities::default(),
+            activity: ActivitySettings::default(),
             hook: Hooks::default(),
             http: Http::default(),
             dialogs: Vec::new(),
@@ -353,14 +353,14 @@ impl Manifest {
         }
     }
 
-    /// How a person gets this program, where it is one that the harness is for.
+    /// Return how to install `program`, if this harness is for it.
     pub fn install_of(&self, program: &str) -> Option<&str> {
         let base = program.rsplit('/').next().unwrap_or(program);
         let is_known = self.commands.iter().any(|command| command == base);
         self.install.as_deref().filter(|_| is_known)
     }
 
-    /// Whether a screen tells anything about such a program, so that looking at it is worth it.
+    /// Whether any pattern needs the screen.
     pub fn looks(&self) -> bool {
         let activity = &self.activity;
         !self.dialogs.is_empty()
@@ -371,56 +371,56 @@ impl Manifest {
                 .any(|signs| !signs.is_empty())
     }
 
-    /// Whether it can be told that no question stands open.
+    /// Whether the screen can show that no question is open.
     pub fn knows_dialogs(&self) -> bool {
         !self.dialogs.is_empty()
     }
 
-    /// Whether it shows by a sign that it can be written to.
+    /// Whether a pattern or event shows that the program is ready.
     pub fn awaits_sign(&self) -> bool {
         self.input_box.is_some() || !self.hook.ready.is_empty()
     }
 
-    /// Whether anything can prove that a message was accepted.
+    /// Whether any evidence can prove `accepted`.
     pub fn has_proof(&self) -> bool {
         !self.proof.is_empty()
     }
 
-    /// What it says that this version does nothing with.
+    /// Return the settings that have no effect in this version.
     pub fn unused(&self) -> Vec<String> {
         let routes = self.routes.iter().filter_map(|route| match route {
             Route::Hook if self.hook.context.is_empty() => {
-                Some("routes: 'hook' needs an event in [hook] context, and has none".to_owned())
+                Some("routes: 'hook' needs an event in [hook] context".to_owned())
             }
             Route::Http if self.http.api.is_none() => {
-                Some("routes: 'http' needs [http] api, and there is none".to_owned())
+                Some("routes: 'http' needs [http] api".to_owned())
             }
             Route::Http if self.routes.first() != Some(&Route::Http) => {
-                Some("routes: 'http' has an effect only as the first".to_owned())
+                Some("routes: 'http' has an effect only as the first route".to_owned())
             }
             Route::Queue => Some(
-                "routes: 'queue' is not supported; mail goes by way of the terminal".to_owned(),
+                "routes: 'queue' is not supported; mail is delivered through the terminal"
+                    .to_owned(),
             ),
             Route::Hook | Route::Http | Route::Terminal => None,
         });
         let proof = self.proof.iter().filter_map(|proof| match proof {
-            Proof::Transcript if !self.hook.is_known() => Some(
-                "proof: 'transcript' needs a hook that names the transcript, and none is known"
-                    .to_owned(),
-            ),
+            Proof::Transcript if !self.hook.is_known() => {
+                Some("proof: 'transcript' needs a hook that names the transcript".to_owned())
+            }
             Proof::Transcript | Proof::Hook => None,
         });
         routes.chain(proof).collect()
     }
 
-    /// How many rows at the bottom of a screen are to be looked at.
+    /// Return the number of rows at the bottom of a screen that patterns apply to.
     pub fn lines(&self) -> usize {
         let dialogs = self.dialogs.iter().map(|dialog| dialog.lines);
-        let input_box = self.input_box.as_ref().map(|_| MOST_LINES);
+        let input_box = self.input_box.as_ref().map(|_| MAX_SCREEN_ROWS);
         let others = [Some(self.activity.lines), input_box];
         dialogs
             .chain(others.into_iter().flatten())
             .max()
-            .unwrap_or(LINES)
+            .unwrap_or(DEFAULT_SCREEN_ROWS)
     }
 }

@@ -1,12 +1,12 @@
-//! A pattern over what a screen shows. Matching takes time in proportion to the text, whatever
-//! text and pattern are: neither can make a session hang.
+//! Patterns over a screen's text. Matching takes time linear in the text, whatever the pattern, so
+//! it cannot hang a session.
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 
-/// How long a pattern may be, and how large what is made of it.
-const LONGEST: usize = 1_000;
-const LARGEST: usize = 1 << 20;
+/// Maximum length of a pattern, and maximum size of its compiled form.
+const MAX_PATTERN_BYTES: usize = 1_000;
+const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -21,15 +21,15 @@ impl Pattern {
         self.0.is_match(text)
     }
 
-    /// What the group of this name took, where the pattern is found; all that was found where
-    /// there is no such group.
+    /// Return the text of the named group in the first match, or the whole match if there is no
+    /// such group.
     pub fn take<'t>(&self, text: &'t str, group: &str) -> Option<&'t str> {
         let found = self.0.captures(text)?;
         let taken = found.name(group).or_else(|| found.get(0));
         taken.map(|taken| taken.as_str())
     }
 
-    /// All that was found, and what the group of this name took of it.
+    /// Return the first match, and the text of its named group.
     pub(crate) fn find<'t>(
         &self,
         text: &'t str,
@@ -57,25 +57,29 @@ impl TryFrom<String> for Pattern {
 
     fn try_from(text: String) -> Result<Self, String> {
         if text.is_empty() {
-            return Err("a pattern cannot be empty: it would be found everywhere".to_owned());
+            return Err(
+                "a pattern must not be empty, because it would match everywhere".to_owned(),
+            );
         }
         let regex = compile(&text)?;
         if regex.is_match("") {
-            return Err("this pattern is found in nothing at all, so everywhere".to_owned());
+            return Err(
+                "this pattern matches the empty text, so it would match everywhere".to_owned(),
+            );
         }
         Ok(Self(regex))
     }
 }
 
-/// Compile a pattern whose size, and so whose time, is bounded.
+/// Compile a pattern with bounded size, which bounds its time.
 pub(in crate::harness) fn compile(text: &str) -> Result<Regex, String> {
-    if text.len() > LONGEST {
-        return Err(format!("a pattern has at most {LONGEST} bytes"));
+    if text.len() > MAX_PATTERN_BYTES {
+        return Err(format!("a pattern has at most {MAX_PATTERN_BYTES} bytes"));
     }
     RegexBuilder::new(text)
         .multi_line(true)
-        .size_limit(LARGEST)
-        .dfa_size_limit(LARGEST)
+        .size_limit(MAX_COMPILED_BYTES)
+        .dfa_size_limit(MAX_COMPILED_BYTES)
         .build()
         .map_err(|error| in_a_line(&error))
 }
@@ -86,14 +90,14 @@ impl From<Pattern> for String {
     }
 }
 
-/// What is wrong with a pattern; the library draws it over several lines.
+/// Describe an error in one line; the library's text has several.
 fn in_a_line(error: &regex::Error) -> String {
     match error {
-        regex::Error::CompiledTooBig(_) => "this pattern is too large".to_owned(),
+        regex::Error::CompiledTooBig(_) => "the compiled pattern is too large".to_owned(),
         error => {
             let drawn = error.to_string();
             let said = drawn.lines().last().unwrap_or_default();
-            format!("not a pattern: {}", said.trim_start_matches("error: "))
+            format!("invalid pattern: {}", said.trim_start_matches("error: "))
         }
     }
 }
@@ -103,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pattern_is_bounded_and_means_something() {
+    fn a_pattern_is_bounded_and_matches_no_empty_text() {
         let check = |text: &str, says: &str| {
             let error = Pattern::try_from(text.to_owned()).unwrap_err();
             assert!(error.contains(says), "{text:.40}: {error}");
@@ -112,15 +116,15 @@ mod tests {
         check("", "empty");
         check("a*", "everywhere");
         check("^$", "everywhere");
-        check("(", "not a pattern: unclosed group");
-        check("(?=x)", "not a pattern: look-around");
-        check(r"(a)\1", "not a pattern: backreferences");
+        check("(", "invalid pattern: unclosed group");
+        check("(?=x)", "invalid pattern: look-around");
+        check(r"(a)\1", "invalid pattern: backreferences");
         check(&"x".repeat(1_001), "at most 1000 bytes");
         check(r"(\w{100}){100}", "too large");
     }
 
     #[test]
-    fn lines_begin_and_end_where_they_do_on_the_screen() {
+    fn line_anchors_match_at_screen_rows() {
         let pattern = Pattern::try_from(r"^❯ (?<draft>.+)$".to_owned()).unwrap();
         assert_eq!(pattern.position("a\n❯ hi"), Some(2));
         assert_eq!(pattern.take("a\n❯ hi\nb", "draft"), Some("hi"));

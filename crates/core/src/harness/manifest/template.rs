@@ -1,11 +1,11 @@
-//! Text of a manifest with blanks in it that a session fills in. The blanks are a fixed list: a
-//! manifest can name what a session knows, and nothing of the environment or of a message.
+//! Templates in manifests. The placeholders are a fixed list of values that the session knows;
+//! nothing of the environment or of a message can be inserted.
 
 use serde::{Deserialize, Serialize};
 
-const LONGEST: usize = 16_000;
+const MAX_TEMPLATE_BYTES: usize = 16_000;
 
-/// What a session fills in.
+/// A value that a session inserts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placeholder {
     Agent,
@@ -13,16 +13,16 @@ pub enum Placeholder {
     /// The agent's own message folder.
     MessageDir,
     Socket,
-    /// This program's own path, for hooks.
+    /// The path of the `ph` binary, for hooks.
     Ph,
     Cwd,
-    /// The session's own directory for what it gives the program.
+    /// The session's directory for files that it gives the program.
     Layer,
-    /// A free port on loopback, for the program's own door.
+    /// A free port on loopback, for the program's HTTP API.
     Port,
-    /// Who may open that door.
+    /// User name for that API.
     User,
-    /// What opens it.
+    /// Password for that API.
     Secret,
 }
 
@@ -62,7 +62,7 @@ enum Piece {
     Blank(Placeholder),
 }
 
-/// `--settings={message_dir}/x`; `{{` and `}}` stand for braces.
+/// For example `--settings={message_dir}/x`; `{{` and `}}` stand for braces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Template {
@@ -71,7 +71,7 @@ pub struct Template {
 }
 
 impl Template {
-    /// A text that is nothing but itself.
+    /// Return a template without placeholders.
     pub fn literal(text: &str) -> Self {
         Self {
             said: text.replace('{', "{{").replace('}', "}}"),
@@ -79,7 +79,7 @@ impl Template {
         }
     }
 
-    /// Whether this blank is in it.
+    /// Whether the template contains this placeholder.
     pub fn has(&self, blank: Placeholder) -> bool {
         self.pieces.contains(&Piece::Blank(blank))
     }
@@ -121,13 +121,15 @@ impl TryFrom<String> for Template {
 }
 
 fn check_length(said: &str) -> Result<(), String> {
-    if said.len() > LONGEST || said.contains('\0') {
-        return Err(format!("at most {LONGEST} bytes, and none of them zero"));
+    if said.len() > MAX_TEMPLATE_BYTES || said.contains('\0') {
+        return Err(format!(
+            "at most {MAX_TEMPLATE_BYTES} bytes, without a zero byte"
+        ));
     }
     Ok(())
 }
 
-/// The placeholder that a text begins with, and what follows it.
+/// Parse the placeholder at the beginning of a text; return it and the rest.
 fn blank(text: &str) -> Result<(Placeholder, &str), String> {
     let found = Placeholder::ALL.into_iter().find_map(|blank| {
         let after = text.strip_prefix('{')?.strip_prefix(blank.as_str())?;
@@ -136,20 +138,20 @@ fn blank(text: &str) -> Result<(Placeholder, &str), String> {
     found.ok_or_else(|| {
         let all = Placeholder::ALL.map(|blank| format!("{{{}}}", blank.as_str()));
         format!(
-            "braces hold one of {}; a brace itself is written twice",
+            "unknown placeholder; use one of {}, and write a literal brace twice",
             all.join(", ")
         )
     })
 }
 
-/// The text of a file with such blanks. Braces are common there: what is none of the blanks stays
-/// as it is.
+/// The text of a file with placeholders. Files often contain braces: those that are not
+/// placeholders stay.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Document(Template);
 
 impl Document {
-    /// What is filled in stands within quotes, and is written as in a JSON text.
+    /// Insert values, escaped for the inside of a JSON string.
     pub fn fill(&self, value: impl Fn(Placeholder) -> String) -> String {
         self.0.fill(|blank| {
             let quoted = serde_json::Value::String(value(blank)).to_string();
@@ -204,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn in_a_file_other_braces_stay() {
+    fn a_document_keeps_other_braces() {
         let check = |said: &str, want: &str| {
             let document = Document::try_from(said.to_owned()).unwrap();
             assert_eq!(document.fill(|_| "a\"b\\{home}".to_owned()), want);
@@ -217,10 +219,10 @@ mod tests {
     }
 
     #[test]
-    fn blanks_are_filled_once() {
+    fn placeholders_are_replaced_once() {
         let check = |said: &str, want: &str| {
             let template = Template::try_from(said.to_owned()).unwrap();
-            // What is filled in is not looked at again.
+            // Inserted values are not scanned for placeholders.
             let got = template.fill(|blank| format!("<{}{{home}}>", blank.as_str()));
             assert_eq!(got, want);
         };

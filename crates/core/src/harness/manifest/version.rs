@@ -1,14 +1,14 @@
-//! The versions of a program: which ones a manifest was tested with, and which one a screen shows.
+//! Versions of a program: those that a manifest was tested with, and the running one.
 //!
-//! A version comes from a screen or a file. It is shown to people and compared, nothing else.
+//! A version from a screen or a file is untrusted: it is only displayed and compared.
 
 use super::Pattern;
 use crate::text;
 use serde::{Deserialize, Serialize};
 
 /// The group of the banner's pattern that captures the version.
-const VERSION: &str = "version";
-/// How much of a version is kept.
+const VERSION_GROUP: &str = "version";
+/// Maximum length of a version.
 const VERSION_CHARS: usize = 40;
 
 /// Tested versions of a program, and where its version is found.
@@ -37,15 +37,15 @@ impl Version {
     /// Return the version that a screen shows in the program's banner.
     pub fn on_screen(&self, rows: &[String]) -> Option<String> {
         let rows = rows.join("\n");
-        readable(self.banner.as_ref()?.take(&rows, VERSION)?)
+        readable(self.banner.as_ref()?.take(&rows, VERSION_GROUP)?)
     }
 
-    /// Return the version that is part of the real path of a program.
+    /// Return the version in the real path of a program.
     pub fn in_path(&self, path: &str) -> Option<String> {
-        readable(self.path.as_ref()?.take(path, VERSION)?)
+        readable(self.path.as_ref()?.take(path, VERSION_GROUP)?)
     }
 
-    /// Return the tested versions if this one is not among them, and none otherwise.
+    /// Return the tested versions unless `version` is one of them.
     pub fn tested_instead(&self, version: Option<&str>) -> &[String] {
         match version {
             Some(version) if self.is_untested(version) => &self.tested,
@@ -53,19 +53,20 @@ impl Version {
         }
     }
 
-    /// Whether the manifest was tested with other versions only. One that lists none claims nothing.
+    /// Whether the manifest was tested with other versions only. A manifest without tested versions
+    /// claims nothing.
     pub fn is_untested(&self, version: &str) -> bool {
         !self.tested.is_empty() && !self.tested.iter().any(|tested| tested == version)
     }
 }
 
-/// Make one short line of a version from outside; none if nothing is left of it.
+/// Sanitize a version from outside; `None` if nothing is left.
 pub fn readable(version: &str) -> Option<String> {
     let version = text::one_line(version, VERSION_CHARS);
     (!version.is_empty()).then_some(version)
 }
 
-/// Describe a version for a person. `tested` lists the tested versions if this one is not among them.
+/// Describe a version for a person. `tested` lists the tested versions unless this is one of them.
 pub fn described(version: &str, tested: &[String]) -> String {
     match tested {
         [] => version.to_owned(),
@@ -78,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_banner_tells_the_version() {
+    fn a_banner_shows_the_version() {
         let pattern = |text: &str| text.to_owned().try_into().unwrap();
         let version = Version {
             tested: vec!["1.0.0".to_owned(), "1.1.0".to_owned()],

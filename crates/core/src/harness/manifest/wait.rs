@@ -1,10 +1,10 @@
-//! A length of time as a manifest says it: `50ms`, `2s`, `1m`.
+//! Durations in manifests: `50ms`, `2s`, `1m`.
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Nobody waits longer for a screen.
-const LONGEST: Duration = Duration::from_secs(600);
+/// Maximum duration.
+const MAX_WAIT: Duration = Duration::from_secs(600);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -33,10 +33,10 @@ impl TryFrom<String> for Wait {
             (_, _) => None,
         };
         let Some(wait) = millis.map(Duration::from_millis) else {
-            return Err("a length of time is written like 50ms, 2s or 1m".to_owned());
+            return Err("write a duration like 50ms, 2s or 1m".to_owned());
         };
-        if wait > LONGEST {
-            return Err(format!("the longest wait is {} m", LONGEST.as_secs() / 60));
+        if wait > MAX_WAIT {
+            return Err(format!("the longest wait is {} m", MAX_WAIT.as_secs() / 60));
         }
         Ok(Self(wait))
     }
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_wait_is_a_number_and_a_unit() {
+    fn a_duration_is_a_number_and_a_unit() {
         let check = |text: &str, want: Result<u64, &str>| {
             let got = Wait::try_from(text.to_owned());
             match want {

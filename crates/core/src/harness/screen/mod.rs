@@ -1,12 +1,12 @@
-//! What a harness knows about its agent's screen: activity, dialogs and the input box.
+//! Interpretation of an agent's screen: activity, dialogs and the input box.
 //!
-//! Reads screen contents as data. Never types, and never guesses: a view that no pattern matches
-//! is unknown.
+//! Screen contents are untrusted data. Never types and never guesses: a view that no pattern
+//! matches is unknown.
 
 mod input_box;
-mod sight;
+mod reading;
 
 pub use input_box::{
-    Below, BoxState, Exception, Follows, FooterRow, Held, InputBox, Mismatch, RowPattern,
+    Below, BoxState, ExcludedView, FooterRow, Held, InputBox, Mismatch, RowPattern, RowPosition,
 };
-pub use sight::{Claim, Glance, ProgramFacts, Says, Sighting};
+pub use reading::{Claim, Glance, ProgramFacts, Says, Sighting};

@@ -1,52 +1,51 @@
-//! How an agent is run without a terminal of its own to talk in: one prompt in, work, the end.
-//! Words of a manifest; who runs it is elsewhere.
+//! Describes how a loop runs an agent without a terminal: one prompt in, work, exit.
 
 use super::{Start, StartFile};
 use crate::harness::Template;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// How a loop runs this agent. What a manifest does not say here it cannot do.
+/// How a loop runs this agent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Headless {
-    /// Behind the command, before what a person has said.
+    /// Arguments between the command and the person's own arguments.
     pub args: Vec<Template>,
     pub env: BTreeMap<String, Template>,
     #[serde(rename = "file", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<StartFile>,
-    /// The flag by which it is told its model.
+    /// The flag that selects the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     pub prompt: PromptWay,
     pub output: Output,
 }
 
-/// What it writes.
+/// Format of the program's output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Output {
-    /// What people read.
+    /// Text for people.
     #[default]
     Text,
-    /// A line of JSON for each event, in Claude Code's words: people are shown it as text.
+    /// Claude Code's stream of JSON events, one per line; people see it as text.
     StreamJson,
 }
 
-/// How it gets its prompt.
+/// How the program receives its prompt.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PromptWay {
-    /// All of its standard input.
+    /// As its whole standard input.
     #[default]
     Stdin,
-    /// Its last argument.
+    /// As its last argument.
     Argument,
 }
 
 impl Headless {
-    /// What is added when it is started. It is given no hooks, and those that a person has
-    /// installed keep still: a loop's mail is in its prompt.
+    /// Return the additions to the command line. No hooks are given, and installed ones stay
+    /// silent: a loop's mail is in its prompt.
     pub fn start(&self, model: Option<&str>) -> Start {
         let mut args = self.args.clone();
         if let (Some(flag), Some(model)) = (&self.model, model) {
@@ -61,12 +60,12 @@ impl Headless {
         }
     }
 
-    /// What is wrong with it, if anything.
+    /// Return why this section is invalid, if it is.
     pub(in crate::harness) fn fault(&self) -> Option<&'static str> {
         if let Some(flag) = &self.model
             && (!flag.starts_with('-') || flag.contains(['=', '\0', ' ']))
         {
-            return Some("model: a flag, written like --model");
+            return Some("'model' must be a flag, such as --model");
         }
         None
     }
@@ -78,7 +77,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_model_goes_by_its_flag_and_is_no_template() {
+    fn the_model_is_given_by_its_flag_and_is_not_a_template() {
         let headless: Headless =
             serde_json::from_value(json!({"args": ["-p"], "model": "--model"})).unwrap();
         let words = |model| -> Vec<String> {
@@ -94,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_is_one() {
+    fn the_model_s_flag_must_be_a_flag() {
         let fault = |flag: &str| {
             let headless = Headless {
                 model: Some(flag.to_owned()),

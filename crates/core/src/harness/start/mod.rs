@@ -1,5 +1,5 @@
-//! What a program is given when it is started: words of a manifest, and how what a person gives it
-//! himself is kept beside ours. It knows no paths and reads no files.
+//! Describes what a program is given at its start, and merges it with the person's own settings.
+//! Reads no files.
 
 mod headless;
 mod resume;
@@ -12,26 +12,26 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is added when the program is started.
+/// Additions to a program's start.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Start {
-    /// Behind the command, before what a person has said.
+    /// Arguments between the command and the person's own arguments.
     pub args: Vec<Template>,
     pub env: BTreeMap<String, Template>,
-    /// Words and flags of its own with which it is something else than an agent in its terminal,
-    /// and is given nothing.
+    /// Subcommands and flags with which the program is not an interactive agent and is given
+    /// nothing.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
-    /// Whether this gives it our hooks, so that those which a person has installed keep still.
+    /// Whether the program is given our hooks, so that installed ones stay silent.
     pub hooks: bool,
     #[serde(rename = "file", skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<StartFile>,
 }
 
 impl Start {
-    /// Whether a program with these arguments is an agent in its terminal, as far as can be told.
-    /// What follows a flag may be its value, and is not looked at.
+    /// Whether the program is an interactive agent with these arguments, as far as can be
+    /// determined. The word after a flag may be its value and is ignored.
     pub fn is_for(&self, said: &[String]) -> bool {
         let own = said.iter().take_while(|arg| *arg != "--");
         let mut is_value = false;
@@ -51,66 +51,69 @@ impl Start {
     }
 }
 
-/// A file in the session's own layer, which is gone when the session is.
+/// A file in the session's own directory, which is deleted with the session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartFile {
-    /// Without a directory.
+    /// The name, without a directory.
     pub name: String,
-    /// What is filled in stands within quotes, and is written as in a JSON text.
+    /// The contents. Inserted values are escaped for the inside of a JSON string.
     pub text: Document,
-    /// The program gets the file by this flag. What a person gives by it, a file or JSON itself,
-    /// is kept: ours is added to it.
+    /// The flag that gives the file to the program. The person's own value, a file or JSON, is
+    /// merged with ours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flag: Option<String>,
-    /// The same by a variable of its environment.
+    /// The environment variable that gives the file to the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variable: Option<String>,
-    /// The file that stands where the variable is not set; what it says is kept too.
+    /// The file that the program reads if the variable is not set; its contents are merged too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usual: Option<String>,
-    /// The variable holds the text itself, not the file's path.
+    /// Whether the variable holds the contents instead of the path.
     #[serde(default)]
     pub inline: bool,
-    /// What is ours alone, as JSON pointers: a person's word there does not count.
+    /// JSON pointers to settings that the person's own cannot override.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<String>,
 }
 
 impl StartFile {
-    /// What is wrong with it, if anything.
+    /// Return why this section is invalid, if it is.
     pub(super) fn fault(&self) -> Option<&'static str> {
         let is_plain = !self.name.is_empty()
             && !self.name.starts_with('.')
             && !self.name.contains(['/', '\0']);
         if !is_plain {
-            return Some("name: a file is named without a directory, and not hidden");
+            return Some(
+                "'name' must be a file name without a directory that does not begin with a dot",
+            );
         }
         if !self.own.iter().all(|at| at.starts_with('/')) {
-            return Some("own: a JSON pointer is written like /mcp/ph");
+            return Some("'own' must contain JSON pointers, such as /mcp/ph");
         }
         match (&self.flag, &self.variable) {
-            (Some(_), Some(_)) => Some("flag or variable, not both"),
+            (Some(_), Some(_)) => Some("use either 'flag' or 'variable'"),
             (Some(flag), None) if !flag.starts_with("--") || flag.contains('=') => {
-                Some("flag: it is written like --settings")
+                Some("'flag' must be a flag, such as --settings")
             }
             (None, Some(name)) if !is_variable(name) => {
-                Some("variable: a variable's name has no '=', and PH_ is ours")
+                Some("'variable' must not contain '=' or begin with PH_")
             }
             (Some(_) | None, None) if self.usual.is_some() || self.inline => {
-                Some("'usual' and 'inline' are said of a variable")
+                Some("'usual' and 'inline' need 'variable'")
             }
             (Some(_) | None, None) | (None, Some(_)) => None,
         }
     }
 }
 
-/// Whether a manifest may set a variable of this name.
+/// Whether a manifest may set the variable.
 pub(super) fn is_variable(name: &str) -> bool {
     !name.is_empty() && !name.contains(['=', '\0']) && !name.starts_with("PH_")
 }
 
-/// Adds settings of ours to a person's. His stand where both say something; lists hold his first.
+/// Merge our settings into the person's. The person's value wins; lists contain the person's
+/// entries first.
 pub fn add(theirs: Value, ours: Value) -> Value {
     match (theirs, ours) {
         (Value::Object(mut theirs), Value::Object(ours)) => {
@@ -131,7 +134,7 @@ pub fn add(theirs: Value, ours: Value) -> Value {
     }
 }
 
-/// Takes out of a person's settings what stands at a JSON pointer.
+/// Remove the value at a JSON pointer from the person's settings.
 pub fn take_out(settings: &mut Value, pointer: &str) {
     let Some((above, key)) = pointer.rsplit_once('/') else {
         return;
@@ -142,7 +145,7 @@ pub fn take_out(settings: &mut Value, pointer: &str) {
     }
 }
 
-/// Whether one of a command's arguments is this flag. What follows `--` is none.
+/// Whether the arguments contain the flag before any `--`.
 pub fn gives_flag(args: &[String], flag: &str) -> bool {
     let own = args.iter().take_while(|arg| *arg != "--");
     let name = |arg: &str| {
@@ -152,8 +155,8 @@ pub fn gives_flag(args: &[String], flag: &str) -> bool {
     own.into_iter().any(|arg| name(arg) == flag)
 }
 
-/// Takes a flag and its value out of a command's arguments: the last one counts, as programs have
-/// it. What follows `--` is none.
+/// Remove a flag and its value from the arguments before any `--`, and return the last value, which
+/// is the one that programs use.
 pub fn take_flag(args: &mut Vec<String>, flag: &str) -> Option<String> {
     let mut taken = None;
     let mut kept = Vec::with_capacity(args.len());
@@ -168,7 +171,7 @@ pub fn take_flag(args: &mut Vec<String>, flag: &str) -> Option<String> {
         } else if arg == flag {
             match rest.next() {
                 Some(value) => taken = Some(value),
-                // Without a value: the program itself says what is wrong.
+                // Without a value: the program itself reports the error.
                 None => kept.push(arg),
             }
         } else {
@@ -185,7 +188,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_a_person_says_stands() {
+    fn the_person_s_settings_win() {
         let check = |theirs: Value, ours: Value, want: Value| {
             assert_eq!(add(theirs.clone(), ours.clone()), want, "{theirs} {ours}");
         };
@@ -196,13 +199,13 @@ mod tests {
             json!({"hooks": {"Stop": ["ours"], "Start": ["ours"]}}),
             json!({"hooks": {"Stop": ["his", "ours"], "Start": ["ours"]}, "model": "m"}),
         );
-        // Of another kind than ours: his, and ours is not there.
+        // A value of another type wins too.
         check(json!({"a": "x"}), json!({"a": {"b": 1}}), json!({"a": "x"}));
         check(json!({"a": null}), json!({"a": [1]}), json!({"a": null}));
     }
 
     #[test]
-    fn what_is_ours_alone_is_taken_out_of_his() {
+    fn our_own_settings_are_removed_from_the_person_s() {
         let check = |pointer: &str, want: Value| {
             let mut settings = json!({"mcp": {"ph": {"a": [1]}, "mine": {}}, "list": [1]});
             take_out(&mut settings, pointer);
@@ -217,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_of_the_program_s_own_is_the_first_that_is_no_flag_s() {
+    fn a_subcommand_is_the_first_word_that_is_not_a_flag() {
         let start = Start {
             except: ["auth", "models", "--version"].map(str::to_owned).into(),
             ..Start::default()
@@ -237,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_a_flag_counts() {
+    fn the_last_value_of_a_flag_counts() {
         let check = |args: &[&str], taken: Option<&str>, kept: &[&str]| {
             let mut rest: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
             assert_eq!(take_flag(&mut rest, "--set").as_deref(), taken, "{args:?}");
@@ -255,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_is_given_with_its_value_or_before_it() {
+    fn a_flag_has_its_value_inside_or_behind_it() {
         let check = |args: &[&str], want: bool| {
             let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
             assert_eq!(gives_flag(&args, "--port"), want, "{args:?}");
@@ -268,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_plain_and_given_one_way() {
+    fn a_file_has_a_plain_name_and_one_way_to_the_program() {
         let check = |said: Value, want: Option<&str>| {
             let mut file = json!({"name": "a.json", "text": ""});
             for (key, value) in said.as_object().unwrap() {

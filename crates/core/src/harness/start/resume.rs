@@ -1,9 +1,9 @@
-//! Resuming a conversation by a program's own command line.
+//! Command lines that resume a conversation.
 
 use serde::{Deserialize, Serialize};
 
 /// Placeholder for the conversation's id in the arguments.
-const CONVERSATION: &str = "{conversation}";
+const CONVERSATION_PLACEHOLDER: &str = "{conversation}";
 /// Maximum length of a conversation id, in bytes.
 const MAX_ID_BYTES: usize = 128;
 
@@ -33,7 +33,7 @@ impl Resume {
         }
         let ours = self.args.iter();
         let mut args: Vec<String> = ours
-            .map(|arg| arg.replace(CONVERSATION, conversation))
+            .map(|arg| arg.replace(CONVERSATION_PLACEHOLDER, conversation))
             .collect();
         let mut words = said.iter().take_while(|word| *word != "--").peekable();
         while let Some(word) = words.next() {
@@ -61,7 +61,10 @@ impl Resume {
 
     /// Return why this section is invalid, if it is.
     pub(in crate::harness) fn fault(&self) -> Option<&'static str> {
-        let has_id = self.args.iter().any(|arg| arg.contains(CONVERSATION));
+        let has_id = self
+            .args
+            .iter()
+            .any(|arg| arg.contains(CONVERSATION_PLACEHOLDER));
         let is_flag = |word: &String| word.starts_with('-') && !word.contains('=');
         if !has_id {
             Some("'args' must contain {conversation}")
@@ -79,7 +82,7 @@ impl Resume {
     }
 }
 
-/// Return whether an untrusted id is safe as a command-line argument.
+/// Whether an untrusted id is safe as a command-line argument.
 fn is_plain(id: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
     (1..=MAX_ID_BYTES).contains(&id.len()) && !id.starts_with('-') && id.bytes().all(is_plain)
@@ -123,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_are_no_prompt_are_kept() {
+    fn positional_arguments_can_be_kept() {
         let resume = Resume {
             args: words("-s {conversation}"),
             drop: words("--prompt"),
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_plain_id_is_resumed() {
+    fn only_a_safe_id_is_resumed() {
         let resume = Resume {
             args: words("-s {conversation}"),
             ..Resume::default()

@@ -2,10 +2,10 @@ use super::*;
 
 const PROMPT: &str = "## Instructions\n1. Check the inbox first.\n2. When every story passes, answer with \
      <promise>COMPLETE</promise> and nothing else.\n\n## Notes\nHe said \"C:\\new\": ä.\n";
-/// The token on a line of its own, as many write it.
+/// A spec with the token on its own line, as people often write it.
 const SPEC: &str = "# House\nBuild it.\n\nWhen everything passes, print:\n<promise>COMPLETE</promise>\nThen stop.\n";
 
-/// Whether the agent has said so, however the output is cut.
+/// Compare the detector's result for the output, in pieces of several sizes.
 fn check(prompt: &str, output: &str, want: bool) {
     for size in [1, 7, usize::MAX] {
         let mut detector = Detector::new(prompt);
@@ -18,7 +18,7 @@ fn check(prompt: &str, output: &str, want: bool) {
 }
 
 #[test]
-fn the_agent_s_last_word_counts() {
+fn the_token_counts_as_the_agent_s_last_line() {
     for output in [
         "<promise>COMPLETE</promise>",
         "All done.\r\n<promise>COMPLETE</promise>\r\n\r\n",
@@ -38,7 +38,7 @@ fn the_agent_s_last_word_counts() {
 }
 
 #[test]
-fn anywhere_else_it_does_not() {
+fn the_token_does_not_count_elsewhere() {
     for output in [
         "",
         "COMPLETE",
@@ -64,7 +64,7 @@ fn anywhere_else_it_does_not() {
     }
 }
 
-/// A text as programs show it.
+/// Return a text in the forms in which programs show it.
 fn shown(text: &str) -> Vec<String> {
     let quoted = serde_json::to_string(text).unwrap();
     let numbered: String = (1..)
@@ -90,7 +90,7 @@ fn shown(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_is_shown_of_the_prompt_is_not_the_agent_s_word() {
+fn an_echo_of_the_prompt_does_not_count() {
     for prompt in [
         PROMPT,
         SPEC,
@@ -104,7 +104,7 @@ fn what_is_shown_of_the_prompt_is_not_the_agent_s_word() {
         for echo in shown(prompt) {
             check(prompt, &echo, false);
             check(prompt, &format!("{echo}{echo}"), false);
-            // And what comes after it is.
+            // Text after the echo counts.
             for word in [
                 "codex\nI have finished.\n<promise>COMPLETE</promise>\n",
                 "{\"text\":\"ok\\n<promise>COMPLETE</promise>\"}\n",
@@ -116,10 +116,10 @@ fn what_is_shown_of_the_prompt_is_not_the_agent_s_word() {
 }
 
 #[test]
-fn the_spec_in_part_is_not_either() {
+fn an_echo_of_a_part_of_the_spec_does_not_count() {
     let prompt = format!("## Context\n- The spec says:\n    {SPEC}\n## Instructions\nBegin.\n");
     let end = SPEC.find("Then").unwrap();
-    // Cut off after the token, so that it is last.
+    // Cut off after the token, so that the token is last.
     for echo in shown(&SPEC[..end]) {
         check(&prompt, &echo, false);
     }
@@ -128,7 +128,7 @@ fn the_spec_in_part_is_not_either() {
     }
 }
 
-/// As Claude Code writes it.
+/// Claude Code's stream format.
 fn stream(tool: &str, answer: &str) -> String {
     let quote = |text: &str| serde_json::to_string(text).unwrap();
     let (tool, answer) = (quote(tool), quote(answer));
@@ -144,14 +144,14 @@ fn stream(tool: &str, answer: &str) -> String {
 }
 
 #[test]
-fn in_a_stream_of_json_the_last_answer_counts() {
+fn the_last_answer_of_a_json_stream_counts() {
     let prompt = format!("- The spec says:\n{SPEC}");
     let numbered = "     5→<promise>COMPLETE</promise>";
     for tool in [SPEC, numbered, TOKEN] {
         check(&prompt, &stream(tool, "I have begun; much is left."), false);
         check(&prompt, &stream(tool, &format!("Done.\n\n{TOKEN}")), true);
         check(&prompt, &stream(tool, TOKEN), true);
-        // Ended before any answer.
+        // The stream ended before any answer.
         let cut = stream(tool, "x");
         let cut: Vec<&str> = cut.lines().take(3).collect();
         check(&prompt, &cut.join("\n"), false);
@@ -159,9 +159,9 @@ fn in_a_stream_of_json_the_last_answer_counts() {
 }
 
 #[test]
-fn a_prompt_that_is_the_token_alone_tells_nothing() {
+fn a_prompt_of_only_the_token_is_ignored() {
     check(TOKEN, TOKEN, false);
-    // As Codex shows it.
+    // In Codex's format.
     let shown = format!("user\n {TOKEN} \n--------\n");
     check(&format!(" {TOKEN} "), &shown, false);
     check(
@@ -172,7 +172,7 @@ fn a_prompt_that_is_the_token_alone_tells_nothing() {
 }
 
 #[test]
-fn in_interactive_mode_it_counts_for_nothing() {
+fn output_in_interactive_mode_does_not_count() {
     let mut detector = Detector::new(PROMPT);
     detector.feed(TOKEN.as_bytes());
     detector.set_interactive(true);
@@ -186,12 +186,12 @@ fn in_interactive_mode_it_counts_for_nothing() {
 }
 
 #[test]
-fn a_flood_is_held_in_little() {
+fn long_output_uses_bounded_memory() {
     let mut detector = Detector::new(SPEC);
     let noise = "{\"a\":\n<promise>\u{1b}]0;".repeat(2_000) + "\\u00" + &"<".repeat(9_000);
     for _ in 0..50 {
         detector.feed(noise.as_bytes());
-        assert!(detector.tail.len() <= 2 * TAIL);
+        assert!(detector.tail.len() <= 2 * TAIL_BYTES);
     }
     detector.feed(b"\x07\x1b\\\n");
     assert!(!detector.finish());
@@ -200,10 +200,9 @@ fn a_flood_is_held_in_little() {
 }
 
 proptest::proptest! {
-    /// Whatever stands around it, a prompt that is shown in any of the ways says nothing; and the
-    /// agent's word after it counts.
+    /// An echo of any prompt, in any form, does not count; the agent's own token after it does.
     #[test]
-    fn no_echo_fires_and_every_word_does(
+    fn no_echo_counts_and_every_own_token_does(
         before in "[a-z A-Z.\\n\"\\\\äß<>/]{0,60}",
         after in "[a-z A-Z.\\n\"\\\\<>/]{0,60}",
         way in 0..9_usize,

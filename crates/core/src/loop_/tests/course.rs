@@ -1,60 +1,60 @@
-//! A loop by itself: iteration after iteration, failures, and how it ends.
+//! A loop's iterations, failures and ends.
 
 use super::*;
 use proptest::{prop_assert, proptest};
 use std::time::Duration;
 
 #[test]
-fn iterations_follow_each_other_until_they_are_used_up() {
-    let mut desk = Desk::begun();
+fn iterations_follow_each_other_up_to_their_limit() {
+    let mut journal = LoopJournal::begun();
     for number in 1..=5 {
-        assert_eq!(desk.next(), iterate(number));
-        desk.start().unwrap();
-        assert_eq!(desk.next(), Next::Underway { number });
+        assert_eq!(journal.next(), iterate(number));
+        journal.start().unwrap();
+        assert_eq!(journal.next(), Next::Underway { number });
         let outcome = match number % 2 {
             0 => Outcome::Ended,
             _ => Outcome::Interrupted,
         };
-        desk.end(outcome).unwrap();
+        journal.end(outcome).unwrap();
     }
-    assert_eq!(desk.next(), Next::End(LoopEnding::UsedUp));
-    desk.finish(LoopEnding::UsedUp).unwrap();
-    assert_eq!(desk.next(), Next::End(LoopEnding::UsedUp));
-    assert_eq!(status(&desk.now()), "stopped");
-    // Another start is a loop of its own; numbers go on, as notes do.
-    desk.begin().unwrap();
-    assert_eq!(desk.next(), iterate(6));
-    let state = desk.now();
+    assert_eq!(journal.next(), Next::End(LoopEnding::UsedUp));
+    journal.finish(LoopEnding::UsedUp).unwrap();
+    assert_eq!(journal.next(), Next::End(LoopEnding::UsedUp));
+    assert_eq!(status(&journal.now()), "stopped");
+    // The next start begins a new loop; numbers continue.
+    journal.begin().unwrap();
+    assert_eq!(journal.next(), iterate(6));
+    let state = journal.now();
     assert_eq!((state.first, state.last_allowed()), (6, 10));
     for _ in 6..=10 {
-        desk.iterate(Outcome::Ended);
+        journal.iterate(Outcome::Ended);
     }
-    assert_eq!(desk.next(), Next::End(LoopEnding::UsedUp));
+    assert_eq!(journal.next(), Next::End(LoopEnding::UsedUp));
 }
 
 #[test]
-fn without_a_number_there_is_no_end() {
-    let mut desk = Desk::default();
+fn without_a_limit_iterations_do_not_end() {
+    let mut journal = LoopJournal::default();
     let mut endless = settings();
     endless.policy.iterations = 0;
     let (run, settings) = (None, Box::new(endless));
-    desk.order(&LoopOrder::Begin { run, settings }).unwrap();
+    journal.order(&LoopOrder::Begin { run, settings }).unwrap();
     for number in 1..=60 {
-        assert_eq!(desk.next(), iterate(number));
-        desk.iterate(Outcome::Ended);
+        assert_eq!(journal.next(), iterate(number));
+        journal.iterate(Outcome::Ended);
     }
-    assert_eq!(desk.now().last_allowed(), 0);
+    assert_eq!(journal.now().last_allowed(), 0);
 }
 
 #[test]
-fn what_was_cut_off_has_failed_and_is_run_again() {
-    let mut desk = Desk::begun();
-    desk.iterate(Outcome::Ended);
-    desk.iterate(Outcome::Ended);
-    desk.start().unwrap();
-    // Killed here: no end was recorded. The next start does that.
-    assert_eq!(desk.begin(), Ok(2));
-    let state = desk.now();
+fn an_iteration_that_was_cut_off_failed_and_is_run_again() {
+    let mut journal = LoopJournal::begun();
+    journal.iterate(Outcome::Ended);
+    journal.iterate(Outcome::Ended);
+    journal.start().unwrap();
+    // Killed here, without a recorded end. The next start records it.
+    assert_eq!(journal.begin(), Ok(2));
+    let state = journal.now();
     assert_eq!(state.open, None);
     let last = state.last.unwrap();
     assert_eq!(
@@ -62,63 +62,63 @@ fn what_was_cut_off_has_failed_and_is_run_again() {
         (3, Outcome::Failed(Failure::CutOff))
     );
     assert_eq!((state.number, state.first), (3, 1));
-    // Who starts it wants it to run now.
-    assert_eq!(desk.next(), iterate(3));
-    desk.iterate(Outcome::Ended);
-    assert_eq!(desk.next(), iterate(4));
+    // A restart means that the loop should run now.
+    assert_eq!(journal.next(), iterate(3));
+    journal.iterate(Outcome::Ended);
+    assert_eq!(journal.next(), iterate(4));
     // Killed between two iterations: nothing has failed.
-    assert_eq!(desk.begin(), Ok(1));
-    assert_eq!(desk.next(), iterate(4));
-    assert_eq!(desk.now().last_allowed(), 5);
+    assert_eq!(journal.begin(), Ok(1));
+    assert_eq!(journal.next(), iterate(4));
+    assert_eq!(journal.now().last_allowed(), 5);
 }
 
 #[test]
-fn failures_wait_longer_and_longer_and_then_it_gives_up() {
-    let mut desk = Desk::begun();
-    desk.fail();
-    let failed_at = desk.second;
-    let after = |passed: i64, desk: &Desk| next(at(failed_at + passed), &desk.now());
+fn waits_grow_with_failures_until_the_loop_gives_up() {
+    let mut journal = LoopJournal::begun();
+    journal.fail();
+    let failed_at = journal.second;
+    let after = |passed: i64, journal: &LoopJournal| next(at(failed_at + passed), &journal.now());
     let retry = |seconds| Next::Retry {
         number: 1,
         after: Duration::from_secs(seconds),
     };
-    assert_eq!(after(0, &desk), retry(1));
-    assert_eq!(after(1, &desk), iterate(1));
-    // A clock that was set back makes nobody wait longer.
-    assert_eq!(after(-3_600, &desk), retry(1));
-    desk.fail();
-    assert_eq!(desk.next(), retry(2));
-    desk.fail();
-    assert_eq!(desk.now().failures, 3);
-    assert_eq!(desk.next(), Next::End(LoopEnding::GaveUp(3)));
-    desk.finish(LoopEnding::GaveUp(3)).unwrap();
-    assert_eq!(status(&desk.now()), "failed");
-    // It goes on where it was.
-    desk.begin().unwrap();
-    assert_eq!(desk.next(), iterate(1));
-    assert_eq!(desk.now().failures, 0);
+    assert_eq!(after(0, &journal), retry(1));
+    assert_eq!(after(1, &journal), iterate(1));
+    // A clock that was set back extends no wait.
+    assert_eq!(after(-3_600, &journal), retry(1));
+    journal.fail();
+    assert_eq!(journal.next(), retry(2));
+    journal.fail();
+    assert_eq!(journal.now().failures, 3);
+    assert_eq!(journal.next(), Next::End(LoopEnding::GaveUp(3)));
+    journal.finish(LoopEnding::GaveUp(3)).unwrap();
+    assert_eq!(status(&journal.now()), "failed");
+    // The loop continues at its number.
+    journal.begin().unwrap();
+    assert_eq!(journal.next(), iterate(1));
+    assert_eq!(journal.now().failures, 0);
 }
 
 #[test]
-fn what_ends_well_ends_the_row_of_failures() {
+fn a_success_ends_the_series_of_failures() {
     for outcome in [Outcome::Ended, Outcome::Interrupted] {
-        let mut desk = Desk::begun();
-        desk.fail();
-        desk.fail();
-        desk.iterate(outcome);
-        assert_eq!(desk.next(), iterate(2));
-        desk.fail();
-        assert_eq!(desk.now().failures, 1);
+        let mut journal = LoopJournal::begun();
+        journal.fail();
+        journal.fail();
+        journal.iterate(outcome);
+        assert_eq!(journal.next(), iterate(2));
+        journal.fail();
+        assert_eq!(journal.now().failures, 1);
     }
 }
 
 #[test]
-fn a_failure_is_known_with_its_story_and_how_many_there_were() {
-    let mut desk = Desk::begun();
-    desk.fail();
-    desk.start().unwrap();
-    desk.begin().unwrap();
-    let now = desk.now();
+fn a_failure_is_recorded_with_its_story_and_count() {
+    let mut journal = LoopJournal::begun();
+    journal.fail();
+    journal.start().unwrap();
+    journal.begin().unwrap();
+    let now = journal.now();
     assert_eq!(now.failures, 0, "who starts it again begins anew");
     let last = now.last.expect("it was cut off");
     assert_eq!(last.outcome, Outcome::Failed(Failure::CutOff));
@@ -126,7 +126,7 @@ fn a_failure_is_known_with_its_story_and_how_many_there_were() {
 }
 
 #[test]
-fn a_wait_doubles_up_to_its_cap() {
+fn a_wait_doubles_up_to_its_maximum() {
     let policy = settings().policy;
     let check = |failures, millis| {
         let want = Duration::from_millis(millis);
@@ -146,84 +146,83 @@ fn a_wait_doubles_up_to_its_cap() {
         ..policy
     };
     assert_eq!(huge.wait_after(9), Duration::from_millis(u64::MAX));
-    // Every failure counts where nobody gives up.
-    let mut desk = Desk::default();
+    // Without a limit, every failure counts.
+    let mut journal = LoopJournal::default();
     let mut stubborn = settings();
     stubborn.policy.failures = 0;
     let (run, settings) = (None, Box::new(stubborn));
-    desk.order(&LoopOrder::Begin { run, settings }).unwrap();
+    journal.order(&LoopOrder::Begin { run, settings }).unwrap();
     for _ in 0..20 {
-        desk.fail();
+        journal.fail();
     }
     let after = Duration::from_secs(10);
-    assert_eq!(desk.next(), Next::Retry { number: 1, after });
+    assert_eq!(journal.next(), Next::Retry { number: 1, after });
 }
 
 #[test]
-fn it_is_complete_by_the_tool_the_stories_or_the_token() {
+fn a_loop_is_complete_by_the_tool_the_stories_or_the_token() {
     for proof in [Proof::Tool, Proof::Stories, Proof::Token] {
-        let mut desk = Desk::begun();
-        desk.iterate(Outcome::Completed(proof));
-        assert_eq!(desk.next(), Next::End(LoopEnding::Complete(proof)));
-        desk.finish(LoopEnding::Complete(proof)).unwrap();
-        assert_eq!(status(&desk.now()), "completed");
-        // It ends no loop that comes after.
-        desk.begin().unwrap();
-        assert_eq!(desk.next(), iterate(2));
-        desk.iterate(Outcome::Ended);
-        assert_eq!(desk.next(), iterate(3));
+        let mut journal = LoopJournal::begun();
+        journal.iterate(Outcome::Completed(proof));
+        assert_eq!(journal.next(), Next::End(LoopEnding::Complete(proof)));
+        journal.finish(LoopEnding::Complete(proof)).unwrap();
+        assert_eq!(status(&journal.now()), "completed");
+        // The report ends no later loop.
+        journal.begin().unwrap();
+        assert_eq!(journal.next(), iterate(2));
+        journal.iterate(Outcome::Ended);
+        assert_eq!(journal.next(), iterate(3));
     }
 }
 
 #[test]
-fn the_tool_s_word_counts_as_it_stands_in_the_journal() {
-    let mut desk = Desk::begun();
-    desk.start().unwrap();
-    desk.say_complete();
-    assert_eq!(desk.now().complete, Some(Proof::Tool));
-    assert_eq!(desk.next(), Next::Underway { number: 1 });
-    // Whatever the runner made of its end: the agent has said so.
-    desk.end(Outcome::Failed(Failure::Exit(1))).unwrap();
+fn a_recorded_completion_counts_whatever_the_runner_reports() {
+    let mut journal = LoopJournal::begun();
+    journal.start().unwrap();
+    journal.say_complete();
+    assert_eq!(journal.now().complete, Some(Proof::Tool));
+    assert_eq!(journal.next(), Next::Underway { number: 1 });
+    // The agent's report beats the runner's outcome.
+    journal.end(Outcome::Failed(Failure::Exit(1))).unwrap();
     let complete = LoopEnding::Complete(Proof::Tool);
-    assert_eq!(desk.next(), Next::End(complete.clone()));
-    desk.finish(complete).unwrap();
-    // Said after the end, it is nobody's; and a run ends no other.
-    desk.say_complete();
-    desk.begin().unwrap();
-    assert_eq!(desk.next(), iterate(1));
-    desk.start().unwrap();
-    desk.say_complete();
-    desk.begin().unwrap();
-    assert_eq!(desk.next(), iterate(1));
+    assert_eq!(journal.next(), Next::End(complete.clone()));
+    journal.finish(complete).unwrap();
+    // A report after the end has no effect, and a run ends no other run.
+    journal.say_complete();
+    journal.begin().unwrap();
+    assert_eq!(journal.next(), iterate(1));
+    journal.start().unwrap();
+    journal.say_complete();
+    journal.begin().unwrap();
+    assert_eq!(journal.next(), iterate(1));
 }
 
 proptest! {
-    /// Whatever happens in whatever order, an iteration's number never goes back, and texts wait
-    /// in the order in which they came.
+    /// Iteration numbers never decrease, and texts wait in their order, whatever happens.
     #[test]
-    fn numbers_never_go_back(steps in proptest::collection::vec(0..12_u8, 0..60)) {
-        let mut desk = Desk::begun();
+    fn iteration_numbers_never_decrease(steps in proptest::collection::vec(0..12_u8, 0..60)) {
+        let mut journal = LoopJournal::begun();
         let mut number = 1;
         for (n, step) in (0_u128..).zip(steps) {
             let _ = match step {
-                0 | 1 => desk.start(),
-                2 => desk.end(Outcome::Ended),
-                3 => desk.end(Outcome::Failed(Failure::Signal(9))),
-                4 => desk.end(Outcome::Completed(Proof::Token)),
-                5 => desk.begin(),
-                6 => desk.ask(Request::Checkpoint),
-                7 => desk.order(&LoopOrder::Checkpoint),
-                8 => desk.resume(),
-                9 => desk.inject(10_000 + n, &n.to_string()),
-                10 => desk.finish(LoopEnding::UsedUp),
-                _ => desk.ask(Request::Stop),
+                0 | 1 => journal.start(),
+                2 => journal.end(Outcome::Ended),
+                3 => journal.end(Outcome::Failed(Failure::Signal(9))),
+                4 => journal.end(Outcome::Completed(Proof::Token)),
+                5 => journal.begin(),
+                6 => journal.ask(Request::Checkpoint),
+                7 => journal.order(&LoopOrder::Checkpoint),
+                8 => journal.resume(),
+                9 => journal.inject(10_000 + n, &n.to_string()),
+                10 => journal.finish(LoopEnding::UsedUp),
+                _ => journal.ask(Request::Stop),
             };
-            let state = desk.now();
+            let state = journal.now();
             prop_assert!(state.number >= number && state.first <= state.number);
             prop_assert!(state.prompts.is_sorted_by_key(|waiting| waiting.at));
             number = state.number;
-            // What comes next is never refused.
-            let allowed = match desk.next() {
+            // The next step is never refused.
+            let allowed = match journal.next() {
                 Next::Iterate { .. } | Next::Retry { .. } => decided(&state, &LoopOrder::StartIteration {
                     story: None,
                     task: None,

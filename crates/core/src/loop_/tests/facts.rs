@@ -1,8 +1,8 @@
-//! What stands of a loop in the journal.
+//! A loop's facts in the journal.
 
 use super::*;
 
-/// One of each, with and without what may be left out.
+/// One fact of each kind, with and without optional fields.
 pub(crate) fn every_fact() -> Vec<LoopFact> {
     let hostile = "a\n## b\u{1b}[2J\u{0}{{tasks}}".to_owned();
     let by = name("coder");
@@ -90,44 +90,44 @@ pub(crate) fn every_fact() -> Vec<LoopFact> {
 }
 
 #[test]
-fn what_a_loop_is_can_be_written_down() {
-    let mut desk = Desk::begun();
-    desk.fail();
-    desk.inject(1, "one\u{1b}").unwrap();
-    desk.start().unwrap();
-    let check = |desk: &Desk| {
-        let json = serde_json::to_string(&desk.now()).unwrap();
+fn a_state_is_written_and_read_back() {
+    let mut journal = LoopJournal::begun();
+    journal.fail();
+    journal.inject(1, "one\u{1b}").unwrap();
+    journal.start().unwrap();
+    let check = |journal: &LoopJournal| {
+        let json = serde_json::to_string(&journal.now()).unwrap();
         assert_eq!(
             serde_json::from_str::<LoopState>(&json).unwrap(),
-            desk.now()
+            journal.now()
         );
     };
-    check(&desk);
-    desk.end(Outcome::Completed(Proof::Token)).unwrap();
-    desk.order(&LoopOrder::Checkpoint).unwrap();
-    check(&desk);
-    desk.finish(LoopEnding::GaveUp(3)).unwrap();
-    check(&desk);
+    check(&journal);
+    journal.end(Outcome::Completed(Proof::Token)).unwrap();
+    journal.order(&LoopOrder::Checkpoint).unwrap();
+    check(&journal);
+    journal.finish(LoopEnding::GaveUp(3)).unwrap();
+    check(&journal);
 }
 
 #[test]
-fn facts_that_do_not_fit_change_nothing_that_matters() {
-    let mut desk = Desk::begun();
-    desk.start().unwrap();
-    let before = desk.now();
+fn unfitting_facts_have_no_effect() {
+    let mut journal = LoopJournal::begun();
+    journal.start().unwrap();
+    let before = journal.now();
     let late = IterationEnded {
         number: 9,
         outcome: Outcome::Ended,
         is_unread: false,
     };
     let id = Uuid::from_u128(1);
-    desk.add(id, Event::Loop(LoopFact::IterationEnded(late)));
+    journal.add(id, Event::Loop(LoopFact::IterationEnded(late)));
     let by = name("coder");
-    desk.add(id, Event::Loop(LoopFact::Resumed(Resumed { by })));
-    let after = desk.now();
+    journal.add(id, Event::Loop(LoopFact::Resumed(Resumed { by })));
+    let after = journal.now();
     assert_eq!((after.number, after.open), (1, before.open.clone()));
     assert_eq!(after.standing, Standing::Running);
-    // Another agent's facts are another's.
+    // Facts of another agent.
     let mut state = before.clone();
     state.apply(&Fact {
         id,
@@ -136,8 +136,8 @@ fn facts_that_do_not_fit_change_nothing_that_matters() {
         event: Event::Loop(LoopFact::Checkpointed),
     });
     assert_eq!(state, before);
-    // Without a begin there is nothing to tell.
+    // Without a begin there is no loop.
     let mut loops = Loops::default();
-    loops.apply(&desk.facts[1]);
+    loops.apply(&journal.facts[1]);
     assert_eq!(loops.all().count(), 0);
 }

@@ -1,152 +1,158 @@
-//! What is asked of a loop: stops, checkpoints, prompts, and what is refused.
+//! Orders for a loop: stops, checkpoints, prompts and refusals.
 
 use super::*;
 
 #[test]
-fn a_stop_waits_for_the_iteration_and_a_restart_goes_on() {
-    let mut desk = Desk::begun();
-    desk.start().unwrap();
-    assert_eq!(desk.ask(Request::Stop), Ok(1));
-    assert_eq!(desk.ask(Request::Stop), Ok(0));
-    assert_eq!(desk.next(), Next::Underway { number: 1 });
-    desk.end(Outcome::Ended).unwrap();
-    assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
-    desk.finish(LoopEnding::Stopped).unwrap();
-    desk.begin().unwrap();
-    assert_eq!(desk.next(), iterate(2));
-    assert_eq!(desk.now().first, 1);
-    // One that was ended for it counts as an iteration.
-    desk.iterate(Outcome::Stopped);
-    assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
-    // Complete is complete.
-    let mut desk = Desk::begun();
-    desk.ask(Request::Stop).unwrap();
-    desk.iterate(Outcome::Completed(Proof::Stories));
+fn a_stop_waits_for_the_iteration_and_a_restart_continues() {
+    let mut journal = LoopJournal::begun();
+    journal.start().unwrap();
+    assert_eq!(journal.ask(Request::Stop), Ok(1));
+    assert_eq!(journal.ask(Request::Stop), Ok(0));
+    assert_eq!(journal.next(), Next::Underway { number: 1 });
+    journal.end(Outcome::Ended).unwrap();
+    assert_eq!(journal.next(), Next::End(LoopEnding::Stopped));
+    journal.finish(LoopEnding::Stopped).unwrap();
+    journal.begin().unwrap();
+    assert_eq!(journal.next(), iterate(2));
+    assert_eq!(journal.now().first, 1);
+    // An iteration that was ended for the stop counts.
+    journal.iterate(Outcome::Stopped);
+    assert_eq!(journal.next(), Next::End(LoopEnding::Stopped));
+    // A completed loop stays complete.
+    let mut journal = LoopJournal::begun();
+    journal.ask(Request::Stop).unwrap();
+    journal.iterate(Outcome::Completed(Proof::Stories));
     let complete = LoopEnding::Complete(Proof::Stories);
-    assert_eq!(desk.next(), Next::End(complete));
+    assert_eq!(journal.next(), Next::End(complete));
 }
 
 #[test]
-fn a_checkpoint_pauses_after_the_iteration_until_somebody_resumes() {
-    let mut desk = Desk::begun();
-    desk.start().unwrap();
-    assert_eq!(desk.ask(Request::Checkpoint), Ok(1));
-    assert_eq!(desk.ask(Request::Checkpoint), Ok(0));
+fn a_checkpoint_pauses_after_the_iteration_until_it_is_resumed() {
+    let mut journal = LoopJournal::begun();
+    journal.start().unwrap();
+    assert_eq!(journal.ask(Request::Checkpoint), Ok(1));
+    assert_eq!(journal.ask(Request::Checkpoint), Ok(0));
     assert_eq!(
-        desk.order(&LoopOrder::Checkpoint),
-        Err("iteration 1 of the loop of coder is not over".into())
+        journal.order(&LoopOrder::Checkpoint),
+        Err("iteration 1 of the loop of coder is still running".into())
     );
-    desk.end(Outcome::Ended).unwrap();
-    assert_eq!(desk.next(), Next::Pause);
-    desk.order(&LoopOrder::Checkpoint).unwrap();
-    assert_eq!(desk.next(), Next::Paused);
-    assert_eq!(status(&desk.now()), "checkpointed");
-    assert_eq!(desk.ask(Request::Checkpoint), Ok(0));
+    journal.end(Outcome::Ended).unwrap();
+    assert_eq!(journal.next(), Next::Pause);
+    journal.order(&LoopOrder::Checkpoint).unwrap();
+    assert_eq!(journal.next(), Next::Paused);
+    assert_eq!(status(&journal.now()), "checkpointed");
+    assert_eq!(journal.ask(Request::Checkpoint), Ok(0));
     assert_eq!(
-        desk.start(),
+        journal.start(),
         Err("the loop of coder is paused at a checkpoint".into())
     );
-    // The runner may come and go meanwhile.
-    desk.begin().unwrap();
-    assert_eq!(desk.next(), Next::Paused);
-    desk.resume().unwrap();
-    assert_eq!(desk.next(), iterate(2));
-    assert_eq!(desk.resume(), Err("the loop of coder is not paused".into()));
-    // It can be stopped where it stands.
-    desk.order(&LoopOrder::Checkpoint).unwrap();
-    desk.ask(Request::Stop).unwrap();
-    assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
+    // A new runner does not end the pause.
+    journal.begin().unwrap();
+    assert_eq!(journal.next(), Next::Paused);
+    journal.resume().unwrap();
+    assert_eq!(journal.next(), iterate(2));
+    assert_eq!(
+        journal.resume(),
+        Err("the loop of coder is not paused".into())
+    );
+    // A paused loop can be stopped.
+    journal.order(&LoopOrder::Checkpoint).unwrap();
+    journal.ask(Request::Stop).unwrap();
+    assert_eq!(journal.next(), Next::End(LoopEnding::Stopped));
 }
 
 #[test]
-fn a_checkpoint_that_is_not_reached_is_taken_back() {
-    let mut desk = Desk::begun();
-    desk.start().unwrap();
-    assert_eq!(desk.resume(), Err("the loop of coder is not paused".into()));
-    desk.ask(Request::Checkpoint).unwrap();
-    desk.resume().unwrap();
-    assert_eq!(desk.next(), Next::Underway { number: 1 });
-    assert_eq!(status(&desk.now()), "running");
-    desk.end(Outcome::Ended).unwrap();
-    assert_eq!(desk.next(), iterate(2));
+fn a_requested_checkpoint_can_be_cancelled() {
+    let mut journal = LoopJournal::begun();
+    journal.start().unwrap();
+    assert_eq!(
+        journal.resume(),
+        Err("the loop of coder is not paused".into())
+    );
+    journal.ask(Request::Checkpoint).unwrap();
+    journal.resume().unwrap();
+    assert_eq!(journal.next(), Next::Underway { number: 1 });
+    assert_eq!(status(&journal.now()), "running");
+    journal.end(Outcome::Ended).unwrap();
+    assert_eq!(journal.next(), iterate(2));
 }
 
 #[test]
-fn in_interactive_mode_nothing_goes_on_by_itself() {
-    let mut desk = Desk::begun();
-    desk.start().unwrap();
-    assert_eq!(desk.interactive(true), Ok(1));
-    assert_eq!(desk.interactive(true), Ok(0));
-    desk.say_complete();
-    desk.end(Outcome::Ended).unwrap();
-    assert_eq!(desk.next(), Next::Hold);
-    desk.interactive(false).unwrap();
+fn in_interactive_mode_no_iteration_starts() {
+    let mut journal = LoopJournal::begun();
+    journal.start().unwrap();
+    assert_eq!(journal.interactive(true), Ok(1));
+    assert_eq!(journal.interactive(true), Ok(0));
+    journal.say_complete();
+    journal.end(Outcome::Ended).unwrap();
+    assert_eq!(journal.next(), Next::Hold);
+    journal.interactive(false).unwrap();
     let complete = LoopEnding::Complete(Proof::Tool);
-    assert_eq!(desk.next(), Next::End(complete));
-    desk.interactive(true).unwrap();
-    desk.ask(Request::Stop).unwrap();
-    assert_eq!(desk.next(), Next::End(LoopEnding::Stopped));
-    // Who was in it is gone when it starts again.
-    desk.begin().unwrap();
-    assert!(!desk.now().is_interactive);
+    assert_eq!(journal.next(), Next::End(complete));
+    journal.interactive(true).unwrap();
+    journal.ask(Request::Stop).unwrap();
+    assert_eq!(journal.next(), Next::End(LoopEnding::Stopped));
+    // A restart ends interactive mode.
+    journal.begin().unwrap();
+    assert!(!journal.now().is_interactive);
 }
 
 #[test]
-fn injected_prompts_are_given_in_order_and_once() {
-    let mut desk = Desk::begun();
-    desk.inject(1, "one").unwrap();
-    desk.inject(2, " two\n").unwrap();
-    assert_eq!(desk.waiting(), ["one", "two"]);
-    desk.start().unwrap();
-    desk.inject(3, "three").unwrap();
-    // Until the iteration has ended they may be lost with it.
-    assert_eq!(desk.waiting(), ["one", "two", "three"]);
-    desk.end(Outcome::Failed(Failure::Exit(1))).unwrap();
-    assert_eq!(desk.waiting(), ["one", "two", "three"]);
-    desk.start().unwrap();
-    desk.begin().unwrap();
-    assert_eq!(desk.waiting(), ["one", "two", "three"], "cut off");
+fn injected_prompts_are_given_once_and_in_order() {
+    let mut journal = LoopJournal::begun();
+    journal.inject(1, "one").unwrap();
+    journal.inject(2, " two\n").unwrap();
+    assert_eq!(journal.waiting(), ["one", "two"]);
+    journal.start().unwrap();
+    journal.inject(3, "three").unwrap();
+    // They may be lost with the iteration until it has ended.
+    assert_eq!(journal.waiting(), ["one", "two", "three"]);
+    journal.end(Outcome::Failed(Failure::Exit(1))).unwrap();
+    assert_eq!(journal.waiting(), ["one", "two", "three"]);
+    journal.start().unwrap();
+    journal.begin().unwrap();
+    assert_eq!(journal.waiting(), ["one", "two", "three"], "cut off");
     let first = LoopOrder::StartIteration {
         story: None,
         task: None,
         prompts: [1, 2].map(|n| PromptId(Uuid::from_u128(n))).to_vec(),
     };
-    desk.order(&first).unwrap();
-    desk.end(Outcome::Ended).unwrap();
-    assert_eq!(desk.waiting(), ["three"]);
-    // What no prompt has had is not lost with the loop either.
-    desk.iterate(Outcome::Ended);
-    desk.inject(4, "four").unwrap();
-    desk.finish(LoopEnding::UsedUp).unwrap();
-    desk.begin().unwrap();
-    assert_eq!(desk.waiting(), ["four"]);
-    desk.iterate(Outcome::Ended);
-    assert_eq!(desk.waiting(), [""; 0]);
+    journal.order(&first).unwrap();
+    journal.end(Outcome::Ended).unwrap();
+    assert_eq!(journal.waiting(), ["three"]);
+    // A text that no prompt contained outlives its loop.
+    journal.iterate(Outcome::Ended);
+    journal.inject(4, "four").unwrap();
+    journal.finish(LoopEnding::UsedUp).unwrap();
+    journal.begin().unwrap();
+    assert_eq!(journal.waiting(), ["four"]);
+    journal.iterate(Outcome::Ended);
+    assert_eq!(journal.waiting(), [""; 0]);
 }
 
 #[test]
-fn injected_prompts_stay_until_an_iteration_that_had_them_has_ended_by_itself() {
-    let mut desk = Desk::begun();
-    desk.inject(1, "one").unwrap();
-    let check = |desk: &mut Desk, outcome: Outcome, is_unread, is_kept| {
-        desk.start().unwrap();
-        desk.end_with(outcome.clone(), is_unread).unwrap();
-        assert_eq!(desk.waiting().len(), usize::from(is_kept), "{outcome:?}");
+fn injected_prompts_stay_until_an_iteration_that_had_them_ends_by_itself() {
+    let mut journal = LoopJournal::begun();
+    journal.inject(1, "one").unwrap();
+    let check = |journal: &mut LoopJournal, outcome: Outcome, is_unread, is_kept| {
+        journal.start().unwrap();
+        journal.end_with(outcome.clone(), is_unread).unwrap();
+        assert_eq!(journal.waiting().len(), usize::from(is_kept), "{outcome:?}");
     };
     for is_unread in [true, false] {
-        check(&mut desk, Outcome::Interrupted, is_unread, true);
-        check(&mut desk, Outcome::Stopped, is_unread, true);
+        check(&mut journal, Outcome::Interrupted, is_unread, true);
+        check(&mut journal, Outcome::Stopped, is_unread, true);
         let failed = Outcome::Failed(Failure::Exit(1));
-        check(&mut desk, failed, is_unread, true);
+        check(&mut journal, failed, is_unread, true);
     }
-    check(&mut desk, Outcome::Ended, true, true);
-    check(&mut desk, Outcome::Completed(Proof::Token), true, true);
-    check(&mut desk, Outcome::Ended, false, false);
+    check(&mut journal, Outcome::Ended, true, true);
+    check(&mut journal, Outcome::Completed(Proof::Token), true, true);
+    check(&mut journal, Outcome::Ended, false, false);
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
-    let mut none = Desk::default();
+fn invalid_orders_are_refused() {
+    let mut none = LoopJournal::default();
     let no_loop = || Err("coder has no loop".to_owned());
     assert_eq!(none.start(), no_loop());
     assert_eq!(none.ask(Request::Stop), no_loop());
@@ -168,13 +174,13 @@ fn what_makes_no_sense_is_refused() {
         Err("a loop needs a spec or a prd".into())
     );
 
-    let mut desk = Desk::begun();
+    let mut journal = LoopJournal::begun();
     let over = "iteration 1 of the loop of coder is not running";
-    assert_eq!(desk.end(Outcome::Ended), Err(over.into()));
-    desk.start().unwrap();
-    let open = || Err("iteration 1 of the loop of coder is not over".to_owned());
-    assert_eq!(desk.start(), open());
-    assert_eq!(desk.finish(LoopEnding::Stopped), open());
+    assert_eq!(journal.end(Outcome::Ended), Err(over.into()));
+    journal.start().unwrap();
+    let open = || Err("iteration 1 of the loop of coder is still running".to_owned());
+    assert_eq!(journal.start(), open());
+    assert_eq!(journal.finish(LoopEnding::Stopped), open());
     let (number, outcome) = (2, Outcome::Ended);
     let other = LoopOrder::EndIteration {
         number,
@@ -182,40 +188,40 @@ fn what_makes_no_sense_is_refused() {
         is_unread: false,
     };
     let not_this = "iteration 2 of the loop of coder is not running";
-    assert_eq!(desk.order(&other), Err(not_this.into()));
-    desk.end(Outcome::Ended).unwrap();
+    assert_eq!(journal.order(&other), Err(not_this.into()));
+    journal.end(Outcome::Ended).unwrap();
     let unknown = LoopOrder::StartIteration {
         story: None,
         task: None,
         prompts: vec![PromptId(Uuid::from_u128(0xabc0 << 96))],
     };
-    let no_prompt = "no injected prompt 0000abc0 waits in the loop of coder";
-    assert_eq!(desk.order(&unknown), Err(no_prompt.into()));
+    let no_prompt = "the loop of coder has no waiting injected prompt 0000abc0";
+    assert_eq!(journal.order(&unknown), Err(no_prompt.into()));
 
-    desk.finish(LoopEnding::Complete(Proof::Tool)).unwrap();
+    journal.finish(LoopEnding::Complete(Proof::Tool)).unwrap();
     let ended = || {
         Err("the loop of coder has ended: complete: the agent called session_complete".to_owned())
     };
-    assert_eq!(desk.start(), ended());
-    assert_eq!(desk.ask(Request::Checkpoint), ended());
-    assert_eq!(desk.order(&LoopOrder::Checkpoint), ended());
-    assert_eq!(desk.resume(), ended());
-    assert_eq!(desk.inject(1, "x"), ended());
-    assert_eq!(desk.interactive(true), ended());
-    assert_eq!(desk.finish(LoopEnding::Stopped), ended());
+    assert_eq!(journal.start(), ended());
+    assert_eq!(journal.ask(Request::Checkpoint), ended());
+    assert_eq!(journal.order(&LoopOrder::Checkpoint), ended());
+    assert_eq!(journal.resume(), ended());
+    assert_eq!(journal.inject(1, "x"), ended());
+    assert_eq!(journal.interactive(true), ended());
+    assert_eq!(journal.finish(LoopEnding::Stopped), ended());
 }
 
 #[test]
-fn an_injected_prompt_is_a_text_of_some_length() {
-    let mut desk = Desk::begun();
+fn an_injected_prompt_has_a_minimum_and_maximum_length() {
+    let mut journal = LoopJournal::begun();
     let blank = || Err("an injected prompt needs a text".to_owned());
-    assert_eq!(desk.inject(1, " \n\u{200b}\u{1b}"), blank());
-    let long = "x".repeat(PROMPT_LIMIT + 1);
+    assert_eq!(journal.inject(1, " \n\u{200b}\u{1b}"), blank());
+    let long = "x".repeat(MAX_PROMPT_BYTES + 1);
     let too_long = "an injected prompt has at most 16384 bytes; this has 16385";
-    assert_eq!(desk.inject(1, &long), Err(too_long.into()));
-    for n in 0..MOST_PROMPTS {
-        desk.inject(n as u128, "x").unwrap();
+    assert_eq!(journal.inject(1, &long), Err(too_long.into()));
+    for n in 0..MAX_WAITING_PROMPTS {
+        journal.inject(n as u128, "x").unwrap();
     }
-    let many = "100 injected prompts wait in the loop of coder already";
-    assert_eq!(desk.inject(999, "x"), Err(many.into()));
+    let many = "the loop of coder already has 100 waiting injected prompts";
+    assert_eq!(journal.inject(999, "x"), Err(many.into()));
 }

@@ -45,7 +45,7 @@ fn send_each(
     if sending.to.contains(&sending.from) && !sending.allow_self {
         let from = &sending.from;
         return Err(
-            Report::refused(format!("{from} would be writing to itself"))
+            Report::refused(format!("{from} cannot send to itself"))
                 .hint("'ph send --allow-self' sends it all the same"),
         );
     }

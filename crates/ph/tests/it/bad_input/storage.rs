@@ -15,7 +15,7 @@ fn all_or_none_of_several_recipients_and_ids() {
         .run();
     refused.fails(
         4,
-        "human would be writing to itself\nhint: 'ph send --allow-self'",
+        "human cannot send to itself\nhint: 'ph send --allow-self'",
     );
     ph.run("archive {1} ffffffff")
         .fails(3, "no message ffffffff");

@@ -42,17 +42,17 @@ fn nothing_that_grows_makes_a_prompt_too_long_for_an_argument() {
     let story = format!(r#"{{"id": "US-1", "acceptanceCriteria": {criteria}}}"#);
     let looped = stage.prd(&story).start();
     let first = looped.prompt(1);
-    assert!(first.contains("(too long to stand here: read it)"));
+    assert!(first.contains("(too long for this prompt: read the file)"));
     assert!(first.contains("more criteria are in the PRD"));
-    assert!(first.contains("progress.txt (what is newest is at its end)"));
+    assert!(first.contains("progress.txt (newest entries last)"));
     fill(&looped);
     looped.go("true");
     let mut texts = Vec::new();
     for iteration in 2..=4 {
         let prompt = looped.prompt(iteration);
         assert!(prompt.contains("note 11.") && prompt.contains("task 0."));
-        assert!(prompt.contains("older ones have no room here: note_list"));
-        assert!(prompt.contains("more open ones have no room here: task_list"));
+        assert!(prompt.contains("older notes are omitted: note_list"));
+        assert!(prompt.contains("more open tasks are omitted: task_list"));
         let given = (0..3).filter(|n| prompt.contains(&format!("text {n}. ")));
         texts.extend(given);
         looped.go("true");

@@ -154,7 +154,7 @@ fn mail_never_makes_a_prompt_too_long_for_an_argument() {
         assert_eq!(looped.outcomes(), ["1 \"ended\""]);
         let told = ids.iter().filter(|id| second.contains(&id[..8])).count();
         assert!(told > 0 && (told == count) == all, "{told} of {count}");
-        let more = format!("({} more unread messages have no room here)", count - told);
+        let more = format!("({} more unread messages are omitted)", count - told);
         assert_eq!(second.contains(&more), !all);
         assert!(second.contains(&format!("all {length} bytes are in ")));
     };

@@ -102,7 +102,7 @@ fn what_is_wrong_is_told_before_anything_starts() {
     done.fails(2, "the harness bad (");
     let says = done.err();
     assert!(
-        says.contains("bad.toml, line 5) is not right: no key is called 'retrun'"),
+        says.contains("bad.toml, line 5) is not right: unknown key 'retrun'"),
         "{says}"
     );
     run(&["--harness", "nosuch", "sleep", "1000"]).fails(3, "no harness is called 'nosuch'");
@@ -221,7 +221,7 @@ fn what_there_is_can_be_listed_and_shown() {
     let own = own.filter(|entry| entry["source"] != "built in" || entry["name"] == "generic");
     let own: Vec<String> = own.map(Value::to_string).collect();
     insta::assert_snapshot!(stage.redact(&own.join("\n")), @r#"
-    {"commands":[],"description":"Any program, judged by when it writes to its terminal","error":null,"install":null,"installed":null,"name":"generic","notes":[],"source":"built in"}
+    {"commands":[],"description":"Any program; its activity is judged by its output","error":null,"install":null,"installed":null,"name":"generic","notes":[],"source":"built in"}
     {"commands":["lab-tui"],"description":"The lab's scripted agent","error":null,"install":null,"installed":false,"name":"lab","notes":[],"source":"[dir]/user/.config/posthaste/harness/lab.toml"}
     {"commands":["no-such-command"],"description":"A test's own","error":null,"install":"try harder","installed":false,"name":"none","notes":[],"source":"[dir]/user/.config/posthaste/harness/none.toml"}
     {"commands":[],"description":null,"error":"the harness wrong ([dir]/user/.config/posthaste/harness/wrong.toml, line 1) is not right: invalid type: integer `1`, expected a string","install":null,"installed":null,"name":"wrong","notes":[],"source":"[dir]/user/.config/posthaste/harness/wrong.toml"}
@@ -306,10 +306,10 @@ fn a_trial_tells_what_it_sees() {
     let seen = shown.iter().filter_map(|line| line.split_once(" s  "));
     let seen: Vec<&str> = seen.map(|(_, noted)| noted).collect();
     insta::assert_snapshot!(seen.join("\n"), @r#"
-    activity  starting    it was started, and the sign that it is ready has not been seen
+    activity  starting    it was started, and the pattern that shows that it is ready has not appeared
     title     * lab
     input     empty
-    ready     yes         the sign that it is ready was seen
+    ready     yes         the pattern that shows that it is ready appeared
     activity  idle        its title says: * lab
     title     ... busy
     activity  working     its title says: ... busy

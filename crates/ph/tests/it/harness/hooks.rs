@@ -373,10 +373,10 @@ fn what_a_manifest_says_in_vain_is_told() {
                     routes = [\"hook\", \"http\", \"queue\", \"terminal\"]\nproof = [\"transcript\"]\n";
     teach(&stage, "vain", manifest);
     let notes = [
-        "routes: 'hook' needs an event in [hook] context, and has none",
-        "routes: 'http' needs [http] api, and there is none",
-        "routes: 'queue' is not supported; mail goes by way of the terminal",
-        "proof: 'transcript' needs a hook that names the transcript, and none is known",
+        "routes: 'hook' needs an event in [hook] context",
+        "routes: 'http' needs [http] api",
+        "routes: 'queue' is not supported; mail is delivered through the terminal",
+        "proof: 'transcript' needs a hook that names the transcript",
     ];
     for verb in ["ls", "show vain", "test vain -- true"] {
         let done = stage.run(&format!("harness {verb}"));

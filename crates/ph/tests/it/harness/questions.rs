@@ -269,7 +269,7 @@ fn what_is_being_typed_is_not_called_cut_off() {
         (&inbox[0]["receipt"], &inbox[0]["reason"]),
         (
             &json!("offering"),
-            &json!("its offer has begun, and the journal does not have its end yet")
+            &json!("its offer has begun, and its end is not in the journal yet")
         )
     );
 }

@@ -69,23 +69,23 @@ fn nobody_writes_to_itself_unasked() {
         "bob$ message -n bob note",
     ]), @"
     $ ph send human note
-    ! error: human would be writing to itself
+    ! error: human cannot send to itself
     ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     bob$ ph send bob note
-    ! error: bob would be writing to itself
+    ! error: bob cannot send to itself
     ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     $ ph send bob note --from bob
-    ! error: bob would be writing to itself
+    ! error: bob cannot send to itself
     ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     bob$ ph send alice,bob note
-    ! error: bob would be writing to itself
+    ! error: bob cannot send to itself
     ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     bob$ ph message -n bob note
-    ! error: bob would be writing to itself
+    ! error: bob cannot send to itself
     ! hint: 'ph send --allow-self' sends it all the same
     [exit 4]
     ");
@@ -123,10 +123,10 @@ fn mail_belongs_to_whom_it_was_written() {
     ! error: message [id1]: alice cannot mark a message that belongs to bob
     [exit 4]
     alice$ ph cancel [id1]
-    ! error: message [id1]: alice cannot call back a message that human sent
+    ! error: message [id1]: alice cannot cancel a message that human sent
     [exit 4]
     bob$ ph cancel [id1]
-    ! error: message [id1]: bob cannot call back a message that human sent
+    ! error: message [id1]: bob cannot cancel a message that human sent
     [exit 4]
     bob$ ph delete [id2]
     ! error: message [id2]: bob cannot delete a message that belongs to carol
@@ -194,7 +194,7 @@ fn a_sender_calls_back_what_nobody_has_seen() {
     [id1] already cancelled
     bob$ ph read [id2] --body
     secondalice$ ph cancel [id2]
-    ! error: message [id2]: it cannot be called back any more: read
+    ! error: message [id2]: it can no longer be cancelled: read
     ! hint: 'ph show [id2]' tells its whole journey
     [exit 4]
     bob$ ph inbox

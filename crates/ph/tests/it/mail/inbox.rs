@@ -217,7 +217,7 @@ fn why_a_message_waits() {
     evidence   the journal has no offer for it
     release    a session of bob is started ('ph run --name bob COMMAND', or 'ph restart bob' where it has run), or bob asks for its mail ('ph inbox', 'ph read', 'ph check --inject')
     $ ph why [id2]
-    held       it lies in the person's inbox and has not been read
+    held       it is in the person's inbox and has not been read
     rule       unread
     since      [time]
     evidence   the journal has no 'read' for it

@@ -210,12 +210,12 @@ fn what_somebody_may_have_seen_is_neither_called_back_nor_expired() {
     ph.send("bob 'deploy now'");
     ph.run_as("bob", "check --inject").ok();
     ph.run("cancel {1}")
-        .fails(4, "called back any more: offered");
+        .fails(4, "no longer be cancelled: offered");
     ph.send("bob --ttl 1h later");
     ph.run_as("bob", "read {2} --body").ok();
     ph.run_as("bob", "mark-unread {2}").ok();
     ph.run("cancel {2}")
-        .fails(4, "called back any more: it was read before");
+        .fails(4, "no longer be cancelled: it was read before");
     assert!(ph.run("inbox bob").ok().contains("later"), "unread again");
 }
 

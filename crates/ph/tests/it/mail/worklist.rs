@@ -1,7 +1,7 @@
 //! `ph task` and `ph note`: an agent's list and notebook, from the command line.
 
 use crate::common::Ph;
-use posthaste_core::work::TEXT_LIMIT;
+use posthaste_core::work::MAX_TEXT_BYTES;
 
 #[test]
 fn a_list_from_beginning_to_end() {
@@ -148,7 +148,7 @@ fn what_is_not_right_is_said_and_changes_nothing() {
 
     let id = ph.run("task add --agent coder x").ok();
     let facts = ph.facts();
-    let long = "x".repeat(TEXT_LIMIT + 1);
+    let long = "x".repeat(MAX_TEXT_BYTES + 1);
     let cases: [(&str, &[&str], i32, &str); 5] = [
         ("", &["task", "add", &long], 2, "at most 16384 bytes"),
         (

@@ -116,7 +116,7 @@ fn what_is_sent_is_data() {
     );
     check(
         json!({"to": "coder", "body": "x"}),
-        "coder would be writing to itself",
+        "coder cannot send to itself",
     );
     check(
         json!({"to": "Bad Name", "body": "x"}),

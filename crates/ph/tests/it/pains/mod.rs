@@ -345,7 +345,7 @@ fn pain_16_ack_ping_pong_and_rings_that_cost_money() {
         facts.contains("\"kind\":\"failed\"").then_some(facts)
     });
     assert!(
-        facts.contains("17 messages led to it, and 16 may"),
+        facts.contains("hop count 17 exceeds the limit of 16"),
         "{facts}"
     );
     until_so("the sender to hear of it", || {

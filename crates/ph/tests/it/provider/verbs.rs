@@ -208,9 +208,9 @@ fn what_a_script_cannot_do_is_refused_before_it_is_asked() {
         ph.run(line).fails(4, "which has no way to");
     }
     ph.run_as("bob", "send bob hi")
-        .fails(4, "bob would be writing to itself");
+        .fails(4, "bob cannot send to itself");
     ph.run_as("bob", "message --name bob hi")
-        .fails(4, "bob would be writing to itself");
+        .fails(4, "bob cannot send to itself");
     assert_eq!(provider.calls(), Vec::<String>::new());
     ph.run_as("bob", "send bob hi --allow-self").ok();
 }

@@ -295,7 +295,7 @@ fn without_a_terminal_it_runs_in_the_background() {
     }
     let want = json!({
         "name": "json", "activity": "starting", "blocked_on": null, "since": "…",
-        "evidence": "it was started and has shown nothing yet", "pid": "…", "child_pid": "…",
+        "evidence": "it was started and has written nothing yet", "pid": "…", "child_pid": "…",
         "socket": path_text(&stage.home().join("sockets/json.sock")),
         "command": ["sleep", "1000"], "cwd": path_text(&stage.user()), "harness": "generic",
         "started_at": "…", "unread": 0, "queued": 0, "paused": null, "ended_at": null, "exit": null,

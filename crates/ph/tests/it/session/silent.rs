@@ -71,7 +71,7 @@ fn one_that_hangs_is_told_soon() {
         ("answer bot y", 5, "the session of bot does not answer"),
         ("pause bot", 5, "hint: 'ph stop bot' ends it"),
         ("checkpoint bot", 5, "the session does not answer"),
-        (&why, 0, "runs and does not answer"),
+        (&why, 0, "runs and does not respond"),
         ("stop bot", 0, "it is told to end by signals"),
     ];
     for (line, code, says) in asked {
@@ -105,7 +105,7 @@ fn one_that_is_stopped_holds_nobody_up() {
     assert_eq!(run("ls --json").json()[0]["activity"], "blocked");
     let known = |name: &str| status[name].clone();
     let evidence =
-        "it holds its lock and did not answer just now; what its program does is not known";
+        "it holds its lock and did not respond just now; what its program does is not known";
     assert_eq!(
         (known("activity"), known("blocked_on"), known("evidence")),
         (
@@ -352,7 +352,7 @@ fn what_one_that_hangs_was_asked_for_is_not_typed_when_it_goes_on() {
     assert_eq!(said("rule"), "silent-session");
     assert_eq!(
         said("reason"),
-        "the session of bot runs and does not answer"
+        "the session of bot runs and does not respond"
     );
     assert!(said("release").contains("'ph stop bot'"), "{why}");
     let answered = Done::of(answer);

@@ -155,7 +155,7 @@ fn what_comes_without_measure_is_cut_however_many_send_it() {
     let told = cut[0].json();
     let id = told["id"].as_str().expect("an id");
     let says = format!(
-        "message {id} was stored and is not delivered: a storm between agents: alice has written to bob 20 times in a minute, and 20 are allowed (mail.max_rate)"
+        "message {id} was stored and is not delivered: storm between agents: alice sent bob 20 messages in a minute, and the limit is 20 (mail.max_rate)"
     );
     let hint = format!("hint: 'ph show {}' tells what led to it", &id[..8]);
     for says in [says, hint] {

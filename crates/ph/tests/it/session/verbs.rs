@@ -35,7 +35,7 @@ fn a_sender_waits_until_its_message_has_come_so_far() {
     );
     let err = done.err();
     assert!(err.contains("is not accepted yet: it is stored"), "{err}");
-    assert!(err.contains("why: it lies in the person's inbox"), "{err}");
+    assert!(err.contains("why: it is in the person's inbox"), "{err}");
     // Somebody else's deed ends the wait, and by the bell: a tick would take a second or two.
     let mut waits = ["x", "y", "z"].map(|body| {
         let waiting = stage.call(&["send", "human", body, "--from", "bot", "--wait", "read"]);
@@ -361,9 +361,9 @@ fn nobody_is_reminded_while_something_holds_deliveries_or_after_the_end() {
     let reply = stage.show(&id)["reply"].clone();
     assert_eq!(reply, "no longer expected: the message has ended");
     let eve = stage.run(&format!("send bot --from eve --closes {id} x"));
-    eve.fails(4, "eve can neither answer");
+    eve.fails(4, "eve is neither sender");
     let plain = stage.run(&format!("send bot --closes {later} x"));
-    plain.fails(4, "no reply to message");
+    plain.fails(4, "expects no reply");
 }
 
 #[test]

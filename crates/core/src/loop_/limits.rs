@@ -1,28 +1,30 @@
-//! How much a prompt has of what grows: notes, tasks, criteria, injected texts, the spec. What is
-//! left out is counted, so that the prompt can say so; nothing is chosen by what it says.
+//! Size limits for the growing parts of a prompt: notes, tasks, criteria, injected texts and the
+//! spec. Omitted entries are counted, so that the prompt can mention them. Never chooses by
+//! content.
 
 use super::fact::Waiting;
-use crate::tasks::{Note, TEXT_LIMIT, Task, TaskStatus};
+use crate::tasks::{MAX_TEXT_BYTES, Note, Task, TaskStatus};
 use crate::text;
 
-/// The most bytes of each.
+/// Maximum sizes in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
     /// One note, task or criterion.
     pub text: usize,
-    /// All notes, all tasks, all criteria, each.
+    /// All notes, all tasks or all criteria.
     pub list: usize,
-    /// A longer spec is read by the agent itself.
+    /// The spec; an agent reads a longer one itself.
     pub spec: usize,
-    /// All injected texts: those that have no room wait for the next prompt. One always has.
+    /// All injected texts; the others wait for the next prompt. The first always fits.
     pub injected: usize,
 }
 
 impl Bounds {
-    /// From the widest, which is for every prompt, to what is left where that must be short.
+    /// From the widest limits, for every prompt, to the narrowest, for prompts with a maximum
+    /// length.
     pub const STEPS: [Self; 3] = [
         Self {
-            text: TEXT_LIMIT,
+            text: MAX_TEXT_BYTES,
             list: 64 << 10,
             spec: 32 << 10,
             injected: usize::MAX,
@@ -41,7 +43,7 @@ impl Bounds {
         },
     ];
 
-    /// Those that a prompt has, in their order.
+    /// Return the injected texts that fit, in order.
     pub fn injected<'a>(&self, waiting: &'a [Waiting]) -> &'a [Waiting] {
         let mut room = self.injected;
         let fits = |waiting: &&Waiting| {
@@ -54,7 +56,8 @@ impl Bounds {
         &waiting[..count.max(1).min(waiting.len())]
     }
 
-    /// The newest notes of iterations before this one, or of none; and how many are left out.
+    /// Return the newest notes of earlier iterations and from outside of the loop, and the number
+    /// of omitted ones.
     pub(super) fn notes(&self, notes: &[Note], iteration: u32) -> (Vec<Note>, usize) {
         let earlier = |note: &&Note| note.iteration.is_none_or(|n| n < iteration);
         let newest = notes.iter().filter(earlier).rev();
@@ -63,7 +66,7 @@ impl Bounds {
         (kept, left)
     }
 
-    /// The open tasks, those in progress before those that wait; and how many are left out.
+    /// Return the open tasks, those in progress first, and the number of omitted ones.
     pub(super) fn tasks(&self, tasks: &[Task]) -> (Vec<Task>, usize) {
         let of = |status| {
             tasks
@@ -74,13 +77,13 @@ impl Bounds {
         self.fitting(ordered, |task| &mut task.text, "task_list")
     }
 
-    /// Criteria as lines; and how many are left out.
+    /// Return criteria as lines, and the number of omitted ones.
     pub(super) fn lines<'a>(&self, lines: impl Iterator<Item = &'a str>) -> (Vec<String>, usize) {
         let lines: Vec<_> = lines.map(|line| text::one_line(line, self.text)).collect();
         self.fitting(lines.iter(), |line| line, "the PRD")
     }
 
-    /// As many as have room, the first of them first, each shortened if it must be.
+    /// Return the entries that fit, from the first on, each shortened if necessary.
     fn fitting<'a, T: Clone + 'a>(
         &self,
         items: impl Iterator<Item = &'a T>,
@@ -100,7 +103,7 @@ impl Bounds {
             let cost = cost(text);
             if cost > room {
                 left += 1;
-                // What comes after it is not told before it.
+                // Later entries must not be included either.
                 room = 0;
                 continue;
             }
@@ -111,10 +114,10 @@ impl Bounds {
     }
 }
 
-/// How many bytes a text has as an entry of a list, at the most.
+/// Return the maximum number of bytes of a text as an entry of a list.
 fn cost(said: &str) -> usize {
-    const DEEPER: usize = 8;
-    const LABEL: usize = 24;
-    let lines = text::lines(said).map(|line| line.len() + DEEPER);
-    lines.sum::<usize>() + LABEL
+    const INDENT_BYTES: usize = 8;
+    const LABEL_BYTES: usize = 24;
+    let lines = text::lines(said).map(|line| line.len() + INDENT_BYTES);
+    lines.sum::<usize>() + LABEL_BYTES
 }

@@ -1,7 +1,7 @@
-//! Answers that are owed: a message whose sender expects one, until it has come.
+//! Replies that are expected: which messages await one, and the reminders.
 //!
-//! Its recipient is reminded of it each time it becomes idle again, a few times at most. What is
-//! typed then is one turn for all that it owes.
+//! An agent is reminded when it becomes idle again, at most [`REMINDERS`] times per message, with
+//! one line for all messages.
 
 use crate::mail::Letter;
 use crate::message::Message;
@@ -9,53 +9,53 @@ use crate::name::AgentName;
 use crate::receipt::{End, Step};
 use jiff::Timestamp;
 
-/// How often an agent is reminded of one message.
+/// Maximum number of reminders for one message.
 pub const REMINDERS: u32 = 10;
-/// How many messages one reminder names, so that it fits into a line of a terminal.
+/// Maximum number of messages in one reminder, so that it fits into one terminal line.
 pub const AT_ONCE: usize = 16;
 
-/// Whether an answer is still expected at `now`.
-pub fn is_awaited(letter: &Letter, now: Timestamp) -> bool {
-    let message = &letter.message;
-    let is_open = match letter.standing.at(message, now).end {
+/// Whether a reply is still expected at `now`.
+pub fn is_awaited(mail: &Letter, now: Timestamp) -> bool {
+    let message = &mail.message;
+    let is_open = match mail.standing.at(message, now).end {
         None => true,
         Some(End::Archived | End::Deleted | End::Cancelled | End::Expired | End::Failed) => false,
     };
-    // What was seen does not expire, but who wanted an answer by then wants none after.
+    // A message that was seen does not expire, but its reply is no longer wanted after that time.
     let is_open = is_open && !message.has_run_out(now);
     planted!(RemindsAnswered => return message.envelope.expects_reply && is_open);
-    message.envelope.expects_reply && !letter.standing.answered && is_open
+    message.envelope.expects_reply && !mail.standing.answered && is_open
 }
 
-/// Whether its agent may be reminded of it at `now`: it has been put before it, and not too often.
-pub fn may_be_reminded(letter: &Letter, now: Timestamp) -> bool {
-    let standing = letter.standing;
-    is_awaited(letter, now) && standing.seen && standing.reminded < REMINDERS
+/// Whether the agent may be reminded at `now`: the message was delivered, and fewer than
+/// [`REMINDERS`] reminders were sent.
+pub fn may_be_reminded(mail: &Letter, now: Timestamp) -> bool {
+    let standing = mail.standing;
+    is_awaited(mail, now) && standing.seen && standing.reminded < REMINDERS
 }
 
-/// Whether this one's word ends the wait for an answer to a message: it is either side's, or the
-/// person's.
+/// Whether `who` may end the wait for a reply: the sender, the recipient or the person.
 pub fn may_close(who: &AgentName, message: &Message) -> bool {
     who.is_human() || *who == message.to || *who == message.envelope.from
 }
 
-/// What is said of the answer to a message that wants one.
-pub fn told(letter: &Letter, now: Timestamp) -> Option<String> {
-    if !letter.message.envelope.expects_reply {
+/// Describe the reply's status, if the message expects one.
+pub fn told(mail: &Letter, now: Timestamp) -> Option<String> {
+    if !mail.message.envelope.expects_reply {
         return None;
     }
     let last = |step: Step| {
         let of = |state: &str| state == step.as_str();
-        letter.receipts.iter().rfind(move |r| of(&r.state))
+        mail.receipts.iter().rfind(move |r| of(&r.state))
     };
-    if letter.standing.answered {
+    if mail.standing.answered {
         let how = last(Step::Answered).and_then(|receipt| receipt.evidence.as_deref());
         return Some(format!("answered: {}", how.unwrap_or("no longer expected")));
     }
-    if !is_awaited(letter, now) {
+    if !is_awaited(mail, now) {
         return Some("no longer expected: the message has ended".to_owned());
     }
-    let reminded = letter.standing.reminded;
+    let reminded = mail.standing.reminded;
     Some(match last(Step::Reminded) {
         Some(receipt) => format!(
             "expected; reminded {reminded} of {REMINDERS} times, last at {}",
@@ -65,11 +65,11 @@ pub fn told(letter: &Letter, now: Timestamp) -> Option<String> {
     })
 }
 
-/// The line that reminds an agent of what it owes, each with how often it was reminded before.
-pub fn reminder(letters: &[Letter]) -> String {
-    let entries = letters.iter().map(|letter| {
-        let (id, from) = (letter.message.id.id8(), &letter.message.envelope.from);
-        let count = letter.standing.reminded + 1;
+/// Return the line that reminds an agent of `messages`, each with its count.
+pub fn reminder(messages: &[Letter]) -> String {
+    let entries = messages.iter().map(|mail| {
+        let (id, from) = (mail.message.id.id8(), &mail.message.envelope.from);
+        let count = mail.standing.reminded + 1;
         format!(
             "[ph reminder {count} of {REMINDERS}: {from} expects a reply to message {id}: ph reply {id}]"
         )
@@ -90,12 +90,12 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_owed_until_it_comes_or_the_message_ends() {
+    fn a_reply_is_expected_until_it_comes_or_the_message_ends() {
         let now = Timestamp::from_second(1_000).unwrap();
         let check = |steps: &[Step], awaited: bool, reminds: bool| {
-            let letter = expecting(steps);
-            assert_eq!(is_awaited(&letter, now), awaited, "{steps:?}");
-            assert_eq!(may_be_reminded(&letter, now), reminds, "{steps:?}");
+            let mail = expecting(steps);
+            assert_eq!(is_awaited(&mail, now), awaited, "{steps:?}");
+            assert_eq!(may_be_reminded(&mail, now), reminds, "{steps:?}");
         };
         check(&[], true, false);
         check(&[Offering], true, false);
@@ -116,20 +116,20 @@ mod tests {
     }
 
     #[test]
-    fn either_side_and_the_person_can_end_the_wait() {
-        let letter = expecting(&[]);
+    fn both_sides_and_the_person_can_end_the_wait() {
+        let mail = expecting(&[]);
         for (who, want) in [
             ("alice", true),
             ("bob", true),
             ("human", true),
             ("eve", false),
         ] {
-            assert_eq!(may_close(&name(who), &letter.message), want, "{who}");
+            assert_eq!(may_close(&name(who), &mail.message), want, "{who}");
         }
     }
 
     #[test]
-    fn what_is_said_of_it() {
+    fn a_reply_s_status_is_described() {
         let now = Timestamp::from_second(1_000).unwrap();
         let said = |steps: &[Step]| told(&expecting(steps), now);
         assert_eq!(told(&with_steps(&message(1, "a", "b"), &[]), now), None);
@@ -143,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_reminder_fits_a_terminal() {
+    fn the_longest_reminder_fits_into_a_terminal_line() {
         let mut message = message(1 << 96, &"a".repeat(64), "bob");
         message.envelope.expects_reply = true;
-        let letter = with_steps(&message, &[Offered, Reminded]);
-        let line = reminder(&vec![letter; AT_ONCE]);
+        let mail = with_steps(&message, &[Offered, Reminded]);
+        let line = reminder(&vec![mail; AT_ONCE]);
         assert!(line.len() < 4_000 && line.matches("00000001").count() == 2 * AT_ONCE);
         assert!(line.starts_with("[ph reminder 2 of 10: aaaa"));
     }

@@ -1,8 +1,7 @@
-//! Weighing evidence of what a program does: its own word before what its screen shows, and that
-//! before output and silence. Keeps what was claimed last by each source and decides nothing
-//! about mail.
+//! Weighs evidence of a program's activity: its own report beats its screen, which beats output and
+//! silence. Keeps the last claim of each source; decides nothing about mail.
 
-use crate::activity::{Activity, Generic, Judgement};
+use crate::activity::{Activity, Judgement, OutputJudge};
 use crate::harness::manifest::{Manifest, Source};
 use crate::harness::screen::{Claim, Says};
 use crate::moment::Moment;
@@ -10,16 +9,16 @@ use crate::session::Ending;
 use std::time::Duration;
 
 #[derive(Debug, Clone)]
-struct Standing {
+struct CurrentClaim {
     claim: Claim,
     since: Moment,
-    /// When it was said last.
+    /// Time of the claim's last report.
     heard: Moment,
-    /// From before it was given something to do: that it was idle then says nothing now.
+    /// Whether the claim predates the last input; an old idle claim says nothing about now.
     is_old: bool,
 }
 
-impl Standing {
+impl CurrentClaim {
     fn new(now: Moment, claim: Claim) -> Self {
         Self {
             claim,
@@ -32,30 +31,30 @@ impl Standing {
 
 #[derive(Debug, Clone)]
 pub struct Judge {
-    pace: Generic,
+    pace: OutputJudge,
     order: Vec<Source>,
-    standing: Vec<Standing>,
-    /// When something was last typed to it, by anybody.
+    standing: Vec<CurrentClaim>,
+    /// Time of the last keys typed by anybody.
     typed: Option<Duration>,
-    /// Whether it has written something since it was idle that is no echo of that.
+    /// Whether the program has written anything but the echo of keys since it was idle.
     has_worked: bool,
-    /// When it was last given something to do.
+    /// Time of the last input that starts work.
     given: Option<Duration>,
-    /// How soon after that it shows that it does it.
+    /// Time within which the program shows that it works on its input.
     shows: Duration,
-    /// By when a claim that still stands while it goes on writing is no old one.
+    /// Time from which a claim that still holds during output counts as new.
     renewed: Option<Duration>,
 }
 
-/// What is written so soon after something was typed may be the echo of that.
-const ECHO: Duration = Duration::from_millis(500);
-/// By then what a program has written is looked at.
-const LOOKED: Duration = Duration::from_millis(100);
+/// Time within which output after keys may be their echo.
+const ECHO_TIMEOUT: Duration = Duration::from_millis(500);
+/// Time within which output is followed by a look at the screen.
+const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 impl Judge {
-    /// For a program that was started just now.
+    /// For a program that was started at `now`.
     pub fn new(manifest: &Manifest, now: Moment) -> Self {
-        let pace = Generic::with(now, manifest.activity.silence.get());
+        let pace = OutputJudge::with(now, manifest.activity.silence.get());
         let pace = if manifest.awaits_sign() {
             pace.awaiting_a_sign()
         } else {
@@ -78,11 +77,11 @@ impl Judge {
         match (&paced.activity, self.strongest()) {
             (Activity::Idle | Activity::Working | Activity::Blocked(_), Some(standing)) => {
                 let activity = match standing.claim.says {
-                    // What it asks is told as a question of its own.
+                    // A question is reported separately.
                     Says::Working | Says::Blocked => Activity::Working,
                     Says::Idle => Activity::Idle,
                 };
-                // A hook speaks once; what is seen, is seen now.
+                // A hook reports once; screen claims are always current.
                 let heard = (standing.claim.source == Source::Hook).then_some(standing.heard);
                 Judgement {
                     activity,
@@ -95,7 +94,7 @@ impl Judge {
         }
     }
 
-    /// What output, silence and its sign of readiness tell.
+    /// Return the judgement from output, silence and readiness alone.
     pub fn pace(&self) -> &Judgement {
         self.pace.judgement()
     }
@@ -104,29 +103,29 @@ impl Judge {
         self.pace.judgement().activity == Activity::Starting
     }
 
-    /// Whether better evidence than output shows that it works.
+    /// Whether better evidence than output shows that the program works.
     pub fn surely_works(&self) -> bool {
         let claim = self.strongest().map(|standing| standing.claim.says);
         matches!(claim, Some(Says::Working))
     }
 
-    /// Whether anything but the echo of what was typed shows that it works.
+    /// Whether any evidence but echo shows that the program works.
     pub fn may_work(&self) -> bool {
         self.has_worked || self.surely_works()
     }
 
-    /// Something is typed to it; what it writes now may be the echo.
+    /// Keys were typed; the next output may be their echo.
     pub fn typed(&mut self, now: Moment) {
         self.typed = Some(now.mono);
     }
 
-    /// What ends its start.
+    /// Describe the condition that ends the start.
     pub fn release(&self) -> String {
         self.pace.release()
     }
 
-    /// All that was claimed at one glance. A source that says nothing now has nothing to say;
-    /// hooks are not seen at a glance and stay as they are.
+    /// Replace all claims by those of one look at the screen. Claims of hooks are not visible and
+    /// stay.
     pub fn seen(&mut self, now: Moment, claims: &[Claim]) {
         let is_there = |source| claims.iter().any(|claim| claim.source == source);
         self.standing
@@ -136,7 +135,7 @@ impl Judge {
         }
     }
 
-    /// One source says this from now on.
+    /// Set the claim of one source.
     pub fn claim(&mut self, now: Moment, claim: Claim) {
         let known = self
             .standing
@@ -144,25 +143,25 @@ impl Judge {
             .find(|standing| standing.claim.source == claim.source);
         match known {
             Some(known) if known.claim.says == claim.says => {
-                // The same on the screen is no news; said once more by a hook, it is.
+                // Unchanged evidence on the screen is not new; a repeated hook event is.
                 known.is_old &= claim.source != Source::Hook;
                 known.claim = claim;
                 known.heard = now;
             }
-            Some(known) => *known = Standing::new(now, claim),
-            None => self.standing.push(Standing::new(now, claim)),
+            Some(known) => *known = CurrentClaim::new(now, claim),
+            None => self.standing.push(CurrentClaim::new(now, claim)),
         }
     }
 
-    /// One source has nothing to say any more.
+    /// Remove the claim of one source.
     pub fn forget(&mut self, source: Source) {
         self.standing.retain(|old| old.claim.source != source);
     }
 
-    /// An interrupt key was pressed. Many agents call no hook then: that it worked before says
-    /// nothing now, and it has as long as a silence takes to show what it does.
+    /// The interrupt key was pressed. Many agents report no event then, so earlier claims of work
+    /// no longer count, and the program has the time of a silence to show its activity.
     pub fn interrupted(&mut self, now: Moment) {
-        let is_busy = |standing: &Standing| {
+        let is_busy = |standing: &CurrentClaim| {
             standing.claim.source == Source::Hook && standing.claim.says != Says::Idle
         };
         if self.standing.iter().any(is_busy) {
@@ -171,7 +170,7 @@ impl Judge {
         }
     }
 
-    /// The sign that it can be written to was seen.
+    /// The pattern that shows readiness appeared.
     pub fn ready(&mut self, now: Moment) {
         self.pace.ready(now);
     }
@@ -179,17 +178,19 @@ impl Judge {
     pub fn output(&mut self, now: Moment) {
         self.pace.output(now);
         let is_after = |since: Option<Duration>, by| since.is_none_or(|at| at + by <= now.mono);
-        self.has_worked |= is_after(self.typed, ECHO);
-        // One that never pauses has no silence in which it could be called idle.
+        self.has_worked |= is_after(self.typed, ECHO_TIMEOUT);
+        // A program that writes without pause has no silence that would make it idle.
         let is_late = self.given.is_some() && is_after(self.given, self.shows);
         if is_late && self.renewed.is_none() && self.has_old() {
-            self.renewed = Some(now.mono + LOOKED);
+            self.renewed = Some(now.mono + SCREEN_POLL_INTERVAL);
         }
     }
 
-    /// From when on output would tell more than that it goes on as it is; none where it would not.
+    /// Return the time from which output can change the activity, if it can.
     pub fn heeds_output_from(&self) -> Option<Duration> {
-        let echoes_until = self.typed.map_or(Duration::ZERO, |typed| typed + ECHO);
+        let echoes_until = self
+            .typed
+            .map_or(Duration::ZERO, |typed| typed + ECHO_TIMEOUT);
         let works = (!self.has_worked).then_some(echoes_until);
         let renews = self.has_old().then_some(Duration::ZERO);
         let all = [self.pace.heeds_output_from(), works, renews];
@@ -200,10 +201,10 @@ impl Judge {
         self.standing.iter().any(|standing| standing.is_old)
     }
 
-    /// It was given something to do: it counts as working until it is shown otherwise.
-    /// What its hooks have said from then on is of that already.
+    /// The program was given input: it counts as working until there is other evidence. Hook events
+    /// after `from` already belong to this input.
     pub fn given(&mut self, now: Moment, from: Option<Duration>) {
-        // Where claims have it idle while it writes, the pace says working already.
+        // If claims say idle during output, the pace already says working.
         self.pace.given(now, "a message was written to it");
         self.typed = Some(now.mono);
         self.given = Some(now.mono);
@@ -232,7 +233,7 @@ impl Judge {
             self.has_worked = false;
         }
         if before == Activity::Working && self.pace.judgement().activity == Activity::Idle {
-            // It has had its time to say something else.
+            // The time for other evidence has passed.
             for standing in &mut self.standing {
                 standing.is_old = false;
             }
@@ -247,9 +248,10 @@ impl Judge {
             .min()
     }
 
-    /// The best evidence there is, where there is any beside output.
-    fn strongest(&self) -> Option<&Standing> {
-        let counts = |standing: &&Standing| !(standing.is_old && standing.claim.says == Says::Idle);
+    /// Return the best evidence besides output, if any.
+    fn strongest(&self) -> Option<&CurrentClaim> {
+        let counts =
+            |standing: &&CurrentClaim| !(standing.is_old && standing.claim.says == Says::Idle);
         self.order.iter().find_map(|source| {
             let standing = self.standing.iter().filter(counts);
             standing.into_iter().find(|s| s.claim.source == *source)
@@ -306,11 +308,11 @@ mod tests {
     }
 
     #[test]
-    fn output_that_is_not_heeded_tells_only_that_it_goes_on() {
+    fn output_before_the_heeded_time_changes_nothing() {
         let mut judge = Judge::new(&Manifest::generic(), ms(0));
         let heeded = |judge: &Judge| judge.heeds_output_from().map(|from| from.as_millis());
         assert_eq!(heeded(&judge), Some(0));
-        // It starts, and that ends by a silence, or after long.
+        // A start ends by a silence, or after a long time.
         judge.typed(ms(50));
         judge.output(ms(100));
         assert_eq!(heeded(&judge), Some(550));
@@ -325,19 +327,19 @@ mod tests {
         let before = judge.judgement();
         judge.output(ms(3_499));
         assert_eq!((judge.judgement(), judge.may_work()), (before, false));
-        // No echo, and then more of it.
+        // Not an echo, and more of it.
         judge.output(ms(3_500));
         assert_eq!((judge.may_work(), heeded(&judge)), (true, None));
         judge.tick(ms(5_500));
         assert_eq!((judge.may_work(), heeded(&judge)), (false, Some(0)));
-        // An old claim is waited out while it writes.
+        // An old claim must outlast the output.
         judge.claim(ms(5_600), claim(Title, Idle));
         judge.given(ms(5_700), None);
         assert_eq!(heeded(&judge), Some(0));
     }
 
     #[test]
-    fn an_idle_sign_that_stays_counts_though_it_never_pauses() {
+    fn a_lasting_idle_sign_counts_despite_constant_output() {
         let manifest = Manifest::generic();
         let ticks = |until: u64| {
             let clock = (1..)
@@ -355,7 +357,7 @@ mod tests {
         let given = "working since 3000: a message was written to it";
         check(&manifest, &ticks(4_000), given);
         check(&manifest, &ticks(4_100), "idle since 4100: screen Idle");
-        // It shows what it does in the last moment.
+        // Evidence of work at the last moment.
         let mut late = ticks(4_000);
         late.push((4_050, Happens::Seen(&[(Screen, Working)])));
         late.push((4_100, Happens::Tick));
@@ -363,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_echo_is_no_work() {
+    fn an_echo_is_not_work() {
         let check = |events: &[(u64, &str)], want: bool| {
             let mut judge = Judge::new(&Manifest::generic(), ms(0));
             judge.output(ms(0));
@@ -392,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_evidence_counts() {
+    fn the_best_evidence_decides() {
         use Happens::{Given, Output, Said, Seen, Tick};
         let generic = Manifest::generic();
         let begin = || vec![(0, Output), (2_000, Tick)];
@@ -403,12 +405,12 @@ mod tests {
         };
         let check = |events: Vec<(u64, Happens<'_>)>, want| check(&generic, &events, want);
         check(begin(), "idle since 2000: no output for 2 s");
-        // Silence is no rest where the title says otherwise.
+        // A title that says working beats silence.
         let busy = || (2_500, Seen(&[(Title, Working)]));
         check(also(vec![busy()]), "working since 2500: title Working");
         let silent = also(vec![busy(), (9_000, Tick)]);
         check(silent, "working since 2500: title Working");
-        // Nor is output work.
+        // A title that says idle beats output.
         let drawing = also(vec![(2_500, Seen(&[(Title, Idle)])), (3_000, Output)]);
         check(drawing, "idle since 2500: title Idle");
         const BOTH: [(Source, Says); 2] = [(Screen, Idle), (Title, Working)];
@@ -418,19 +420,19 @@ mod tests {
         );
         let hook = also(vec![(2_500, Seen(&BOTH)), (2_600, Said(Hook, Idle))]);
         check(hook, "idle since 2600: hook Idle");
-        // A glance does not take back what a hook said, but what the screen did.
+        // A look replaces screen claims and keeps those of hooks.
         let kept = also(vec![(2_500, Said(Hook, Idle)), (2_600, Seen(&[]))]);
         check(kept, "idle since 2500: hook Idle");
         let gone = also(vec![busy(), (2_600, Seen(&[]))]);
         check(gone, "idle since 2000: no output for 2 s");
         let asks = also(vec![(2_500, Seen(&[(Title, Blocked)]))]);
         check(asks, "working since 2500: title Blocked");
-        // Starting is not ended by a title.
+        // A title does not end the start.
         check(
             vec![(500, Seen(&[(Title, Idle)]))],
-            "starting since 0: it was started and has shown nothing yet",
+            "starting since 0: it was started and has written nothing yet",
         );
-        // That it was idle before it was given something says nothing.
+        // An idle claim from before the input does not count.
         let idle = || (2_500, Seen(&[(Title, Idle)]));
         let given = || also(vec![idle(), (3_000, Given)]);
         check(given(), "working since 3000: a message was written to it");
@@ -452,29 +454,28 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_of_readiness_is_waited_for() {
+    fn readiness_is_awaited() {
         use Happens::{Output, Ready, Seen, Tick};
         let mut manifest = Manifest::generic();
         manifest
             .hook
             .ready
             .push("Ready".to_owned().try_into().unwrap());
-        let starting =
-            "starting since 0: it was started, and the sign that it is ready has not been seen";
+        let starting = "starting since 0: it was started, and the pattern that shows that it is ready has not appeared";
         check(&manifest, &[(0, Output), (9_000, Tick)], starting);
         let endless: Vec<_> = (0..40).map(|s| (s * 1_000, Output)).collect();
         check(&manifest, &endless, starting);
         check(
             &manifest,
             &[(700, Ready)],
-            "idle since 700: the sign that it is ready was seen",
+            "idle since 700: the pattern that shows that it is ready appeared",
         );
         let busy = [(600, Seen(&[(Title, Working)])), (700, Ready)];
         check(&manifest, &busy, "working since 600: title Working");
     }
 
     #[test]
-    fn who_makes_the_order_decides() {
+    fn the_manifest_s_order_decides() {
         let mut manifest = Manifest::generic();
         manifest.activity.order = vec![Source::Screen, Source::Title];
         let seen = [(Title, Idle), (Screen, Working)];

@@ -1,34 +1,34 @@
-//! What hooks have said so far, and what another one says on top of it.
+//! Interprets the sequence of hook events: activity, questions and side sessions.
 //!
-//! Each runs as a process of its own, so they come late, twice or in another order than they were
-//! called in, and those of side sessions come to the same place. What contradicts what was heard
-//! just before is not believed: other evidence decides until the next one.
+//! Every hook is a process of its own, so events can arrive late, twice or out of order, and side
+//! sessions share the channel. An event that contradicts another one of the last moment is not
+//! trusted: other evidence decides until the next event.
 
-use super::{Report, Side, Turn};
+use super::{Report, SubagentEvent, Turn};
 use crate::harness::screen::Says;
 use crate::moment::Moment;
 use std::time::Duration;
 
-/// Within this time two may come in the wrong order, or one come twice.
-const CLOSE: Duration = Duration::from_millis(100);
-/// How many are remembered as heard, and how many questions as open.
-const REMEMBERED: usize = 32;
+/// Time within which events can arrive out of order or twice.
+const REORDER_WINDOW: Duration = Duration::from_millis(100);
+/// Maximum number of remembered events, and of open questions.
+const MAX_REMEMBERED: usize = 32;
 
-/// What an event adds.
+/// The effect of an event on the known activity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Word {
-    /// This is what it does now.
+    /// The program's current activity.
     Does(Says),
-    /// What was said before does not hold any more, and nothing new is known.
+    /// The last activity no longer holds, and no other is known.
     Unsure,
-    /// Nothing of what it does now.
+    /// The event says nothing about the activity.
     Nothing,
 }
 
-/// A question that a hook has told of.
+/// A question that a hook reported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// Told where it says what on, else the event's name.
+    /// The question's text if the event has it, otherwise the event's name.
     pub(crate) what: String,
     named: Option<String>,
     pub(crate) event: String,
@@ -36,61 +36,62 @@ pub(crate) struct Question {
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Last {
+struct LastEvent {
     turn: Turn,
     at: Duration,
-    /// Whether a turn was under way when it came.
+    /// Whether a turn was open when the event arrived.
     was_open: bool,
 }
 
-/// One that was heard just now.
+/// An event that arrived recently.
 #[derive(Debug, Clone, Copy)]
-struct Recent {
+struct RecentEvent {
     at: Duration,
     print: u64,
-    /// In which turn.
+    /// The turn in which the event arrived.
     turn: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+enum Novelty {
     New,
-    /// It came just now, and nothing since that could make it new.
+    /// An equal event arrived just now, and no turn has begun since.
     Repeat,
-    /// It came just now, and another turn has begun since: it may be of either.
+    /// An equal event arrived just now, and a turn has begun since; the event may belong to either
+    /// turn.
     Doubtful,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct Heard {
     session: Option<String>,
-    /// The session that has ended last: what comes of it now is late.
+    /// The session that ended last. Its further events are late.
     ended: Option<String>,
-    recent: Vec<Recent>,
-    /// How many turns have begun.
+    recent: Vec<RecentEvent>,
+    /// Number of turns that have begun.
     turns: u64,
-    last: Option<Last>,
+    last: Option<LastEvent>,
     is_open: bool,
     questions: Vec<Question>,
-    /// How many agents within the agent are at work.
+    /// Number of running subagents.
     sides: u32,
 }
 
 impl Heard {
-    /// Takes an event in; nothing where it is none of this session's, or was heard before.
+    /// Apply an event. Returns `None` if it belongs to another session or repeats an earlier event.
     pub fn hear(&mut self, now: Moment, report: &Report) -> Option<Word> {
         if report.means_nothing() || self.is_foreign(report) {
             return None;
         }
         let news = self.news(now, report);
         match (news, report.turn) {
-            (News::Repeat, _) => return None,
-            // The end of the turn before, told twice, or already that of this one.
-            (News::Doubtful, Some(Turn::Idle)) => {
+            (Novelty::Repeat, _) => return None,
+            // A repeated end of the previous turn, or already the end of this one.
+            (Novelty::Doubtful, Some(Turn::Idle)) => {
                 self.forget();
                 return Some(Word::Unsure);
             }
-            (News::New | News::Doubtful, _) => {}
+            (Novelty::New | Novelty::Doubtful, _) => {}
         }
         self.count_sides(report);
         let is_another = report.session.is_some() && report.session != self.session;
@@ -115,43 +116,45 @@ impl Heard {
         Some(word)
     }
 
-    /// The session that the agent is in, as far as hooks tell.
+    /// Return the agent's current session, if hooks have named one.
     pub fn session(&self) -> Option<&str> {
         self.session.as_deref()
     }
 
-    /// Whether an event that was heard is of the agent's own session.
+    /// Whether an applied event belongs to the agent's own session.
     pub(crate) fn is_own(&self, report: &Report) -> bool {
         report.session.is_none() || report.session == self.session
     }
 
-    /// Whether what its hooks print may go to an agent within it.
+    /// Whether the output of a hook may reach a subagent instead of the agent.
     pub(crate) fn is_aside(&self) -> bool {
         self.sides > 0
     }
 
-    /// One that breaks off does not say so: the next prompt is the agent's own in any case.
+    /// Count running subagents. An interrupted one reports no end, but the next prompt is the
+    /// agent's own in any case.
     fn count_sides(&mut self, report: &Report) {
         let is_over = matches!(report.turn, Some(Turn::Submitted | Turn::Idle));
         self.sides = match report.side {
             _ if is_over || report.ends || report.begins => 0,
-            Some(Side::Begins) => self.sides.saturating_add(1),
-            Some(Side::Ends) => self.sides.saturating_sub(1),
+            Some(SubagentEvent::Begins) => self.sides.saturating_add(1),
+            Some(SubagentEvent::Ends) => self.sides.saturating_sub(1),
             None => self.sides,
         };
     }
 
-    /// What it does, as far as hooks tell.
+    /// Return the current activity, if hooks have reported one.
     pub fn doing(&self) -> Option<Turn> {
         self.last.map(|last| last.turn)
     }
 
-    /// The oldest question that stands open.
+    /// Return the oldest open question.
     pub(crate) fn question(&self) -> Option<&Question> {
         self.questions.first()
     }
 
-    /// It was seen otherwise that the questions are answered. After a no many agents say nothing.
+    /// Close all questions, because other evidence shows that they are answered. Many agents report
+    /// no refusal.
     pub(crate) fn answered(&mut self) {
         self.forget();
     }
@@ -173,28 +176,28 @@ impl Heard {
         }
     }
 
-    fn news(&mut self, now: Moment, report: &Report) -> News {
+    fn news(&mut self, now: Moment, report: &Report) -> Novelty {
         self.recent
-            .retain(|recent| now.mono.saturating_sub(recent.at) < CLOSE);
+            .retain(|recent| now.mono.saturating_sub(recent.at) < REORDER_WINDOW);
         let known = self.recent.iter_mut().find(|r| r.print == report.print);
         if let Some(known) = known {
             let before = std::mem::replace(&mut known.turn, self.turns);
             return if before == self.turns {
-                News::Repeat
+                Novelty::Repeat
             } else {
-                News::Doubtful
+                Novelty::Doubtful
             };
         }
-        if self.recent.len() == REMEMBERED {
+        if self.recent.len() == MAX_REMEMBERED {
             self.recent.remove(0);
         }
-        self.recent.push(Recent {
+        self.recent.push(RecentEvent {
             at: now.mono,
             print: report.print,
-            // The turn that it begins itself is no reason to hear it twice.
+            // A repeated event must not count as new because of the turn that it begins.
             turn: self.turns + u64::from(report.turn == Some(Turn::Submitted)),
         });
-        News::New
+        Novelty::New
     }
 
     fn take(&mut self, now: Moment, turn: Turn, report: &Report) -> Word {
@@ -204,7 +207,7 @@ impl Heard {
             Word::Unsure => self.forget(),
             Word::Does(_) => {
                 self.ask(now, turn, report);
-                self.last = Some(Last {
+                self.last = Some(LastEvent {
                     turn,
                     at: now.mono,
                     was_open: self.is_open,
@@ -216,7 +219,7 @@ impl Heard {
         word
     }
 
-    /// What an event says of now, after the one before it.
+    /// Return the effect of an activity event, given the one before.
     fn weigh(&self, now: Moment, turn: Turn) -> Word {
         use Turn::{Blocked, Idle, Submitted, Tool, Working};
         let says = Word::Does(match turn {
@@ -224,18 +227,19 @@ impl Heard {
             Submitted | Tool | Working => Says::Working,
             Idle => Says::Idle,
         });
-        let close = |last: &Last| now.mono.saturating_sub(last.at) < CLOSE;
+        let close = |last: &LastEvent| now.mono.saturating_sub(last.at) < REORDER_WINDOW;
         let Some(last) = self.last.filter(close) else {
             return says;
         };
         match (last.turn, turn) {
-            // It led to the question, or is of the turn before; nobody answers so fast.
+            // The event led to the question or belongs to the previous turn: no answer comes this
+            // fast.
             (Blocked, Submitted | Tool | Working | Idle) => Word::Nothing,
-            // The end of a turn has overtaken what was in it.
+            // The end of the turn has overtaken an event of the turn.
             (Idle, Tool | Working) => Word::Nothing,
-            // Or its beginning.
+            // The end of the turn has overtaken its beginning.
             (Idle, Submitted) if !last.was_open => Word::Unsure,
-            // A turn was under way: this may be its end, or already that of the next.
+            // A turn was open: this may be its end, or already that of the next turn.
             (Submitted, Idle) if last.was_open => Word::Unsure,
             (Idle, Blocked | Submitted | Idle)
             | (Submitted, Blocked | Submitted | Tool | Working | Idle)
@@ -244,14 +248,14 @@ impl Heard {
         }
     }
 
-    /// Keeps count of the questions. Tools may run side by side: that one has ended answers only
-    /// the question about it.
+    /// Update the open questions. Tools may run in parallel: the end of a tool answers only that
+    /// tool's question.
     fn ask(&mut self, now: Moment, turn: Turn, report: &Report) {
         match turn {
             Turn::Blocked => {
-                // One that does not say what it is about is told of once more.
+                // A question without a text can repeat a known one.
                 let is_known = report.what.is_none() && !self.questions.is_empty();
-                if !is_known && self.questions.len() < REMEMBERED {
+                if !is_known && self.questions.len() < MAX_REMEMBERED {
                     let named = report.what.clone();
                     self.questions.push(Question {
                         what: named.clone().unwrap_or_else(|| report.event.clone()),
@@ -279,8 +283,8 @@ mod tests {
     use crate::activity::tests::ms;
     use crate::harness::hook::tests::like_claude;
 
-    /// Events, each with its time and some of its payload; what the last one adds; the question
-    /// that is open then.
+    /// Apply events, each with its time and a part of its payload, and compare the effect of the
+    /// last one and the open question.
     fn check(events: &[(u64, &str, &str)], want: &str) {
         let (hooks, mut heard) = (like_claude(), Heard::default());
         let mut last = None;
@@ -311,7 +315,7 @@ mod tests {
     const ASKS: &str = "PermissionRequest";
 
     #[test]
-    fn a_turn_is_followed() {
+    fn events_of_a_turn_set_the_activity() {
         check(&[(0, PROMPT, "")], "working");
         check(&[(0, PROMPT, ""), (500, "PreToolUse", "Bash")], "working");
         let asked = [
@@ -324,7 +328,7 @@ mod tests {
         check(&also(&[(5_000, "PostToolUse", "Bash")]), "working");
         check(&also(&[(5_000, "Stop", "")]), "idle");
         check(&also(&[(5_000, PROMPT, "")]), "working");
-        // Another tool that ends beside it answers nothing, nor does one that begins.
+        // Neither the end nor the start of another tool answers a question.
         let beside = also(&[(5_000, "PostToolUse", "Read")]);
         check(&beside, "working, asks Bash");
         let begun = also(&[(5_000, "PreToolUse", "Bash")]);
@@ -338,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_late_or_twice_says_nothing() {
+    fn late_and_repeated_events_have_no_effect() {
         let turn = [(0, PROMPT, ""), (500, "PreToolUse", "Bash")];
         let also = |more: &[(u64, &'static str, &'static str)]| [&turn[..], more].concat();
         check(
@@ -351,7 +355,7 @@ mod tests {
         );
         check(&also(&[(900, "Stop", ""), (910, "Stop", "")]), "ignored");
         check(&also(&[(900, "Stop", ""), (1_100, "Stop", "")]), "idle");
-        // What led to a question does not answer it.
+        // An event that led to a question does not answer it.
         let early = [(0, ASKS, "Bash"), (40, "PreToolUse", "Bash")];
         check(&early, "nothing, asks Bash");
         let early = [(0, ASKS, "Bash"), (40, "PostToolUse", "Bash")];
@@ -362,14 +366,14 @@ mod tests {
             &[(0, ASKS, "Bash"), (10, ASKS, "Bash")],
             "ignored, asks Bash",
         );
-        // One turn ends and the next begins, in either order.
+        // The end of a turn and the beginning of the next, in either order.
         check(&also(&[(900, "Stop", ""), (940, PROMPT, "")]), "working");
         check(&also(&[(900, PROMPT, ""), (940, "Stop", "")]), "unsure");
-        // A turn that is over at once, in either order.
+        // A turn that ends at once, in either order.
         check(&[(0, PROMPT, ""), (40, "Stop", "")], "idle");
         check(&[(0, "Stop", ""), (40, PROMPT, "")], "unsure");
         check(&[(0, PROMPT, ""), (40, PROMPT, "")], "ignored");
-        // Two turns within a moment: the end of the second is no repeat of the first's.
+        // Two short turns: the end of the second does not repeat that of the first.
         let two = [
             (0, PROMPT, ""),
             (20, "Stop", ""),
@@ -380,14 +384,14 @@ mod tests {
     }
 
     #[test]
-    fn side_sessions_say_nothing() {
+    fn events_of_side_sessions_are_ignored() {
         let begun = [(0, "SessionStart", "a startup"), (500, PROMPT, "a ")];
         let also = |more: &[(u64, &'static str, &'static str)]| [&begun[..], more].concat();
         check(&also(&[(900, "Stop", "b ")]), "ignored");
         check(&also(&[(900, "SessionStart", "b startup")]), "ignored");
         check(&also(&[(900, "SessionEnd", "b other")]), "ignored");
         check(&also(&[(900, "Stop", "a ")]), "idle");
-        // It goes on under another id; what comes of the old one is late.
+        // The session goes on under another id; events of the old id are late.
         let cleared = also(&[
             (900, "SessionEnd", "a clear"),
             (910, "SessionStart", "b clear"),
@@ -396,7 +400,7 @@ mod tests {
         let after = |more: &[(u64, &'static str, &'static str)]| [&cleared[..], more].concat();
         check(&after(&[(2_000, PROMPT, "b ")]), "working");
         check(&after(&[(920, "Stop", "a ")]), "ignored");
-        // The same in the wrong order.
+        // The same events out of order.
         let swapped = also(&[
             (900, "SessionStart", "b clear"),
             (910, "SessionEnd", "a clear"),
@@ -404,14 +408,14 @@ mod tests {
         check(&swapped, "ignored");
         let swapped = [&swapped[..], &[(2_000, "Stop", "b ")]].concat();
         check(&swapped, "idle");
-        // After an end another may begin, but the old one is over.
+        // After an end, another session may begin, but the old one is over.
         let over = also(&[(900, "SessionEnd", "a exit")]);
         check(&over, "unsure");
         check(&[&over[..], &[(950, "Stop", "a ")]].concat(), "ignored");
         check(&[&over[..], &[(2_000, PROMPT, "c ")]].concat(), "working");
         let again = [(2_000, "SessionStart", "a resume"), (3_000, PROMPT, "a ")];
         check(&[&over[..], &again].concat(), "working");
-        // One that does not say whose it is, is believed.
+        // An event without a session id is trusted.
         check(&also(&[(900, "Stop", "")]), "idle");
     }
 }

@@ -1,5 +1,5 @@
-//! Reading a screen by a manifest: what a glance at it means. Looks at text and changes nothing;
-//! what a program shows can at most make us wait.
+//! Interprets a screen by a manifest. Changes nothing: the worst effect of a screen is that
+//! delivery waits.
 
 use super::input_box::{BoxState, Mismatch};
 use crate::harness::Pattern;
@@ -7,30 +7,30 @@ use crate::harness::manifest::{Lists, Manifest, Osc, Source};
 use crate::text;
 use std::sync::Arc;
 
-/// How much of what was seen is told as evidence.
-const SHOWN: usize = 60;
+/// Maximum number of characters that evidence quotes.
+const EVIDENCE_CHARS: usize = 60;
 
-/// What is to be seen of a terminal at one moment.
+/// The visible state of a terminal at one moment.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Glance<'a> {
     pub title: Option<&'a str>,
-    /// What the program last said in the operating system command that its harness listens for.
+    /// The last text of the operating system command that the manifest names.
     pub osc: Option<&'a str>,
-    /// The last rows, the lowest last.
+    /// The last rows, top to bottom.
     pub lines: &'a [String],
-    /// Which of them the cursor is in.
+    /// The cursor's row, as an index into `lines`.
     pub cursor: Option<usize>,
-    /// What stands before it in its row.
+    /// The text before the cursor in its row.
     pub before: &'a str,
     pub cursor_shown: bool,
     /// The width of the terminal.
     pub columns: usize,
-    /// How much output the program had written by then: two looks with the same count have nothing
-    /// in between.
+    /// Number of bytes that the program had written: nothing was written between two looks with the
+    /// same count.
     pub output: u64,
 }
 
-/// What a piece of evidence says.
+/// A piece of evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Says {
     Working,
@@ -45,23 +45,24 @@ pub struct Claim {
     pub evidence: String,
 }
 
-/// What a glance means.
+/// The interpretation of a screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sighting {
-    /// The sign that it can be written to.
+    /// Whether the pattern that shows readiness appeared.
     pub ready: bool,
-    /// At most one for each source.
+    /// At most one claim per source.
     pub claims: Vec<Claim>,
-    /// The question that stands open, in a few words.
+    /// A short description of the open question.
     pub dialog: Option<String>,
-    /// All of its words, by which it is told from another.
+    /// The question's whole text, which identifies it.
     pub question: Option<String>,
-    /// It is only told of, in a title or a status note, and not on the screen itself.
+    /// Whether only the title or a status note announces the question, and the screen does not show
+    /// it.
     pub announced: bool,
     pub input_box: BoxState,
-    /// How much output the program had written.
+    /// Number of bytes that the program had written.
     pub output: u64,
-    /// What stands before the cursor in its row, where that is known.
+    /// The text before the cursor in its row, if known.
     pub before: Option<String>,
     pub program: Arc<ProgramFacts>,
 }
@@ -70,12 +71,12 @@ pub struct Sighting {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ProgramFacts {
     pub version: Option<String>,
-    /// The job of another process that has the conversation; nothing is typed then.
+    /// The job of another process that has the conversation. While it does, nothing is typed.
     pub handed_over: Option<String>,
 }
 
 impl Sighting {
-    /// Whether another shows nothing new. What stands before the cursor is for who looks for it.
+    /// Whether `other` shows nothing new. Ignores the text before the cursor.
     pub fn is_like(&self, other: &Self) -> bool {
         let Self {
             ready,
@@ -109,7 +110,7 @@ impl Manifest {
             let lines = foot(dialog.lines);
             let (all, what) = dialog.pattern.find(&lines, "what")?;
             let told = match what {
-                Some(what) => format!("{}: {}", dialog.name, text::one_line(what, SHOWN)),
+                Some(what) => format!("{}: {}", dialog.name, text::one_line(what, EVIDENCE_CHARS)),
                 None => dialog.name.clone(),
             };
             Some((told, all.to_owned()))
@@ -139,8 +140,8 @@ impl Manifest {
         }
     }
 
-    /// Whether a text would be taken for a question if it stood on the screen, however its lines
-    /// are broken there; there is a row below it.
+    /// Whether `text` on the screen would be taken for a question, at any line wrapping, with a row
+    /// below it.
     pub fn would_ask(&self, text: &str) -> bool {
         let text = &format!("{text}\n");
         let activity = &self.activity;
@@ -172,7 +173,7 @@ impl Manifest {
         ];
         let claims = all.into_iter().filter_map(|(source, lists, seen)| {
             let (says, found) = read(lists, seen?)?;
-            let found = text::one_line(found, SHOWN);
+            let found = text::one_line(found, EVIDENCE_CHARS);
             let evidence = format!("its {} says: {found}", called(source));
             Some(Claim {
                 source,
@@ -184,8 +185,8 @@ impl Manifest {
     }
 }
 
-/// What a text says, and which part of it does. A question counts for more than work, and work
-/// for more than rest: a wrong wait harms less than a wrong word.
+/// Return what a text says, and the part that says it. Blocked beats working, and working beats
+/// idle: a needless wait does less harm than an untimely message.
 fn read<'t>(lists: Lists<'_>, seen: &'t str) -> Option<(Says, &'t str)> {
     let [working, idle, blocked] = lists;
     let lists = [
@@ -220,7 +221,7 @@ mod tests {
         all.iter().map(pattern).collect()
     }
 
-    /// What was measured of a few agents: what is on their screens, and what it means.
+    /// Patterns measured on real agents.
     fn like_claude() -> Manifest {
         let mut manifest = Manifest::generic();
         manifest.activity.title.working = patterns(&["^[⠂⠐]"]);
@@ -269,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_screen_tells_of_work_and_questions() {
+    fn a_screen_shows_work_and_questions() {
         let claude = like_claude();
         let check = |title: &str, screen: &str, want: &str| {
             assert_eq!(said(&claude, title, None, screen), want, "{screen}");
@@ -279,7 +280,7 @@ mod tests {
         let busy = "❯\n  esc to interrupt";
         check("⠂ x", busy, "title working, screen working");
         check("⠂ x", "text", "title working");
-        // A question shows the idle title too.
+        // The idle title stays while a question is open.
         let asked = "Bash\nDo you want to run rm -r?\n❯ 1. Yes\n  2. No";
         check("✳ x", asked, "title idle, asks <permission: run rm -r>");
         let quoted = format!("{asked}\n{}\n❯", "more\n".repeat(12));
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn words_that_would_pass_for_a_question_are_known() {
+    fn a_text_that_resembles_a_question_is_recognised() {
         let mut manifest = Manifest::generic();
         let mut check = |pattern: &str, text: &str, want: bool| {
             manifest.dialogs = vec![crate::harness::Dialog {
@@ -319,7 +320,7 @@ mod tests {
         check(loose, "Do you want to have lunch?", true);
         check(loose, "hi\nso: Do you want to have lunch? Yes", true);
         check(loose, "I want lunch", false);
-        // A line may be broken anywhere.
+        // A line may wrap anywhere.
         check(r"^Run (?<what>.+)\?", "shall I Run it?", true);
         check(r"^Go on\?$", "Go on? Yes", true);
         check(r"^Run (?<what>.+)\?", "shall I run it?", false);
@@ -336,7 +337,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_screen_makes_it_stumble(
+        fn no_screen_causes_a_panic(
             lines in prop::collection::vec("\\PC{0,90}|❯ .{0,20}|Do you want to .*\\?", 0..30),
             title in prop::option::of("\\PC{0,40}"),
             cursor in prop::option::of(0..40_usize),
@@ -349,7 +350,7 @@ mod tests {
                     cursor,
                     ..Glance::default()
                 });
-                // What is told of it is one short line in which nothing acts.
+                // Evidence is one short line without control characters.
                 let told = sighting.claims.iter().map(|claim| &claim.evidence);
                 for told in told.chain(&sighting.dialog) {
                     prop_assert!(told.chars().count() < 120, "{told}");
