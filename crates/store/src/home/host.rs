@@ -16,12 +16,12 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// Held for as long as this process has the home open.
 #[derive(Debug)]
-pub(crate) struct HostHold {
+pub(crate) struct HostClaim {
     _file: File,
 }
 
-impl HostHold {
-    pub(crate) fn claim(home: &Home) -> Result<Self> {
+impl HostClaim {
+    pub(crate) fn acquire(home: &Home) -> Result<Self> {
         Self::claim_as(home, &this_kernel())
     }
 
@@ -93,7 +93,7 @@ mod tests {
             let home = Home::open(dir.path(), None).unwrap();
             std::fs::write(home.host(), stale).unwrap();
             let claims = std::thread::scope(|scope| {
-                let claim = || HostHold::claim_as(&home, "kernel-a\nhost-a\n");
+                let claim = || HostClaim::claim_as(&home, "kernel-a\nhost-a\n");
                 let threads: Vec<_> = (0..10).map(|_| scope.spawn(claim)).collect();
                 threads
                     .into_iter()
@@ -115,7 +115,7 @@ mod tests {
             std::fs::write(home.host(), "").unwrap();
             std::thread::scope(|scope| {
                 let claims: Vec<_> = (0..4)
-                    .map(|_| scope.spawn(|| HostHold::claim_as(&home, kernel).unwrap()))
+                    .map(|_| scope.spawn(|| HostClaim::claim_as(&home, kernel).unwrap()))
                     .collect();
                 // All of them hold on until the last has come.
                 let holds: Vec<_> = claims.into_iter().map(|c| c.join().unwrap()).collect();
@@ -128,17 +128,17 @@ mod tests {
     fn another_name_for_the_same_kernel_is_the_same_machine() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path(), None).unwrap();
-        let _here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
-        HostHold::claim_as(&home, "kernel-a\ncontainer\n").unwrap();
+        let _here = HostClaim::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
+        HostClaim::claim_as(&home, "kernel-a\ncontainer\n").unwrap();
     }
 
     #[test]
     fn a_home_changes_machines_only_when_nobody_has_it_open() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path(), None).unwrap();
-        let here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
-        let also = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
-        let refused = HostHold::claim_as(&home, "kernel-b\nhost-b\n").unwrap_err();
+        let here = HostClaim::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
+        let also = HostClaim::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
+        let refused = HostClaim::claim_as(&home, "kernel-b\nhost-b\n").unwrap_err();
         assert!(
             refused
                 .to_string()
@@ -146,8 +146,8 @@ mod tests {
             "{refused}"
         );
         drop((here, also));
-        let moved = HostHold::claim_as(&home, "kernel-b\nhost-b\n").unwrap();
-        assert!(HostHold::claim_as(&home, "kernel-a\nhost-a\n").is_err());
+        let moved = HostClaim::claim_as(&home, "kernel-b\nhost-b\n").unwrap();
+        assert!(HostClaim::claim_as(&home, "kernel-a\nhost-a\n").is_err());
         drop(moved);
     }
 }

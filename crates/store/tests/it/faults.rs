@@ -2,8 +2,9 @@
 
 use posthaste_core::Draft;
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, name, post, records};
+use posthaste_store::operation::{Inject, Post};
 use posthaste_store::search::Query;
-use posthaste_store::{Error, Hint, Home, Job, Journal, Listing, Patience};
+use posthaste_store::{Error, Hint, Home, Journal, Listing, Patience};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ fn settled() -> TempHome {
         .map(|n| draft("alice", "bob", format!("message {n} ").repeat(20)))
         .collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     drop(journal);
@@ -148,12 +149,12 @@ fn a_journal_that_is_busy_too_long_says_who_has_it() {
     let holder = home.journal();
     let mut waiting = Journal::open(home.home(), Patience(Duration::from_millis(30))).unwrap();
     let letter = draft("alice", "bob", "hello");
-    let job = || Job::Post {
+    let post_again = || Post {
         now: at(0),
         drafts: vec![letter.clone()],
     };
     let held = holder.hold().unwrap();
-    let error = waiting.commit(job()).unwrap_err();
+    let error = waiting.commit(post_again()).unwrap_err();
     let Error::Busy { waited, holder } = &error else {
         panic!("{error:?}");
     };
@@ -178,11 +179,11 @@ fn a_hook_waits_no_longer_than_it_may() {
     let mut hook = Journal::open(home.home(), Patience::HOOK).unwrap();
     let _held = holder.hold().unwrap();
     let before = std::time::Instant::now();
-    let job = Job::Inject {
+    let inject = Inject {
         now: at(0),
         agent: name("bob"),
     };
-    let error = hook.commit(job).unwrap_err();
+    let error = hook.commit(inject).unwrap_err();
     assert!(matches!(error, Error::Busy { .. }), "{error:?}");
     let waited = before.elapsed();
     assert!(waited >= Patience::HOOK.0, "{waited:?}");
@@ -198,11 +199,11 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
         let stored = records(&journal);
         displace(&home.path());
         let lost = draft("alice", "bob", "x".repeat(2 << 20));
-        let job = || Job::Post {
+        let post_again = || Post {
             now: at(1),
             drafts: vec![lost.clone()],
         };
-        let error = journal.commit(job()).unwrap_err();
+        let error = journal.commit(post_again()).unwrap_err();
         assert!(matches!(error, Error::Displaced(_)), "{error:?}");
         assert!(error.hint().is_some());
         assert!(matches!(
@@ -225,7 +226,10 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
         let count = other.count(&name("bob"), at(2)).unwrap().total;
         assert_eq!(count, if is_back { 2 } else { 1 });
         assert_views_agree(&mut other, &[at(2)]);
-        assert!(matches!(journal.commit(job()), Err(Error::Displaced(_))));
+        assert!(matches!(
+            journal.commit(post_again()),
+            Err(Error::Displaced(_))
+        ));
         assert_eq!(other.count(&name("bob"), at(2)).unwrap().total, count);
     };
     check(|home| std::fs::remove_dir_all(home).unwrap(), false);
@@ -263,12 +267,15 @@ fn a_home_that_was_moved_and_came_back_is_written_to_again() {
     let mut journal = home.journal();
     let away = home.path().with_extension("away");
     std::fs::rename(home.path(), &away).unwrap();
-    let job = || Job::Post {
+    let post_again = || Post {
         now: at(0),
         drafts: vec![draft("alice", "bob", "hello")],
     };
-    assert!(matches!(journal.commit(job()), Err(Error::Displaced(_))));
+    assert!(matches!(
+        journal.commit(post_again()),
+        Err(Error::Displaced(_))
+    ));
     std::fs::rename(&away, home.path()).unwrap();
-    journal.commit(job()).unwrap().unwrap();
+    journal.commit(post_again()).unwrap().unwrap();
     assert_views_agree(&mut journal, &[at(0)]);
 }

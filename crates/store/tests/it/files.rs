@@ -3,7 +3,8 @@
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{Body, Draft, Letter, MessageId, Order};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, stored};
-use posthaste_store::{Ahead, Done, Error, Job, Journal, Patience, Unsettled, Writer, files};
+use posthaste_store::operation::Post;
+use posthaste_store::{Committed, Error, Journal, Patience, Prewrite, Writer, files};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -226,7 +227,7 @@ fn a_large_post_that_is_refused_or_known_leaves_no_file() {
     for (good, bad) in bad_company {
         for now in [at(0), at(5)] {
             let drafts = vec![good.clone(), bad.clone()];
-            denied(&mut journal, Job::Post { now, drafts });
+            denied(&mut journal, Post { now, drafts });
         }
     }
     assert_eq!(files_of(&journal, "bob"), standing);
@@ -243,7 +244,7 @@ fn a_retry_that_fails_does_not_take_the_body_of_the_message_that_stands() {
     let letter = draft("alice", "bob", large("x"));
     post(&mut journal, at(0), &letter);
     let standing = files_of(&journal, "bob");
-    let retry = || Job::Post {
+    let retry = || Post {
         now: at(0),
         drafts: vec![letter.clone()],
     };
@@ -258,7 +259,7 @@ fn a_retry_that_fails_does_not_take_the_body_of_the_message_that_stands() {
 
     // One whose file was lost in between brings it back.
     std::fs::remove_file(&standing[0]).unwrap();
-    assert!(matches!(journal.commit(retry()), Ok(Ok(Done::Posted(_)))));
+    assert!(matches!(journal.commit(retry()), Ok(Ok(_))));
     assert!(read(&mut journal, letter.id) == large("x"));
 }
 
@@ -278,7 +279,7 @@ fn a_body_that_cannot_be_written_takes_the_others_of_its_job_along() {
         draft("alice", "bob", large("x")),
         draft("alice", "carol", large("x")),
     ];
-    let failed = journal.commit(Job::Post { now: at(0), drafts });
+    let failed = journal.commit(Post { now: at(0), drafts });
     assert!(matches!(failed, Err(Error::Io { .. })), "{failed:?}");
     assert_eq!(
         (journal.head().unwrap(), files_of(&journal, "bob")),
@@ -333,8 +334,8 @@ fn a_group_of_large_bodies_is_filed_like_any_other() {
                 let writer = &writer;
                 scope.spawn(move || {
                     let drafts = vec![draft("alice", "bob", large(&n.to_string()))];
-                    match stored(writer, Job::Post { now: at(0), drafts }) {
-                        Ok(Ok(Done::Posted(mut posted))) => posted.remove(0).letter,
+                    match stored(writer, Post { now: at(0), drafts }) {
+                        Ok(Ok(mut posted)) => posted.remove(0).letter,
                         other => panic!("{other:?}"),
                     }
                 })
@@ -347,7 +348,7 @@ fn a_group_of_large_bodies_is_filed_like_any_other() {
         assert!(body == large(&n.to_string()));
     }
     let (now, drafts) = (at(0), vec![draft("bob", "bob", large("x"))]);
-    let denied = stored(&writer, Job::Post { now, drafts });
+    let denied = stored(&writer, Post { now, drafts });
     assert!(matches!(denied, Ok(Err(_))), "{denied:?}");
     drop(writer);
     thread.join();
@@ -366,9 +367,9 @@ fn a_file_that_is_begun_before_the_commit_is_there_only_after_it() {
     let submit = |draft| begun(&writer, draft);
     let count = || files_of(&journal, "bob").len();
 
-    let (done, ahead) = submit(numbered(2, "second"));
+    let (done, prewrite) = submit(numbered(2, "second"));
     assert_eq!(count(), 1, "it has a name before its turn");
-    done.settle(&ahead).unwrap().unwrap();
+    done.settle(&prewrite).unwrap().unwrap();
     let files = files_of(&journal, "bob");
     assert_eq!(files.len(), 2);
     for file in &files {
@@ -379,19 +380,19 @@ fn a_file_that_is_begun_before_the_commit_is_there_only_after_it() {
     // Its name is somebody else's, which is left alone.
     let taken = files[1].with_file_name(format!("20260101-000000-{}.md", id(3).id8()));
     std::fs::write(&taken, "mine").unwrap();
-    let (done, ahead) = submit(numbered(3, "third"));
-    done.settle(&ahead).unwrap().unwrap();
+    let (done, prewrite) = submit(numbered(3, "third"));
+    done.settle(&prewrite).unwrap().unwrap();
     let whole = taken.with_file_name(format!("20260101-000000-{}.md", id(3)));
     assert_eq!(std::fs::read_to_string(taken).unwrap(), "mine");
     assert_eq!(std::fs::read_to_string(whole).unwrap(), "third");
 
     // Known already, refused, or given up: nothing is left.
     let before = count();
-    let (done, ahead) = submit(numbered(3, "third"));
-    let again = done.settle(&ahead).unwrap().unwrap();
-    assert!(matches!(again, Done::Posted(posted) if !posted[0].is_new));
-    let (done, ahead) = submit(draft("bob", "bob", "to itself"));
-    done.settle(&ahead).unwrap().unwrap_err();
+    let (done, prewrite) = submit(numbered(3, "third"));
+    let again = done.settle(&prewrite).unwrap().unwrap();
+    assert!(!again[0].is_new);
+    let (done, prewrite) = submit(draft("bob", "bob", "to itself"));
+    done.settle(&prewrite).unwrap().unwrap_err();
     drop(submit(numbered(4, "never settled")));
     assert_eq!(count(), before);
     drop(writer);
@@ -419,12 +420,12 @@ fn a_file_that_is_begun_for_one_text_is_not_given_to_another() {
 }
 
 /// Submits, begins its file, and waits until it is committed.
-fn begun(writer: &Writer, draft: Draft) -> (Unsettled, Ahead) {
+fn begun(writer: &Writer, draft: Draft) -> (Committed<Post>, Prewrite) {
     let (tell, told) = std::sync::mpsc::channel();
     let then = move |done| drop(tell.send(done));
-    let mut ahead = writer.submit(posting(draft), then).unwrap();
-    ahead.begin();
-    (told.recv().unwrap(), ahead)
+    let mut prewrite = writer.submit(posting(draft), then).unwrap();
+    prewrite.begin();
+    (told.recv().unwrap(), prewrite)
 }
 
 fn numbered(n: u32, body: &str) -> Draft {
@@ -434,8 +435,8 @@ fn numbered(n: u32, body: &str) -> Draft {
     }
 }
 
-fn posting(draft: Draft) -> Job {
-    Job::Post {
+fn posting(draft: Draft) -> Post {
+    Post {
         now: at(0),
         drafts: vec![draft],
     }

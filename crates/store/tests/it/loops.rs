@@ -5,7 +5,8 @@ use posthaste_core::build::{
 };
 use posthaste_core::{AgentName, LoopState, PromptId};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records};
-use posthaste_store::{Answer, Done, Job, Journal, Patience, transfer};
+use posthaste_store::operation::{ApplyLoopOrder, LoopChange, RecordCompletion};
+use posthaste_store::{Decided, Journal, Patience, transfer};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -61,8 +62,8 @@ fn prompt(n: u128) -> PromptId {
     PromptId(Uuid::from_u128((0xfeed << 112) | n))
 }
 
-fn order(journal: &mut Journal, agent: &str, order: LoopOrder) -> Answer {
-    let job = Job::Loop {
+fn order(journal: &mut Journal, agent: &str, order: LoopOrder) -> Decided<LoopChange> {
+    let job = ApplyLoopOrder {
         now: at(0),
         agent: name(agent),
         order,
@@ -72,11 +73,9 @@ fn order(journal: &mut Journal, agent: &str, order: LoopOrder) -> Answer {
 
 /// Does it, and checks that the answer is what the journal says.
 fn done(journal: &mut Journal, what: LoopOrder) -> LoopState {
-    let Done::Loop { state, .. } = order(journal, "coder", what).unwrap() else {
-        panic!("it answers with the loop");
-    };
-    assert_eq!(state_of(journal), Some(*state.clone()));
-    *state
+    let LoopChange { state, .. } = order(journal, "coder", what).unwrap();
+    assert_eq!(state_of(journal), Some(state.clone()));
+    state
 }
 
 fn state_of(journal: &mut Journal) -> Option<LoopState> {
@@ -84,7 +83,7 @@ fn state_of(journal: &mut Journal) -> Option<LoopState> {
 }
 
 fn complete(journal: &mut Journal, agent: &str) {
-    let job = Job::Complete {
+    let job = RecordCompletion {
         now: at(0),
         who: name(agent),
         agent: name(agent),
@@ -181,16 +180,7 @@ fn what_is_refused_or_is_so_already_changes_nothing() {
     done(&mut journal, ask.clone());
     let facts = records(&journal);
     let again = order(&mut journal, "coder", ask).unwrap();
-    assert!(
-        matches!(
-            again,
-            Done::Loop {
-                is_changed: false,
-                ..
-            }
-        ),
-        "{again:?}"
-    );
+    assert!(!again.is_changed, "{again:?}");
     let refused = order(&mut journal, "coder", LoopOrder::Resume { who }).unwrap_err();
     assert_eq!(refused.to_string(), "the loop of coder is not paused");
     let refused = order(&mut journal, "other", start(&[])).unwrap_err();

@@ -2,11 +2,12 @@
 
 use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, records};
-use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};
+use posthaste_store::operation::{ApplyOrder, Outcome, Post, Posted};
+use posthaste_store::{Denied, Journal};
 
 fn post_all(journal: &mut Journal, drafts: Vec<Draft>) -> Vec<Posted> {
-    match journal.commit(Job::Post { now: at(0), drafts }) {
-        Ok(Ok(Done::Posted(posted))) => posted,
+    match journal.commit(Post { now: at(0), drafts }) {
+        Ok(Ok(posted)) => posted,
         other => panic!("{other:?}"),
     }
 }
@@ -70,7 +71,7 @@ fn one_id_is_one_message_and_never_two() {
     assert!(!post(&mut journal, at(1), &keyed).is_new);
     let mut check = |other: Draft| {
         let drafts = vec![other];
-        let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+        let refused = denied(&mut journal, Post { now: at(1), drafts });
         let refusal = Refusal::IdTaken;
         assert_eq!(refused, Denied::Refused { id: None, refusal });
     };
@@ -107,7 +108,7 @@ fn the_id_of_a_fact_that_is_no_message_is_taken_too() {
         id: step,
         ..draft("alice", "bob", "hello")
     }];
-    let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+    let refused = denied(&mut journal, Post { now: at(1), drafts });
     let refusal = Refusal::IdTaken;
     assert_eq!(refused, Denied::Refused { id: None, refusal });
 }
@@ -144,7 +145,7 @@ fn a_post_is_done_whole_or_not_at_all() {
         for place in 0..3 {
             let mut drafts = vec![draft("alice", "bob", "one"), draft("alice", "carol", "two")];
             drafts.insert(place, bad.clone());
-            let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+            let refused = denied(&mut journal, Post { now: at(1), drafts });
             assert!(refused.to_string().contains(want), "{refused}");
         }
     };
@@ -179,7 +180,7 @@ fn an_order_is_done_whole_or_not_at_all() {
     post_all(&mut journal, letters);
     let before = records(&journal);
     let mut check = |who: &str, order: Order, ids: &[MessageId], want: &str| {
-        let job = Job::Order {
+        let job = ApplyOrder {
             now: at(1),
             who: name(who),
             order,

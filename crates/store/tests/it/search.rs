@@ -2,8 +2,9 @@
 
 use posthaste_core::{Draft, MessageId, Order as Deed};
 use posthaste_lab::{TempHome, at, draft, name, order, post};
+use posthaste_store::Journal;
+use posthaste_store::operation::Post;
 use posthaste_store::search::{Order, Query};
-use posthaste_store::{Job, Journal};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
@@ -31,7 +32,7 @@ fn filled(home: &TempHome, bodies: &[&str]) -> (Journal, Vec<MessageId>) {
         .collect();
     let ids = drafts.iter().map(|draft| draft.id).collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     (journal, ids)

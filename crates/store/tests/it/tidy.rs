@@ -1,7 +1,8 @@
 //! The WAL stays small, because whoever opens the journal alone reads all of it.
 
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, draft, post, stored};
-use posthaste_store::{Job, Patience, Writer};
+use posthaste_store::operation::Post;
+use posthaste_store::{Patience, Writer};
 
 fn wal_bytes(home: &TempHome) -> u64 {
     let wal = home.path().join("journal.db-wal");
@@ -78,7 +79,7 @@ fn who_writes_on_finds_the_wal_laid_out() {
     let mut lengths = vec![wal_bytes(&home)];
     for n in 0..300 {
         let drafts = vec![draft("alice", "bob", "on and on")];
-        let job = Job::Post { now: at(n), drafts };
+        let job = Post { now: at(n), drafts };
         stored(&writer, job).unwrap().unwrap();
         lengths.push(wal_bytes(&home));
     }
@@ -110,7 +111,7 @@ fn who_writes_on_leaves_a_wal_alone_that_others_keep_short() {
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     let write_on = |n| {
         let drafts = vec![draft("alice", "bob", "on and on")];
-        let job = Job::Post { now: at(n), drafts };
+        let job = Post { now: at(n), drafts };
         stored(&writer, job).unwrap().unwrap();
     };
     let come_and_go = |n| {

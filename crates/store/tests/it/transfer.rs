@@ -4,8 +4,9 @@ use posthaste_core::{Body, Draft, Event, MessageId, Order, Progress, Record, Ste
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
+use posthaste_store::operation::Post;
 use posthaste_store::transfer::{Imported, export, import, to_line};
-use posthaste_store::{Error, Job, Journal, Listing, files};
+use posthaste_store::{Error, Journal, Listing, files};
 
 fn exported(journal: &Journal) -> Vec<u8> {
     let mut out = Vec::new();
@@ -397,7 +398,7 @@ fn much_is_taken_in_stretches_and_nothing_of_it_twice() {
         .map(|n| draft("alice", "bob", n.to_string()))
         .collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     let bytes = exported(&journal);

@@ -10,8 +10,12 @@ use posthaste_core::{
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
+use posthaste_store::operation::{
+    AddNote, AddTask, EndRun, MoveTask, Post, RecordCompletion, RecordConversation, RecordDelivery,
+    StartRun,
+};
 use posthaste_store::search::Query;
-use posthaste_store::{Home, Job, Journal, Listing, Patience, files, transfer};
+use posthaste_store::{Home, Journal, Listing, Operation, Patience, files, transfer};
 use std::path::{Path, PathBuf};
 
 fn open(home: &TempHome, views: u32) -> Journal {
@@ -66,9 +70,7 @@ fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
     let drafts = (0..1_100)
         .map(|n| draft("alice", "bob", n.to_string()))
         .collect();
-    old.commit(Job::Post { now: at(0), drafts })
-        .unwrap()
-        .unwrap();
+    old.commit(Post { now: at(0), drafts }).unwrap().unwrap();
     // Long behind, and its next act is to write.
     let mut new = open(&home, 2);
     post(&mut new, at(0), &draft("alice", "bob", "last"));
@@ -114,9 +116,7 @@ fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
         .map(|_| draft("alice", "bob", long.clone()))
         .collect();
     let last = drafts[11].id;
-    old.commit(Job::Post { now: at(0), drafts })
-        .unwrap()
-        .unwrap();
+    old.commit(Post { now: at(0), drafts }).unwrap().unwrap();
     let mut new = open(&home, 2);
     let reply = Draft {
         reply_to: Some(last),
@@ -233,7 +233,7 @@ fn write_fixture(home: &TempHome) {
 fn remind(journal: &mut Journal) {
     let (now, ids) = (at(25), vec![id(11), id(12)]);
     order(journal, now, "carol", Order::Show, &ids);
-    let reminded = Job::Say {
+    let reminded = RecordDelivery {
         now,
         agent: name("carol"),
         ids,
@@ -265,53 +265,50 @@ fn run_a_session(journal: &mut Journal) {
         harness: "generic".to_owned(),
         boot: "boot".to_owned(),
     };
-    let (now, route, evidence) = (at(25), "terminal".to_owned(), "written".to_owned());
-    let jobs = [
-        Job::Started {
-            now,
-            agent: agent.clone(),
-            started: started(1),
+    let (now, route) = (at(25), "terminal".to_owned());
+    let start = |n| StartRun {
+        now,
+        agent: agent.clone(),
+        started: started(n),
+    };
+    let say = |said| RecordDelivery {
+        now,
+        agent: agent.clone(),
+        ids: vec![id(2)],
+        said,
+    };
+    let end = EndRun {
+        now,
+        agent: agent.clone(),
+        ended: Ended {
+            run: id(201).0,
+            how: Ending::Signal(9),
         },
-        Job::Offer {
-            now,
-            agent: agent.clone(),
-            ids: vec![id(2)],
-            route: route.clone(),
-            repeats: Vec::new(),
-        },
-        Job::Say {
-            now,
-            agent: agent.clone(),
-            ids: vec![id(2)],
-            said: Said::Offered {
-                route,
-                evidence,
-                proof_awaited: false,
-            },
-        },
-        Job::Ended {
-            now,
-            agent: agent.clone(),
-            ended: Ended {
-                run: id(201).0,
-                how: Ending::Signal(9),
-            },
-        },
-        Job::Started {
-            now,
-            agent,
-            started: started(2),
-        },
-    ];
-    for job in jobs {
-        journal.commit(job).unwrap().unwrap();
-    }
+    };
+    let offering = Said::Offering {
+        route: route.clone(),
+        repeats: Vec::new(),
+    };
+    let offered = Said::Offered {
+        route,
+        evidence: "written".to_owned(),
+        proof_awaited: false,
+    };
+    commit(journal, start(1));
+    commit(journal, say(offering));
+    commit(journal, say(offered));
+    commit(journal, end);
+    commit(journal, start(2));
+}
+
+fn commit(journal: &mut Journal, operation: impl Operation) {
+    journal.commit(operation).unwrap().unwrap();
 }
 
 /// Tasks, notes, and the word that all is done.
 fn work(journal: &mut Journal) {
     let (now, agent) = (at(26), name("alice"));
-    let task = |n: u32, text: &str, status| Job::AddTask {
+    let task = |n: u32, text: &str, status| AddTask {
         now,
         agent: agent.clone(),
         task: NewTask {
@@ -322,37 +319,40 @@ fn work(journal: &mut Journal) {
             by: name("bob"),
         },
     };
-    let jobs = [
-        task(1, "Write the login page", TaskStatus::Remaining),
-        task(2, "Deploy\n- [00000000] forged", TaskStatus::Blocked),
-        Job::MoveTask {
+    let note = NewNote {
+        id: NoteId(id(303).0),
+        kind: NoteType::Decision,
+        text: "SQLite".to_owned(),
+        iteration: Some(1),
+        by: agent.clone(),
+    };
+    let first = task(1, "Write the login page", TaskStatus::Remaining);
+    let second = task(2, "Deploy\n- [00000000] forged", TaskStatus::Blocked);
+    commit(journal, first);
+    commit(journal, second);
+    commit(
+        journal,
+        MoveTask {
             now: at(27),
             who: agent.clone(),
             task: TaskId(id(301).0),
             status: TaskStatus::InProgress,
             iteration: Some(2),
         },
-        Job::AddNote {
-            now,
-            agent: agent.clone(),
-            note: NewNote {
-                id: NoteId(id(303).0),
-                kind: NoteType::Decision,
-                text: "SQLite".to_owned(),
-                iteration: Some(1),
-                by: agent.clone(),
-            },
-        },
-        Job::Complete {
-            now: at(28),
-            who: agent.clone(),
-            agent: agent.clone(),
-            iteration: Some(2),
-        },
-    ];
-    for job in jobs {
-        journal.commit(job).unwrap().unwrap();
-    }
+    );
+    let add_note = AddNote {
+        now,
+        agent: agent.clone(),
+        note,
+    };
+    commit(journal, add_note);
+    let complete = RecordCompletion {
+        now: at(28),
+        who: agent.clone(),
+        agent,
+        iteration: Some(2),
+    };
+    commit(journal, complete);
 }
 
 /// What the tasks, notes and the completion of a fixture are.
@@ -400,22 +400,20 @@ fn write_unproven(journal: &mut Journal) {
         };
         post(journal, now, &message);
     }
-    let offer = |n, route: &str| Job::Offer {
+    let say = |n, said| RecordDelivery {
         now,
         agent: agent.clone(),
         ids: vec![id(n)],
+        said,
+    };
+    let offering = |route: &str| Said::Offering {
         route: route.to_owned(),
         repeats: Vec::new(),
     };
-    let offered = |n, route: &str, proof_awaited| Job::Say {
-        now,
-        agent: agent.clone(),
-        ids: vec![id(n)],
-        said: Said::Offered {
-            route: route.to_owned(),
-            evidence: "written".to_owned(),
-            proof_awaited,
-        },
+    let offered = |route: &str, proof_awaited| Said::Offered {
+        route: route.to_owned(),
+        evidence: "written".to_owned(),
+        proof_awaited,
     };
     let conversation = Conversation {
         run: id(201).0,
@@ -424,20 +422,16 @@ fn write_unproven(journal: &mut Journal) {
         cwd: "/home/erin".to_owned(),
         transcript: Some("/home/erin/conv-1.jsonl".to_owned()),
     };
-    let jobs = [
-        offer(30, "terminal"),
-        offered(30, "terminal", true),
-        offer(31, "inject"),
-        offered(31, "inject", false),
-        Job::Conversation {
-            now,
-            agent: agent.clone(),
-            conversation,
-        },
-    ];
-    for job in jobs {
-        journal.commit(job).unwrap().unwrap();
-    }
+    commit(journal, say(30, offering("terminal")));
+    commit(journal, say(30, offered("terminal", true)));
+    commit(journal, say(31, offering("inject")));
+    commit(journal, say(31, offered("inject", false)));
+    let record = RecordConversation {
+        now,
+        agent: agent.clone(),
+        conversation,
+    };
+    commit(journal, record);
 }
 
 /// Check that an offer of the newest version awaits its proof, and that no other does: a message that

@@ -2,13 +2,18 @@
 //! along by export and import.
 
 use posthaste_core::work::{NewNote, NewTask};
-use posthaste_core::{AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, TaskId, TaskStatus};
+use posthaste_core::{
+    AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, Task, TaskId, TaskStatus,
+};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records, started};
-use posthaste_store::{Answer, Done, Error, Job, Journal, transfer};
+use posthaste_store::operation::{
+    AddNote, AddTask, EndRun, MoveTask, RecordCompletion, StartRun, TaskChange,
+};
+use posthaste_store::{Decided, Error, Journal, transfer};
 use uuid::Uuid;
 
-fn add(journal: &mut Journal, agent: &str, id: u128, text: &str) -> Answer {
-    let job = Job::AddTask {
+fn add(journal: &mut Journal, agent: &str, id: u128, text: &str) -> Decided<Task> {
+    let job = AddTask {
         now: at(0),
         agent: name(agent),
         task: NewTask {
@@ -22,8 +27,8 @@ fn add(journal: &mut Journal, agent: &str, id: u128, text: &str) -> Answer {
     journal.commit(job).unwrap()
 }
 
-fn set(journal: &mut Journal, who: &str, id: u128, status: TaskStatus) -> Answer {
-    let job = Job::MoveTask {
+fn set(journal: &mut Journal, who: &str, id: u128, status: TaskStatus) -> Decided<TaskChange> {
+    let job = MoveTask {
         now: at(5),
         who: name(who),
         task: TaskId(Uuid::from_u128(id)),
@@ -61,38 +66,31 @@ fn what_is_refused_changes_nothing() {
     let mut journal = home.journal();
     add(&mut journal, "coder", A, "one").unwrap();
     let facts = records(&journal);
-    let check = |answer: Answer, want: &str| {
-        assert_eq!(answer.unwrap_err().to_string(), want);
+    let denied = add(&mut journal, "coder", B, " \n").unwrap_err();
+    assert_eq!(denied.to_string(), "a task needs a text");
+    let mut check = |who, task, want: &str| {
+        let denied = set(&mut journal, who, task, TaskStatus::Completed);
+        assert_eq!(denied.unwrap_err().to_string(), want);
     };
-    check(add(&mut journal, "coder", B, " \n"), "a task needs a text");
+    let missing = format!("no task {}", TaskId(Uuid::from_u128(B)));
+    check("coder", B, &missing);
     check(
-        set(&mut journal, "coder", B, TaskStatus::Completed),
-        &format!("no task {}", TaskId(Uuid::from_u128(B))),
-    );
-    check(
-        set(&mut journal, "other", A, TaskStatus::Completed),
+        "other",
+        A,
         "other cannot change a task of coder that somebody else added",
     );
     let same = set(&mut journal, "coder", A, TaskStatus::Remaining).unwrap();
-    assert!(
-        matches!(
-            same,
-            Done::Task {
-                is_changed: false,
-                ..
-            }
-        ),
-        "{same:?}"
-    );
-    let complete = Job::Complete {
+    assert!(!same.is_changed, "{same:?}");
+    let complete = RecordCompletion {
         now: at(0),
         who: name("other"),
         agent: name("coder"),
         iteration: None,
     };
-    check(
-        journal.commit(complete).unwrap(),
-        "other cannot say that the session of coder is complete",
+    let denied = journal.commit(complete).unwrap().unwrap_err();
+    assert_eq!(
+        denied.to_string(),
+        "other cannot say that the session of coder is complete"
     );
     assert_eq!(records(&journal), facts);
 }
@@ -104,7 +102,7 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
     let agent = name("coder");
     let now = at(0);
     let complete = |journal: &mut Journal| {
-        let job = Job::Complete {
+        let job = RecordCompletion {
             now,
             who: agent.clone(),
             agent: agent.clone(),
@@ -119,7 +117,7 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
         let agent = agent.clone();
         let started = started(Uuid::from_u128(run));
         journal
-            .commit(Job::Started {
+            .commit(StartRun {
                 now,
                 agent,
                 started,
@@ -135,7 +133,7 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
         run: Uuid::from_u128(1),
         how: Ending::Exit(0),
     };
-    let job = Job::Ended {
+    let job = EndRun {
         now,
         agent: agent.clone(),
         ended,
@@ -155,7 +153,7 @@ fn export_and_import_carry_all_of_it() {
     let mut journal = home.journal();
     add(&mut journal, "coder", A, "one\n- [00000000] forged").unwrap();
     set(&mut journal, "coder", A, TaskStatus::InProgress).unwrap();
-    let job = Job::AddNote {
+    let job = AddNote {
         now: at(1),
         agent: name("coder"),
         note: NewNote {
@@ -167,7 +165,7 @@ fn export_and_import_carry_all_of_it() {
         },
     };
     journal.commit(job).unwrap().unwrap();
-    let job = Job::Complete {
+    let job = RecordCompletion {
         now: at(2),
         who: name("coder"),
         agent: name("coder"),

@@ -10,7 +10,8 @@ use posthaste_core::{Draft, Mail, MessageId, Order, Priority};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, moments, name, order, post, records,
 };
-use posthaste_store::{Job, Journal, Listing, Patience};
+use posthaste_store::operation::Post;
+use posthaste_store::{Journal, Listing, Patience};
 use proptest::prelude::*;
 
 proptest! {
@@ -101,7 +102,7 @@ fn an_inbox_longer_than_a_page_is_listed_whole() {
         .collect();
     let sent: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
     let now = at(0);
-    journal.commit(Job::Post { now, drafts }).unwrap().unwrap();
+    journal.commit(Post { now, drafts }).unwrap().unwrap();
     order(&mut journal, now, "bob", Order::MarkRead, &sent[500..1_600]);
     order(&mut journal, now, "bob", Order::Show, &sent[..50]);
     let mut check = |listing, want: &[MessageId]| {
@@ -121,9 +122,7 @@ fn views_that_were_thrown_away_are_there_again_in_another_process_too() {
     let drafts: Vec<_> = (0..1_500)
         .map(|n| draft("alice", "bob", n.to_string()))
         .collect();
-    one.commit(Job::Post { now: at(0), drafts })
-        .unwrap()
-        .unwrap();
+    one.commit(Post { now: at(0), drafts }).unwrap().unwrap();
     assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
     one.rebuild_views().unwrap();
     assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
@@ -139,7 +138,7 @@ fn an_inbox_that_changes_while_it_is_listed_names_nothing_twice() {
         .collect();
     let ids: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     let mut reader = home.journal();
