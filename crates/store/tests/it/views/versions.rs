@@ -1,4 +1,4 @@
-//! Old and new binaries on one journal, and journals that older versions have left.
+//! Old and new binaries on one journal, and journals of older versions.
 
 use jiff::SignedDuration;
 use posthaste_core::offer::Said;
@@ -38,7 +38,7 @@ fn an_old_and_a_new_binary_share_one_journal() {
             _ => (&mut new, &mut old),
         };
         let posted = post(writer, at(n), &letter);
-        // What the other has written counts: two in three have the key of one before.
+        // Facts of the other binary count: two in three messages have the key of an earlier one.
         assert_eq!(posted.is_new, n % 3 == 0, "{n}");
         let id = posted.letter.message.id;
         assert_eq!(reader.letter(id).unwrap().unwrap().message.id, id);
@@ -62,7 +62,7 @@ fn an_old_and_a_new_binary_share_one_journal() {
 }
 
 #[test]
-fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
+fn missing_views_and_views_behind_are_brought_to_head_on_use() {
     let home = TempHome::new();
     let mut old = open(&home, 1);
     post(&mut old, at(0), &draft("alice", "bob", "first"));
@@ -71,7 +71,7 @@ fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
         .map(|n| draft("alice", "bob", n.to_string()))
         .collect();
     old.commit(Post { now: at(0), drafts }).unwrap().unwrap();
-    // Long behind, and its next act is to write.
+    // Views are far behind when the next operation is a write.
     let mut new = open(&home, 2);
     post(&mut new, at(0), &draft("alice", "bob", "last"));
     assert_views_agree(&mut new, &[at(0)]);
@@ -84,7 +84,7 @@ fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
     assert_views_agree(&mut new, &[at(0)]);
 }
 
-/// Drops one version's views, as a later version may do with those that nobody uses any more.
+/// Drop one version's views, as a later version may do with unused ones.
 fn throw_away(home: &TempHome, views: u32) {
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
     let of_version = format!("v{views}\\_%");
@@ -107,7 +107,7 @@ fn throw_away(home: &TempHome, views: u32) {
 }
 
 #[test]
-fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
+fn views_behind_by_few_long_facts_apply_all_of_them() {
     let home = TempHome::new();
     let mut old = open(&home, 1);
     drop(open(&home, 2));
@@ -126,8 +126,8 @@ fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
     assert_views_agree(&mut new, &[at(1)]);
 }
 
-/// Journals as earlier versions left them, oldest first. A change to a fact's shape adds one;
-/// none is ever changed again.
+/// Journals of earlier versions, oldest first. A change to the shape of a fact adds a fixture; existing
+/// fixtures never change.
 const FIXTURES: [&str; 3] = ["journal-1.db", "journal-2.db", "journal-3.db"];
 
 fn fixture(name: &str) -> PathBuf {
@@ -137,13 +137,13 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Makes the newest fixture anew from what [`write_fixture`] posts. Only for a version that was
-/// never released: `PH_REGENERATE_FIXTURES=1 cargo test -p posthaste-store versions`.
+/// Write the newest fixture again, by [`write_fixture`]. Only for a version that was never
+/// released: `PH_REGENERATE_FIXTURES=1 cargo test -p posthaste-store versions`.
 fn regenerate(path: &Path) {
     let home = TempHome::new();
     write_fixture(&home);
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
-    // All in one file.
+    // Checkpoint, so that all of it is in one file.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .unwrap();
     drop(conn);
@@ -229,7 +229,7 @@ fn write_fixture(home: &TempHome) {
     write_unproven(&mut journal);
 }
 
-/// What is owed: one is reminded of, the other is answered.
+/// Two messages that expect a reply: one gets a reminder, the other a reply.
 fn remind(journal: &mut Journal) {
     let (now, ids) = (at(25), vec![id(11), id(12)]);
     order(journal, now, "carol", Order::Show, &ids);
@@ -251,7 +251,7 @@ fn remind(journal: &mut Journal) {
     post(journal, now, &answer);
 }
 
-/// A session that offers one message, and one that is left without an end.
+/// A run that offers one message, and a run without an end.
 fn run_a_session(journal: &mut Journal) {
     let agent = name("alice");
     let started = |n: u32| Started {
@@ -305,7 +305,7 @@ fn commit(journal: &mut Journal, operation: impl Operation) {
     journal.commit(operation).unwrap().unwrap();
 }
 
-/// Tasks, notes, and the word that all is done.
+/// Tasks, notes and a completion.
 fn work(journal: &mut Journal) {
     let (now, agent) = (at(26), name("alice"));
     let task = |n: u32, text: &str, status| AddTask {
@@ -355,7 +355,7 @@ fn work(journal: &mut Journal) {
     commit(journal, complete);
 }
 
-/// What the tasks, notes and the completion of a fixture are.
+/// Check the tasks, notes and the completion of a fixture.
 fn assert_work(journal: &mut Journal) {
     let alice = name("alice");
     let tasks = journal.tasks(&alice, &TaskStatus::ALL).unwrap();
@@ -376,7 +376,7 @@ fn assert_work(journal: &mut Journal) {
     assert_eq!(completion.completed.run, Some(id(202).0));
 }
 
-/// A copy of a fixture, as the journal of a home.
+/// Open a copy of a fixture, as the journal of a home.
 fn with_fixture(name: &str) -> (TempHome, Journal) {
     let path = fixture(name);
     if std::env::var_os("PH_REGENERATE_FIXTURES").is_some() && FIXTURES.last() == Some(&name) {
@@ -390,7 +390,7 @@ fn with_fixture(name: &str) -> (TempHome, Journal) {
     (temp, journal)
 }
 
-/// An offer whose proof is awaited, in a conversation, and one that a hook has printed.
+/// An offer whose proof is awaited, in a conversation, and an offer that a hook has printed.
 fn write_unproven(journal: &mut Journal) {
     let (now, agent) = (at(26), name("erin"));
     for n in [30, 31] {
@@ -499,7 +499,7 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
             .iter()
             .map(|l| (l.message.id, l.standing.reminded))
             .collect();
-        // The first knows of no answers that are expected.
+        // The first fixture has no expected replies.
         let is_first = fixture == FIXTURES[0];
         assert_eq!(owed, if is_first { vec![] } else { vec![(id(11), 1)] });
         let answer = journal.letter(id(13)).unwrap().map(|l| l.message.envelope);
@@ -512,7 +512,7 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
         }
         let health = journal.examine().unwrap();
         assert_eq!(health.odd.len(), 1);
-        // Its file was not kept with the journal.
+        // The fixture does not include the file of its body.
         assert_eq!(health.lost_bodies, [id(10)]);
 
         let before = records(&journal);

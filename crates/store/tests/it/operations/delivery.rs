@@ -1,4 +1,4 @@
-//! What a session records: offers and what became of them, expiry, its own begin and end.
+//! Operations of a session: offers and their outcome, expiry, and its own start and end.
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::{Kept, Said};
@@ -75,7 +75,7 @@ fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
 }
 
 #[test]
-fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
+fn pending_messages_are_in_delivery_order_until_they_are_offered() {
     use Priority::{Idle, IdleFirst, Interrupt, Normal};
     let home = TempHome::new();
     let mut journal = home.journal();
@@ -89,7 +89,7 @@ fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
     let done = commit(&mut journal, offer(at(1), &want[..3]));
     assert_eq!((done.moved, done.kept), (want[..3].to_vec(), vec![]));
     assert_eq!(due(&mut journal, at(1)), want[3..]);
-    // Nobody else may show them.
+    // An open offer is not injected.
     let inject = Inject {
         now: at(1),
         agent: name("bob"),
@@ -104,7 +104,7 @@ fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
 }
 
 #[test]
-fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
+fn an_offer_is_offered_or_repeated() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=4 {
@@ -116,7 +116,7 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
     let not_offering = Kept::NotOffering(ReceiptState::Stored);
     let kept = [(id(4), not_offering), (id(9), Kept::NotFound)];
     assert_eq!(done.kept, kept);
-    // The sender cannot take back what may be on the screen.
+    // The sender cannot cancel a message that may be on the screen.
     let cancel = ApplyOrder {
         now: at(2),
         who: name("alice"),
@@ -156,7 +156,7 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
 }
 
 #[test]
-fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
+fn a_withdrawn_offer_changes_nothing() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=3 {
@@ -175,7 +175,7 @@ fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
     commit(&mut journal, offer(at(1), &all[..2]));
     commit(&mut journal, cut_off(at(1), OpenOffers::These(vec![id(2)])));
     commit(&mut journal, offer(at(2), &all[1..]));
-    // While an offer is under way, nothing runs out.
+    // A message does not expire while its offer is open.
     let next = journal.pending(&name("bob"), at(2)).unwrap().next;
     assert_eq!(next, None);
     assert_eq!(journal.count(&name("bob"), at(60)).unwrap().unread, 3);
@@ -186,7 +186,7 @@ fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
     );
     let kept = commit(&mut journal, withdraw(at(3), &all)).kept;
     assert_eq!(kept.len(), 3);
-    // Nobody has seen them: they run out, and can be called back.
+    // Unseen messages expire, and can be cancelled.
     let next = journal.pending(&name("bob"), at(3)).unwrap().next;
     assert_eq!(next, Some(at(60)));
     order(&mut journal, at(4), "alice", Order::Cancel, &[id(1)]);
@@ -198,7 +198,7 @@ fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
 }
 
 #[test]
-fn pending_says_when_the_clock_alone_changes_it() {
+fn pending_returns_the_next_time_at_which_it_changes() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let ttl = |n, seconds| Draft {
@@ -237,7 +237,7 @@ fn pending_says_when_the_clock_alone_changes_it() {
 }
 
 #[test]
-fn what_is_long_is_read_a_few_at_a_time() {
+fn long_pending_messages_are_returned_a_few_at_a_time() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let long = "x".repeat(200 << 10);
@@ -249,7 +249,7 @@ fn what_is_long_is_read_a_few_at_a_time() {
 }
 
 #[test]
-fn an_offer_of_messages_that_were_dealt_with_meanwhile_is_none() {
+fn read_and_cancelled_messages_are_not_offered() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=3 {
@@ -266,7 +266,7 @@ fn an_offer_of_messages_that_were_dealt_with_meanwhile_is_none() {
 }
 
 #[test]
-fn a_session_has_a_begin_an_end_and_a_bell() {
+fn a_session_has_a_start_an_end_and_a_bell() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let bob = name("bob");
@@ -292,7 +292,7 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
     let run = journal.session(&bob).unwrap().unwrap();
     assert_eq!((run.started, run.end), (started(Uuid::from_u128(1)), None));
 
-    // Without an end, the next start says so.
+    // The next start reports that the run before it has no end.
     let gone = commit(&mut journal, start(2)).unwrap();
     assert_eq!(gone.started, started(Uuid::from_u128(1)));
     let kinds = |journal: &Journal| -> Vec<String> {
@@ -323,7 +323,7 @@ fn remind(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
 }
 
 #[test]
-fn a_reply_that_came_first_ends_the_reminders() {
+fn a_reply_ends_the_reminders() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let asked = |n| Draft {
@@ -334,7 +334,7 @@ fn a_reply_that_came_first_ends_the_reminders() {
     for n in 1..=3 {
         post(&mut journal, at(0), &asked(n));
     }
-    // What was not put before it, nobody is reminded of.
+    // An agent is not reminded of a message that it was not shown.
     assert!(journal.owed(&name("bob"), at(1)).unwrap().is_empty());
     commit(&mut journal, offer(at(1), &ids));
     commit(&mut journal, offered(at(1), &ids));
@@ -343,7 +343,7 @@ fn a_reply_that_came_first_ends_the_reminders() {
         owed.iter().map(|l| l.message.id).collect::<Vec<_>>()
     };
     assert_eq!(owed(&mut journal), ids);
-    // Between the look and the transaction: one is answered, one put away.
+    // Between the query and the transaction one message is answered, and one is archived.
     let reply = Draft {
         reply_to: Some(id(1)),
         ..draft("bob", "alice", "yes")
@@ -370,7 +370,7 @@ fn a_reply_that_came_first_ends_the_reminders() {
 }
 
 #[test]
-fn what_is_late_goes_before_those_that_wait() {
+fn a_message_past_its_deadline_goes_before_waiting_ones() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let late = Draft {
@@ -378,7 +378,7 @@ fn what_is_late_goes_before_those_that_wait() {
         ..numbered(1, Priority::Idle)
     };
     post(&mut journal, at(0), &late);
-    // More than are looked at.
+    // More than one list of pending messages has.
     for n in 2..=100 {
         post(&mut journal, at(1), &numbered(n, Priority::IdleFirst));
     }
@@ -396,7 +396,7 @@ fn what_is_late_goes_before_those_that_wait() {
 }
 
 #[test]
-fn an_offer_whose_proof_never_came_is_uncertain_and_any_other_stays_offered() {
+fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=4 {
@@ -411,7 +411,7 @@ fn an_offer_whose_proof_never_came_is_uncertain_and_any_other_stays_offered() {
     };
     commit(&mut journal, say(at(2), &all[..3], offered_awaiting(true)));
     commit(&mut journal, say(at(2), &all[3..], offered_awaiting(false)));
-    // The agent's hooks say nothing of a transcript: its proof is not awaited any more.
+    // The agent's hooks name no transcript, so the proof is not awaited any more.
     commit(
         &mut journal,
         say(at(3), &all[2..3], offered_awaiting(false)),
@@ -434,7 +434,7 @@ fn an_offer_whose_proof_never_came_is_uncertain_and_any_other_stays_offered() {
 }
 
 #[test]
-fn a_conversation_is_the_latest_of_its_agent() {
+fn the_latest_conversation_of_an_agent_is_returned() {
     let home = TempHome::new();
     let mut journal = home.journal();
     assert_eq!(journal.conversation(&name("bob")).unwrap(), None);

@@ -1,5 +1,4 @@
-//! Tasks, notes and completions in a journal: found by a prefix, refused for a reason, carried
-//! along by export and import.
+//! Tasks, notes and completions: found by a prefix, denied, exported and imported.
 
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
@@ -61,7 +60,7 @@ fn a_prefix_means_one_task_or_is_an_error() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn a_denied_change_of_a_task_changes_nothing() {
     let home = TempHome::new();
     let mut journal = home.journal();
     add(&mut journal, "coder", A, "one").unwrap();
@@ -96,7 +95,7 @@ fn what_is_refused_changes_nothing() {
 }
 
 #[test]
-fn a_completion_belongs_to_the_run_that_it_was_said_in() {
+fn a_completion_belongs_to_the_run_in_which_it_was_recorded() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let agent = name("coder");
@@ -140,7 +139,7 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
     };
     journal.commit(job).unwrap().unwrap();
     start(&mut journal, 2);
-    // The one before is not the new run's.
+    // The earlier completion does not belong to the new run.
     let there = journal.completion(&agent).unwrap().unwrap();
     assert_eq!(there.completed.run, Some(Uuid::from_u128(1)));
     assert_eq!(complete(&mut journal), Some(Uuid::from_u128(2)));
@@ -148,7 +147,7 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
 }
 
 #[test]
-fn export_and_import_carry_all_of_it() {
+fn tasks_notes_and_completions_are_exported_and_imported() {
     let home = TempHome::new();
     let mut journal = home.journal();
     add(&mut journal, "coder", A, "one\n- [00000000] forged").unwrap();
@@ -197,7 +196,7 @@ fn export_and_import_carry_all_of_it() {
 }
 
 #[test]
-fn a_list_longer_than_a_page_is_listed_whole_and_by_index() {
+fn a_long_task_list_is_returned_whole_and_by_index() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 0..1_050_u128 {
