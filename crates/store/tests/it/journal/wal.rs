@@ -30,7 +30,7 @@ fn many_short_lived_senders_leave_a_short_wal() {
         drop(journal);
         assert!(wal_bytes(&home) < 1 << 20, "{} after {n}", wal_bytes(&home));
         if n % 20 == 0 {
-            // Another program would checkpoint when it closes last. Ours does not.
+            // Kept open, because the last connection to close in `wal_frames` would empty the WAL.
             let _open = home.journal();
             let frames = wal_frames(&home);
             assert!((1..60).contains(&frames), "{frames} after {n}");
