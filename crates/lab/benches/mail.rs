@@ -11,8 +11,9 @@
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Draft, IdPrefix, MessageId};
 use posthaste_lab::bench::{BODY, Goal, Programs, SyncedCommit, Table, median, middle, time};
+use posthaste_store::operation::Post;
 use posthaste_store::search::{Order, Query};
-use posthaste_store::{Home, Job, Journal, Listing, Patience, Writer, transfer};
+use posthaste_store::{Home, Journal, Listing, Patience, Writer, transfer};
 use std::io::{BufReader, Read};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -49,14 +50,14 @@ fn name(text: &str) -> AgentName {
     AgentName::parse(text).unwrap()
 }
 
-fn post(to: &AgentName) -> Job {
+fn post(to: &AgentName) -> Post {
     let draft = Draft::new(
         MessageId(Uuid::new_v4()),
         AgentName::human(),
         to.clone(),
         BODY,
     );
-    Job::Post {
+    Post {
         now: Timestamp::now(),
         drafts: vec![draft],
     }
@@ -249,15 +250,15 @@ fn rate(home: &Path, senders: usize, each: usize, filed: Filed) -> f64 {
     (senders * each) as f64 / took.as_secs_f64()
 }
 
-/// Store one message and wait for it.
-async fn stored(writer: &Writer, job: Job, filed: Filed) {
-    let (tell, told) = tokio::sync::oneshot::channel();
-    let then = move |done| drop(tell.send(done));
-    let mut ahead = writer.submit(job, then).unwrap();
+/// Store one message, and wait until it is committed and filed.
+async fn stored(writer: &Writer, post: Post, filed: Filed) {
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let then = move |committed| drop(sender.send(committed));
+    let mut prewrite = writer.submit(post, then).unwrap();
     if filed == Filed::Meanwhile {
-        ahead.begin();
+        prewrite.begin();
     }
-    told.await.unwrap().settle(&ahead).unwrap().unwrap();
+    receiver.await.unwrap().settle(&prewrite).unwrap().unwrap();
 }
 
 /// Compare look-ups in a large journal with those in a small one, and with a scan of all messages.

@@ -2,7 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::{AgentName, Draft, MessageId, Order, Started};
-use posthaste_store::{Answer, Denied, Done, Error, Job, Journal, Outcome, Posted, Writer};
+use posthaste_store::operation::{ApplyOrder, Outcome, Post, Posted};
+use posthaste_store::{Decided, Denied, Error, Journal, Operation, Writer};
 use std::sync::mpsc;
 use uuid::Uuid;
 
@@ -43,25 +44,27 @@ pub fn started(run: Uuid) -> Started {
     }
 }
 
-/// Stores one message, or says as what it stands already.
+/// Store one message, which may be stored already.
 pub fn post(journal: &mut Journal, now: Timestamp, draft: &Draft) -> Posted {
     let drafts = vec![draft.clone()];
-    match journal.commit(Job::Post { now, drafts }) {
-        Ok(Ok(Done::Posted(mut posted))) if posted.len() == 1 => posted.remove(0),
+    match journal.commit(Post { now, drafts }) {
+        Ok(Ok(mut posted)) if posted.len() == 1 => posted.remove(0),
         other => panic!("one message should have been posted: {other:?}"),
     }
 }
 
-/// Has a writer do one piece of work, and waits until it is committed, synced and filed.
-pub fn stored(writer: &Writer, job: Job) -> Result<Answer, Error> {
-    let (tell, told) = mpsc::sync_channel(1);
-    let mut ahead = writer.submit(job, move |done| drop(tell.send(done)))?;
-    ahead.begin();
-    told.recv()
-        .map_or(Err(Error::WriterGone), |done| done.settle(&ahead))
+/// Submit an operation, and wait until it is committed, synced and filed.
+pub fn stored<O: Operation>(writer: &Writer, operation: O) -> Result<Decided<O::Output>, Error> {
+    let (sender, receiver) = mpsc::sync_channel(1);
+    let then = move |committed| drop(sender.send(committed));
+    let mut prewrite = writer.submit(operation, then)?;
+    prewrite.begin();
+    receiver.recv().map_or(Err(Error::WriterGone), |committed| {
+        committed.settle(&prewrite)
+    })
 }
 
-/// Carries out an order that must not be refused.
+/// Apply an order that must not be denied.
 pub fn order(
     journal: &mut Journal,
     now: Timestamp,
@@ -69,21 +72,21 @@ pub fn order(
     order: Order,
     ids: &[MessageId],
 ) -> Vec<Outcome> {
-    let job = Job::Order {
+    let operation = ApplyOrder {
         now,
         who: name(who),
         order,
         ids: ids.to_vec(),
     };
-    match journal.commit(job) {
-        Ok(Ok(Done::Ordered(ordered))) => ordered.iter().map(|o| o.outcome).collect(),
-        other => panic!("{order:?} should have been carried out: {other:?}"),
+    match journal.commit(operation) {
+        Ok(Ok(ordered)) => ordered.iter().map(|o| o.outcome).collect(),
+        other => panic!("{order:?} should have been applied: {other:?}"),
     }
 }
 
-/// Why a job that must be refused is refused.
-pub fn denied(journal: &mut Journal, job: Job) -> Denied {
-    match journal.commit(job) {
+/// Return why an operation that must be denied is denied.
+pub fn denied<O: Operation>(journal: &mut Journal, operation: O) -> Denied {
+    match journal.commit(operation) {
         Ok(Err(denied)) => denied,
         other => panic!("it should have been denied: {other:?}"),
     }

@@ -1,4 +1,4 @@
-//! What can go wrong with storage, in words that a person can act on.
+//! Errors of storage, with hints for the person.
 
 use posthaste_core::{IdPrefix, MessageId, TaskId};
 use std::io;
@@ -15,12 +15,12 @@ pub enum Error {
         path: PathBuf,
         source: io::Error,
     },
-    /// What was to be handed on could not be: nothing is wrong with the home.
+    /// The output failed. The home is not affected.
     #[error("cannot write the output: {0}")]
     Output(io::Error),
     #[error("the disk that holds {} is full", .0.display())]
     Full(PathBuf),
-    #[error("{} cannot be written: it is read-only, or on a file system that is", .0.display())]
+    #[error("cannot write to {}: it is read-only, or on a read-only file system", .0.display())]
     ReadOnly(PathBuf),
     #[error("the journal in {} is damaged: {why}", path.display())]
     Corrupt { path: PathBuf, why: String },
@@ -31,31 +31,31 @@ pub enum Error {
         why: String,
         hint: String,
     },
-    #[error("{} is on a {kind} file system, where a journal is not safe", path.display())]
+    #[error("{} is on a {kind} file system, which other machines may share; a journal is not safe there", path.display())]
     SharedFileSystem { path: PathBuf, kind: String },
     #[error("{} is in use from another machine ({host})", path.display())]
     OtherMachine { path: PathBuf, host: String },
     /// The home was removed, moved or replaced while this process had its journal open.
-    #[error("{} is not the journal any more that this process has open: it was removed or replaced", .0.display())]
+    #[error("{} was removed or replaced while this process had it open", .0.display())]
     Displaced(PathBuf),
-    #[error("the journal is busy: {}", wait(*.waited, .holder))]
+    #[error("the journal is busy: {}", describe_wait(*.waited, .holder))]
     Busy {
         waited: Option<Duration>,
         holder: String,
     },
-    /// The commit was begun, and nobody can say whether it holds.
-    #[error("it may have been stored all the same: {0}")]
+    /// The commit failed while it was synced, and may still take effect.
+    #[error("the write failed while it was synced, and may have been stored: {0}")]
     Uncertain(Box<Error>),
     #[error("no message {0}")]
     NotFound(IdPrefix),
-    #[error("{prefix} fits more than one message: {}", list(.fits))]
+    #[error("{prefix} matches more than one message: {}", list(.fits))]
     Ambiguous {
         prefix: IdPrefix,
         fits: Vec<MessageId>,
     },
     #[error("no task {0}")]
     NoTask(IdPrefix),
-    #[error("{prefix} fits more than one task: {}", list(.fits))]
+    #[error("{prefix} matches more than one task: {}", list(.fits))]
     AmbiguousTask { prefix: IdPrefix, fits: Vec<TaskId> },
     #[error("the body of message {} is not what was stored: {why} ({})", id.id8(), path.display())]
     BodyLost {
@@ -65,18 +65,18 @@ pub enum Error {
     },
     #[error("line {line}: {why}")]
     BadImport { line: u64, why: String },
-    #[error("the writer of this journal has stopped")]
+    #[error("the journal's writer thread has stopped")]
     WriterGone,
-    #[error("too much waits to be written already")]
+    #[error("too many requests wait for the journal")]
     Overloaded,
     #[error("SQLite: {0}")]
     Sqlite(rusqlite::Error),
-    /// An error that hit several at once.
+    /// An error of a group commit, reported to every sender in the group.
     #[error("{0}")]
     Shared(std::sync::Arc<Error>),
 }
 
-/// What to do about an error.
+/// An error that can suggest what to do.
 pub trait Hint {
     fn hint(&self) -> Option<String>;
 }
@@ -92,10 +92,11 @@ impl Hint for Error {
             }
             Self::Full(_) => "nothing was stored; free some space and try again".to_owned(),
             Self::ReadOnly(_) => {
-                "check the permissions of the home and the mount it is on".to_owned()
+                "check the permissions of the home, and the mount options of its file system"
+                    .to_owned()
             }
             Self::Corrupt { .. } => {
-                "'ph doctor' says what is damaged; 'ph import' brings an export into a new home"
+                "run 'ph doctor' to see the damage; 'ph import' restores an export into a new home"
                     .to_owned()
             }
             Self::Unsafe { hint, .. } => hint.clone(),
@@ -103,22 +104,25 @@ impl Hint for Error {
                 "choose a home on a local disk with --home or PH_HOME".to_owned()
             }
             Self::OtherMachine { .. } => {
-                "stop what runs there, or give each machine a home of its own".to_owned()
+                "stop the ph processes on that machine, or give each machine a home of its own"
+                    .to_owned()
             }
             Self::Displaced(_) => {
-                "nothing was stored; stop what was started before that and start it again, or put the home back"
+                "nothing was stored; restore the home, or restart this process to use the new one"
                     .to_owned()
             }
             Self::Busy { .. } => {
-                "look at that process; the journal is free again when it ends".to_owned()
+                "check that process; the journal is free again when it ends".to_owned()
             }
-            Self::Overloaded => "nothing was stored; send again in a moment".to_owned(),
+            Self::Overloaded => "nothing was stored; try again in a moment".to_owned(),
             Self::NotFound(_) => "'ph inbox --all' lists ids; 'ph search' finds text".to_owned(),
             Self::NoTask(_) => "'ph task ls' lists ids".to_owned(),
-            Self::Ambiguous { .. } | Self::AmbiguousTask { .. } => "give more digits".to_owned(),
+            Self::Ambiguous { .. } | Self::AmbiguousTask { .. } => {
+                "give more digits of the id".to_owned()
+            }
             Self::Shared(inner) => return inner.hint(),
             Self::Uncertain(_) => {
-                "look for it before you send it again ('ph log' has it if it was stored)".to_owned()
+                "check 'ph log' before you try again: it shows what was stored".to_owned()
             }
             Self::Io { .. }
             | Self::Output(_)
@@ -131,9 +135,9 @@ impl Hint for Error {
     }
 }
 
-fn wait(waited: Option<Duration>, holder: &str) -> String {
+fn describe_wait(waited: Option<Duration>, holder: &str) -> String {
     match waited {
-        None => format!("{holder} has it"),
+        None => format!("{holder} is using it"),
         Some(time) if time < Duration::from_secs(1) => {
             format!("waited {} ms for {holder}", time.as_millis())
         }
@@ -148,7 +152,7 @@ fn list(ids: &[impl ToString]) -> String {
         .join(", ")
 }
 
-/// Names what was being done, and to which file, when an I/O call failed.
+/// Convert the error of an I/O call on `path`; `what` is the verb of the message.
 pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Error {
     move |source| match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Error::Full(path.to_owned()),
@@ -162,7 +166,7 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> E
 }
 
 impl Error {
-    /// Whether the home was removed, moved or replaced.
+    /// Return whether the home was removed, moved or replaced.
     pub fn is_displaced(&self) -> bool {
         match self {
             Self::Displaced(_) => true,
@@ -171,7 +175,7 @@ impl Error {
         }
     }
 
-    /// Whether what failed may hold all the same.
+    /// Return whether the failed operation may still take effect.
     pub(crate) fn is_uncertain(&self) -> bool {
         match self {
             Self::Uncertain(_) => true,
@@ -181,13 +185,13 @@ impl Error {
     }
 }
 
-/// Whether a commit failed only in its sync: what it wrote may be found again.
+/// Return whether only the sync of a commit failed. SQLite may find what was written.
 pub(crate) fn is_failed_sync(error: &rusqlite::Error) -> bool {
     let code = error.sqlite_error().map(|error| error.extended_code);
     code == Some(rusqlite::ffi::SQLITE_IOERR_FSYNC)
 }
 
-/// Turns SQLite's codes into what they mean for the journal at `path`.
+/// Convert an error of SQLite about the database at `path`.
 pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
     move |error| {
         use rusqlite::ErrorCode;
@@ -196,7 +200,7 @@ pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
         };
         match code {
             ErrorCode::DiskFull => Error::Full(path.to_owned()),
-            // SQLite reports a full disk as an I/O failure where it grows its shared memory.
+            // SQLite reports a full disk as an I/O failure when it extends its shared memory.
             ErrorCode::SystemIoFailure if is_full(path) => Error::Full(path.to_owned()),
             ErrorCode::ReadOnly => Error::ReadOnly(path.to_owned()),
             ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => Error::Corrupt {
@@ -205,7 +209,7 @@ pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
             },
             ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => Error::Busy {
                 waited: None,
-                holder: "a program that is not ph".to_owned(),
+                holder: "another program than ph".to_owned(),
             },
             ErrorCode::CannotOpen | ErrorCode::PermissionDenied => Error::Io {
                 what: "open",
@@ -218,6 +222,6 @@ pub(crate) fn sqlite(path: &Path) -> impl Fn(rusqlite::Error) -> Error + '_ {
 }
 
 fn is_full(path: &Path) -> bool {
-    const ROOM_FOR_A_COMMIT: u64 = 128 * 1024;
-    rustix::fs::statvfs(path).is_ok_and(|fs| fs.f_bavail * fs.f_frsize < ROOM_FOR_A_COMMIT)
+    const MIN_FREE_BYTES: u64 = 128 * 1024;
+    rustix::fs::statvfs(path).is_ok_and(|fs| fs.f_bavail * fs.f_frsize < MIN_FREE_BYTES)
 }

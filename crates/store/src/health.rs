@@ -1,4 +1,4 @@
-//! Looking a journal over, for `ph doctor`: nothing here changes anything.
+//! Health of a journal, for `ph doctor`. Changes nothing.
 
 use crate::error::{Result, sqlite};
 use crate::files;
@@ -10,76 +10,69 @@ use posthaste_core::{Body, IdPrefix, MessageId};
 #[derive(Debug, Clone, Default)]
 pub struct Health {
     pub facts: u64,
-    /// What SQLite found, where it found anything.
+    /// Damage that SQLite found.
     pub damage: Vec<String>,
-    /// Whether the numbers run from 1 to the last without a gap.
+    /// Whether the seqs run from 1 without a gap.
     pub is_gap_free: bool,
-    /// Facts that mean nothing to this version, with why: the first few, and how many in all.
+    /// The first facts that this version cannot read, and why.
     pub odd: Vec<(u64, String)>,
+    /// All facts that this version cannot read.
     pub odd_count: u64,
     pub lost_bodies: Vec<MessageId>,
-    /// How many message files belong to no message of the journal.
+    /// Message files that belong to no message of the journal.
     pub stray_files: u64,
     pub view_versions: Vec<u32>,
     pub sqlite_version: String,
     pub wal_bytes: u64,
 }
 
-const NAMED: u32 = 5;
+const UNKNOWN_FACTS_LISTED: u32 = 5;
 
 impl Journal {
     pub fn examine(&mut self) -> Result<Health> {
-        self.catch_up()?;
-        let path = self.home.journal();
-        let look = |journal: &Self| -> rusqlite::Result<Health> {
-            let conn = &journal.conn;
-            let mut check = conn.prepare("PRAGMA integrity_check(20)")?;
-            let damage = check
+        let mut health = self.read(|views| {
+            let conn = views.conn;
+            let mut damage = conn
+                .prepare("PRAGMA integrity_check(20)")?
                 .query_map([], |row| row.get::<_, String>(0))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
+            damage.retain(|line| line != "ok");
             let (facts, first, last): (u64, u64, u64) = conn.query_row(
                 "SELECT count(*), coalesce(min(seq), 1), coalesce(max(seq), 0) FROM facts",
                 [],
                 |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
             )?;
-            let mut odd = journal.views.prepare(
-                conn,
-                &format!(
-                    "SELECT seq, whose FROM v#_marks WHERE kind = ?1 ORDER BY seq LIMIT {NAMED}"
-                ),
-            )?;
-            let odd = odd
-                .query_map([Kind::Odd as u8], |row| Ok((row.get(0)?, row.get(1)?)))?
+            let unknown = views
+                .prepare(&format!(
+                    "SELECT seq, whose FROM v#_marks WHERE kind = ?1 ORDER BY seq LIMIT {UNKNOWN_FACTS_LISTED}"
+                ))?
+                .query_map([Kind::Unknown as u8], |row| Ok((row.get(0)?, row.get(1)?)))?
                 .collect::<rusqlite::Result<Vec<_>>>()?;
-            let odd_count = journal
-                .views
-                .prepare(conn, "SELECT count(*) FROM v#_marks WHERE kind = ?1")?
-                .query_row([Kind::Odd as u8], |row| row.get(0))?;
+            let unknown_count = views
+                .prepare("SELECT count(*) FROM v#_marks WHERE kind = ?1")?
+                .query_row([Kind::Unknown as u8], |row| row.get(0))?;
             Ok(Health {
                 facts,
-                damage: damage.into_iter().filter(|line| line != "ok").collect(),
+                damage,
                 is_gap_free: first == 1 && last == facts,
-                odd,
-                odd_count,
-                lost_bodies: Vec::new(),
-                stray_files: 0,
+                odd: unknown,
+                odd_count: unknown_count,
                 view_versions: schema::view_versions(conn)?,
                 sqlite_version: rusqlite::version().to_owned(),
-                wal_bytes: path
-                    .with_extension("db-wal")
-                    .metadata()
-                    .map_or(0, |meta| meta.len()),
+                ..Health::default()
             })
-        };
-        let mut health = look(self).map_err(sqlite(&path))?;
+        })?;
+        let path = self.home.journal();
+        let wal = path.with_extension("db-wal").metadata();
+        health.wal_bytes = wal.map_or(0, |meta| meta.len());
         health.lost_bodies = self.lost_bodies()?;
         health.stray_files = self.stray_files().map_err(sqlite(&path))?;
         Ok(health)
     }
 
-    /// A journal that was lost or replaced leaves the files of its messages behind.
+    /// Count the files that belong to no message. A journal that was lost or replaced leaves some.
     fn stray_files(&self) -> rusqlite::Result<u64> {
-        let mut look = self
+        let mut known = self
             .conn
             .prepare("SELECT 1 FROM facts WHERE id >= ?1 AND id < ?2")?;
         let mut strays = 0;
@@ -87,14 +80,14 @@ impl Journal {
         let files = dirs.into_iter().flatten().flatten();
         let files = files.filter_map(|dir| std::fs::read_dir(dir.path()).ok());
         for file in files.flatten().flatten() {
-            // <day>-<time>-<id8 or id>.md
+            // The name is <day>-<time>-<id8 or id>.md.
             let name = file.file_name().to_string_lossy().into_owned();
             let id = name
                 .strip_suffix(".md")
                 .and_then(|name| name.splitn(3, '-').nth(2));
             let prefix = id.and_then(|id| IdPrefix::parse(id).ok());
             let is_known = match prefix {
-                Some(prefix) => look.exists([prefix.as_str(), &prefix.upper_bound()])?,
+                Some(prefix) => known.exists([prefix.as_str(), &prefix.upper_bound()])?,
                 None => false,
             };
             strays += u64::from(!is_known);
@@ -102,7 +95,7 @@ impl Journal {
         Ok(strays)
     }
 
-    /// Messages whose body is kept in a file that is not what was stored.
+    /// Return the messages whose body file is missing or was changed.
     fn lost_bodies(&self) -> Result<Vec<MessageId>> {
         let mut lost = Vec::new();
         let mut last = 0;

@@ -1,29 +1,26 @@
 //! The journal: an append-only log of facts in SQLite, and the views derived from it.
 //!
-//! Owns every file under a home: the database, the writers' lock, the bells, the message files
-//! and the search index. Knows the core's rules and never decides one itself; knows nothing of
-//! sessions, sockets or terminals.
-//!
-//! Only [`Journal::commit`] and [`portable::import`] write facts, both under the writers' lock,
-//! and views change in the same transaction.
+//! Owns every file under a home: the database, the locks, the bells, the message files and the search
+//! index. Applies the core's rules and never decides one itself; knows nothing of sockets or
+//! terminals.
 
 pub mod error;
 pub mod files;
 pub mod health;
 pub mod home;
 mod journal;
-mod operation;
+pub mod operation;
 pub mod search;
 pub mod transfer;
 mod views;
 
 pub use error::{Error, Hint};
-pub use files::prewrite::Ahead;
+pub use files::Prewrite;
 pub use home::Home;
-pub use journal::group::{Unsettled, Writer, WriterThread};
+pub use journal::group::{Committed, Writer, WriterThread};
 pub use journal::lock::InjectLock;
 pub use journal::{Journal, Patience, bell, follow, group};
-pub use operation::{
-    Answer, Cut, Denied, Done, Expired, Injection, Job, Moved, Ordered, Outcome, Posted,
-};
-pub use views::messages::{Count, Listing, Pending};
+pub use operation::{Decided, Denied, Operation};
+pub use views::counts::Count;
+pub use views::inbox::Listing;
+pub use views::pending::Pending;

@@ -7,7 +7,8 @@
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Draft, MessageId};
 use posthaste_lab::text_of;
-use posthaste_store::{Home, Job, Journal, Patience};
+use posthaste_store::operation::Post;
+use posthaste_store::{Home, Journal, Patience};
 use std::error::Error;
 use std::io::{Read, Write};
 use uuid::Uuid;
@@ -32,7 +33,7 @@ fn append(home: &str, to: &AgentName, count: u32) -> Result<(), Box<dyn Error>> 
         let id = MessageId(Uuid::new_v4());
         let draft = Draft::new(id, from.clone(), to.clone(), text_of(id));
         let now = Timestamp::now();
-        journal.commit(Job::Post {
+        journal.commit(Post {
             now,
             drafts: vec![draft],
         })??;

@@ -8,7 +8,8 @@ use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, name, post, records, skip_or_fail,
     stored, text_of,
 };
-use posthaste_store::{Error, Hint, Home, Job, Journal, Listing, Patience, files};
+use posthaste_store::operation::Post;
+use posthaste_store::{Error, Hint, Home, Journal, Listing, Patience, files};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -93,7 +94,7 @@ impl SmallDisk {
     fn send(&self, letter: Draft) -> Result<(), Error> {
         let mut journal = Journal::open(self.home.clone(), Patience::DEFAULT)?;
         let (now, drafts) = (at(0), vec![letter]);
-        journal.commit(Job::Post { now, drafts })?.unwrap();
+        journal.commit(Post { now, drafts })?.unwrap();
         // The sender has its reply: the next sender gets this error.
         let tidied = journal.tidy();
         assert!(tidied.as_ref().is_ok_and(|()| true) || is_full(&tidied.unwrap_err()));
@@ -188,7 +189,7 @@ fn a_session_outlives_a_full_disk() {
                 let letter = letter();
                 let id = letter.id;
                 let (now, drafts) = (at(0), vec![letter]);
-                stored(&writer, Job::Post { now, drafts }).map(|done| {
+                stored(&writer, Post { now, drafts }).map(|done| {
                     done.unwrap();
                     acknowledged.push(id);
                 })

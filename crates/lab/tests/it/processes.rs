@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use posthaste_core::{MessageId, Record};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, draft, name, post, text_of};
 use posthaste_store::follow::{Followed, Follower};
+use posthaste_store::operation::Post;
 use posthaste_store::{Error, Journal, Patience, files};
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -251,11 +252,11 @@ fn a_dead_holders_lock_is_free() {
 
     let mut impatient = Journal::open(home.home(), Patience(Duration::from_millis(50))).unwrap();
     let hello = draft("alice", "bob", "hello");
-    let job = || posthaste_store::Job::Post {
+    let post_hello = || Post {
         now: Timestamp::now(),
         drafts: vec![hello.clone()],
     };
-    let busy = impatient.commit(job()).unwrap_err();
+    let busy = impatient.commit(post_hello()).unwrap_err();
     assert!(matches!(busy, Error::Busy { .. }), "{busy:?}");
     assert!(
         busy.to_string()

@@ -14,7 +14,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-/// How many links the path to a home may contain.
+/// Links that the path to a home may contain.
 const MAX_LINKS: usize = 40;
 const WRITABLE_BY_GROUP: u32 = 0o020;
 const WRITABLE_BY_ALL: u32 = 0o002;
@@ -48,7 +48,7 @@ pub(super) fn open_own(path: &Path) -> Result<Option<OwnDir>> {
         Err(Errno::LOOP | Errno::NOTDIR) if path.is_symlink() => return Err(link_error(path)),
         Err(error) => return Err(io("open", path)(error.into())),
     };
-    let stat = rustix::fs::fstat(&fd).map_err(|error| io("look at", path)(error.into()))?;
+    let stat = rustix::fs::fstat(&fd).map_err(|error| io("inspect", path)(error.into()))?;
     check_owner(path, stat.st_uid)?;
     let mode = mode_of(&stat);
     Ok(Some(OwnDir { fd, mode }))
@@ -91,7 +91,7 @@ fn for_each_dir(dir: &Path, act: &mut dyn FnMut(&Path, &OwnDir) -> Result<()>) -
     act(dir, &opened)?;
     for entry in dir.read_dir().map_err(io("list", dir))? {
         let path = entry.map_err(io("list", dir))?.path();
-        let meta = path.symlink_metadata().map_err(io("look at", &path))?;
+        let meta = path.symlink_metadata().map_err(io("inspect", &path))?;
         if meta.is_symlink() {
             return Err(link_error(&path));
         }
@@ -112,7 +112,7 @@ pub(super) fn check_parts(root: &Path, root_mode: u32, names: &[&str]) -> Result
         let meta = match path.symlink_metadata() {
             Ok(meta) => meta,
             Err(error) if error.kind() == ErrorKind::NotFound => continue,
-            Err(error) => return Err(io("look at", &path)(error)),
+            Err(error) => return Err(io("inspect", &path)(error)),
         };
         if meta.is_symlink() {
             return Err(link_error(&path));
@@ -156,7 +156,7 @@ pub(super) fn check_above(path: &Path) -> Result<()> {
         let meta = match next.symlink_metadata() {
             Ok(meta) => meta,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(io("look at", &next)(error)),
+            Err(error) => return Err(io("inspect", &next)(error)),
         };
         if !meta.is_symlink() {
             check_ancestor(&next, &meta)?;
@@ -166,7 +166,7 @@ pub(super) fn check_above(path: &Path) -> Result<()> {
         check_ancestor_owner(&next, meta.uid())?;
         links += 1;
         if links > MAX_LINKS {
-            return Err(io("look at", &next)(Errno::LOOP.into()));
+            return Err(io("inspect", &next)(Errno::LOOP.into()));
         }
         let target = next.read_link().map_err(io("read", &next))?;
         rest.extend(parts(&target));

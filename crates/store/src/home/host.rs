@@ -1,8 +1,8 @@
-//! One kernel at a time: a home in use from another machine is refused.
+//! Rejects a home that is in use on another machine.
 //!
-//! Every process that has a home open holds a shared lock on its `host` file, which names the
-//! kernel that last used it. A different name there is only a past one if nobody holds the lock.
-//! Containers on the same kernel share locks and memory, so they are the same machine.
+//! Every process that has a home open holds a shared lock on its `host` file, which contains the
+//! kernel that used it last. Another kernel's record is outdated if the lock is free. Containers on
+//! one kernel share locks and memory, so they count as one machine.
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, private_file};
@@ -11,40 +11,42 @@ use std::io::{Seek, Write};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// How long somebody else may have the record before it counts as in use.
-const GRACE: Duration = Duration::from_millis(500);
+/// Time after which a lock that is held under another kernel's record counts as in use.
+const CLAIM_TIMEOUT: Duration = Duration::from_millis(500);
+const CLAIM_RETRY_INTERVAL: Duration = Duration::from_millis(2);
+const MAX_RECORD_BYTES: usize = 512;
 
-/// Held for as long as this process has the home open.
+/// This machine's claim to a home, held while a process has the home open.
 #[derive(Debug)]
-pub(crate) struct HostHold {
+pub(crate) struct HostClaim {
     _file: File,
 }
 
-impl HostHold {
-    pub(crate) fn claim(home: &Home) -> Result<Self> {
+impl HostClaim {
+    pub(crate) fn acquire(home: &Home) -> Result<Self> {
         Self::claim_as(home, &this_kernel())
     }
 
     fn claim_as(home: &Home, kernel: &str) -> Result<Self> {
         let path = home.host();
         let mut file = private_file(&path)?;
-        let deadline = Instant::now() + GRACE;
+        let deadline = Instant::now() + CLAIM_TIMEOUT;
         loop {
             file.lock_shared().map_err(io("lock", &path))?;
-            let there = read(&file).map_err(io("read", &path))?;
-            if is_same(&there, kernel) {
+            let record = read(&file).map_err(io("read", &path))?;
+            if is_same_kernel(&record, kernel) {
                 return Ok(Self { _file: file });
             }
             file.unlock().map_err(io("unlock", &path))?;
             match file.try_lock() {
                 Ok(()) => rewrite(&mut file, kernel).map_err(io("write", &path))?,
-                // Others of this machine may be looking, or have just claimed it: then the next
-                // look shows that. Another machine has it for longer.
+                // Another process of this machine may be reading the record, or have just written
+                // it, which the next read shows. Another machine holds the lock for longer.
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    std::thread::sleep(Duration::from_millis(2));
+                    std::thread::sleep(CLAIM_RETRY_INTERVAL);
                 }
                 Err(TryLockError::WouldBlock) => {
-                    let host = there.lines().nth(1).unwrap_or("unknown").to_owned();
+                    let host = record.lines().nth(1).unwrap_or("unknown").to_owned();
                     let path = home.path().to_owned();
                     return Err(Error::OtherMachine { path, host });
                 }
@@ -54,14 +56,14 @@ impl HostHold {
     }
 }
 
-/// Whether two records name the same kernel; the host's name behind it is for people.
-fn is_same(one: &str, other: &str) -> bool {
+/// Return whether two records have the same kernel. The host name after it is for people.
+fn is_same_kernel(one: &str, other: &str) -> bool {
     one.lines().next() == other.lines().next()
 }
 
-/// The record, in one read: it is short, and whatever is longer is none of ours.
+/// Read a record. One read is enough, because our records are short.
 fn read(file: &File) -> std::io::Result<String> {
-    let mut bytes = [0; 512];
+    let mut bytes = [0; MAX_RECORD_BYTES];
     let count = file.read_at(&mut bytes, 0)?;
     Ok(String::from_utf8_lossy(&bytes[..count]).into_owned())
 }
@@ -72,8 +74,8 @@ fn rewrite(file: &mut File, text: &str) -> std::io::Result<()> {
     file.write_all(text.as_bytes())
 }
 
-/// The running kernel's own id, then the host's name for people. Where a kernel has no id, its
-/// host's name must do.
+/// Return the id of the running kernel, and the host name for people. Without an id, the host name
+/// takes its place.
 fn this_kernel() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy();
@@ -87,13 +89,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_at_once_claim_a_home_that_another_machine_had() {
+    fn ten_processes_claim_a_home_of_another_machine_at_once() {
         for stale in ["", "kernel-b\nhost-b\n"] {
             let dir = tempfile::tempdir().unwrap();
             let home = Home::open(dir.path(), None).unwrap();
             std::fs::write(home.host(), stale).unwrap();
             let claims = std::thread::scope(|scope| {
-                let claim = || HostHold::claim_as(&home, "kernel-a\nhost-a\n");
+                let claim = || HostClaim::claim_as(&home, "kernel-a\nhost-a\n");
                 let threads: Vec<_> = (0..10).map(|_| scope.spawn(claim)).collect();
                 threads
                     .into_iter()
@@ -107,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_while_the_first_holds_on_is_let_in() {
+    fn a_claim_is_shared_while_another_is_held() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path(), None).unwrap();
         let kernel = "kernel-a\nhost-a\n";
@@ -115,9 +117,9 @@ mod tests {
             std::fs::write(home.host(), "").unwrap();
             std::thread::scope(|scope| {
                 let claims: Vec<_> = (0..4)
-                    .map(|_| scope.spawn(|| HostHold::claim_as(&home, kernel).unwrap()))
+                    .map(|_| scope.spawn(|| HostClaim::claim_as(&home, kernel).unwrap()))
                     .collect();
-                // All of them hold on until the last has come.
+                // Every claim is held until the last one is acquired.
                 let holds: Vec<_> = claims.into_iter().map(|c| c.join().unwrap()).collect();
                 assert_eq!(holds.len(), 4);
             });
@@ -128,17 +130,17 @@ mod tests {
     fn another_name_for_the_same_kernel_is_the_same_machine() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path(), None).unwrap();
-        let _here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
-        HostHold::claim_as(&home, "kernel-a\ncontainer\n").unwrap();
+        let _here = HostClaim::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
+        HostClaim::claim_as(&home, "kernel-a\ncontainer\n").unwrap();
     }
 
     #[test]
-    fn a_home_changes_machines_only_when_nobody_has_it_open() {
+    fn a_home_changes_machines_only_when_it_is_not_open() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path(), None).unwrap();
-        let here = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
-        let also = HostHold::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
-        let refused = HostHold::claim_as(&home, "kernel-b\nhost-b\n").unwrap_err();
+        let here = HostClaim::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
+        let also = HostClaim::claim_as(&home, "kernel-a\nhost-a\n").unwrap();
+        let refused = HostClaim::claim_as(&home, "kernel-b\nhost-b\n").unwrap_err();
         assert!(
             refused
                 .to_string()
@@ -146,8 +148,8 @@ mod tests {
             "{refused}"
         );
         drop((here, also));
-        let moved = HostHold::claim_as(&home, "kernel-b\nhost-b\n").unwrap();
-        assert!(HostHold::claim_as(&home, "kernel-a\nhost-a\n").is_err());
+        let moved = HostClaim::claim_as(&home, "kernel-b\nhost-b\n").unwrap();
+        assert!(HostClaim::claim_as(&home, "kernel-a\nhost-a\n").is_err());
         drop(moved);
     }
 }

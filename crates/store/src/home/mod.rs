@@ -1,7 +1,7 @@
-//! A home: the directory that one journal and all its files live in.
+//! Homes: directories with a journal and all its files.
 //!
-//! Knows the layout and creates it, private to its user. Which directory is the home is not decided
-//! here, but every home is checked when it is opened; see `guard` and `origin`.
+//! Owns the layout, and creates it private to its user. Checks every home that is opened, see `guard`
+//! and `origin`; never chooses which directory is the home.
 
 pub mod guard;
 pub(crate) mod host;
@@ -19,9 +19,10 @@ use std::path::{Path, PathBuf};
 
 pub const PROJECT_DIR: &str = ".posthaste";
 
-/// What of a project's home belongs into nobody's repository: everything but its settings.
+/// Content of `.posthaste/.gitignore`: everything but the settings is ignored.
 const GITIGNORE: &str = "*\n!.gitignore\n!config.toml\n";
-/// A repository may bring a `.gitignore` of its own into `.posthaste`; this one is inside the home.
+/// Content of the `.gitignore` in the home itself, because a repository may have its own in
+/// `.posthaste`.
 const HOME_GITIGNORE: &str = "*\n";
 
 /// Parts of a home that are checked when it is opened.
@@ -116,7 +117,7 @@ impl Home {
         self.root.join("search-1.db")
     }
 
-    /// The settings; those of a project are beside its home.
+    /// Path of the settings. Those of a project are beside its home.
     pub fn config(&self) -> PathBuf {
         self.project_dir().unwrap_or(&self.root).join("config.toml")
     }
@@ -125,30 +126,30 @@ impl Home {
         self.root.join("messages").join(agent.as_str())
     }
 
-    /// What rings for every fact.
+    /// Path of the bell that rings for every fact.
     pub fn bell(&self) -> PathBuf {
         self.root.join("bell").join("all")
     }
 
-    /// What rings for one agent's facts.
+    /// Path of the bell that rings for one agent's facts.
     pub fn bell_of(&self, agent: &AgentName) -> PathBuf {
         self.root.join("bell").join("agents").join(agent.as_str())
     }
 
-    /// Lock of the hooks that print an agent's mail.
+    /// Path of the lock of the hooks that print an agent's mail.
     pub fn inject_lock(&self, agent: &AgentName) -> PathBuf {
         self.root.join("inject").join(format!("{agent}.lock"))
     }
 
-    /// Whether anything was ever stored here.
+    /// Return whether the home has a journal.
     pub fn has_journal(&self) -> Result<bool> {
         let path = self.journal();
-        path.try_exists().map_err(io("look at", &path))
+        path.try_exists().map_err(io("inspect", &path))
     }
 
     /// Create the home's directories, if they do not exist.
     pub fn prepare(&self) -> Result<()> {
-        mount::refuse_shared(&self.root)?;
+        mount::reject_shared(&self.root)?;
         let bells = self.root.join("bell");
         let dirs = [bells.join("agents"), self.root.join("messages")];
         for dir in &dirs {
@@ -175,7 +176,7 @@ impl Home {
             write_if_absent(&dir.join(".gitignore"), GITIGNORE)?;
             write_if_absent(&self.root.join(".gitignore"), HOME_GITIGNORE)?;
         }
-        // The names of new directories must outlive a power cut, as their content does.
+        // The names of new directories must survive a power cut, like their content.
         for dir in self
             .root
             .ancestors()
@@ -195,7 +196,7 @@ fn write_if_absent(path: &Path, text: &str) -> Result<()> {
     }
 }
 
-/// Return an absolute path without a slash at its end: with one, a link would be followed.
+/// Return an absolute path without a slash at its end, because a slash would follow a link.
 fn plain_path(path: &Path) -> Result<PathBuf> {
     let path = std::path::absolute(path).map_err(io("resolve", path))?;
     Ok(path.components().collect())
@@ -207,7 +208,7 @@ pub(crate) fn sync_dir(path: &Path) -> Result<()> {
         .map_err(io("sync", path))
 }
 
-/// Creates a directory and its parents for this user alone; one that is there is left as it is.
+/// Create a directory and its parents, private to this user. An existing directory is not changed.
 pub(crate) fn private_dir(path: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -216,7 +217,7 @@ pub(crate) fn private_dir(path: &Path) -> Result<()> {
         .map_err(io("create", path))
 }
 
-/// How every file of a home is opened: for this user alone, and never through a link.
+/// Return the options for every file of a home: private to this user, and never through a link.
 pub(crate) fn private() -> OpenOptions {
     let mut options = OpenOptions::new();
     options
@@ -225,7 +226,7 @@ pub(crate) fn private() -> OpenOptions {
     options
 }
 
-/// Opens a file that this user alone may read, creating it if it is not there.
+/// Open a file that is private to this user, creating it if it does not exist.
 pub(crate) fn private_file(path: &Path) -> Result<File> {
     private()
         .read(true)

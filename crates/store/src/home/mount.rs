@@ -1,17 +1,18 @@
-//! Which file systems a home may be on. SQLite's WAL shares memory between processes; where a
-//! file system spans machines, that memory does not.
+//! Rejects homes on network and shared file systems.
+//!
+//! SQLite's WAL needs memory that its processes share, and machines do not share memory.
 
 use crate::error::{Error, Result};
 use std::path::Path;
 
-/// Refuses a home on a network or shared file system, before anything is created there.
-pub(crate) fn refuse_shared(home: &Path) -> Result<()> {
+/// Fail if a home is on a network or shared file system, before anything is created there.
+pub(super) fn reject_shared(home: &Path) -> Result<()> {
     let absolute = std::path::absolute(home).unwrap_or_else(|_| home.to_owned());
-    // What does not exist yet will be made on the file system of the nearest thing that does.
-    let Some(there) = absolute.ancestors().find(|path| path.exists()) else {
+    // A home that does not exist will be created on the file system of its nearest parent.
+    let Some(existing) = absolute.ancestors().find(|path| path.exists()) else {
         return Ok(());
     };
-    match shared_kind(there) {
+    match shared_kind(existing) {
         Some(kind) => Err(Error::SharedFileSystem {
             path: home.to_owned(),
             kind,
@@ -30,9 +31,9 @@ fn shared_kind(path: &Path) -> Option<String> {
     let magic = magic as u64 & 0xffff_ffff;
     if magic == FUSE {
         let kind = mount_type(path)?;
-        return (!LOCAL_FUSE.contains(&kind.as_str())).then_some(kind);
+        return (!LOCAL_FUSE_TYPES.contains(&kind.as_str())).then_some(kind);
     }
-    SHARED
+    SHARED_FILE_SYSTEMS
         .iter()
         .find(|(known, _)| *known == magic)
         .map(|(_, name)| (*name).to_owned())
@@ -41,9 +42,9 @@ fn shared_kind(path: &Path) -> Option<String> {
 #[cfg(target_os = "linux")]
 const FUSE: u64 = 0x6573_5546;
 
-/// File systems behind FUSE that one kernel alone writes to.
+/// FUSE file systems to which only one kernel writes.
 #[cfg(target_os = "linux")]
-const LOCAL_FUSE: [&str; 4] = [
+const LOCAL_FUSE_TYPES: [&str; 4] = [
     "fuseblk",
     "fuse.fuse-overlayfs",
     "fuse.mergerfs",
@@ -51,7 +52,7 @@ const LOCAL_FUSE: [&str; 4] = [
 ];
 
 #[cfg(target_os = "linux")]
-const SHARED: [(u64, &str); 15] = [
+const SHARED_FILE_SYSTEMS: [(u64, &str); 15] = [
     (0x6969, "NFS"),
     (0x517b, "SMB"),
     (0xfe53_4d42, "SMB2"),
@@ -69,7 +70,7 @@ const SHARED: [(u64, &str); 15] = [
     (0x5346_414f, "AFS"),
 ];
 
-/// The type of the mount that `path` is on, as the kernel spells it.
+/// Return the type of the mount that `path` is on, as the kernel spells it.
 #[cfg(target_os = "linux")]
 fn mount_type(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
@@ -118,9 +119,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_local_directory_is_fine_even_before_it_exists() {
+    fn a_local_directory_is_accepted_before_it_exists() {
         let dir = tempfile::tempdir().unwrap();
-        refuse_shared(&dir.path().join("not/yet/there")).unwrap();
+        reject_shared(&dir.path().join("not/yet/there")).unwrap();
     }
 
     #[test]
@@ -142,11 +143,10 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_file_system_is_known_by_its_number() {
-        // What statfs says cannot be faked here; that each number is listed once can be seen.
-        let mut numbers: Vec<_> = SHARED.iter().map(|(n, _)| n).collect();
+    fn every_shared_file_system_is_listed_once() {
+        let mut numbers: Vec<_> = SHARED_FILE_SYSTEMS.iter().map(|(n, _)| n).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        assert_eq!(numbers.len(), SHARED.len());
+        assert_eq!(numbers.len(), SHARED_FILE_SYSTEMS.len());
     }
 }

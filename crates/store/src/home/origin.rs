@@ -19,11 +19,11 @@ const HOME_PREFIX: &str = "home-";
 const KEY_FILE: &str = "key";
 const RECORDS_DIR: &str = "homes";
 
-/// Content of a directory that is called `.posthaste`.
+/// What a directory named `.posthaste` contains.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Discovered {
     Nothing,
-    /// Only settings, such as those of a clone: they are data, and no mail is kept there.
+    /// Only settings, such as those of a clone. They are data, and there is no mail.
     Settings,
     Home(Home),
 }
@@ -164,7 +164,7 @@ fn trusted_id(state: &Path, path: &Path, homes: &[Uuid]) -> Result<Uuid> {
     })
 }
 
-/// Return whether the home that a record names is certainly not there any more.
+/// Return whether the home in a record certainly does not exist any more.
 fn is_gone(recorded: &Path, id: Uuid) -> bool {
     match recorded.join(name_of(id)).symlink_metadata() {
         Err(error) => matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),

@@ -1,7 +1,7 @@
-//! The bell: what a writer rings after its commit so that others look.
+//! Bells: files that a writer touches after a commit, and that followers watch.
 //!
-//! A file that followers watch is touched. Watching the database itself would wake them before the
-//! commit can be seen. A lost ring costs a follower a tick, never a fact.
+//! A ring carries no data. Followers do not watch the database itself, because they would wake before
+//! the commit is visible. A lost ring delays a follower by one [`TICK`], and never costs a fact.
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, private_file};
@@ -13,23 +13,23 @@ use std::path::Path;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// Covers a writer that was killed between its commit and its ring.
+/// Interval at which followers look without a ring, for writers that were killed before they rang.
 pub const TICK: Duration = Duration::from_secs(2);
 
-/// Rings for everybody, and for these agents. What fails here is covered by the tick.
+/// Ring the bell of the home and those of `agents`. A bell that fails is covered by [`TICK`].
 pub fn ring(home: &Home, agents: &[AgentName]) {
     if agents.is_empty() {
         return;
     }
-    strike(&home.bell());
+    touch(&home.bell());
     for agent in agents {
-        strike(&home.bell_of(agent));
+        touch(&home.bell_of(agent));
     }
 }
 
-/// One call, and one event for who watches: opening, writing and closing it would be three, each of
-/// which wakes them.
-fn strike(path: &Path) {
+/// Touch a file by one call, which watchers see as one event. Opening, writing and closing it would
+/// wake them three times.
+fn touch(path: &Path) {
     let now = Timespec {
         tv_sec: 0,
         tv_nsec: UTIME_NOW,
@@ -38,21 +38,21 @@ fn strike(path: &Path) {
         last_access: now,
         last_modification: now,
     };
-    let touch = || rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
-    if touch() == Err(Errno::NOENT) && private_file(path).is_ok() {
-        let _ = touch();
+    let update = || rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
+    if update() == Err(Errno::NOENT) && private_file(path).is_ok() {
+        let _ = update();
     }
 }
 
-/// Has something called at every ring of one bell, for as long as it is kept.
+/// Calls a function at every ring of one bell, until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     _watcher: notify::RecommendedWatcher,
 }
 
 impl Watch {
-    /// Watches all facts of a home, or one agent's. `rung` is called from a thread of its own, and
-    /// now and then without need.
+    /// Watch all facts of a home, or one agent's. `rung` is called on another thread, sometimes
+    /// without a ring.
     pub fn on(
         home: &Home,
         agent: Option<&AgentName>,
@@ -62,7 +62,7 @@ impl Watch {
         private_file(&path)?;
         let mut watcher =
             notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-                // An error too is a reason to look.
+                // After an error a ring may have been lost.
                 if event.is_err() || event.is_ok_and(|e| !e.kind.is_access()) {
                     rung();
                 }
@@ -75,7 +75,7 @@ impl Watch {
     }
 }
 
-/// Hears one bell.
+/// Waits for rings of one bell.
 #[derive(Debug)]
 pub struct Ear {
     _watch: Watch,
@@ -83,9 +83,9 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// Listens to all facts of a home, or to one agent's.
+    /// Listen for all facts of a home, or for one agent's.
     pub fn on(home: &Home, agent: Option<&AgentName>) -> Result<Self> {
-        // One ring not yet heard is as good as many: when the channel is full, a ring is dropped.
+        // One ring in the channel is enough: when it is full, a ring is dropped.
         let (ringer, rings) = mpsc::sync_channel(1);
         let watch = Watch::on(home, agent, move || {
             let _ = ringer.try_send(());
@@ -96,11 +96,11 @@ impl Ear {
         })
     }
 
-    /// Waits for a ring, at most for `patience`.
+    /// Wait for a ring, at most for `patience`.
     pub fn wait(&self, patience: Duration) {
         match self.rings.recv_timeout(patience) {
             Ok(()) | Err(RecvTimeoutError::Timeout) => {}
-            // The watcher is gone and nothing will ring: fall back to the tick.
+            // The watcher has ended, so there will be no ring.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(patience.min(TICK)),
         }
     }

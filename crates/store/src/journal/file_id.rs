@@ -1,14 +1,13 @@
-//! The file behind a path: whether what a process has open is still what lies there.
+//! The identity of a file: whether a path still leads to the file that a process has open.
 //!
-//! Looks by name alone. It must never open a journal: to close it again would give up the locks
-//! that SQLite has on it.
+//! Must never open a journal: closing it would release the locks that SQLite has on it.
 
 use crate::error::{Error, Result, io};
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Which file it is, whatever its name. No other can be the same while it is open.
+/// Identity of a file, unique while the file is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FileId {
     device: u64,
@@ -16,7 +15,7 @@ pub(crate) struct FileId {
 }
 
 impl FileId {
-    /// The file that lies there now.
+    /// Return the identity of the file at `path`.
     pub(crate) fn at(path: &Path) -> Result<Self> {
         match path.metadata() {
             Ok(meta) => Ok(Self {
@@ -24,11 +23,11 @@ impl FileId {
                 inode: meta.ino(),
             }),
             Err(error) if is_gone(error.kind()) => Err(Error::Displaced(path.to_owned())),
-            Err(error) => Err(io("look at", path)(error)),
+            Err(error) => Err(io("inspect", path)(error)),
         }
     }
 
-    /// Refuses where another file lies there by now, or none.
+    /// Fail if `path` leads to another file, or to none.
     pub(crate) fn expect_at(self, path: &Path) -> Result<()> {
         if Self::at(path)? == self {
             Ok(())

@@ -1,4 +1,6 @@
-//! Following the journal: its history, then a mark, then what comes, across processes.
+//! Follows a journal: its facts so far, then a mark, then new facts of any process.
+//!
+//! Returns every fact once and in order. Never blocks a writer.
 
 use crate::error::Result;
 use crate::journal::Journal;
@@ -10,28 +12,28 @@ use std::time::{Duration, Instant};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Followed {
     Fact(Record),
-    /// All that stood in the journal when following began has been told; what comes is live.
+    /// Every fact up to `seq` was returned. The facts after it are new.
     Mark {
         seq: u64,
     },
 }
 
-/// Tells every fact once, in order, however many are written meanwhile.
+/// Returns the facts of a journal, and waits for new ones.
 #[derive(Debug)]
 pub struct Follower {
     journal: Journal,
     ear: Ear,
     agent: Option<AgentName>,
     last: u64,
-    /// At most a page, because the next is read only when it is empty.
+    /// One page at most: the next is read when this is empty.
     ready: VecDeque<Record>,
     marked: bool,
 }
 
 impl Follower {
-    /// Follows from after `seq`, all facts or one agent's.
+    /// Follow all facts after `after`, or one agent's.
     pub fn new(journal: Journal, after: u64, agent: Option<AgentName>) -> Result<Self> {
-        // Listening begins before the first look, so that nothing falls in between.
+        // Listen before the first read, so that no fact is missed in between.
         let ear = Ear::on(journal.home(), agent.as_ref())?;
         Ok(Self {
             journal,
@@ -43,12 +45,12 @@ impl Follower {
         })
     }
 
-    /// Whether nothing is at hand that could be told without waiting or reading.
+    /// Return whether the next call has to read or wait.
     pub fn is_caught_up(&self) -> bool {
         self.ready.is_empty()
     }
 
-    /// The next fact, waiting for it at most until `deadline`; for ever where there is none.
+    /// Return the next fact, or `None` at `deadline`. Without a deadline, wait forever.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Option<Followed>> {
         loop {
             if let Some(record) = self.ready.pop_front() {
@@ -72,7 +74,7 @@ impl Follower {
         }
     }
 
-    /// Reads what follows the last fact told; false where there is nothing.
+    /// Read the facts after the last one. Return false if there are none.
     fn read_page(&mut self) -> Result<bool> {
         let page = self.journal.facts_after(self.last)?;
         let Some(end) = page.last() else {

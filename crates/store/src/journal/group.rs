@@ -1,94 +1,121 @@
-//! Group commit: many senders in one process, one transaction for all that came together.
+//! Group commit: the operations of many senders in one process, committed together.
 //!
-//! One thread owns the connection. Whoever answers the senders writes their message files, most of
-//! it while the disk is waited for, so that the thread commits and, but for bodies that are kept in
-//! files, does nothing else; between two commits it answers questions.
+//! One thread owns the connection. It commits, and answers queries between two commits; the senders
+//! write their message files themselves, most of them while the thread waits for the disk.
 
-use crate::error::{Error, Result};
-use crate::files;
-use crate::files::Made;
-use crate::files::prewrite::Ahead;
+use super::transaction::Transaction;
+use super::{Attempt, Journal, Patience, bell};
+use crate::error::{Error, Result, io};
+use crate::files::{Prewrite, StoredBodies};
 use crate::home::Home;
-use crate::journal::bell;
-use crate::journal::{Journal, Patience, touched};
-use crate::operation::{Answer, Job};
-use std::fmt;
+use crate::operation::{Decided, Durability, Operation};
+use crate::search;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How many pieces of work and questions may wait. Who comes when it is full hears so.
-const QUEUE: usize = 1_024;
-/// How many are committed at once.
-const GROUP: usize = 256;
-/// After this long without work it is quiet enough to fill the search index.
-const QUIET: Duration = Duration::from_millis(500);
+/// Requests that may wait. If the queue is full, the caller gets [`Error::Overloaded`].
+const QUEUE_CAPACITY: usize = 1_024;
+/// Requests that one commit takes at most.
+const GROUP_SIZE: usize = 256;
+/// Time without requests after which the thread fills the search index.
+const INDEX_AFTER_IDLE: Duration = Duration::from_millis(500);
 
 enum Request {
-    Work(Work),
-    Question(Box<dyn FnOnce(&mut Journal) + Send>),
+    Write(Box<dyn Write>, InFlight),
+    Query(Box<dyn FnOnce(&mut Journal) + Send>),
 }
 
-struct Work {
-    job: Job,
-    then: Then,
-    in_hand: Counted,
+/// A submitted operation of any type.
+trait Write: Send {
+    fn store_bodies(&mut self, home: &Home) -> Result<()>;
+    fn durability(&self) -> Durability;
+    fn run(&mut self, tx: &mut Transaction<'_>) -> rusqlite::Result<()>;
+    fn answer(self: Box<Self>, home: &Home, result: Result<()>);
 }
 
-/// One piece of work in hand, for as long as it is kept.
-struct Counted(Arc<AtomicUsize>);
+/// A submitted operation, and the callback for its result.
+struct Submitted<O: Operation, F> {
+    operation: O,
+    bodies: StoredBodies,
+    decided: Option<Decided<O::Output>>,
+    then: F,
+}
 
-impl Counted {
-    /// And how many there were before it.
-    fn among(count: &Arc<AtomicUsize>) -> (Self, usize) {
+impl<O, F> Write for Submitted<O, F>
+where
+    O: Operation,
+    F: FnOnce(Committed<O>) + Send,
+{
+    fn store_bodies(&mut self, home: &Home) -> Result<()> {
+        self.bodies = self.operation.store_bodies(home)?;
+        Ok(())
+    }
+
+    fn durability(&self) -> Durability {
+        self.operation.durability()
+    }
+
+    fn run(&mut self, tx: &mut Transaction<'_>) -> rusqlite::Result<()> {
+        self.decided = Some(self.operation.run(tx)?);
+        Ok(())
+    }
+
+    fn answer(self: Box<Self>, home: &Home, result: Result<()>) {
+        let decided = self.decided;
+        let result = result.and_then(|()| decided.ok_or(Error::WriterGone));
+        let attempt = Attempt {
+            operation: self.operation,
+            bodies: self.bodies,
+            result,
+        };
+        let home = home.clone();
+        (self.then)(Committed { home, attempt });
+    }
+}
+
+/// Counts an operation as in flight until it is dropped.
+struct InFlight(Arc<AtomicUsize>);
+
+impl InFlight {
+    /// Returns also how many were in flight before.
+    fn start(count: &Arc<AtomicUsize>) -> (Self, usize) {
         let before = count.fetch_add(1, Ordering::Relaxed);
         (Self(count.clone()), before)
     }
 }
 
-impl Drop for Counted {
+impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-type Then = Box<dyn FnOnce(Unsettled) + Send>;
-
-/// What became of a submitted piece of work. It is committed; its message files are still to be
-/// written.
+/// A submitted operation after its commit. Its message files are still to be written.
 #[must_use = "its message files are written when it is settled"]
-pub struct Unsettled {
+#[derive(Debug)]
+pub struct Committed<O: Operation> {
     home: Home,
-    made: Made,
-    done: Result<(Job, Answer)>,
+    attempt: Attempt<O>,
 }
 
-impl fmt::Debug for Unsettled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Unsettled").field(&self.done).finish()
+impl<O: Operation> Committed<O> {
+    /// Write the message files: some 40 µs each, and half of that if they were prewritten. The
+    /// sender may be answered only after that.
+    pub fn settle(self, prewrite: &Prewrite) -> Result<Decided<O::Output>> {
+        self.attempt.settle(&self.home, prewrite)
     }
 }
 
-impl Unsettled {
-    /// Writes the message files, as far as they were not begun: some 40 µs each, and half of that
-    /// where they were. Only then may its sender be answered.
-    pub fn settle(self, ahead: &Ahead) -> Result<Answer> {
-        let Self { home, made, done } = self;
-        let (job, mut answer) = done.inspect_err(|error| files::take_back_after(error, &made))?;
-        files::settle(&home, &job, &made, ahead, &mut answer);
-        Ok(answer)
-    }
-}
-
-/// The way in for the senders of one process; cheap to clone.
+/// Handle for the senders of one process; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Writer {
     home: Home,
     requests: SyncSender<Request>,
-    /// How many pieces of work are handed in and not committed yet.
-    in_hand: Arc<AtomicUsize>,
+    /// Operations that are submitted and not committed yet.
+    in_flight: Arc<AtomicUsize>,
 }
 
 /// The thread behind a [`Writer`]. It ends when the last writer is dropped.
@@ -98,9 +125,9 @@ pub struct WriterThread {
 }
 
 impl WriterThread {
-    /// Waits until everything that was accepted is committed and answered.
+    /// Wait until everything that was submitted is committed and answered.
     pub fn join(self) {
-        // A panic there has answered every sender with an error, or ended the process.
+        // A panic in the thread has answered every sender with an error, or ended the process.
         let _ = self.thread.join();
     }
 }
@@ -108,44 +135,54 @@ impl WriterThread {
 impl Writer {
     pub fn start(home: &Home, patience: Patience) -> Result<(Self, WriterThread)> {
         let journal = Journal::open(home.clone(), patience)?;
-        journal.keep_small()?;
-        let (requests, queue) = mpsc::sync_channel(QUEUE);
+        journal.limit_cache()?;
+        let (requests, queue) = mpsc::sync_channel(QUEUE_CAPACITY);
         let thread = std::thread::Builder::new()
             .name("journal-writer".to_owned())
             .spawn(move || serve(journal, &queue))
-            .map_err(crate::error::io("start a writer for", home.path()))?;
+            .map_err(io("start a writer for", home.path()))?;
         let home = home.clone();
         let writer = Self {
             home,
             requests,
-            in_hand: Arc::default(),
+            in_flight: Arc::default(),
         };
         Ok((writer, WriterThread { thread }))
     }
 
-    /// Hands one piece of work in without waiting. `then` is called from the writer's thread when
-    /// it is committed, and should do no more than pass on what it is given; it is dropped without
-    /// a call only if the writer ends by a fault of its own. What can be done meanwhile is given
-    /// back: nothing where others are in hand, because then there is enough to do, and who comes
-    /// late to a commit has one more waited for.
-    pub fn submit(&self, job: Job, then: impl FnOnce(Unsettled) + Send + 'static) -> Result<Ahead> {
-        let (in_hand, others) = Counted::among(&self.in_hand);
-        let ahead = match others {
-            0 => Ahead::of(&self.home, &job),
-            _ => Ahead::default(),
+    /// Submit an operation without waiting. `then` is called on the writer's thread after the
+    /// commit, and must only pass its argument on; if the thread panics, `then` is dropped.
+    ///
+    /// Returns the message files that the caller can write meanwhile. There are none if other
+    /// operations are in flight: then the caller has enough to do, and joining the next commit late
+    /// would cost a whole commit.
+    pub fn submit<O: Operation>(
+        &self,
+        operation: O,
+        then: impl FnOnce(Committed<O>) + Send + 'static,
+    ) -> Result<Prewrite> {
+        let (in_flight, others) = InFlight::start(&self.in_flight);
+        let prewrite = match others {
+            0 => operation.prewrite(&self.home),
+            _ => Prewrite::default(),
         };
-        let then = Box::new(then);
-        self.hand_in(Request::Work(Work { job, then, in_hand }))?;
-        Ok(ahead)
+        let write = Submitted {
+            operation,
+            bodies: StoredBodies::default(),
+            decided: None,
+            then,
+        };
+        self.enqueue(Request::Write(Box::new(write), in_flight))?;
+        Ok(prewrite)
     }
 
-    /// Has `question` called with the journal, between two commits: after everything that was
-    /// handed in before it. It brings its answer back itself, and must be as quick as a look-up.
-    pub fn ask(&self, question: impl FnOnce(&mut Journal) + Send + 'static) -> Result<()> {
-        self.hand_in(Request::Question(Box::new(question)))
+    /// Call `query` with the journal between two commits, after everything that was submitted
+    /// before. It must be as quick as a look-up, and returns its result by itself.
+    pub fn ask(&self, query: impl FnOnce(&mut Journal) + Send + 'static) -> Result<()> {
+        self.enqueue(Request::Query(Box::new(query)))
     }
 
-    fn hand_in(&self, request: Request) -> Result<()> {
+    fn enqueue(&self, request: Request) -> Result<()> {
         self.requests
             .try_send(request)
             .map_err(|error| match error {
@@ -156,126 +193,118 @@ impl Writer {
 }
 
 fn serve(mut journal: Journal, queue: &Receiver<Request>) {
-    let mut indexed = false;
+    let mut is_indexed = false;
     loop {
-        let next = if indexed {
+        let next = if is_indexed {
             queue.recv().map_err(RecvTimeoutError::from)
         } else {
-            queue.recv_timeout(QUIET)
+            queue.recv_timeout(INDEX_AFTER_IDLE)
         };
         let first = match next {
             Ok(request) => request,
             Err(RecvTimeoutError::Timeout) => {
-                // Search catches up by itself; filling it here only saves it the time.
-                indexed = crate::search::fill_some(&journal).map_or(true, |more| !more);
+                // A search updates the index by itself; filling it now saves the search that time.
+                is_indexed = search::fill_page(&journal).map_or(true, |more| !more);
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        let (mut group, mut questions) = (Vec::new(), Vec::new());
-        // Who was answered by the last commit comes back while this one runs, so that groups
-        // fill by themselves; waiting for more has been measured, and is slower.
-        let came = queue.try_iter().take(GROUP - 1);
-        for request in std::iter::once(first).chain(came) {
+        let (mut group, mut queries) = (Vec::new(), Vec::new());
+        // Senders that the last commit answered come back while this one runs, so that groups
+        // fill by themselves. Waiting for more senders was measured to be slower.
+        let waiting = queue.try_iter().take(GROUP_SIZE - 1);
+        for request in std::iter::once(first).chain(waiting) {
             match request {
-                Request::Work(work) => group.push(work),
-                Request::Question(question) => questions.push(question),
+                Request::Write(write, in_flight) => group.push((write, in_flight)),
+                Request::Query(query) => queries.push(query),
             }
         }
         let committed = group.len();
         if committed > 0 {
-            indexed = false;
+            is_indexed = false;
             commit(&mut journal, group);
         }
-        for question in questions {
-            question(&mut journal);
+        for query in queries {
+            query(&mut journal);
         }
-        // A full WAL costs time, not facts; the next commit reports a disk that is really broken.
+        // A long WAL costs time, not facts. If the disk fails, the next commit reports it.
         let _ = match committed {
             0 => Ok(()),
-            // A sync for each message is worth being made short; one for many is not.
-            1 => journal.tidy_on_the_way().and_then(|()| journal.make_room()),
-            _ => journal.tidy_on_the_way(),
+            // Extending the WAL pays off for a sync per message, not for one per group.
+            1 => journal
+                .checkpoint_long_wal()
+                .and_then(|()| journal.extend_wal()),
+            _ => journal.checkpoint_long_wal(),
         };
     }
     let _ = journal.tidy();
 }
 
-/// Commits a group and answers everybody in it.
-fn commit(journal: &mut Journal, group: Vec<Work>) {
+/// Commit a group, and answer every sender in it.
+fn commit(journal: &mut Journal, group: Vec<(Box<dyn Write>, InFlight)>) {
     let home = journal.home().clone();
-    let mut jobs = Vec::with_capacity(group.len());
-    let mut thens = Vec::with_capacity(group.len());
-    let mut counted = Vec::with_capacity(group.len());
-    for Work {
-        mut job,
-        then,
-        in_hand,
-    } in group
-    {
-        counted.push(in_hand);
-        match files::put_large_bodies(&home, &mut job) {
-            Ok(made) => {
-                jobs.push(job);
-                thens.push((then, made));
-            }
-            Err(error) => answer(&home, then, Made::new(), Err(error)),
+    let (writes, in_flight): (Vec<_>, Vec<_>) = group.into_iter().unzip();
+    let mut ready = Vec::with_capacity(writes.len());
+    for mut write in writes {
+        match write.store_bodies(&home) {
+            Ok(()) => ready.push(write),
+            Err(error) => write.answer(&home, Err(error)),
         }
     }
-    let committed = journal.commit_all(&jobs);
-    drop(counted);
+    let durability = ready.iter().map(|write| write.durability()).max();
+    let durability = durability.unwrap_or(Durability::Unsynced);
+    let committed = journal.write(durability, |tx| {
+        ready.iter_mut().try_for_each(|write| write.run(tx))
+    });
+    drop(in_flight);
     match committed {
-        Ok(answers) => {
-            let agents = touched(&answers);
-            for ((done, (then, made)), job) in answers.into_iter().zip(thens).zip(jobs) {
-                answer(&home, then, made, Ok((job, done)));
+        Ok(((), agents)) => {
+            for write in ready {
+                write.answer(&home, Ok(()));
             }
-            // Once for all of them.
             bell::ring(&home, &agents);
         }
         Err(error) => {
             let error = Arc::new(error);
-            for (then, made) in thens {
-                answer(&home, then, made, Err(Error::Shared(error.clone())));
+            for write in ready {
+                write.answer(&home, Err(Error::Shared(error.clone())));
             }
         }
     }
-}
-
-fn answer(home: &Home, then: Then, made: Made, done: Result<(Job, Answer)>) {
-    let home = home.clone();
-    then(Unsettled { home, made, done });
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::Post;
     use posthaste_core::{AgentName, Draft, MessageId};
     use uuid::Uuid;
 
     #[test]
-    fn only_a_message_that_comes_alone_has_its_file_begun() {
+    fn only_a_message_that_is_submitted_alone_is_prewritten() {
         let dir = tempfile::tempdir().unwrap();
         let (writer, thread) =
             Writer::start(&Home::open(dir.path(), None).unwrap(), Patience::DEFAULT).unwrap();
         let (open, gate) = mpsc::channel::<()>();
-        let (tell, told) = mpsc::channel();
+        let (sender, results) = mpsc::channel();
         let submit = || {
             let bob = AgentName::parse("bob").unwrap();
             let id = MessageId(Uuid::new_v4());
             let draft = Draft::new(id, AgentName::human(), bob, "text".to_owned());
             let now = jiff::Timestamp::UNIX_EPOCH;
             let drafts = vec![draft];
-            let tell = tell.clone();
-            let then = move |done: Unsettled| tell.send(done.done.is_ok()).unwrap();
-            writer.submit(Job::Post { now, drafts }, then).unwrap()
+            let sender = sender.clone();
+            let then = move |committed: Committed<Post>| {
+                sender.send(committed.attempt.result.is_ok()).unwrap();
+            };
+            writer.submit(Post { now, drafts }, then).unwrap()
         };
         // The writer is kept busy until the gate opens.
         writer.ask(move |_| gate.recv().unwrap()).unwrap();
         assert!(!submit().is_empty());
         assert!(submit().is_empty());
         open.send(()).unwrap();
-        assert!(told.recv().unwrap() && told.recv().unwrap());
+        assert!(results.recv().unwrap() && results.recv().unwrap());
         assert!(!submit().is_empty(), "the others are done");
         drop(writer);
         thread.join();

@@ -1,7 +1,7 @@
-//! The writers' lock: a kernel lock on a file beside the journal.
+//! Locks between processes: kernel locks on files, whose waiters sleep until a timeout.
 //!
-//! Writers of all processes queue on it in line, so that SQLite's own lock, which polls, is never
-//! contended. A waiter sleeps in the kernel; a deadline ends the wait, naming the holder.
+//! Writers of all processes queue on the writers' lock, so that SQLite's own lock, which polls, is
+//! never contended.
 
 use crate::error::{Error, Result, io};
 use crate::home::{Home, guard, private_file};
@@ -12,26 +12,28 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// The holder's record is always this long, so that a shorter one leaves nothing of the last.
-const RECORD: usize = 64;
+/// Length of the holder's record. It is fixed, so that a short record leaves nothing of a longer one.
+const HOLDER_RECORD_BYTES: usize = 64;
+/// Longest name of a command in the holder's record.
+const HOLDER_COMMAND_CHARS: usize = 32;
 
 #[derive(Debug)]
 pub(crate) struct WritersLock {
     path: PathBuf,
 }
 
-/// The lock, held; dropping it lets the next in line.
+/// The writers' lock, held until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Held {
+pub(crate) struct LockGuard {
     // Closing the file releases the lock.
     _file: File,
 }
 
-impl Held {
-    /// Leaves the holder's name in the file.
-    fn sign(file: File) -> Self {
-        // For a waiter's error message only; not worth failing for.
-        let _ = file.write_all_at(&record(), 0);
+impl LockGuard {
+    /// Write the holder's record to the file.
+    fn new(file: File) -> Self {
+        // The record is for a waiter's error message only, so a failure is ignored.
+        let _ = file.write_all_at(&holder_record(), 0);
         Self { _file: file }
     }
 }
@@ -41,10 +43,10 @@ impl WritersLock {
         Self { path: home.lock() }
     }
 
-    pub(crate) fn acquire(&self, patience: Duration) -> Result<Held> {
+    pub(crate) fn acquire(&self, patience: Duration) -> Result<LockGuard> {
         let file = private_file(&self.path)?;
         match lock_within(file, patience).map_err(io("lock", &self.path))? {
-            Some(file) => Ok(Held::sign(file)),
+            Some(file) => Ok(LockGuard::new(file)),
             None => Err(Error::Busy {
                 waited: Some(patience),
                 holder: self.holder(),
@@ -52,11 +54,11 @@ impl WritersLock {
         }
     }
 
-    /// Takes the lock only if nobody has it.
-    pub(crate) fn try_acquire(&self) -> Result<Option<Held>> {
+    /// Acquire the lock only if it is free.
+    pub(crate) fn try_acquire(&self) -> Result<Option<LockGuard>> {
         let file = private_file(&self.path)?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Held::sign(file))),
+            Ok(()) => Ok(Some(LockGuard::new(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(io("lock", &self.path)(error)),
         }
@@ -64,11 +66,11 @@ impl WritersLock {
 
     fn holder(&self) -> String {
         let read = || {
-            let mut bytes = [0; RECORD];
+            let mut bytes = [0; HOLDER_RECORD_BYTES];
             let file = File::open(&self.path).ok()?;
             let count = file.read_at(&mut bytes, 0).ok()?;
             let text = String::from_utf8_lossy(&bytes[..count]);
-            let line = posthaste_core::text::one_line(text.lines().next()?, RECORD);
+            let line = posthaste_core::text::one_line(text.lines().next()?, HOLDER_RECORD_BYTES);
             (!line.is_empty()).then_some(line)
         };
         read().unwrap_or_else(|| "another process".to_owned())
@@ -110,40 +112,39 @@ impl InjectLock {
     }
 }
 
-/// Locks a file for this process alone; none where that takes longer than `patience`. The wait is
-/// in a thread of its own, because the kernel's has no deadline. A thread whose waiter gave up
-/// gets the lock late and drops it at once.
+/// Lock a file exclusively, or return `None` after `patience`. A thread waits for the lock, because
+/// the kernel's wait has no timeout. If the thread gets the lock late, it releases it at once.
 pub(crate) fn lock_within(file: File, patience: Duration) -> std::io::Result<Option<File>> {
     match file.try_lock() {
         Ok(()) => return Ok(Some(file)),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(error)) => return Err(error),
     }
-    let (hand_over, handed) = mpsc::sync_channel(1);
+    let (sender, receiver) = mpsc::sync_channel(1);
     std::thread::Builder::new()
         .name("lock".to_owned())
         .spawn(move || {
             let locked = file.lock().map(|()| file);
-            // Nobody waits any more: dropping the file gives the lock back.
-            let _ = hand_over.send(locked);
+            // After the timeout this fails, and dropping the file releases the lock.
+            let _ = sender.send(locked);
         })?;
-    match handed.recv_timeout(patience) {
+    match receiver.recv_timeout(patience) {
         Ok(locked) => locked.map(Some),
         Err(_) => Ok(None),
     }
 }
 
-fn record() -> [u8; RECORD] {
+fn holder_record() -> [u8; HOLDER_RECORD_BYTES] {
     let verb = std::env::args_os().nth(1).unwrap_or_default();
     let verb: String = verb
         .to_string_lossy()
         .chars()
         .filter(char::is_ascii_graphic)
-        .take(32)
+        .take(HOLDER_COMMAND_CHARS)
         .collect();
-    let mut bytes = [b'\n'; RECORD];
+    let mut bytes = [b'\n'; HOLDER_RECORD_BYTES];
     let text = format!("process {} (ph {verb})", std::process::id());
-    let count = text.len().min(RECORD - 1);
+    let count = text.len().min(HOLDER_RECORD_BYTES - 1);
     bytes[..count].copy_from_slice(&text.as_bytes()[..count]);
     bytes
 }
@@ -153,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_waiter_gives_up_at_its_deadline_and_names_the_holder() {
+    fn a_waiter_gives_up_at_its_timeout_and_names_the_holder() {
         let dir = tempfile::tempdir().unwrap();
         let lock = WritersLock::of(&Home::open(dir.path(), None).unwrap());
         let held = lock.acquire(Duration::from_secs(10)).unwrap();
@@ -166,12 +167,12 @@ mod tests {
             "{error}"
         );
         drop(held);
-        // The thread that gave up may still get it for a moment; a patient waiter gets it after.
+        // The thread whose waiter gave up may hold the lock for a moment.
         drop(lock.acquire(Duration::from_secs(10)).unwrap());
     }
 
     #[test]
-    fn a_waiter_gets_the_lock_when_it_is_let_go() {
+    fn a_waiter_gets_the_lock_when_it_is_released() {
         let dir = tempfile::tempdir().unwrap();
         let home = Home::open(dir.path(), None).unwrap();
         let held = WritersLock::of(&home)

@@ -1,5 +1,7 @@
-//! A journal, open: one connection, the writers' lock, and the transaction that every write goes
-//! through.
+//! An open journal: one connection, the writers' lock, and the transaction of every write.
+//!
+//! Facts are written by [`Journal::commit`], [`Writer`](group::Writer) and imports alone, always
+//! under the writers' lock and together with the views.
 
 pub mod bell;
 pub(crate) mod file_id;
@@ -10,69 +12,99 @@ pub(crate) mod transaction;
 mod wal;
 
 use crate::error::{Error, Result, is_failed_sync, sqlite};
-use crate::files;
-use crate::files::prewrite::Ahead;
-use crate::home::host::HostHold;
+use crate::files::{Prewrite, StoredBodies};
+use crate::home::host::HostClaim;
 use crate::home::{Home, private_file};
-use crate::journal::file_id::FileId;
-use crate::journal::lock::{Held, WritersLock};
-use crate::journal::transaction::Log;
-use crate::operation::{Answer, Done, Durability, Job};
+use crate::operation::{Decided, Durability, Operation};
 use crate::views::Views;
-use crate::views::schema::{self, Position, VIEWS};
+use crate::views::schema::{self, Position, VIEWS_VERSION};
+use file_id::FileId;
+use lock::{LockGuard, WritersLock};
+use posthaste_core::AgentName;
 use rusqlite::config::DbConfig;
 use rusqlite::hooks::Wal;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use transaction::Transaction;
 use uuid::Uuid;
 
-/// How long a writer waits for its turn.
+/// Timeout of a writer that waits for the writers' lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience(pub Duration);
 
 impl Patience {
     pub const DEFAULT: Self = Self(Duration::from_secs(10));
-    /// For what an agent waits for at every prompt.
+    /// Timeout in a hook, which an agent waits for at every prompt.
     pub const HOOK: Self = Self(Duration::from_millis(200));
 }
 
-/// How many facts are folded in, or imported, before others get their turn.
-pub(crate) const STRETCH: u32 = 1_000;
+/// Facts that are applied or imported before the writers' lock is released to others.
+pub(crate) const FACTS_PER_TURN: u32 = 1_000;
 
-/// In KiB, a quarter of SQLite's own choice. Half of that again would have a group of 64 messages
-/// in a large journal write its pages twice.
-const SMALL_CACHE: u32 = 512;
+/// Page cache of a process that keeps the journal open: a quarter of SQLite's default. With half of
+/// that, a group of 64 messages in a large journal would write its pages twice.
+const SMALL_CACHE_KIB: u32 = 512;
+
+const STATEMENT_CACHE_CAPACITY: usize = 64;
 
 #[derive(Debug)]
 pub struct Journal {
     pub(crate) home: Home,
     pub(crate) conn: Connection,
-    /// The file that the connection has open.
+    /// The database file that the connection has open.
     file: FileId,
-    pub(crate) views: Views,
+    views_version: u32,
     pub(crate) patience: Patience,
-    pub(crate) lock: WritersLock,
+    lock: WritersLock,
     origin: String,
-    /// What the connection is set to; none where nobody can say.
+    /// Setting of the connection; `None` if a change of it has failed.
     durability: Option<Durability>,
-    /// How many pages the WAL held after this process's last commit.
-    pub(crate) wal_frames: Arc<AtomicU32>,
-    /// The same when it was last seen to; and how many it has room for, as far as this process has
-    /// looked.
-    pub(crate) wal_seen: u32,
-    pub(crate) wal_ready: u32,
-    _host: HostHold,
+    /// Pages in the WAL after the last commit of this process.
+    wal_frames: Arc<AtomicU32>,
+    /// `wal_frames` when the WAL was last extended.
+    wal_frames_seen: u32,
+    /// Pages for which the WAL has room, as far as this process knows.
+    wal_frames_ready: u32,
+    _host: HostClaim,
+}
+
+/// Result of an operation that was tried. Its message files are still to be written.
+#[derive(Debug)]
+struct Attempt<O: Operation> {
+    operation: O,
+    bodies: StoredBodies,
+    result: Result<Decided<O::Output>>,
+}
+
+impl<O: Operation> Attempt<O> {
+    fn settle(self, home: &Home, prewrite: &Prewrite) -> Result<Decided<O::Output>> {
+        match self.result {
+            Ok(mut decided) => {
+                let bodies = &self.bodies;
+                self.operation
+                    .settle_files(home, bodies, prewrite, &mut decided);
+                Ok(decided)
+            }
+            Err(error) => {
+                // After an uncertain commit the message may be stored, and need its body.
+                if !error.is_uncertain() {
+                    self.bodies.remove();
+                }
+                Err(error)
+            }
+        }
+    }
 }
 
 impl Journal {
-    /// Opens the journal of a home, creating both where they are not there.
+    /// Open the journal of a home, creating both if they do not exist.
     pub fn open(home: Home, patience: Patience) -> Result<Self> {
-        Self::open_with_views(home, patience, VIEWS)
+        Self::open_with_views(home, patience, VIEWS_VERSION)
     }
 
-    /// Opens the journal of a home if anything was ever stored there; creates nothing.
+    /// Open the journal of a home if it exists. Create nothing.
     pub fn open_existing(home: Home, patience: Patience) -> Result<Option<Self>> {
         if home.has_journal()? {
             Self::open(home, patience).map(Some)
@@ -81,14 +113,14 @@ impl Journal {
         }
     }
 
-    /// Opens it with another version's views, as another version of this program would.
+    /// Open a journal with another version's views, as another version of this program would.
     #[doc(hidden)]
-    pub fn open_with_views(home: Home, patience: Patience, views: u32) -> Result<Self> {
+    pub fn open_with_views(home: Home, patience: Patience, views_version: u32) -> Result<Self> {
         home.prepare()?;
-        let host = HostHold::claim(&home)?;
+        let host = HostClaim::acquire(&home)?;
         let lock = WritersLock::of(&home);
         let path = home.journal();
-        // Made here and not by SQLite, so that it is never readable to others.
+        // If SQLite created the file, other users could read it for a moment.
         if !home.has_journal()? {
             private_file(&path)?;
         }
@@ -97,23 +129,22 @@ impl Journal {
         let mut conn = Connection::open_with_flags(&path, flags).map_err(sqlite(&path))?;
         let wal_frames = Arc::default();
         configure(&mut conn, patience, &wal_frames).map_err(sqlite(&path))?;
-        let views = Views { version: views };
         let mut journal = Self {
             home,
             conn,
             file,
-            views,
+            views_version,
             patience,
             lock,
             origin: String::new(),
             durability: Some(Durability::Synced),
             wal_frames,
-            wal_seen: 0,
-            wal_ready: 0,
+            wal_frames_seen: 0,
+            wal_frames_ready: 0,
             _host: host,
         };
         let position = journal.position()?;
-        // SQLite has opened the journal by its name, and its WAL with the first look.
+        // SQLite has opened the journal by its name, and the WAL with the first query.
         journal.expect_in_place()?;
         match position {
             Some(position) => {
@@ -129,92 +160,128 @@ impl Journal {
         &self.home
     }
 
-    /// This home's own id.
+    /// Return the id of this home.
     pub fn origin(&self) -> &str {
         &self.origin
     }
 
-    fn position(&self) -> Result<Option<Position>> {
-        schema::position(&self.conn, self.views.version).map_err(sqlite(&self.home.journal()))
+    pub(crate) fn views(&self) -> Views<'_> {
+        Views {
+            conn: &self.conn,
+            version: self.views_version,
+        }
     }
 
-    /// Makes the tables, unless another process was faster.
+    fn position(&self) -> Result<Option<Position>> {
+        schema::position(&self.conn, self.views_version).map_err(sqlite(&self.home.journal()))
+    }
+
+    /// Create the tables, unless another process was faster.
     fn create(&mut self) -> Result<()> {
         let path = self.home.journal();
-        let _held = self.turn()?;
+        let _guard = self.lock()?;
         let fresh = Uuid::new_v4().to_string();
-        let version = self.views.version;
+        let version = self.views_version;
         self.use_wal()?;
-        // A look is enough for SQLite to make the WAL.
+        // A query makes SQLite create the WAL.
         self.position()?;
         self.expect_in_place()?;
         self.sync_new_wal()?;
         in_transaction(&mut self.conn, |tx| schema::create(tx, version, &fresh))
             .map_err(sqlite(&path))?;
-        // A journal that has lost its WAL should at least be known for one.
+        // A journal whose WAL is lost should still be recognised as a journal.
         if self.checkpoint("TRUNCATE")? {
-            self.lay_out_short_wal();
+            self.extend_short_wal();
         }
         self.origin = self.position()?.map_or(fresh, |position| position.origin);
         Ok(())
     }
 
-    /// Takes this process's turn to write.
-    pub(crate) fn turn(&self) -> Result<Held> {
-        let held = self.lock.acquire(self.patience.0);
-        // Without its home there is no lock to be had either; this says why.
+    /// Acquire the writers' lock.
+    fn lock(&self) -> Result<LockGuard> {
+        let guard = self.lock.acquire(self.patience.0);
+        // If the home is gone the lock fails too, with a less useful error.
         self.expect_in_place()?;
-        held
+        guard
     }
 
-    /// Refuses where the home was removed or replaced since this journal was opened. SQLite would
-    /// go on writing to a file that nobody finds any more.
+    /// Fail if the home was removed or replaced since this journal was opened. SQLite would go on
+    /// writing to a file that no other process can find.
     pub fn expect_in_place(&self) -> Result<()> {
         self.file.expect_at(&self.home.journal())
     }
 
-    /// Takes the turn to write and keeps it, as a writer that hangs would.
+    /// Acquire the writers' lock and keep it, as a writer that hangs would.
     #[doc(hidden)]
     pub fn hold(&self) -> Result<impl Sized + use<>> {
-        self.turn()
+        self.lock()
     }
 
-    /// Runs `write` in one transaction, alone among writers, on views at head. It is handed the
-    /// last fact's number and moves it on with each that it appends.
+    /// Run `operation`, commit and sync it, write its message files, and ring the bells.
+    pub fn commit<O: Operation>(&mut self, mut operation: O) -> Result<Decided<O::Output>> {
+        let bodies = operation.store_bodies(&self.home)?;
+        let written = self.write(operation.durability(), |tx| operation.run(tx));
+        let (result, agents) = match written {
+            Ok((decided, agents)) => (Ok(decided), agents),
+            Err(error) => (Err(error), Vec::new()),
+        };
+        let attempt = Attempt {
+            operation,
+            bodies,
+            result,
+        };
+        let decided = attempt.settle(&self.home, &Prewrite::default());
+        bell::ring(&self.home, &agents);
+        decided
+    }
+
+    /// Run `write` in one transaction, under the writers' lock and on views at head. Message files,
+    /// and the bells of the agents that are returned, are left to the caller.
     pub(crate) fn write<T>(
         &mut self,
         durability: Durability,
-        write: impl FnOnce(&Connection, Views, &mut u64) -> rusqlite::Result<T>,
-    ) -> Result<T> {
-        let path = self.home.journal();
-        let views = self.views;
-        let mut write = Some(write);
+        write: impl FnOnce(&mut Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<(T, Vec<AgentName>)> {
         self.set_durability(durability)?;
+        let written = self.write_at_head(write);
+        // Synced is the usual setting. If this fails, the next write insists on its own.
+        let _ = self.set_durability(Durability::Synced);
+        written
+    }
+
+    fn write_at_head<T>(
+        &mut self,
+        write: impl FnOnce(&mut Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<(T, Vec<AgentName>)> {
+        let path = self.home.journal();
+        let version = self.views_version;
+        let mut write = Some(write);
         loop {
-            let held = self.turn()?;
-            let value = in_transaction(&mut self.conn, |tx| {
-                let Some(position) = schema::position(tx, views.version)? else {
+            let guard = self.lock()?;
+            let origin = self.origin.as_str();
+            let written = in_transaction(&mut self.conn, |conn| {
+                let Some(position) = schema::position(conn, version)? else {
                     return Ok(None);
                 };
-                // What is far behind is folded in with the lock given up in between.
-                if position.lag() > u64::from(STRETCH) {
+                // Views that are far behind are brought to head in several transactions.
+                if position.lag() > u64::from(FACTS_PER_TURN) {
                     return Ok(None);
                 }
+                let views = Views { conn, version };
                 let mut applied = position.applied;
                 while applied < position.head {
-                    applied = views.catch_up(tx, applied, STRETCH)?;
+                    applied = views.catch_up(applied, FACTS_PER_TURN)?;
                 }
                 let Some(write) = write.take() else {
                     return Ok(None);
                 };
-                let mut head = position.head;
-                let value = write(tx, views, &mut head)?;
-                views.have_seen(tx, head - position.head)?;
-                Ok(Some(value))
+                let mut tx = Transaction::new(views, origin, position.head);
+                let value = write(&mut tx)?;
+                Ok(Some((value, tx.finish()?)))
             });
-            drop(held);
-            match value {
-                Ok(Some(value)) => return Ok(value),
+            drop(guard);
+            match written {
+                Ok(Some(written)) => return Ok(written),
                 Ok(None) => self.catch_up()?,
                 Err(error) if is_failed_sync(&error) => {
                     return Err(Error::Uncertain(Box::new(sqlite(&path)(error))));
@@ -224,87 +291,51 @@ impl Journal {
         }
     }
 
-    /// Brings this binary's views to head, giving the lock up every thousand facts.
+    /// Bring the views to head, releasing the writers' lock every [`FACTS_PER_TURN`] facts.
     pub fn catch_up(&mut self) -> Result<()> {
         let path = self.home.journal();
+        let version = self.views_version;
         loop {
             match self.position()? {
                 Some(position) if position.lag() == 0 => return Ok(()),
                 Some(_) => {}
-                // Somebody threw this version's views away.
+                // Another process has thrown this version's views away.
                 None => self.create()?,
             }
-            let held = self.turn()?;
-            let views = self.views;
-            let caught = in_transaction(&mut self.conn, |tx| {
-                let applied =
-                    schema::position(tx, views.version)?.map_or(0, |position| position.applied);
-                views.catch_up(tx, applied, STRETCH)
+            let guard = self.lock()?;
+            let caught_up = in_transaction(&mut self.conn, |conn| {
+                let position = schema::position(conn, version)?;
+                let applied = position.map_or(0, |position| position.applied);
+                Views { conn, version }.catch_up(applied, FACTS_PER_TURN)
             });
-            drop(held);
-            caught.map_err(sqlite(&path))?;
-            // A checkpoint that fails now is tried again by the next writer.
+            drop(guard);
+            caught_up.map_err(sqlite(&path))?;
+            // A checkpoint that fails is tried again by the next writer.
             let _ = self.tidy();
         }
     }
 
-    /// Throws this binary's views away and derives them anew from the facts.
+    /// Throw the views away and derive them again from the facts.
     pub fn rebuild_views(&mut self) -> Result<()> {
         let path = self.home.journal();
-        let held = self.turn()?;
-        let version = self.views.version;
+        let guard = self.lock()?;
+        let version = self.views_version;
         let emptied = in_transaction(&mut self.conn, |tx| {
             schema::drop_views(tx, version)?;
             schema::create_views(tx, version)
         });
-        drop(held);
+        drop(guard);
         emptied.map_err(sqlite(&path))?;
         self.catch_up()
     }
 
-    /// Does one piece of work: decided, committed, synced, filed; then the bells ring.
-    pub fn commit(&mut self, mut job: Job) -> Result<Answer> {
-        let made = files::put_large_bodies(&self.home, &mut job)?;
-        let answer = self.commit_all(std::slice::from_ref(&job));
-        let mut answer = match answer {
-            Ok(mut answers) => answers.pop().ok_or(Error::WriterGone)?,
-            Err(error) => {
-                files::take_back_after(&error, &made);
-                return Err(error);
-            }
-        };
-        files::settle(&self.home, &job, &made, &Ahead::default(), &mut answer);
-        bell::ring(&self.home, &touched(std::slice::from_ref(&answer)));
-        Ok(answer)
-    }
-
-    /// Does several pieces of work in one transaction, synced if one of them needs it. Files and
-    /// bells are the caller's.
-    pub(crate) fn commit_all(&mut self, jobs: &[Job]) -> Result<Vec<Answer>> {
-        let origin = self.origin.clone();
-        let answers = self.write(Job::durability_of(jobs), |conn, views, head| {
-            let mut log = Log {
-                conn,
-                views,
-                origin: &origin,
-                head,
-            };
-            jobs.iter().map(|job| log.carry_out(job)).collect()
-        });
-        // As a connection usually is. Where that fails, the next write insists on it.
-        let _ = self.set_durability(Durability::Synced);
-        answers
-    }
-
-    /// Bounds SQLite's memory, for a process that stays: room for the pages of a group of commits,
-    /// and no more.
-    pub(crate) fn keep_small(&self) -> Result<()> {
+    /// Limit SQLite's memory, in a process that keeps the journal open.
+    fn limit_cache(&self) -> Result<()> {
         self.conn
-            .execute_batch(&format!("PRAGMA cache_size = -{SMALL_CACHE}"))
+            .execute_batch(&format!("PRAGMA cache_size = -{SMALL_CACHE_KIB}"))
             .map_err(sqlite(&self.home.journal()))
     }
 
-    /// Has the commits that follow synced, or not.
     fn set_durability(&mut self, wanted: Durability) -> Result<()> {
         if self.durability == Some(wanted) {
             return Ok(());
@@ -322,15 +353,7 @@ impl Journal {
     }
 }
 
-/// The agents whose bells are to ring.
-pub(crate) fn touched(answers: &[Answer]) -> Vec<posthaste_core::AgentName> {
-    let mut agents: Vec<_> = answers.iter().flatten().flat_map(Done::agents).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    agents
-}
-
-/// Runs `work` in a transaction that has SQLite's write lock from its first moment.
+/// Run `work` in a transaction that has SQLite's write lock from its start.
 fn in_transaction<T>(
     conn: &mut Connection,
     work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
@@ -348,17 +371,17 @@ fn configure(
 ) -> rusqlite::Result<()> {
     conn.busy_timeout(patience.0)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    // Else a partial index makes SQLite compile a statement again for every value bound to it.
+    // Without this, a partial index makes SQLite compile a statement again for every bound value.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    conn.set_prepared_statement_cache_capacity(64);
+    conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE_CAPACITY);
     let wal_frames = wal_frames.clone();
-    // In the place of SQLite's own hook, which would checkpoint before the answer.
+    // Replaces SQLite's own hook, which would checkpoint before the commit is acknowledged.
     conn.wal_hook(Some(move |_: &mut Wal, frames: i32| {
         wal_frames.store(frames.unsigned_abs(), Ordering::Relaxed);
         Ok(())
     }))?;
-    // SQLite syncs every commit unless told otherwise (a test holds it to that); to say so again
-    // would cost every process a look at the schema. On macOS a plain sync stops at the drive.
+    // SQLite syncs every commit by default, as a test checks. To set it explicitly would cost every
+    // process a read of the schema. On macOS a plain sync stops at the drive's cache.
     if cfg!(target_os = "macos") {
         conn.execute_batch("PRAGMA fullfsync = ON")?;
     }
@@ -368,6 +391,7 @@ fn configure(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::Inject;
 
     #[test]
     fn every_commit_is_synced_and_none_checkpoints_by_itself() {
@@ -391,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_must_be_synced_is_synced_whatever_came_before() {
+    fn a_synced_write_is_synced_after_an_unsynced_one() {
         let dir = tempfile::tempdir().unwrap();
         let mut journal =
             Journal::open(Home::open(dir.path(), None).unwrap(), Patience::DEFAULT).unwrap();
@@ -400,23 +424,25 @@ mod tests {
             ask.unwrap()
         };
         let [normal, full] = [1, 2];
-        let mut write = |durability| journal.write(durability, |conn, _, _| Ok(level(conn)));
-        assert_eq!(write(Durability::Unsynced).unwrap(), normal);
-        assert_eq!(write(Durability::Synced).unwrap(), full);
-        assert_eq!(write(Durability::Unsynced).unwrap(), normal);
-        // SQLite changes nothing in the middle of a transaction: then nothing is written at all.
+        let write = |journal: &mut Journal, durability| {
+            let written = journal.write(durability, |tx| Ok(level(tx.views.conn)));
+            written.map(|(level, _)| level)
+        };
+        assert_eq!(write(&mut journal, Durability::Unsynced).unwrap(), normal);
+        assert_eq!(level(&journal.conn), full);
+        assert_eq!(write(&mut journal, Durability::Synced).unwrap(), full);
+        // SQLite rejects the change inside a transaction, and then nothing is written.
+        journal.set_durability(Durability::Unsynced).unwrap();
         journal.conn.execute_batch("BEGIN").unwrap();
         journal.set_durability(Durability::Synced).unwrap_err();
-        let write = journal.write(Durability::Synced, |conn, _, _| Ok(level(conn)));
-        write.unwrap_err();
+        write(&mut journal, Durability::Synced).unwrap_err();
         journal.conn.execute_batch("ROLLBACK").unwrap();
-        let write = journal.write(Durability::Synced, |conn, _, _| Ok(level(conn)));
-        assert_eq!(write.unwrap(), full);
-        let job = Job::Inject {
+        assert_eq!(write(&mut journal, Durability::Synced).unwrap(), full);
+        let inject = Inject {
             now: jiff::Timestamp::UNIX_EPOCH,
-            agent: posthaste_core::AgentName::human(),
+            agent: AgentName::human(),
         };
-        journal.commit(job).unwrap().unwrap();
+        journal.commit(inject).unwrap().unwrap();
         assert_eq!(level(&journal.conn), full);
     }
 }

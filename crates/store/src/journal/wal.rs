@@ -1,7 +1,7 @@
-//! The WAL of a journal: turned on, kept short, and ready to be written over.
+//! The write-ahead log of a journal: turned on, kept short, and extended before it is needed.
 //!
-//! SQLite's own ways with it are made for processes that live; ours end after one message. What
-//! is done here is done before the first commit or after the answer, never in between.
+//! SQLite maintains its WAL for processes that live on; most of ours end after one message. All work
+//! here is done before the first commit or after the acknowledgement, never in between.
 
 use crate::error::{Error, Result, sqlite};
 use crate::home::{private, sync_dir};
@@ -12,27 +12,28 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// A process that opens the journal alone reads the whole WAL, so no more is left in it than is
-/// read in a moment. In pages, of which a message takes six.
-const WAL_FRAMES: u32 = 30;
+/// Pages in the WAL after which a process that ends checkpoints it. The next process reads the whole
+/// WAL, and a message takes six pages.
+const SHORT_WAL_FRAMES: u32 = 30;
+/// Pages in the WAL after which a process that goes on checkpoints it.
+const LONG_WAL_FRAMES: u32 = 2_000;
+/// Size beyond which a WAL, grown because of a slow reader, is truncated.
+const TRUNCATED_WAL_BYTES: u64 = 1 << 20;
 
-/// A WAL that a slow reader has let grow beyond this is cut off when it can be.
-const WAL_BYTES: u64 = 1 << 20;
-
-/// While a process writes on, nobody has to read the WAL anew, so more may gather in it.
-const WAL_FRAMES_ON_THE_WAY: u32 = 2_000;
-/// How much of it is laid out before it is needed, and how much at once: a few messages, and a
-/// dozen. Less than what a short WAL has beyond its usual end, so that one that others keep short
-/// is left as it is.
-const READY_FRAMES: u32 = 16;
-const STEP_FRAMES: u32 = 64;
+/// Pages for which a WAL that was emptied has room beyond [`SHORT_WAL_FRAMES`].
+const SHORT_WAL_SPARE_FRAMES: u32 = 32;
+/// Room, in pages, below which the WAL is extended: a few messages. It is less than
+/// [`SHORT_WAL_SPARE_FRAMES`], so that a WAL that other processes keep short is not extended.
+const MIN_ROOM_FRAMES: u32 = 16;
+/// Pages by which the WAL is extended: a dozen messages.
+const EXTENSION_FRAMES: u32 = 64;
 /// A page and its header.
 const FRAME_BYTES: u64 = 4_120;
 
 impl Journal {
-    /// Turns the WAL on. SQLite wants a new database alone for that and does not wait, while
-    /// another process may be taking its first look at it: so this tries again, for a while.
-    pub(crate) fn use_wal(&self) -> Result<()> {
+    /// Turn the WAL on. SQLite needs a new database to itself for that and does not wait, but another
+    /// process may be opening it: retry until the timeout.
+    pub(super) fn use_wal(&self) -> Result<()> {
         let path = self.home.journal();
         let deadline = Instant::now() + self.patience.0;
         loop {
@@ -58,119 +59,119 @@ impl Journal {
         }
     }
 
-    /// Makes the name of a WAL to which nobody has written yet outlive a power cut. SQLite would do
-    /// so in every process that writes, and is told not to.
-    pub(crate) fn sync_new_wal(&self) -> Result<()> {
-        let wal = wal_of(&self.home.journal());
+    /// Sync the directory entry of a WAL that was never written to. SQLite would do so in every
+    /// process that writes, and is configured not to.
+    pub(super) fn sync_new_wal(&self) -> Result<()> {
+        let wal = wal_path(&self.home.journal());
         if wal.metadata().is_ok_and(|meta| meta.len() == 0) {
             sync_dir(self.home.path())?;
         }
         Ok(())
     }
 
-    /// For the end of a process: tidies up, and leaves the rest to the kernel, which closes
-    /// everything in a fraction of the time.
+    /// Checkpoint at the end of a process, without closing the journal: the kernel does that much
+    /// faster.
     pub fn leave(self) -> Result<()> {
         let tidied = self.tidy();
         std::mem::forget(self);
         tidied
     }
 
-    /// Moves what has gathered in the WAL into the database and begins it anew, if it is much.
-    /// For after the answer, in a process that is about to end.
+    /// Checkpoint and restart the WAL, if it has more than [`SHORT_WAL_FRAMES`] pages. Called after
+    /// the acknowledgement, by a process that is about to end.
     pub fn tidy(&self) -> Result<()> {
-        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES {
+        if self.wal_frames.load(Ordering::Relaxed) < SHORT_WAL_FRAMES {
             return Ok(());
         }
-        // It takes its turn like any writer; whoever has the turn now will see to it.
-        let Some(_held) = self.lock.try_acquire()? else {
+        // If another writer has the lock, that one will checkpoint.
+        let Some(_guard) = self.lock.try_acquire()? else {
             return Ok(());
         };
         self.expect_in_place()?;
         let path = self.home.journal();
-        if wal_of(&path)
+        if wal_path(&path)
             .metadata()
-            .is_ok_and(|meta| meta.len() > WAL_BYTES)
+            .is_ok_and(|meta| meta.len() > TRUNCATED_WAL_BYTES)
         {
             self.checkpoint("TRUNCATE")?;
-            self.lay_out_short_wal();
+            self.extend_short_wal();
             return Ok(());
         }
         if self.checkpoint("PASSIVE")? {
-            self.begin_wal_anew().map_err(sqlite(&path))?;
+            self.restart_wal().map_err(sqlite(&path))?;
         }
         Ok(())
     }
 
-    /// The same in a process that goes on: the WAL is written over from its beginning, once
-    /// everything in it is moved, and nobody is shut out.
-    pub(crate) fn tidy_on_the_way(&self) -> Result<()> {
-        if self.wal_frames.load(Ordering::Relaxed) < WAL_FRAMES_ON_THE_WAY {
+    /// Checkpoint the WAL in a process that goes on, if it has more than [`LONG_WAL_FRAMES`] pages.
+    /// No other process is kept waiting.
+    pub(super) fn checkpoint_long_wal(&self) -> Result<()> {
+        if self.wal_frames.load(Ordering::Relaxed) < LONG_WAL_FRAMES {
             return Ok(());
         }
         self.checkpoint("PASSIVE").map(drop)
     }
 
-    /// Lays more of the WAL out in good time, until it has grown so long. For after a commit: what
-    /// it holds is known only then.
-    pub(crate) fn make_room(&mut self) -> Result<()> {
+    /// Extend the WAL before its room is used up. Called after a commit, when its length is known.
+    pub(super) fn extend_wal(&mut self) -> Result<()> {
         let frames = self.wal_frames.load(Ordering::Relaxed);
-        if frames >= WAL_FRAMES_ON_THE_WAY {
+        if frames >= LONG_WAL_FRAMES {
             return Ok(());
         }
-        let is_anew = frames < std::mem::replace(&mut self.wal_seen, frames);
-        if is_anew {
-            self.wal_ready = 0;
+        let is_restarted = frames < std::mem::replace(&mut self.wal_frames_seen, frames);
+        if is_restarted {
+            self.wal_frames_ready = 0;
         }
-        let needed = frames + READY_FRAMES;
-        if self.wal_ready < needed {
+        let needed = frames + MIN_ROOM_FRAMES;
+        if self.wal_frames_ready < needed {
             self.expect_in_place()?;
-            let wal = wal_of(&self.home.journal());
+            let wal = wal_path(&self.home.journal());
             let length = wal.metadata().map_or(0, |meta| meta.len() / FRAME_BYTES);
-            self.wal_ready = u32::try_from(length).unwrap_or(u32::MAX);
-            if self.wal_ready < needed {
-                // Needs no lock: what is added at the end is in nobody's way. And once, whatever
-                // comes of it: a full disk is not tried again with every commit.
-                self.wal_ready = frames + STEP_FRAMES;
-                self.lay_out_wal(self.wal_ready);
+            self.wal_frames_ready = u32::try_from(length).unwrap_or(u32::MAX);
+            if self.wal_frames_ready < needed {
+                // No lock is needed, because zeros at the end disturb no process. A failure counts as
+                // done, so that a full disk is not tried again with every commit.
+                self.wal_frames_ready = frames + EXTENSION_FRAMES;
+                self.extend_wal_to(self.wal_frames_ready);
             }
         }
         Ok(())
     }
 
-    /// Writes a first page over the beginning of a WAL of which everything is in the database.
-    /// Without it, the next process could not know that, and would read all of it again. What is
-    /// written must differ from what is there, or SQLite writes nothing.
-    fn begin_wal_anew(&self) -> rusqlite::Result<()> {
+    /// Overwrite the start of a WAL that is checkpointed completely, by changing a row. Otherwise the
+    /// next process could not tell, and would read all of it. The new value must differ from the old
+    /// one, or SQLite writes nothing.
+    fn restart_wal(&self) -> rusqlite::Result<()> {
         self.conn.execute_batch(
             "INSERT INTO home VALUES ('tidied', '1')
              ON CONFLICT(name) DO UPDATE SET value = CAST(value AS INTEGER) + 1",
         )
     }
 
-    /// Gives an emptied WAL its usual length again.
-    pub(crate) fn lay_out_short_wal(&self) {
-        self.lay_out_wal(WAL_FRAMES + 32);
+    /// Extend a WAL that was truncated to its usual length.
+    pub(super) fn extend_short_wal(&self) {
+        self.extend_wal_to(SHORT_WAL_FRAMES + SHORT_WAL_SPARE_FRAMES);
     }
 
-    /// Makes a WAL so long, in zeros, which mean nothing to SQLite. A commit that writes over them is
-    /// synced in half the time of one that makes the file grow; where it cannot be done, commits
-    /// are slower and nothing else.
-    fn lay_out_wal(&self, frames: u32) {
-        let lay_out = || {
-            // At the end, wherever that is by now: nothing that is there is written over.
-            let mut wal = private().append(true).open(wal_of(&self.home.journal()))?;
+    /// Extend the WAL to a length with zeros, which SQLite ignores. To sync a commit that overwrites
+    /// them takes half the time of one that makes the file grow. If this fails, commits are slower.
+    fn extend_wal_to(&self, frames: u32) {
+        let extend = || {
+            // Append, because another process may be writing to the WAL.
+            let mut wal = private()
+                .append(true)
+                .open(wal_path(&self.home.journal()))?;
             let length = u64::from(frames) * FRAME_BYTES;
             let missing = length.saturating_sub(wal.metadata()?.len());
             std::io::copy(&mut std::io::repeat(0).take(missing), &mut wal)?;
             wal.sync_all()
         };
-        let _ = lay_out();
+        let _ = extend();
     }
 
-    /// Moves what it can from the WAL into the database; true where that was everything. Nobody
-    /// is waited for: what a reader still needs stays, and is moved another time.
-    pub(crate) fn checkpoint(&self, mode: &str) -> Result<bool> {
+    /// Move pages from the WAL into the database, without waiting for readers that still need them.
+    /// Return whether all pages were moved.
+    pub(super) fn checkpoint(&self, mode: &str) -> Result<bool> {
         let checkpoint = || {
             self.conn.busy_timeout(Duration::ZERO)?;
             let moved = self
@@ -187,6 +188,6 @@ impl Journal {
     }
 }
 
-fn wal_of(journal: &Path) -> PathBuf {
+fn wal_path(journal: &Path) -> PathBuf {
     journal.with_extension("db-wal")
 }

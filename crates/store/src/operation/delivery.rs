@@ -1,33 +1,162 @@
-//! The pieces of work of a session: offers and what becomes of them, expiry, its own begin and
-//! end. As everywhere, the core decides, on views at head.
+//! Delivery: offers, their outcome, and expiry.
 
-use crate::journal::transaction::Log;
-use crate::operation::{Cut, Done, Expired, Moved};
+use super::{Decided, Durability, Operation};
+use crate::journal::transaction::Transaction;
 use crate::views::marks::Kind;
-use crate::views::messages;
-use crate::views::{OFFERING, instant};
+use crate::views::pending::Pending;
 use jiff::Timestamp;
 use posthaste_core::offer::{self, Kept, Said};
 use posthaste_core::receipt::{self, Order};
-use posthaste_core::{AgentName, Conversation, Ended, Event, MessageId, Started, session};
-use rusqlite::{Result, params};
+use posthaste_core::{AgentName, Letter, MessageId, inject};
 
-/// How many messages one piece of work records as expired.
-const SWEEP: usize = 100;
+/// Messages that one transaction records as expired at most.
+const EXPIRED_PER_TRANSACTION: usize = 100;
 
-impl Log<'_> {
-    /// Records what a session says of these messages, as far as it can be true.
-    pub(crate) fn say(
+/// Record a session's claim about messages, for those of which it can be true.
+#[derive(Debug, Clone)]
+pub struct RecordDelivery {
+    pub now: Timestamp,
+    pub agent: AgentName,
+    pub ids: Vec<MessageId>,
+    pub said: Said,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedDelivery {
+    pub moved: Vec<MessageId>,
+    /// Messages that stay as they are, and why.
+    pub kept: Vec<(MessageId, Kept)>,
+}
+
+/// Record that offers were cut off.
+#[derive(Debug, Clone)]
+pub struct MarkUncertain {
+    pub now: Timestamp,
+    pub agent: AgentName,
+    pub offers: OpenOffers,
+    pub reason: String,
+}
+
+/// Offers that were cut off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OpenOffers {
+    /// Every offer of a session that has ended. Offers of hooks are left alone.
+    All,
+    /// Offers that a hook began and did not complete. The caller must hold the agent's inject lock.
+    Injected,
+    /// Offers whose proof can no longer arrive, because the run that made them has ended.
+    Unproven,
+    These(Vec<MessageId>),
+}
+
+/// Offer the most urgent messages that no route has shown to their agent yet, through a hook that
+/// is about to print them. The caller must hold the agent's inject lock.
+#[derive(Debug, Clone)]
+pub struct Inject {
+    pub now: Timestamp,
+    pub agent: AgentName,
+}
+
+#[derive(Debug, Clone)]
+pub struct Injection {
+    pub letters: Vec<Letter>,
+    /// All unread messages of the inbox.
+    pub unread: u64,
+}
+
+/// Record which messages of an inbox have expired.
+#[derive(Debug, Clone)]
+pub struct Expire {
+    pub now: Timestamp,
+    pub agent: AgentName,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expired {
+    pub ids: Vec<MessageId>,
+    /// Whether there may be more to record, by another operation.
+    pub more: bool,
+}
+
+impl Operation for RecordDelivery {
+    type Output = RecordedDelivery;
+
+    fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<RecordedDelivery>> {
+        tx.record_delivery(self.now, &self.agent, &self.ids, &self.said)
+            .map(Ok)
+    }
+
+    /// A commit is not synced if what it announces does not survive a power cut either. Showing a
+    /// message again after a power cut is better than delaying every prompt.
+    fn durability(&self) -> Durability {
+        match &self.said {
+            Said::Offering { .. } | Said::Reminded { .. } => Durability::Unsynced,
+            Said::Offered { route, .. } if route == inject::ROUTE => Durability::Unsynced,
+            Said::Offered { .. }
+            | Said::Accepted { .. }
+            | Said::Uncertain { .. }
+            | Said::Withdrawn { .. }
+            | Said::Failed { .. } => Durability::Synced,
+        }
+    }
+}
+
+impl Operation for MarkUncertain {
+    type Output = RecordedDelivery;
+
+    fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<RecordedDelivery>> {
+        let (now, agent) = (self.now, &self.agent);
+        tx.mark_uncertain(now, agent, &self.offers, &self.reason)
+            .map(Ok)
+    }
+}
+
+impl Operation for Inject {
+    type Output = Injection;
+
+    fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<Injection>> {
+        let (now, agent) = (self.now, &self.agent);
+        tx.record_expired(now, agent)?;
+        tx.mark_uncertain(now, agent, &OpenOffers::Injected, inject::UNPRINTED)?;
+        // Load the messages before the offer is recorded: the offer ends the state `uncertain`, which
+        // marks a repeat.
+        let pending = tx.views.pending(agent, now, Pending::MOST)?;
+        let letters = inject::choose(pending);
+        let ids: Vec<_> = letters.iter().map(|letter| letter.message.id).collect();
+        let route = inject::ROUTE.to_owned();
+        let repeats = Letter::repeats(&letters);
+        tx.record_delivery(now, agent, &ids, &Said::Offering { route, repeats })?;
+        let unread = tx.views.inbox_count(agent, now)?.unread;
+        Ok(Ok(Injection { letters, unread }))
+    }
+
+    fn durability(&self) -> Durability {
+        Durability::Unsynced
+    }
+}
+
+impl Operation for Expire {
+    type Output = Expired;
+
+    fn run(&self, tx: &mut Transaction<'_>) -> rusqlite::Result<Decided<Expired>> {
+        let ids = tx.record_expired(self.now, &self.agent)?;
+        let more = ids.len() == EXPIRED_PER_TRANSACTION;
+        Ok(Ok(Expired { ids, more }))
+    }
+}
+
+impl Transaction<'_> {
+    fn record_delivery(
         &mut self,
         now: Timestamp,
         agent: &AgentName,
         ids: &[MessageId],
         said: &Said,
-    ) -> Result<Done> {
+    ) -> rusqlite::Result<RecordedDelivery> {
         let (mut moved, mut kept) = (Vec::new(), Vec::new());
         for id in ids {
-            let decided = match messages::letter(self.conn, self.views, *id)? {
-                Some(letter) => offer::decide(now, agent, &letter, said),
+            let decided = match self.views.message(*id)? {
+                Some(message) => offer::decide(now, agent, &message, said),
                 None => Err(Kept::NotFound),
             };
             match decided {
@@ -38,110 +167,46 @@ impl Log<'_> {
                 Err(why) => kept.push((*id, why)),
             }
         }
-        let agent = agent.clone();
-        Ok(Done::Moved(Moved { agent, moved, kept }))
+        Ok(RecordedDelivery { moved, kept })
     }
 
-    pub(crate) fn cut_off(
+    fn mark_uncertain(
         &mut self,
         now: Timestamp,
         agent: &AgentName,
-        cut: &Cut,
+        offers: &OpenOffers,
         reason: &str,
-    ) -> Result<Done> {
-        let reason = reason.to_owned();
-        match cut {
-            Cut::These(ids) => self.say(now, agent, ids, &Said::Uncertain { reason }),
-            Cut::All => {
+    ) -> rusqlite::Result<RecordedDelivery> {
+        let ids = match offers {
+            OpenOffers::These(ids) => ids.clone(),
+            OpenOffers::All => {
                 // A hook that still prints holds the inject lock, which the caller need not have.
-                let injecting = messages::injecting(self.conn, self.views, agent)?;
-                let mut ids = messages::marked(self.conn, self.views, Kind::Offering, agent)?;
+                let injecting = self.views.injecting(agent)?;
+                let mut ids = self.views.marked_ids(Kind::Offering, agent)?;
                 ids.retain(|id| !injecting.contains(id));
-                self.say(now, agent, &ids, &Said::Uncertain { reason })
+                ids
             }
-            Cut::Injected => {
-                let ids = messages::injecting(self.conn, self.views, agent)?;
-                self.say(now, agent, &ids, &Said::Uncertain { reason })
-            }
-            Cut::Unproven => {
-                let ids = messages::marked(self.conn, self.views, Kind::Unproven, agent)?;
-                self.say(now, agent, &ids, &Said::Uncertain { reason })
-            }
-        }
-    }
-
-    pub(crate) fn expire(&mut self, now: Timestamp, agent: &AgentName) -> Result<Done> {
-        let ids = self.sweep(now, agent)?;
-        Ok(Done::Expired(Expired {
-            agent: agent.clone(),
-            more: ids.len() == SWEEP,
-            ids,
-        }))
-    }
-
-    /// Records what ran out of time in this inbox, so that its end stands in the journal.
-    pub(crate) fn sweep(&mut self, now: Timestamp, agent: &AgentName) -> Result<Vec<MessageId>> {
-        let expired = {
-            let mut look = self.views.prepare(
-                self.conn,
-                &format!(
-                    "SELECT f.id FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq
-                     CROSS JOIN facts f ON f.seq = m.seq
-                     WHERE m.kind = {} AND m.whose = ?1 AND m.at <= ?2 AND l.proven != {OFFERING} LIMIT {SWEEP}",
-                    Kind::Expiring as u8
-                ),
-            )?;
-            look.query_map(params![agent.as_str(), instant(now)], |row| {
-                row.get::<_, String>(0)
-            })?
-            .collect::<Result<Vec<_>>>()?
+            OpenOffers::Injected => self.views.injecting(agent)?,
+            OpenOffers::Unproven => self.views.marked_ids(Kind::Unproven, agent)?,
         };
-        let expired: Vec<MessageId> = expired.iter().filter_map(|id| id.parse().ok()).collect();
+        let reason = reason.to_owned();
+        self.record_delivery(now, agent, &ids, &Said::Uncertain { reason })
+    }
+
+    /// Record messages of an inbox that have expired, [`EXPIRED_PER_TRANSACTION`] at most.
+    pub(super) fn record_expired(
+        &mut self,
+        now: Timestamp,
+        agent: &AgentName,
+    ) -> rusqlite::Result<Vec<MessageId>> {
+        let expired = self.views.expired(agent, now, EXPIRED_PER_TRANSACTION)?;
         for id in &expired {
-            if let Some(letter) = messages::letter(self.conn, self.views, *id)? {
+            if let Some(found) = self.views.message(*id)? {
                 let events =
-                    receipt::decide(now, Order::Expire, agent, &letter.message, letter.standing);
+                    receipt::decide(now, Order::Expire, agent, &found.message, found.standing);
                 self.append_events(now, agent, events.unwrap_or_default())?;
             }
         }
         Ok(expired)
-    }
-
-    pub(crate) fn start(
-        &mut self,
-        now: Timestamp,
-        agent: &AgentName,
-        started: &Started,
-    ) -> Result<Done> {
-        let latest = self.views.latest_run(self.conn, agent)?;
-        let events = session::start(started, latest.as_ref());
-        let is_crash = events.iter().any(|event| matches!(event, Event::Ended(_)));
-        self.append_events(now, agent, events)?;
-        Ok(Done::Started {
-            agent: agent.clone(),
-            crashed: latest.filter(|_| is_crash),
-        })
-    }
-
-    pub(crate) fn converse(
-        &mut self,
-        now: Timestamp,
-        agent: &AgentName,
-        conversation: &Conversation,
-    ) -> Result<Done> {
-        let latest = self.views.latest_conversation(self.conn, agent)?;
-        let events = session::converse(conversation, latest.as_ref());
-        self.append_events(now, agent, events)?;
-        let agent = agent.clone();
-        Ok(Done::Conversation { agent })
-    }
-
-    pub(crate) fn end(&mut self, now: Timestamp, agent: &AgentName, ended: &Ended) -> Result<Done> {
-        let latest = self.views.latest_run(self.conn, agent)?;
-        let events = session::end(ended, latest.as_ref());
-        let is_new = !events.is_empty();
-        self.append_events(now, agent, events)?;
-        let agent = agent.clone();
-        Ok(Done::Ended { agent, is_new })
     }
 }

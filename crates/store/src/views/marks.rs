@@ -1,84 +1,102 @@
-//! Marks: facts that are to be found by something other than an inbox or a list of tasks. One table
-//! instead of a table or an index each, with a row only where there is something to find: every
-//! process reads all of the schema when it opens the journal, and every message keeps every index.
+//! Marks: index entries for facts that are found by something other than an inbox or a task list.
 //!
-//! Which marks a message has follows from its envelope, its standing and its steps alone.
+//! They share one table, with a row only where there is something to find: every process reads the
+//! whole schema when it opens the journal, and every message updates every index. The marks of a
+//! message follow from its envelope, its state and its steps alone.
 
-use crate::views::Views;
-use posthaste_core::Standing;
+use super::Views;
 use posthaste_core::receipt::{End, Proven};
-use rusqlite::{Connection, OptionalExtension, Result, Row, params};
+use posthaste_core::{Message, Standing};
+use rusqlite::{Result, Row, params};
 
-/// What a mark is for. `whose` and `at` of each: an agent and no time, unless said otherwise.
+/// Purpose of a mark. Unless stated otherwise its owner is the recipient and it has no time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// An offer is under way.
+    /// An offer is open.
     Offering = 1,
-    /// It failed to reach the inbox.
+    /// The message failed to reach the inbox.
     Failed = 2,
-    /// It has a time before which it is not due.
+    /// The message is not due before the time of the mark.
     NotDue = 3,
-    /// Nobody has seen it, and it runs out of time then.
+    /// The message was not seen, and expires at the time of the mark.
     Expiring = 4,
-    /// It is promoted then, if it still waits.
+    /// The message waits, and is promoted at the time of the mark.
     Deadline = 5,
-    /// An answer is expected of this agent.
-    Owed = 6,
-    /// An answer is expected by this agent.
-    Awaited = 7,
-    /// One agent wrote to another (see [`pair`]) then, and it counts; what failed does not.
-    Pair = 8,
-    /// It was sent under this key (see [`key`]).
+    /// The owner is expected to reply.
+    ReplyOwed = 6,
+    /// The owner, which is the sender, waits for a reply.
+    ReplyAwaited = 7,
+    /// The message counts towards the rate limit at the time of the mark, which is when it was
+    /// sent. The owner is [`sender_and_recipient`]. A message that failed does not count.
+    RateLimited = 8,
+    /// The message was sent with a key. The owner is [`sender_recipient_and_key`].
     Key = 9,
-    /// It belongs to this thread and did not begin it.
+    /// The message belongs to a thread that it did not start. The owner is the thread.
     Thread = 10,
-    /// A step of the message with this id, which may come before it. Of a task, only those that
-    /// came before it.
+    /// A step of a message, or of a task if it was recorded before its task. The owner is the id of
+    /// the message or task, which may not be stored yet.
     Step = 11,
-    /// A note of this agent; instead of a time, of which kind.
+    /// A note of the owner. The time is the code of the note's type.
     Note = 12,
-    /// A fact that means nothing to this version; instead of an agent, why.
-    Odd = 13,
-    /// It was offered, and the agent's proof is awaited.
+    /// A fact that this version cannot read. The owner is the reason.
+    Unknown = 13,
+    /// The message was offered, and its proof is awaited.
     Unproven = 14,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) kind: Kind,
-    pub(crate) whose: String,
+    pub(crate) owner: String,
     pub(crate) at: i64,
 }
 
-/// Who wrote to whom. No name has a space in it.
-pub(crate) fn pair(from: &str, to: &str) -> String {
+impl Mark {
+    pub(super) fn new(kind: Kind, owner: impl Into<String>) -> Self {
+        let owner = owner.into();
+        Self { kind, owner, at: 0 }
+    }
+
+    /// Return the marks that a message keeps in every state.
+    pub(super) fn lasting(message: &Message) -> impl Iterator<Item = Self> {
+        let envelope = &message.envelope;
+        let (from, to) = (envelope.from.as_str(), message.to.as_str());
+        let key = envelope.key.as_ref();
+        let key = key.map(|key| Self::new(Kind::Key, sender_recipient_and_key(from, to, key)));
+        let thread = envelope.thread_id;
+        let thread = (thread != message.id).then(|| Self::new(Kind::Thread, thread.to_string()));
+        key.into_iter().chain(thread)
+    }
+}
+
+// The parts are unambiguous, because no name contains a space.
+pub(crate) fn sender_and_recipient(from: &str, to: &str) -> String {
     format!("{from} {to}")
 }
 
-/// Who wrote to whom under a key.
-pub(crate) fn key(from: &str, to: &str, key: &str) -> String {
+pub(crate) fn sender_recipient_and_key(from: &str, to: &str, key: &str) -> String {
     format!("{from} {to} {key}")
 }
 
-/// What of a message decides which marks it has, beside its standing.
+/// The properties of a message that decide, together with its state, which marks it has.
 #[derive(Debug)]
-pub(crate) struct Traits {
-    pub(crate) recipient: String,
-    pub(crate) sender: String,
-    pub(crate) not_before: Option<i64>,
-    pub(crate) expires_at: Option<i64>,
-    /// When it was sent, where it counts towards what is too much between agents.
-    pub(crate) counts_at: Option<i64>,
-    pub(crate) deadline: Option<i64>,
-    pub(crate) expects: bool,
+pub(super) struct IndexedFields {
+    pub(super) recipient: String,
+    pub(super) sender: String,
+    pub(super) not_before: Option<i64>,
+    pub(super) expires_at: Option<i64>,
+    /// When the message was sent, if it counts towards the rate limit.
+    pub(super) counts_at: Option<i64>,
+    pub(super) deadline: Option<i64>,
+    pub(super) expects: bool,
 }
 
-impl Traits {
-    /// Their columns, in the order in which [`Traits::of`] reads them.
-    pub(crate) const COLUMNS: &str =
+impl IndexedFields {
+    /// Columns in the order of [`IndexedFields::read`].
+    pub(super) const COLUMNS: &str =
         "recipient, sender, not_before, expires_at, counts_at, deadline, expects";
 
-    pub(crate) fn of(row: &Row<'_>) -> Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> Result<Self> {
         Ok(Self {
             recipient: row.get(0)?,
             sender: row.get(1)?,
@@ -90,16 +108,16 @@ impl Traits {
         })
     }
 
-    /// The marks that come and go with the standing.
-    pub(crate) fn marks(&self, standing: Standing) -> Vec<Mark> {
+    /// Return the marks that a message has in one state.
+    pub(super) fn marks(&self, standing: Standing) -> Vec<Mark> {
         let is_open = standing.end.is_none();
         let is_pending = is_open && !standing.read && !standing.is_handed();
-        let is_owed = is_open && self.expects && !standing.answered;
+        let expects_reply = is_open && self.expects && !standing.answered;
         let has_failed = standing.end == Some(End::Failed);
         let mut marks = Vec::new();
-        let mut add = |kind, whose: &str, at| {
-            let whose = whose.to_owned();
-            marks.push(Mark { kind, whose, at });
+        let mut add = |kind, owner: &str, at| {
+            let owner = owner.to_owned();
+            marks.push(Mark { kind, owner, at });
         };
         if standing.proven == Proven::Offering {
             add(Kind::Offering, &self.recipient, 0);
@@ -119,71 +137,66 @@ impl Traits {
         if let Some(at) = self.deadline.filter(|_| is_pending) {
             add(Kind::Deadline, &self.recipient, at);
         }
-        if is_owed {
-            add(Kind::Owed, &self.recipient, 0);
-            add(Kind::Awaited, &self.sender, 0);
+        if expects_reply {
+            add(Kind::ReplyOwed, &self.recipient, 0);
+            add(Kind::ReplyAwaited, &self.sender, 0);
         }
         if let Some(at) = self.counts_at.filter(|_| !has_failed) {
-            add(Kind::Pair, &pair(&self.sender, &self.recipient), at);
+            let owner = sender_and_recipient(&self.sender, &self.recipient);
+            add(Kind::RateLimited, &owner, at);
         }
         marks
     }
 }
 
-impl Views {
-    pub(crate) fn mark(self, conn: &Connection, seq: u64, mark: &Mark) -> Result<()> {
-        self.prepare(
-            conn,
+impl Views<'_> {
+    pub(super) fn mark(self, seq: u64, mark: &Mark) -> Result<()> {
+        self.execute(
             "INSERT OR IGNORE INTO v#_marks VALUES (?1, ?2, ?3, ?4)",
-        )?
-        .execute(params![mark.kind as u8, mark.whose, mark.at, seq])?;
-        Ok(())
+            params![mark.kind as u8, mark.owner, mark.at, seq],
+        )
+        .map(drop)
     }
 
-    /// Takes the marks of one standing away and sets those of the next, as far as they differ.
-    pub(crate) fn mark_anew(
-        self,
-        conn: &Connection,
-        seq: u64,
-        before: &[Mark],
-        after: &[Mark],
-    ) -> Result<()> {
+    /// Replace the marks of one state by those of the next.
+    pub(super) fn replace_marks(self, seq: u64, before: &[Mark], after: &[Mark]) -> Result<()> {
         for mark in before.iter().filter(|mark| !after.contains(mark)) {
-            self.prepare(
-                conn,
+            self.execute(
                 "DELETE FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = ?3 AND seq = ?4",
-            )?
-            .execute(params![mark.kind as u8, mark.whose, mark.at, seq])?;
+                params![mark.kind as u8, mark.owner, mark.at, seq],
+            )?;
         }
         for mark in after.iter().filter(|mark| !before.contains(mark)) {
-            self.mark(conn, seq, mark)?;
+            self.mark(seq, mark)?;
         }
         Ok(())
     }
 
-    /// The newest seq under a mark that has no time.
-    pub(crate) fn last_marked(
-        self,
-        conn: &Connection,
-        kind: Kind,
-        whose: &str,
-    ) -> Result<Option<u64>> {
-        self.prepare(
-            conn,
-            "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0 ORDER BY seq DESC LIMIT 1",
-        )?
-        .query_row(params![kind as u8, whose], |row| row.get(0))
-        .optional()
+    /// Keep a step of the message or task with this id.
+    pub(super) fn add_step(self, id: &str, seq: u64) -> Result<()> {
+        self.mark(seq, &Mark::new(Kind::Step, id))
     }
 
-    /// The seqs under a mark that has no time, oldest first.
-    pub(crate) fn marked(self, conn: &Connection, kind: Kind, whose: &str) -> Result<Vec<u64>> {
-        self.prepare(
-            conn,
+    /// Return the steps of the message or task with this id, oldest first.
+    pub(super) fn steps(self, id: &str) -> Result<Vec<u64>> {
+        self.marked(Kind::Step, id)
+    }
+
+    /// Return the facts that have a mark without a time, oldest first.
+    pub(super) fn marked(self, kind: Kind, owner: &str) -> Result<Vec<u64>> {
+        self.seqs(
             "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0 ORDER BY seq",
-        )?
-        .query_map(params![kind as u8, whose], |row| row.get(0))?
-        .collect()
+            params![kind as u8, owner],
+        )
+    }
+
+    /// Return the last fact that has a mark without a time.
+    pub(crate) fn last_marked(self, kind: Kind, owner: &str) -> Result<Option<u64>> {
+        self.row(
+            "SELECT seq FROM v#_marks WHERE kind = ?1 AND whose = ?2 AND at = 0 ORDER BY seq DESC LIMIT 1",
+            params![kind as u8, owner],
+            |row| row.get(0),
+        )
     }
 }
 
@@ -192,8 +205,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_comes_and_goes_with_the_standing() {
-        let plain = || Traits {
+    fn marks_follow_from_times_and_state() {
+        let plain = || IndexedFields {
             recipient: "bob".to_owned(),
             sender: "human".to_owned(),
             not_before: None,
@@ -202,13 +215,13 @@ mod tests {
             deadline: None,
             expects: false,
         };
-        let timed = || Traits {
+        let timed = || IndexedFields {
             not_before: Some(1),
             expires_at: Some(2),
             deadline: Some(3),
             ..plain()
         };
-        let asked = || Traits {
+        let asked = || IndexedFields {
             sender: "alice".to_owned(),
             counts_at: Some(4),
             expects: true,
@@ -229,15 +242,15 @@ mod tests {
             answered: true,
             ..new
         };
-        let check = |traits: Traits, standing, want: &[(Kind, &str, i64)]| {
-            let marks = traits.marks(standing);
+        let check = |fields: IndexedFields, standing, want: &[(Kind, &str, i64)]| {
+            let marks = fields.marks(standing);
             let marks: Vec<_> = marks
                 .iter()
-                .map(|mark| (mark.kind, mark.whose.as_str(), mark.at))
+                .map(|mark| (mark.kind, mark.owner.as_str(), mark.at))
                 .collect();
-            assert_eq!(marks, want, "{traits:?}, {standing:?}");
+            assert_eq!(marks, want, "{fields:?}, {standing:?}");
         };
-        // The usual message of a person has none.
+        // An ordinary message of the person has none.
         check(plain(), new, &[]);
         check(plain(), offering, &[(Kind::Offering, "bob", 0)]);
         check(plain(), ended(End::Failed), &[(Kind::Failed, "bob", 0)]);
@@ -247,11 +260,14 @@ mod tests {
         check(timed(), read, &[due, gone]);
         check(timed(), seen, &[due, late]);
         check(timed(), ended(End::Archived), &[]);
-        let (owed, awaited) = ((Kind::Owed, "bob", 0), (Kind::Awaited, "alice", 0));
-        let pair = (Kind::Pair, "alice bob", 4);
-        check(asked(), new, &[owed, awaited, pair]);
-        check(asked(), answered, &[pair]);
-        check(asked(), ended(End::Deleted), &[pair]);
+        let (owed, awaited) = (
+            (Kind::ReplyOwed, "bob", 0),
+            (Kind::ReplyAwaited, "alice", 0),
+        );
+        let counted = (Kind::RateLimited, "alice bob", 4);
+        check(asked(), new, &[owed, awaited, counted]);
+        check(asked(), answered, &[counted]);
+        check(asked(), ended(End::Deleted), &[counted]);
         check(asked(), ended(End::Failed), &[(Kind::Failed, "bob", 0)]);
     }
 }

@@ -1,11 +1,11 @@
-//! The tables. `facts` and `home` never change shape; every set of views carries its version in
-//! its table names, so that binaries of different versions work on one journal side by side.
+//! Tables. `facts` and `home` never change shape; every set of views has its version in its table
+//! names, so that binaries of different versions share one journal.
 
 use rusqlite::Connection;
 
-/// The version of the views that this binary keeps. A change to what [`crate::views`] derives,
-/// or to the shape it derives it in, is a new version: the old tables are left to old binaries.
-pub(crate) const VIEWS: u32 = 7;
+/// Version of the views that this binary keeps. A change to their content or shape needs a new
+/// version: the old tables are left to old binaries.
+pub(crate) const VIEWS_VERSION: u32 = 7;
 
 const FACTS: &str = "
 CREATE TABLE IF NOT EXISTS facts(
@@ -21,11 +21,11 @@ CREATE UNIQUE INDEX IF NOT EXISTS facts_id ON facts(id);
 CREATE TABLE IF NOT EXISTS home(name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
-/// `v#` stands for the version. Every process reads all of this when it opens the journal, and
-/// what a message changes is written and synced page by page: so there are few tables, and fewer
-/// indices.
+/// `v#` stands for the version. There are few tables and fewer indices, because every process reads
+/// the schema when it opens the journal, and every table and index that a message changes costs
+/// synced pages.
 const VIEW_TABLES: &str = "
--- One row a message, under its fact's seq: where it stands.
+-- State of each message, under the seq of its fact.
 CREATE TABLE IF NOT EXISTS v#_letters(
   seq INTEGER PRIMARY KEY,
   recipient TEXT NOT NULL,
@@ -47,20 +47,20 @@ CREATE TABLE IF NOT EXISTS v#_letters(
   answered INTEGER NOT NULL,
   reminded INTEGER NOT NULL
 ) STRICT;
--- An inbox: unread first, of these what no route has put before the agent yet, most urgent first.
+-- An inbox: unread before read, not yet shown before shown, then by urgency.
 CREATE INDEX IF NOT EXISTS v#_mailbox ON v#_letters(recipient, read, handed, priority, place) WHERE ended = 0;
--- What is found by something else than its inbox or list, see marks.rs.
+-- Index entries of other kinds, see marks.rs.
 CREATE TABLE IF NOT EXISTS v#_marks(kind INTEGER, whose TEXT, at INTEGER, seq INTEGER, PRIMARY KEY(kind, whose, at, seq)) STRICT, WITHOUT ROWID;
--- How much lies in each inbox, whatever the time. Under no name: how many facts these views have
--- seen, here because every message changes this page anyway.
+-- Messages of each inbox, regardless of the time. The empty name counts the facts that are applied:
+-- every message changes this page anyway.
 CREATE TABLE IF NOT EXISTS v#_counts(name TEXT PRIMARY KEY, total INTEGER NOT NULL, unread INTEGER NOT NULL, pending INTEGER NOT NULL) STRICT, WITHOUT ROWID;
--- The last of its kind that each agent has, see views.rs.
+-- Latest fact of each kind and agent, see `Latest`.
 CREATE TABLE IF NOT EXISTS v#_last(kind INTEGER, name TEXT, seq INTEGER NOT NULL, beside INTEGER, PRIMARY KEY(kind, name)) STRICT, WITHOUT ROWID;
--- One row a task, under its fact's seq: how it stands, and the fact that says so.
+-- State of each task, under the seq of its fact, and the fact that changed it last.
 CREATE TABLE IF NOT EXISTS v#_tasks(seq INTEGER PRIMARY KEY, id TEXT NOT NULL, agent TEXT NOT NULL, status INTEGER NOT NULL, moved INTEGER, iteration INTEGER) STRICT;
 CREATE UNIQUE INDEX IF NOT EXISTS v#_task_ids ON v#_tasks(id);
 CREATE INDEX IF NOT EXISTS v#_lists ON v#_tasks(agent, status, seq);
--- The latest loop of each agent, as the core writes it down.
+-- Latest loop of each agent, as JSON.
 CREATE TABLE IF NOT EXISTS v#_loops(agent TEXT PRIMARY KEY, state TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
@@ -73,7 +73,7 @@ const VIEW_NAMES: [&str; 6] = [
     "v#_loops",
 ];
 
-/// The text of a statement for one version of the views.
+/// Return a statement for one version of the views.
 pub(crate) fn versioned(sql: &str, version: u32) -> String {
     sql.replace("v#", &format!("v{version}"))
 }
@@ -97,14 +97,14 @@ pub(crate) fn drop_views(conn: &Connection, views: u32) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// Where a journal stands.
+/// How far a journal and this version's views have come.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Position {
-    /// The home's own id.
+    /// Id of the home.
     pub(crate) origin: String,
-    /// The last fact.
+    /// Seq of the last fact.
     pub(crate) head: u64,
-    /// The last fact that this version's views have seen.
+    /// Seq of the last fact that the views have applied.
     pub(crate) applied: u64,
 }
 
@@ -114,18 +114,18 @@ impl Position {
     }
 }
 
-/// Where the journal stands; none where the facts or this version's views are not there yet.
+/// Return the position of a journal, or `None` if the facts or this version's views do not exist.
 pub(crate) fn position(conn: &Connection, views: u32) -> rusqlite::Result<Option<Position>> {
-    // Three looks and no join: the first statement of every process, it is planned each time.
+    // Three subqueries without a join: every process plans this statement first.
     let sql = "SELECT (SELECT value FROM home WHERE name = 'origin'),
                (SELECT coalesce(max(seq), 0) FROM facts),
                (SELECT total FROM v#_counts WHERE name = '')";
-    let mut look = match conn.prepare_cached(&versioned(sql, views)) {
-        Ok(look) => look,
+    let mut statement = match conn.prepare_cached(&versioned(sql, views)) {
+        Ok(statement) => statement,
         Err(error) if is_missing_table(&error) => return Ok(None),
         Err(error) => return Err(error),
     };
-    look.query_row([], |row| {
+    statement.query_row([], |row| {
         let (origin, applied): (Option<_>, Option<_>) = (row.get(0)?, row.get(2)?);
         let head = row.get(1)?;
         let found = origin.zip(applied).map(|(origin, applied)| Position {
@@ -142,15 +142,16 @@ fn is_missing_table(error: &rusqlite::Error) -> bool {
         && error.to_string().contains("no such table")
 }
 
-/// The versions of all views in this journal.
+/// Return the versions of all views in a journal.
 pub(crate) fn view_versions(conn: &Connection) -> rusqlite::Result<Vec<u32>> {
-    let mut look =
+    let mut statement =
         conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE 'v%\\_letters' ESCAPE '\\'")?;
-    let names = look
+    let names = statement
         .query_map([], |row| row.get::<_, String>(0))?
         .collect::<rusqlite::Result<Vec<_>>>()?;
-    Ok(names
-        .iter()
-        .filter_map(|n| n.strip_prefix('v')?.strip_suffix("_letters")?.parse().ok())
-        .collect())
+    let version = |name: &String| {
+        let version = name.strip_prefix('v')?.strip_suffix("_letters")?;
+        version.parse().ok()
+    };
+    Ok(names.iter().filter_map(version).collect())
 }

@@ -1,13 +1,14 @@
-//! Bodies and message files: what is in the journal, what is beside it, and what is lost.
+//! Bodies in the journal and in files, and bodies that are lost.
 
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::{Body, Draft, Letter, MessageId, Order};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, stored};
-use posthaste_store::{Ahead, Done, Error, Job, Journal, Patience, Unsettled, Writer, files};
+use posthaste_store::operation::Post;
+use posthaste_store::{Committed, Error, Journal, Patience, Prewrite, Writer, files};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// All files of one agent, by name.
+/// Return all message files of one agent, sorted by name.
 fn files_of(journal: &Journal, agent: &str) -> Vec<PathBuf> {
     let dir = journal.home().messages(&name(agent));
     let mut files: Vec<PathBuf> = match std::fs::read_dir(dir) {
@@ -32,7 +33,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn bodies_come_back_to_the_byte_wherever_they_are_kept() {
+fn a_body_is_read_back_byte_for_byte() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let every_control: String = (0u32..0x20)
@@ -41,7 +42,7 @@ fn bodies_come_back_to_the_byte_wherever_they_are_kept() {
         .collect();
     let mut check = |body: &str, is_filed: bool| {
         let mut letter = draft("alice", "bob", body);
-        // Without it, an empty one would say nothing, and be refused.
+        // Without it, an empty body would be refused.
         letter.subject = Some("a body".to_owned());
         let posted = post(&mut journal, at(0), &letter);
         let kept = &posted.letter.message.envelope.body;
@@ -66,7 +67,7 @@ fn bodies_come_back_to_the_byte_wherever_they_are_kept() {
 }
 
 #[test]
-fn a_message_s_file_is_its_owner_s_alone() {
+fn a_message_file_is_private() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for body in ["small".to_owned(), large("x")] {
@@ -92,7 +93,7 @@ fn a_message_s_file_is_its_owner_s_alone() {
 }
 
 #[test]
-fn a_file_is_named_after_time_and_id_and_takes_nobody_s_place() {
+fn a_file_is_named_by_time_and_id_and_replaces_no_other() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let alike = |n: u128| MessageId(uuid::Uuid::from_u128((0x3fa8_c1d2 << 96) | n));
@@ -111,7 +112,7 @@ fn a_file_is_named_after_time_and_id_and_takes_nobody_s_place() {
     check(2, "second", &format!("{long}2.md"));
     check(3, &large("three"), &format!("{long}3.md"));
     check(4, "first", "20260101-010203-3fa8c1d2.md");
-    // Whose first name another has taken is found by its content all the same.
+    // A file whose first name is taken is found under its second name.
     for (n, body) in [
         (1, "first".to_owned()),
         (2, "second".to_owned()),
@@ -122,7 +123,7 @@ fn a_file_is_named_after_time_and_id_and_takes_nobody_s_place() {
 }
 
 #[test]
-fn a_copy_that_is_lost_or_changed_is_made_again() {
+fn a_lost_or_changed_copy_is_written_again() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let posted = post(&mut journal, at(0), &draft("alice", "bob", "precious"));
@@ -146,7 +147,7 @@ fn a_copy_that_is_lost_or_changed_is_made_again() {
 }
 
 #[test]
-fn a_large_body_that_is_not_what_was_stored_is_reported_and_never_shown() {
+fn a_changed_large_body_is_reported_and_never_shown() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let mut check = |spoil: fn(&Path), want: &str| {
@@ -168,7 +169,7 @@ fn a_large_body_that_is_not_what_was_stored_is_reported_and_never_shown() {
         }
         let lost = journal.examine().unwrap().lost_bodies;
         assert_eq!(lost.last(), Some(&message.id));
-        // The message itself is still there.
+        // The message itself is not lost.
         assert!(journal.letter(message.id).unwrap().is_some());
     };
     check(|file| std::fs::remove_file(file).unwrap(), "missing");
@@ -183,7 +184,7 @@ fn a_large_body_that_is_not_what_was_stored_is_reported_and_never_shown() {
 }
 
 #[test]
-fn a_large_post_that_is_refused_or_known_leaves_no_file() {
+fn a_denied_or_repeated_large_message_leaves_no_file() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let keyed = Draft {
@@ -226,7 +227,7 @@ fn a_large_post_that_is_refused_or_known_leaves_no_file() {
     for (good, bad) in bad_company {
         for now in [at(0), at(5)] {
             let drafts = vec![good.clone(), bad.clone()];
-            denied(&mut journal, Job::Post { now, drafts });
+            denied(&mut journal, Post { now, drafts });
         }
     }
     assert_eq!(files_of(&journal, "bob"), standing);
@@ -234,16 +235,16 @@ fn a_large_post_that_is_refused_or_known_leaves_no_file() {
     assert!(read(&mut journal, keyed.id) == large("x"));
 }
 
-/// The same message may be on its way in over two ways at once: whatever one of them makes of it,
-/// the other's body stays.
+/// Two processes may store the same message at once: a failure of one must not remove the body that
+/// the other has stored.
 #[test]
-fn a_retry_that_fails_does_not_take_the_body_of_the_message_that_stands() {
+fn a_failed_retry_keeps_the_body_of_the_stored_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let letter = draft("alice", "bob", large("x"));
     post(&mut journal, at(0), &letter);
     let standing = files_of(&journal, "bob");
-    let retry = || Job::Post {
+    let retry = || Post {
         now: at(0),
         drafts: vec![letter.clone()],
     };
@@ -256,14 +257,14 @@ fn a_retry_that_fails_does_not_take_the_body_of_the_message_that_stands() {
     assert!(read(&mut journal, letter.id) == large("x"));
     assert_eq!(files_of(&journal, "bob"), standing);
 
-    // One whose file was lost in between brings it back.
+    // A retry restores a file that was lost in between.
     std::fs::remove_file(&standing[0]).unwrap();
-    assert!(matches!(journal.commit(retry()), Ok(Ok(Done::Posted(_)))));
+    assert!(matches!(journal.commit(retry()), Ok(Ok(_))));
     assert!(read(&mut journal, letter.id) == large("x"));
 }
 
 #[test]
-fn a_body_that_cannot_be_written_takes_the_others_of_its_job_along() {
+fn a_body_that_cannot_be_written_stores_no_message_of_its_operation() {
     let home = TempHome::new();
     let mut journal = home.journal();
     post(
@@ -272,13 +273,13 @@ fn a_body_that_cannot_be_written_takes_the_others_of_its_job_along() {
         &draft("alice", "bob", "make the directories"),
     );
     let before = files_of(&journal, "bob");
-    // Carol's directory cannot be made: a file is in its place.
+    // Carol's directory cannot be created, because a file has its name.
     std::fs::write(journal.home().messages(&name("carol")), "in the way").unwrap();
     let drafts = vec![
         draft("alice", "bob", large("x")),
         draft("alice", "carol", large("x")),
     ];
-    let failed = journal.commit(Job::Post { now: at(0), drafts });
+    let failed = journal.commit(Post { now: at(0), drafts });
     assert!(matches!(failed, Err(Error::Io { .. })), "{failed:?}");
     assert_eq!(
         (journal.head().unwrap(), files_of(&journal, "bob")),
@@ -287,7 +288,7 @@ fn a_body_that_cannot_be_written_takes_the_others_of_its_job_along() {
 }
 
 #[test]
-fn a_copy_that_cannot_be_made_does_not_unsay_what_is_stored() {
+fn a_message_is_stored_although_its_copy_cannot_be_written() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let in_the_way = journal.home().messages(&name("carol"));
@@ -308,7 +309,7 @@ fn a_copy_that_cannot_be_made_does_not_unsay_what_is_stored() {
 }
 
 #[test]
-fn what_is_deleted_loses_its_copy() {
+fn a_deleted_message_loses_its_copy() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let [kept, gone] = ["keep", "drop"].map(|body| draft("alice", "bob", body));
@@ -324,7 +325,7 @@ fn what_is_deleted_loses_its_copy() {
 }
 
 #[test]
-fn a_group_of_large_bodies_is_filed_like_any_other() {
+fn large_bodies_of_a_group_commit_are_filed() {
     let home = TempHome::new();
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     let letters: Vec<Letter> = std::thread::scope(|scope| {
@@ -333,8 +334,8 @@ fn a_group_of_large_bodies_is_filed_like_any_other() {
                 let writer = &writer;
                 scope.spawn(move || {
                     let drafts = vec![draft("alice", "bob", large(&n.to_string()))];
-                    match stored(writer, Job::Post { now: at(0), drafts }) {
-                        Ok(Ok(Done::Posted(mut posted))) => posted.remove(0).letter,
+                    match stored(writer, Post { now: at(0), drafts }) {
+                        Ok(Ok(mut posted)) => posted.remove(0).letter,
                         other => panic!("{other:?}"),
                     }
                 })
@@ -347,7 +348,7 @@ fn a_group_of_large_bodies_is_filed_like_any_other() {
         assert!(body == large(&n.to_string()));
     }
     let (now, drafts) = (at(0), vec![draft("bob", "bob", large("x"))]);
-    let denied = stored(&writer, Job::Post { now, drafts });
+    let denied = stored(&writer, Post { now, drafts });
     assert!(matches!(denied, Ok(Err(_))), "{denied:?}");
     drop(writer);
     thread.join();
@@ -355,20 +356,20 @@ fn a_group_of_large_bodies_is_filed_like_any_other() {
 }
 
 #[test]
-fn a_file_that_is_begun_before_the_commit_is_there_only_after_it() {
+fn a_prewritten_file_appears_only_after_the_commit() {
     let home = TempHome::new();
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     let journal = home.journal();
-    // The first makes the directory.
+    // The first message creates the directory.
     stored(&writer, posting(numbered(1, "first")))
         .unwrap()
         .unwrap();
     let submit = |draft| begun(&writer, draft);
     let count = || files_of(&journal, "bob").len();
 
-    let (done, ahead) = submit(numbered(2, "second"));
+    let (done, prewrite) = submit(numbered(2, "second"));
     assert_eq!(count(), 1, "it has a name before its turn");
-    done.settle(&ahead).unwrap().unwrap();
+    done.settle(&prewrite).unwrap().unwrap();
     let files = files_of(&journal, "bob");
     assert_eq!(files.len(), 2);
     for file in &files {
@@ -376,22 +377,22 @@ fn a_file_that_is_begun_before_the_commit_is_there_only_after_it() {
     }
     assert_eq!(std::fs::read_to_string(&files[1]).unwrap(), "second");
 
-    // Its name is somebody else's, which is left alone.
+    // The name is taken by another file, which is not changed.
     let taken = files[1].with_file_name(format!("20260101-000000-{}.md", id(3).id8()));
     std::fs::write(&taken, "mine").unwrap();
-    let (done, ahead) = submit(numbered(3, "third"));
-    done.settle(&ahead).unwrap().unwrap();
+    let (done, prewrite) = submit(numbered(3, "third"));
+    done.settle(&prewrite).unwrap().unwrap();
     let whole = taken.with_file_name(format!("20260101-000000-{}.md", id(3)));
     assert_eq!(std::fs::read_to_string(taken).unwrap(), "mine");
     assert_eq!(std::fs::read_to_string(whole).unwrap(), "third");
 
-    // Known already, refused, or given up: nothing is left.
+    // A repeated, denied or abandoned message leaves no file.
     let before = count();
-    let (done, ahead) = submit(numbered(3, "third"));
-    let again = done.settle(&ahead).unwrap().unwrap();
-    assert!(matches!(again, Done::Posted(posted) if !posted[0].is_new));
-    let (done, ahead) = submit(draft("bob", "bob", "to itself"));
-    done.settle(&ahead).unwrap().unwrap_err();
+    let (done, prewrite) = submit(numbered(3, "third"));
+    let again = done.settle(&prewrite).unwrap().unwrap();
+    assert!(!again[0].is_new);
+    let (done, prewrite) = submit(draft("bob", "bob", "to itself"));
+    done.settle(&prewrite).unwrap().unwrap_err();
     drop(submit(numbered(4, "never settled")));
     assert_eq!(count(), before);
     drop(writer);
@@ -399,7 +400,7 @@ fn a_file_that_is_begun_before_the_commit_is_there_only_after_it() {
 }
 
 #[test]
-fn a_file_that_is_begun_for_one_text_is_not_given_to_another() {
+fn a_prewritten_file_is_not_used_for_another_text() {
     let home = TempHome::new();
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     stored(&writer, posting(numbered(1, "first")))
@@ -418,13 +419,13 @@ fn a_file_that_is_begun_for_one_text_is_not_given_to_another() {
     assert_eq!(texts, ["first", "second", "third"]);
 }
 
-/// Submits, begins its file, and waits until it is committed.
-fn begun(writer: &Writer, draft: Draft) -> (Unsettled, Ahead) {
+/// Submit a message, prewrite its file, and wait for the commit.
+fn begun(writer: &Writer, draft: Draft) -> (Committed<Post>, Prewrite) {
     let (tell, told) = std::sync::mpsc::channel();
     let then = move |done| drop(tell.send(done));
-    let mut ahead = writer.submit(posting(draft), then).unwrap();
-    ahead.begin();
-    (told.recv().unwrap(), ahead)
+    let mut prewrite = writer.submit(posting(draft), then).unwrap();
+    prewrite.begin();
+    (told.recv().unwrap(), prewrite)
 }
 
 fn numbered(n: u32, body: &str) -> Draft {
@@ -434,8 +435,8 @@ fn numbered(n: u32, body: &str) -> Draft {
     }
 }
 
-fn posting(draft: Draft) -> Job {
-    Job::Post {
+fn posting(draft: Draft) -> Post {
+    Post {
         now: at(0),
         drafts: vec![draft],
     }

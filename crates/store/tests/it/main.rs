@@ -2,15 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "these are tests, helpers included")]
 
-mod delivery;
-mod faults;
 mod files;
-mod group;
-mod loops;
-mod posting;
+mod journal;
+mod operations;
 mod search;
-mod tidy;
 mod transfer;
-mod versions;
 mod views;
-mod worklist;

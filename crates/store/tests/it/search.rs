@@ -1,9 +1,10 @@
-//! Full-text search: what is found, what is not, and an index that may vanish at any moment.
+//! Full-text search, with an index that may be lost or damaged at any time.
 
 use posthaste_core::{Draft, MessageId, Order as Deed};
 use posthaste_lab::{TempHome, at, draft, name, order, post};
+use posthaste_store::Journal;
+use posthaste_store::operation::Post;
 use posthaste_store::search::{Order, Query};
-use posthaste_store::{Job, Journal};
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
 
@@ -22,7 +23,7 @@ fn found(journal: &mut Journal, query: &Query) -> Vec<MessageId> {
     letters.iter().map(|letter| letter.message.id).collect()
 }
 
-/// A journal with one message a body, and their ids.
+/// Create a journal with one message for each body, and return their ids.
 fn filled(home: &TempHome, bodies: &[&str]) -> (Journal, Vec<MessageId>) {
     let mut journal = home.journal();
     let drafts: Vec<_> = bodies
@@ -31,14 +32,14 @@ fn filled(home: &TempHome, bodies: &[&str]) -> (Journal, Vec<MessageId>) {
         .collect();
     let ids = drafts.iter().map(|draft| draft.id).collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     (journal, ids)
 }
 
 #[test]
-fn words_phrases_and_beginnings_are_found_newest_first() {
+fn words_phrases_and_prefixes_are_found_newest_first() {
     let home = TempHome::new();
     let bodies = [
         "The login page is broken",
@@ -69,7 +70,7 @@ fn words_phrases_and_beginnings_are_found_newest_first() {
 }
 
 #[test]
-fn subjects_senders_and_recipients_narrow_it_down() {
+fn a_search_can_be_limited_to_a_sender_and_a_recipient() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let mut send = |from: &str, to: &str, subject: &str| {
@@ -99,7 +100,7 @@ fn subjects_senders_and_recipients_narrow_it_down() {
 }
 
 #[test]
-fn the_best_come_first_when_asked_for_and_no_more_than_asked_for() {
+fn the_best_matches_come_first_on_request_and_up_to_the_limit() {
     let home = TempHome::new();
     let (mut journal, ids) = filled(
         &home,
@@ -118,7 +119,7 @@ fn the_best_come_first_when_asked_for_and_no_more_than_asked_for() {
 }
 
 #[test]
-fn what_is_deleted_is_not_found_and_what_is_archived_is() {
+fn archived_messages_are_found_and_deleted_ones_are_not() {
     let home = TempHome::new();
     let (mut journal, ids) = filled(&home, &["needle one", "needle two"]);
     order(&mut journal, at(1), "bob", Deed::Archive, &ids[..1]);
@@ -140,7 +141,7 @@ fn only_the_first_16_kib_of_a_body_are_searched() {
 }
 
 #[test]
-fn whatever_is_asked_is_an_answer_and_no_error() {
+fn no_search_text_is_an_error() {
     let home = TempHome::new();
     let (mut journal, _) = filled(&home, &["plain text"]);
     let many = "word ".repeat(5_000);
@@ -192,11 +193,11 @@ fn whatever_is_asked_is_an_answer_and_no_error() {
     }
 }
 
-/// How an index can go wrong.
+/// Damage to an index.
 type Spoil = fn(&TempHome, &Journal);
 
 #[test]
-fn an_index_that_is_lost_or_damaged_is_made_again() {
+fn a_lost_or_damaged_index_is_created_again() {
     let check = |what: &str, spoil: Spoil| {
         let home = TempHome::new();
         let bodies: Vec<String> = (0..300)
@@ -249,7 +250,7 @@ fn an_index_that_is_lost_or_damaged_is_made_again() {
     });
 }
 
-/// Leaves the index in one file, as it is when nobody searches.
+/// Checkpoint the index, so that all of it is in one file.
 fn fold_in(home: &TempHome) {
     let index = rusqlite::Connection::open(home.home().search()).unwrap();
     index
@@ -268,7 +269,7 @@ fn overwrite(home: &TempHome, bytes: Range<u64>) {
 }
 
 #[test]
-fn one_damaged_page_of_an_index_is_no_error() {
+fn a_damaged_page_of_the_index_is_not_an_error() {
     let home = TempHome::new();
     let straw = |n: usize| (0..60).map(move |k| format!(" straw{}", n * 977 + k * 131));
     let bodies: Vec<String> = (0..200)
@@ -287,7 +288,7 @@ fn one_damaged_page_of_an_index_is_no_error() {
         }
         std::fs::write(home.home().search(), &whole).unwrap();
         overwrite(&home, page * 4096..(page + 1) * 4096);
-        // Between them they read all of it.
+        // Together these searches read the whole index.
         let everything = found(&mut journal, &query("straw*"));
         assert_eq!(everything.len(), 100, "page {page}");
         assert_eq!(
@@ -299,7 +300,7 @@ fn one_damaged_page_of_an_index_is_no_error() {
 }
 
 #[test]
-fn an_index_older_than_a_restored_journal_is_not_trusted() {
+fn an_index_of_another_copy_of_the_journal_is_not_used() {
     let home = TempHome::new();
     let (journal, _) = filled(&home, &["first one"]);
     drop(journal);
@@ -328,7 +329,7 @@ fn an_index_older_than_a_restored_journal_is_not_trusted() {
 }
 
 #[test]
-fn many_who_search_for_the_first_time_all_find() {
+fn many_first_searches_at_once_all_succeed() {
     for _ in 0..5 {
         let home = TempHome::new();
         let (_, ids) = filled(&home, &["needle"; 50]);
@@ -344,7 +345,7 @@ fn many_who_search_for_the_first_time_all_find() {
 }
 
 #[test]
-fn progress_is_told_while_there_is_much_to_index() {
+fn progress_is_reported_while_the_index_is_far_behind() {
     let home = TempHome::new();
     let (mut journal, _) = filled(&home, &["hay"; 2_500]);
     let mut left = Vec::new();

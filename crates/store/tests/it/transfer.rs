@@ -1,11 +1,12 @@
-//! Export and import: byte for byte there and back, and nothing taken on trust.
+//! Export and import: byte for byte, and with every line checked.
 
 use posthaste_core::{Body, Draft, Event, MessageId, Order, Progress, Record, Step};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
+use posthaste_store::operation::Post;
 use posthaste_store::transfer::{Imported, export, import, to_line};
-use posthaste_store::{Error, Job, Journal, Listing, files};
+use posthaste_store::{Error, Journal, Listing, files};
 
 fn exported(journal: &Journal) -> Vec<u8> {
     let mut out = Vec::new();
@@ -18,7 +19,7 @@ fn imported(journal: &mut Journal, input: &[u8]) -> Imported {
     import(journal, &mut &input[..], |_| {}).unwrap()
 }
 
-/// A line about nothing that this version knows.
+/// Return a line with a kind of fact that this version does not know.
 fn strange(n: u32, data: &str) -> Record {
     Record {
         seq: u64::from(n),
@@ -39,7 +40,7 @@ fn lines(records: &[Record]) -> Vec<u8> {
     lines.concat().into_bytes()
 }
 
-/// A journal with some of everything.
+/// Create a journal with facts of every kind.
 fn furnished(home: &TempHome) -> Journal {
     let mut journal = home.journal();
     let every_control: String = (0u32..0xa0).filter_map(char::from_u32).collect();
@@ -86,7 +87,7 @@ fn furnished(home: &TempHome) -> Journal {
 }
 
 #[test]
-fn a_journal_goes_there_and_back_byte_for_byte() {
+fn an_exported_journal_is_imported_byte_for_byte() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let mut original = furnished(&here);
     let bytes = exported(&original);
@@ -108,7 +109,7 @@ fn a_journal_goes_there_and_back_byte_for_byte() {
 }
 
 #[test]
-fn the_same_bytes_again_are_known() {
+fn a_repeated_import_adds_nothing() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let original = furnished(&here);
     let bytes = exported(&original);
@@ -129,7 +130,7 @@ fn the_same_bytes_again_are_known() {
 }
 
 #[test]
-fn elsewhere_numbers_are_given_anew() {
+fn an_import_into_a_used_journal_assigns_new_seqs() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let original = furnished(&here);
     let mut busy = there.journal();
@@ -147,7 +148,7 @@ fn elsewhere_numbers_are_given_anew() {
 }
 
 #[test]
-fn what_means_nothing_here_is_kept_reported_and_in_nobody_s_way() {
+fn an_unknown_fact_is_kept_and_reported_and_blocks_no_mail() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let letter = draft("alice", "bob", "between the odd ones");
@@ -202,7 +203,7 @@ fn what_means_nothing_here_is_kept_reported_and_in_nobody_s_way() {
     assert_eq!(journal.examine().unwrap().odd, health.odd);
 }
 
-/// A fact of `journal`'s home: a message, and the steps that it has taken.
+/// Return a message of `journal`, and its steps.
 fn story(home: &TempHome) -> (MessageId, Vec<Record>) {
     let mut journal = home.journal();
     let letter = draft("alice", "bob", "the story");
@@ -213,7 +214,7 @@ fn story(home: &TempHome) -> (MessageId, Vec<Record>) {
 }
 
 #[test]
-fn a_receipt_may_come_before_its_message() {
+fn a_step_may_be_imported_before_its_message() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let (id, facts) = story(&here);
     let mut journal = there.journal();
@@ -230,7 +231,7 @@ fn a_receipt_may_come_before_its_message() {
 }
 
 #[test]
-fn the_same_id_with_other_bytes_is_a_conflict_and_changes_nothing() {
+fn an_id_with_different_bytes_is_a_conflict() {
     let home = TempHome::new();
     let (id, facts) = story(&home);
     let mut journal = home.journal();
@@ -255,7 +256,7 @@ fn the_same_id_with_other_bytes_is_a_conflict_and_changes_nothing() {
 }
 
 #[test]
-fn a_conflict_leaves_the_body_that_stands_alone() {
+fn a_conflict_keeps_the_stored_body() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let mut journal = here.journal();
     let letter = draft("alice", "bob", "x".repeat(2 << 20));
@@ -279,7 +280,7 @@ fn a_conflict_leaves_the_body_that_stands_alone() {
 }
 
 #[test]
-fn an_import_brings_back_a_body_that_was_lost() {
+fn an_import_restores_a_lost_body() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let body = "x".repeat(2 << 20);
@@ -290,7 +291,7 @@ fn an_import_brings_back_a_body_that_was_lost() {
     let mut lossy = Vec::new();
     let done = export(&journal, &mut lossy).unwrap();
     assert_eq!(done.lost_bodies, [posted.letter.message.id]);
-    // What was exported without it is taken without it, and reading says so.
+    // A fact that was exported without its body is imported without it.
     let elsewhere = TempHome::new();
     let mut copy = elsewhere.journal();
     assert_eq!(imported(&mut copy, &lossy).added, 1);
@@ -303,7 +304,7 @@ fn an_import_brings_back_a_body_that_was_lost() {
 }
 
 #[test]
-fn a_bad_line_is_named_and_what_came_whole_before_it_stays() {
+fn a_bad_line_is_named_and_the_facts_before_it_are_imported() {
     let good = lines(&[strange(1, "{}"), strange(2, "{}")]);
     let whole = to_line(&strange(3, "{}"));
     let body_of = |id: &str| format!("{{\"body_of\":\"{id}\",\"text\":\"lost\"}}");
@@ -322,7 +323,7 @@ fn a_bad_line_is_named_and_what_came_whole_before_it_stays() {
         let ids: Vec<String> = records(&journal).into_iter().map(|r| r.id).collect();
         assert_eq!(ids[..2], [id(1).to_string(), id(2).to_string()]);
     };
-    // Wherever it is cut off.
+    // The input may be cut off at any byte.
     for end in 1..whole.len() {
         check(&whole.as_bytes()[..end], 3, "");
     }
@@ -357,7 +358,7 @@ fn a_bad_line_is_named_and_what_came_whole_before_it_stays() {
 }
 
 #[test]
-fn a_body_that_its_fact_does_not_prove_is_refused() {
+fn a_body_that_does_not_match_its_fact_is_rejected() {
     let home = TempHome::new();
     let mut journal = home.journal();
     post(
@@ -390,14 +391,14 @@ fn a_body_that_its_fact_does_not_prove_is_refused() {
 }
 
 #[test]
-fn much_is_taken_in_stretches_and_nothing_of_it_twice() {
+fn a_long_import_is_committed_in_batches_and_nothing_twice() {
     let [here, there] = [TempHome::new(), TempHome::new()];
     let mut journal = here.journal();
     let drafts = (0..2_500)
         .map(|n| draft("alice", "bob", n.to_string()))
         .collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     let bytes = exported(&journal);
@@ -406,7 +407,7 @@ fn much_is_taken_in_stretches_and_nothing_of_it_twice() {
     import(&mut copy, &mut &bytes[..], |done| told.push(done)).unwrap();
     assert_eq!(told, [1_000, 2_000, 2_500]);
     assert_eq!(records(&copy), records(&journal));
-    // A message and a step of it, both already there, and one more step.
+    // A message and a step that are both stored already, and one more step.
     let facts = records(&copy);
     let message: MessageId = facts[0].id.parse().unwrap();
     let step = Record {

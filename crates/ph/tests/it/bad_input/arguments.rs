@@ -124,7 +124,7 @@ fn a_prefix_that_fits_two_names_both_and_marks_none() {
         );
         ph.call(&[verb, "abcd0000"])
             .run()
-            .fails(3, "fits more than one message");
+            .fails(3, "matches more than one message");
         assert_eq!(ph.facts(), before, "{verb}");
     }
     // One that is clear does not carry one that is not.

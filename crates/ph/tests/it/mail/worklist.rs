@@ -195,7 +195,7 @@ fn a_prefix_that_fits_two_names_both() {
     });
     let digit = &twice.unwrap()[..1];
     let done = ph.run(&format!("task status {digit} completed"));
-    done.fails(3, "fits more than one task");
+    done.fails(3, "matches more than one task");
     let err = done.err();
     let alike: Vec<_> = ids.iter().filter(|id| &id[..1] == digit).collect();
     assert!(alike.iter().all(|id| err.contains(id.trim())), "{err}");

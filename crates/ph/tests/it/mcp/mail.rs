@@ -64,14 +64,14 @@ fn an_id_that_means_no_message_or_two_is_an_error() {
     let facts = ph.facts();
     for tool in ["inbox_mark_read", "read_message"] {
         let mut check = |id: &str, says: &str| mcp.tool(tool, &json!({"id": id})).fails(says);
-        check(digit, "fits more than one message");
+        check(digit, "matches more than one message");
         check(digit, "hint: give more digits");
         check("00000000", "no message 00000000");
         check("", "an id cannot be empty");
         check("--help", "an id is made of 0-9, a-f and '-'");
     }
     let reply = mcp.tool("reply", &json!({"id": digit, "body": "x"}));
-    reply.fails("fits more than one message");
+    reply.fails("matches more than one message");
     let mark = mcp.tool("inbox_mark_read", &json!({"id": &foreign[..8]}));
     mark.fails("coder cannot");
     assert_eq!(ph.facts(), facts);

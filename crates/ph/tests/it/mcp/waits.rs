@@ -65,7 +65,7 @@ fn a_wait_is_for_what_was_asked_for() {
         "'reply_to' is no message of yours",
     );
     check(json!({"reply_to": "00000000"}), "no message 00000000");
-    check(json!({"reply_to": digit}), "fits more than one message");
+    check(json!({"reply_to": digit}), "matches more than one message");
     check(
         json!({"timeout_seconds": 1.5}),
         "a whole number from 0 to 3600",

@@ -61,7 +61,7 @@ fn a_task_that_is_not_there_is_an_error() {
     let digit = &ids.iter().find(alike).unwrap()[..1];
     let facts = ph.facts();
     let two = mcp.tool("task_status", &set(digit));
-    two.fails("fits more than one task");
+    two.fails("matches more than one task");
     two.fails("hint: give more digits");
     mcp.tool("task_status", &set(""))
         .fails("an id cannot be empty");

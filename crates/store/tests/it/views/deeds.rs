@@ -1,4 +1,4 @@
-//! What may be done to a journal, in any order and at any time.
+//! Random deeds: everything that may be done to a journal, in any order and at any time.
 
 use posthaste_core::{Ending, NoteType, Order, Priority, Step, TaskStatus};
 use proptest::prelude::*;

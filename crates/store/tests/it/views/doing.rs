@@ -1,58 +1,77 @@
-//! Doing it, with what must hold of every single piece of work.
+//! Carries out the deeds, and checks every single operation.
 
 use super::deeds::{AGENTS, Chore, Deed, Saying, Wish};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::Said;
 use posthaste_core::work::{NewNote, NewTask};
 use posthaste_core::{
-    AgentName, Draft, Ended, Ending, Event, Evidence, Fact, Letter, Limits, Mail, MessageId,
-    NoteId, Progress, Record, Step, TaskId, inject, work,
+    AgentName, Draft, Ended, Event, Evidence, Fact, Letter, Limits, Mail, MessageId, NoteId,
+    Progress, Record, Step, Task, TaskId, inject, work,
 };
 use posthaste_lab::{id, name, records, started};
-use posthaste_store::{Answer, Cut, Done, Job, Journal, Moved, transfer};
+use posthaste_store::operation::{
+    AddNote, AddTask, ApplyOrder, EndRun, Expire, Inject, MarkUncertain, MoveTask, OpenOffers,
+    Post, RecordCompletion, RecordDelivery, RecordedDelivery, StartRun, TaskChange,
+};
+use posthaste_store::{Journal, Operation, transfer};
 use uuid::Uuid;
 
-/// Does it, and checks what must hold of every single piece of work.
+/// Do it, and check what must hold after every single operation.
 pub(super) fn carry_out(journal: &mut Journal, now: Timestamp, deed: &Deed) {
-    let Some(job) = job(journal, now, deed) else {
-        return;
-    };
-    let head = journal.head().unwrap();
     let before = Before::of(journal, now, deed);
-    let answer = journal.commit(job).unwrap();
-    check(journal, head, &before, answer);
-}
-
-/// The piece of work, where it is one of this journal's.
-fn job(journal: &mut Journal, now: Timestamp, deed: &Deed) -> Option<Job> {
-    Some(match deed {
-        Deed::Post(wishes) => Job::Post {
-            now,
-            drafts: wishes.iter().map(|wish| wish.draft(now)).collect(),
-        },
-        Deed::Order { who, order, ids } => Job::Order {
-            now,
-            who: name(AGENTS[*who]),
-            order: *order,
-            ids: ids.iter().copied().map(numbered).collect(),
-        },
-        Deed::Inject { agent } => Job::Inject {
-            now,
-            agent: name(AGENTS[*agent]),
-        },
-        Deed::Deliver { agent, said, ids } => {
-            let ids = ids.iter().copied().map(numbered).collect();
-            said.job(now, name(AGENTS[*agent]), ids)
-        }
-        Deed::Run { agent, run: n, end } => run(now, name(AGENTS[*agent]), *n, end.clone()),
-        Deed::Work { agent, deed } => {
-            // A task has one id for ever; the journal would refuse a second.
-            if let Chore::Add { id, .. } = deed
-                && journal.task(&task_numbered(*id).into()).is_ok()
+    match deed {
+        Deed::Post(wishes) => {
+            let drafts = wishes.iter().map(|wish| wish.draft(now)).collect();
+            for posted in before
+                .commit(journal, Post { now, drafts })
+                .into_iter()
+                .flatten()
             {
-                return None;
+                let stored = journal.letter(posted.letter.message.id).unwrap().unwrap();
+                assert_eq!(stored.message, posted.letter.message);
             }
-            deed.job(now, name(AGENTS[*agent]))
+        }
+        Deed::Order { who, order, ids } => {
+            let apply = ApplyOrder {
+                now,
+                who: name(AGENTS[*who]),
+                order: *order,
+                ids: ids.iter().copied().map(numbered).collect(),
+            };
+            before.commit(journal, apply);
+        }
+        Deed::Inject { .. } => {
+            let agent = before.agent.clone();
+            let injection = before.commit(journal, Inject { now, agent }).unwrap();
+            // The most urgent messages; of idle-first ones the last comes first.
+            let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
+            let pending = &before.pending;
+            assert_eq!(shown, pending[..pending.len().min(3)]);
+            assert_eq!(injection.unread, before.unread);
+        }
+        Deed::Deliver { said, ids, .. } => {
+            let ids = ids.iter().copied().map(numbered).collect();
+            said.carry_out(journal, now, &before, ids);
+        }
+        Deed::Run { agent, run: n, end } => {
+            let (agent, run) = (name(AGENTS[*agent]), Uuid::from_u128((*n).into()));
+            if let Some(how) = end.clone() {
+                let ended = Ended { run, how };
+                before.commit(journal, EndRun { now, agent, ended });
+            } else {
+                let started = started(run);
+                before.commit(
+                    journal,
+                    StartRun {
+                        now,
+                        agent,
+                        started,
+                    },
+                );
+            }
+        }
+        Deed::Work { agent, deed } => {
+            deed.carry_out(journal, now, &before, name(AGENTS[*agent]));
         }
         Deed::BringMove { of, status } => {
             let moved = work::Moved {
@@ -62,19 +81,18 @@ fn job(journal: &mut Journal, now: Timestamp, deed: &Deed) -> Option<Job> {
                 by: AgentName::human(),
             };
             bring(journal, now, Event::Work(work::Deed::Moved(moved)));
-            return None;
         }
         Deed::Bring { of, step } => {
             let event = Event::Progress(Progress::of(numbered(*of), *step));
             bring(journal, now, event);
-            return None;
         }
-    })
+    }
 }
 
-/// What a replay says of the mail before a piece of work.
+/// State of the mail before an operation, as a replay has it.
 struct Before {
-    /// Whose mail is delivered.
+    head: u64,
+    /// The agent whose mail is delivered.
     agent: AgentName,
     is_offer: bool,
     pending: Vec<MessageId>,
@@ -102,6 +120,7 @@ impl Before {
             pending.retain(|letter| !letter.message.envelope.raw);
         }
         Self {
+            head: journal.head().unwrap(),
             is_offer: matches!(deed, Deed::Deliver { said, .. } if *said == offer),
             pending: pending.iter().map(|letter| letter.message.id).collect(),
             unread: mail.unread(&agent, now).count() as u64,
@@ -109,13 +128,28 @@ impl Before {
         }
     }
 
-    fn check_moved(&self, journal: &mut Journal, done: &Moved) {
+    /// Commit, and check that nothing was written if the operation was denied.
+    fn commit<O: Operation>(&self, journal: &mut Journal, operation: O) -> Option<O::Output> {
+        let decided = journal.commit(operation).unwrap();
+        if decided.is_err() {
+            let head = journal.head().unwrap();
+            assert_eq!(head, self.head, "denied: nothing was written");
+        }
+        decided.ok()
+    }
+
+    fn check_moved(&self, journal: &mut Journal, done: &RecordedDelivery) {
         for id in &done.moved {
             let letter = journal.letter(*id).unwrap().unwrap();
             assert_eq!(letter.message.to, self.agent);
             let was_pending = self.pending.contains(id);
             assert!(!self.is_offer || was_pending, "{id} was not pending");
         }
+    }
+
+    fn check_task(&self, journal: &mut Journal, task: &Task, is_changed: bool) {
+        assert_eq!(journal.task(&task.id.into()).unwrap(), *task);
+        assert_eq!(is_changed, journal.head().unwrap() > self.head);
     }
 }
 
@@ -133,37 +167,7 @@ fn cut_off_injected(mail: &mut Mail, now: Timestamp, agent: &AgentName) {
     }
 }
 
-fn check(journal: &mut Journal, head: u64, before: &Before, answer: Answer) {
-    match answer {
-        Err(_) => assert_eq!(journal.head().unwrap(), head, "denied: nothing was written"),
-        Ok(Done::Posted(posted)) => {
-            for posted in posted {
-                let there = journal.letter(posted.letter.message.id).unwrap().unwrap();
-                assert_eq!(there.message, posted.letter.message);
-            }
-        }
-        Ok(Done::Moved(done)) => before.check_moved(journal, &done),
-        Ok(Done::Ordered(_) | Done::Expired(_) | Done::Started { .. } | Done::Ended { .. }) => {}
-        Ok(Done::Completed { .. } | Done::Loop { .. } | Done::Conversation { .. }) => {}
-        Ok(Done::Note(note)) => {
-            let notes = journal.notes(&note.agent, &[note.kind]).unwrap();
-            assert_eq!(notes.last(), Some(&note));
-        }
-        Ok(Done::Task { task, is_changed }) => {
-            assert_eq!(journal.task(&task.id.into()).unwrap(), task);
-            assert_eq!(is_changed, journal.head().unwrap() > head);
-        }
-        Ok(Done::Injected(injection)) => {
-            // The most urgent, and now they were shown; of idle-first the last in.
-            let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
-            let pending = &before.pending;
-            assert_eq!(shown, pending[..pending.len().min(3)]);
-            assert_eq!(injection.unread, before.unread);
-        }
-    }
-}
-
-/// Brings in something that happened elsewhere.
+/// Import a fact of another journal.
 fn bring(journal: &mut Journal, now: Timestamp, event: Event) {
     let fact = Fact {
         id: Uuid::new_v4(),
@@ -206,130 +210,129 @@ impl Wish {
 }
 
 impl Chore {
-    fn job(&self, now: Timestamp, agent: AgentName) -> Job {
+    fn carry_out(&self, journal: &mut Journal, now: Timestamp, before: &Before, agent: AgentName) {
+        let by = agent.clone();
         match self {
-            Self::Add { id, status } => Job::AddTask {
-                now,
-                task: NewTask {
-                    id: task_numbered(*id),
+            Self::Add { id, status } => {
+                let id = task_numbered(*id);
+                // Every task has an id of its own; the journal would refuse a second one.
+                if journal.task(&id.into()).is_ok() {
+                    return;
+                }
+                let task = NewTask {
+                    id,
                     text: format!("task {id}"),
                     status: *status,
                     iteration: None,
-                    by: agent.clone(),
-                },
-                agent,
-            },
+                    by,
+                };
+                if let Some(task) = before.commit(journal, AddTask { now, agent, task }) {
+                    before.check_task(journal, &task, true);
+                }
+            }
             Self::Move {
                 id,
                 who,
                 status,
                 iteration,
-            } => Job::MoveTask {
-                now,
-                who: name(AGENTS[*who]),
-                task: task_numbered(*id),
-                status: *status,
-                iteration: *iteration,
-            },
-            Self::Note { kind, iteration } => Job::AddNote {
-                now,
-                note: NewNote {
+            } => {
+                let change = MoveTask {
+                    now,
+                    who: name(AGENTS[*who]),
+                    task: task_numbered(*id),
+                    status: *status,
+                    iteration: *iteration,
+                };
+                if let Some(TaskChange { task, is_changed }) = before.commit(journal, change) {
+                    before.check_task(journal, &task, is_changed);
+                }
+            }
+            Self::Note { kind, iteration } => {
+                let note = NewNote {
                     id: NoteId(Uuid::new_v4()),
                     kind: *kind,
                     text: "noted".to_owned(),
                     iteration: *iteration,
-                    by: agent.clone(),
-                },
-                agent,
-            },
-            Self::Complete => Job::Complete {
-                now,
-                who: agent.clone(),
-                agent,
-                iteration: None,
-            },
+                    by,
+                };
+                if let Some(note) = before.commit(journal, AddNote { now, agent, note }) {
+                    let notes = journal.notes(&note.agent, &[note.kind]).unwrap();
+                    assert_eq!(notes.last(), Some(&note));
+                }
+            }
+            Self::Complete => {
+                let complete = RecordCompletion {
+                    now,
+                    who: by,
+                    agent,
+                    iteration: None,
+                };
+                before.commit(journal, complete);
+            }
         }
     }
 }
 
 impl Saying {
-    fn job(self, now: Timestamp, agent: AgentName, ids: Vec<MessageId>) -> Job {
+    fn carry_out(
+        self,
+        journal: &mut Journal,
+        now: Timestamp,
+        before: &Before,
+        ids: Vec<MessageId>,
+    ) {
+        let agent = before.agent.clone();
         let word = String::from;
         let (route, reason) = (word("terminal"), word("crash"));
-        let said = match self {
-            Self::Offer => {
-                return Job::Offer {
-                    now,
-                    agent,
-                    repeats: ids.clone(),
-                    ids,
-                    route,
-                };
-            }
-            Self::AllUncertain => {
-                return Job::Uncertain {
-                    now,
-                    agent,
-                    cut: Cut::All,
-                    reason,
-                };
-            }
-            Self::NeverProven => {
-                return Job::Uncertain {
-                    now,
-                    agent,
-                    cut: Cut::Unproven,
-                    reason,
-                };
-            }
-            Self::Uncertain => {
-                return Job::Uncertain {
-                    now,
-                    agent,
-                    cut: Cut::These(ids),
-                    reason,
-                };
-            }
-            Self::Expire => return Job::Expire { now, agent },
-            Self::Offered | Self::OfferedAwaitingProof => Said::Offered {
-                route,
-                evidence: word("written"),
-                proof_awaited: self == Self::OfferedAwaitingProof,
-            },
-            Self::Accepted => Said::Accepted {
-                route,
-                evidence: word("hook"),
-            },
-            Self::Withdraw => Said::Withdrawn {
-                reason: word("a draft"),
-            },
-            Self::Remind => Said::Reminded { route },
-            Self::Fail => Said::Failed {
-                reason: word("gone"),
-            },
-        };
-        Job::Say {
+        let mark = |offers| MarkUncertain {
             now,
-            agent,
+            agent: agent.clone(),
+            offers,
+            reason,
+        };
+        let say = |said, ids| RecordDelivery {
+            now,
+            agent: agent.clone(),
             ids,
             said,
+        };
+        let recorded = match self {
+            Self::Expire => {
+                before.commit(journal, Expire { now, agent });
+                return;
+            }
+            Self::AllUncertain => before.commit(journal, mark(OpenOffers::All)),
+            Self::NeverProven => before.commit(journal, mark(OpenOffers::Unproven)),
+            Self::Uncertain => before.commit(journal, mark(OpenOffers::These(ids))),
+            Self::Offer => {
+                let repeats = ids.clone();
+                before.commit(journal, say(Said::Offering { route, repeats }, ids))
+            }
+            Self::Offered | Self::OfferedAwaitingProof => {
+                let said = Said::Offered {
+                    route,
+                    evidence: word("written"),
+                    proof_awaited: self == Self::OfferedAwaitingProof,
+                };
+                before.commit(journal, say(said, ids))
+            }
+            Self::Accepted => {
+                let evidence = word("hook");
+                before.commit(journal, say(Said::Accepted { route, evidence }, ids))
+            }
+            Self::Withdraw => {
+                let reason = word("a draft");
+                before.commit(journal, say(Said::Withdrawn { reason }, ids))
+            }
+            Self::Remind => before.commit(journal, say(Said::Reminded { route }, ids)),
+            Self::Fail => {
+                let reason = word("gone");
+                before.commit(journal, say(Said::Failed { reason }, ids))
+            }
+        };
+        if let Some(recorded) = recorded {
+            before.check_moved(journal, &recorded);
         }
-    }
-}
-
-fn run(now: Timestamp, agent: AgentName, run: u8, end: Option<Ending>) -> Job {
-    let run = Uuid::from_u128(run.into());
-    match end {
-        Some(how) => Job::Ended {
-            now,
-            agent,
-            ended: Ended { run, how },
-        },
-        None => Job::Started {
-            now,
-            agent,
-            started: started(run),
-        },
     }
 }
 

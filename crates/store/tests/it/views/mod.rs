@@ -1,7 +1,8 @@
-//! The views say what a replay of the facts says, whatever happened and at whatever time.
+//! The views equal a replay of the facts at any time.
 
 mod deeds;
 mod doing;
+mod versions;
 
 use deeds::{Act, acts};
 use doing::carry_out;
@@ -10,7 +11,8 @@ use posthaste_core::{Draft, Mail, MessageId, Order, Priority};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, moments, name, order, post, records,
 };
-use posthaste_store::{Job, Journal, Listing, Patience};
+use posthaste_store::operation::Post;
+use posthaste_store::{Journal, Listing, Patience};
 use proptest::prelude::*;
 
 proptest! {
@@ -23,7 +25,7 @@ proptest! {
     })]
 
     #[test]
-    fn views_equal_a_replay_whatever_was_done(acts in acts()) {
+    fn views_equal_a_replay(acts in acts()) {
         let home = TempHome::new();
         let mut journal = home.journal();
         let mut now = at(0);
@@ -43,7 +45,7 @@ proptest! {
     }
 }
 
-/// Every row of every view, so that nothing is left behind that no look-up happens to show.
+/// Return every row of every view, also those that no look-up returns.
 fn rows(home: &TempHome) -> Vec<String> {
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
     let look = |sql: &str| -> Vec<String> {
@@ -74,7 +76,7 @@ fn rows(home: &TempHome) -> Vec<String> {
 }
 
 #[test]
-fn order_is_the_journal_s_and_not_the_clock_s() {
+fn messages_are_ordered_by_seq_and_not_by_time() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let mut sent = Vec::new();
@@ -90,7 +92,7 @@ fn order_is_the_journal_s_and_not_the_clock_s() {
 }
 
 #[test]
-fn an_inbox_longer_than_a_page_is_listed_whole() {
+fn a_long_inbox_is_listed_whole() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let drafts: Vec<_> = (0..2_100)
@@ -101,7 +103,7 @@ fn an_inbox_longer_than_a_page_is_listed_whole() {
         .collect();
     let sent: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
     let now = at(0);
-    journal.commit(Job::Post { now, drafts }).unwrap().unwrap();
+    journal.commit(Post { now, drafts }).unwrap().unwrap();
     order(&mut journal, now, "bob", Order::MarkRead, &sent[500..1_600]);
     order(&mut journal, now, "bob", Order::Show, &sent[..50]);
     let mut check = |listing, want: &[MessageId]| {
@@ -114,16 +116,14 @@ fn an_inbox_longer_than_a_page_is_listed_whole() {
 }
 
 #[test]
-fn views_that_were_thrown_away_are_there_again_in_another_process_too() {
+fn views_thrown_away_by_one_process_are_derived_again_by_another() {
     let home = TempHome::new();
     let mut one = home.journal();
     let mut other = Journal::open(home.home(), Patience::DEFAULT).unwrap();
     let drafts: Vec<_> = (0..1_500)
         .map(|n| draft("alice", "bob", n.to_string()))
         .collect();
-    one.commit(Job::Post { now: at(0), drafts })
-        .unwrap()
-        .unwrap();
+    one.commit(Post { now: at(0), drafts }).unwrap().unwrap();
     assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
     one.rebuild_views().unwrap();
     assert_eq!(other.count(&name("bob"), at(0)).unwrap().unread, 1_500);
@@ -131,7 +131,7 @@ fn views_that_were_thrown_away_are_there_again_in_another_process_too() {
 }
 
 #[test]
-fn an_inbox_that_changes_while_it_is_listed_names_nothing_twice() {
+fn an_inbox_that_changes_while_it_is_listed_has_no_duplicates() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let drafts: Vec<_> = (0..8)
@@ -139,7 +139,7 @@ fn an_inbox_that_changes_while_it_is_listed_names_nothing_twice() {
         .collect();
     let ids: Vec<_> = drafts.iter().map(|draft| draft.id).collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     let mut reader = home.journal();

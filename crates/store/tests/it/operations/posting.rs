@@ -1,12 +1,13 @@
-//! Posting and ordering: the same message is stored once, and a job is done whole or not at all.
+//! Posts and orders: a message is stored once, and an operation applies completely or not at all.
 
 use posthaste_core::{Body, Draft, Limits, MessageId, Order, Refusal};
 use posthaste_lab::{TempHome, at, denied, draft, id, name, order, post, records};
-use posthaste_store::{Denied, Done, Job, Journal, Outcome, Posted};
+use posthaste_store::operation::{ApplyOrder, Outcome, Post, Posted};
+use posthaste_store::{Denied, Journal};
 
 fn post_all(journal: &mut Journal, drafts: Vec<Draft>) -> Vec<Posted> {
-    match journal.commit(Job::Post { now: at(0), drafts }) {
-        Ok(Ok(Done::Posted(posted))) => posted,
+    match journal.commit(Post { now: at(0), drafts }) {
+        Ok(Ok(posted)) => posted,
         other => panic!("{other:?}"),
     }
 }
@@ -19,7 +20,7 @@ fn with_key(draft: Draft, key: &str) -> Draft {
 }
 
 #[test]
-fn one_key_of_one_sender_to_one_recipient_is_one_message() {
+fn one_key_between_two_agents_is_one_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let first = with_key(draft("alice", "bob", "first"), "k");
@@ -58,19 +59,19 @@ fn messages_dated_in_the_future_do_not_count_towards_the_rate_limit() {
 }
 
 #[test]
-fn one_id_is_one_message_and_never_two() {
+fn one_id_is_one_message() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let letter = draft("alice", "bob", "hello");
     post(&mut journal, at(0), &letter);
     let keyed = with_key(draft("alice", "bob", "keyed"), "k");
     post(&mut journal, at(0), &keyed);
-    // Tried again over another way, a moment later.
+    // The same draft again, a moment later, by another route.
     assert!(!post(&mut journal, at(1), &letter).is_new);
     assert!(!post(&mut journal, at(1), &keyed).is_new);
     let mut check = |other: Draft| {
         let drafts = vec![other];
-        let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+        let refused = denied(&mut journal, Post { now: at(1), drafts });
         let refusal = Refusal::IdTaken;
         assert_eq!(refused, Denied::Refused { id: None, refusal });
     };
@@ -82,7 +83,7 @@ fn one_id_is_one_message_and_never_two() {
         to: name("carol"),
         ..letter.clone()
     });
-    // Neither does a key that stands make it another.
+    // A key that was used before does not change that.
     check(Draft {
         body: Body::Inline("other".to_owned()),
         key: Some("k".to_owned()),
@@ -96,7 +97,7 @@ fn one_id_is_one_message_and_never_two() {
 }
 
 #[test]
-fn the_id_of_a_fact_that_is_no_message_is_taken_too() {
+fn the_id_of_another_kind_of_fact_is_taken() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let letter = draft("alice", "bob", "hello");
@@ -107,13 +108,13 @@ fn the_id_of_a_fact_that_is_no_message_is_taken_too() {
         id: step,
         ..draft("alice", "bob", "hello")
     }];
-    let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+    let refused = denied(&mut journal, Post { now: at(1), drafts });
     let refusal = Refusal::IdTaken;
     assert_eq!(refused, Denied::Refused { id: None, refusal });
 }
 
 #[test]
-fn a_job_sees_what_it_has_itself_posted() {
+fn a_draft_can_reply_to_another_of_the_same_operation() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let first = draft("alice", "bob", "question");
@@ -134,7 +135,7 @@ fn a_job_sees_what_it_has_itself_posted() {
 }
 
 #[test]
-fn a_post_is_done_whole_or_not_at_all() {
+fn a_post_stores_all_messages_or_none() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let standing = draft("alice", "bob", "standing");
@@ -144,7 +145,7 @@ fn a_post_is_done_whole_or_not_at_all() {
         for place in 0..3 {
             let mut drafts = vec![draft("alice", "bob", "one"), draft("alice", "carol", "two")];
             drafts.insert(place, bad.clone());
-            let refused = denied(&mut journal, Job::Post { now: at(1), drafts });
+            let refused = denied(&mut journal, Post { now: at(1), drafts });
             assert!(refused.to_string().contains(want), "{refused}");
         }
     };
@@ -169,7 +170,7 @@ fn a_post_is_done_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_order_is_done_whole_or_not_at_all() {
+fn an_order_changes_all_messages_or_none() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let letters: Vec<Draft> = ["bob", "bob", "carol"]
@@ -179,7 +180,7 @@ fn an_order_is_done_whole_or_not_at_all() {
     post_all(&mut journal, letters);
     let before = records(&journal);
     let mut check = |who: &str, order: Order, ids: &[MessageId], want: &str| {
-        let job = Job::Order {
+        let job = ApplyOrder {
             now: at(1),
             who: name(who),
             order,
@@ -204,7 +205,7 @@ fn an_order_is_done_whole_or_not_at_all() {
 }
 
 #[test]
-fn an_order_that_names_a_message_twice_does_it_once() {
+fn an_order_that_names_a_message_twice_applies_once() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let letter = draft("alice", "bob", "hi");

@@ -1,4 +1,4 @@
-//! Old and new binaries on one journal, and journals that older versions have left.
+//! Old and new binaries on one journal, and journals of older versions.
 
 use jiff::SignedDuration;
 use posthaste_core::offer::Said;
@@ -10,8 +10,12 @@ use posthaste_core::{
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, order, post, records,
 };
+use posthaste_store::operation::{
+    AddNote, AddTask, EndRun, MoveTask, Post, RecordCompletion, RecordConversation, RecordDelivery,
+    StartRun,
+};
 use posthaste_store::search::Query;
-use posthaste_store::{Home, Job, Journal, Listing, Patience, files, transfer};
+use posthaste_store::{Home, Journal, Listing, Operation, Patience, files, transfer};
 use std::path::{Path, PathBuf};
 
 fn open(home: &TempHome, views: u32) -> Journal {
@@ -34,7 +38,7 @@ fn an_old_and_a_new_binary_share_one_journal() {
             _ => (&mut new, &mut old),
         };
         let posted = post(writer, at(n), &letter);
-        // What the other has written counts: two in three have the key of one before.
+        // Facts of the other binary count: two in three messages have the key of an earlier one.
         assert_eq!(posted.is_new, n % 3 == 0, "{n}");
         let id = posted.letter.message.id;
         assert_eq!(reader.letter(id).unwrap().unwrap().message.id, id);
@@ -58,7 +62,7 @@ fn an_old_and_a_new_binary_share_one_journal() {
 }
 
 #[test]
-fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
+fn missing_views_and_views_behind_are_brought_to_head_on_use() {
     let home = TempHome::new();
     let mut old = open(&home, 1);
     post(&mut old, at(0), &draft("alice", "bob", "first"));
@@ -66,10 +70,8 @@ fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
     let drafts = (0..1_100)
         .map(|n| draft("alice", "bob", n.to_string()))
         .collect();
-    old.commit(Job::Post { now: at(0), drafts })
-        .unwrap()
-        .unwrap();
-    // Long behind, and its next act is to write.
+    old.commit(Post { now: at(0), drafts }).unwrap().unwrap();
+    // Views are far behind when the next operation is a write.
     let mut new = open(&home, 2);
     post(&mut new, at(0), &draft("alice", "bob", "last"));
     assert_views_agree(&mut new, &[at(0)]);
@@ -82,7 +84,7 @@ fn views_that_are_behind_or_gone_are_caught_up_when_they_are_needed() {
     assert_views_agree(&mut new, &[at(0)]);
 }
 
-/// Drops one version's views, as a later version may do with those that nobody uses any more.
+/// Drop one version's views, as a later version may do with unused ones.
 fn throw_away(home: &TempHome, views: u32) {
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
     let of_version = format!("v{views}\\_%");
@@ -105,7 +107,7 @@ fn throw_away(home: &TempHome, views: u32) {
 }
 
 #[test]
-fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
+fn views_behind_by_few_long_facts_apply_all_of_them() {
     let home = TempHome::new();
     let mut old = open(&home, 1);
     drop(open(&home, 2));
@@ -114,9 +116,7 @@ fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
         .map(|_| draft("alice", "bob", long.clone()))
         .collect();
     let last = drafts[11].id;
-    old.commit(Job::Post { now: at(0), drafts })
-        .unwrap()
-        .unwrap();
+    old.commit(Post { now: at(0), drafts }).unwrap().unwrap();
     let mut new = open(&home, 2);
     let reply = Draft {
         reply_to: Some(last),
@@ -126,8 +126,8 @@ fn views_that_are_behind_by_few_but_long_facts_see_them_all() {
     assert_views_agree(&mut new, &[at(1)]);
 }
 
-/// Journals as earlier versions left them, oldest first. A change to a fact's shape adds one;
-/// none is ever changed again.
+/// Journals of earlier versions, oldest first. A change to the shape of a fact adds a fixture; existing
+/// fixtures never change.
 const FIXTURES: [&str; 3] = ["journal-1.db", "journal-2.db", "journal-3.db"];
 
 fn fixture(name: &str) -> PathBuf {
@@ -137,13 +137,13 @@ fn fixture(name: &str) -> PathBuf {
         .join(name)
 }
 
-/// Makes the newest fixture anew from what [`write_fixture`] posts. Only for a version that was
-/// never released: `PH_REGENERATE_FIXTURES=1 cargo test -p posthaste-store versions`.
+/// Write the newest fixture again, by [`write_fixture`]. Only for a version that was never
+/// released: `PH_REGENERATE_FIXTURES=1 cargo test -p posthaste-store versions`.
 fn regenerate(path: &Path) {
     let home = TempHome::new();
     write_fixture(&home);
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
-    // All in one file.
+    // Checkpoint, so that all of it is in one file.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         .unwrap();
     drop(conn);
@@ -229,11 +229,11 @@ fn write_fixture(home: &TempHome) {
     write_unproven(&mut journal);
 }
 
-/// What is owed: one is reminded of, the other is answered.
+/// Two messages that expect a reply: one gets a reminder, the other a reply.
 fn remind(journal: &mut Journal) {
     let (now, ids) = (at(25), vec![id(11), id(12)]);
     order(journal, now, "carol", Order::Show, &ids);
-    let reminded = Job::Say {
+    let reminded = RecordDelivery {
         now,
         agent: name("carol"),
         ids,
@@ -251,7 +251,7 @@ fn remind(journal: &mut Journal) {
     post(journal, now, &answer);
 }
 
-/// A session that offers one message, and one that is left without an end.
+/// A run that offers one message, and a run without an end.
 fn run_a_session(journal: &mut Journal) {
     let agent = name("alice");
     let started = |n: u32| Started {
@@ -265,53 +265,50 @@ fn run_a_session(journal: &mut Journal) {
         harness: "generic".to_owned(),
         boot: "boot".to_owned(),
     };
-    let (now, route, evidence) = (at(25), "terminal".to_owned(), "written".to_owned());
-    let jobs = [
-        Job::Started {
-            now,
-            agent: agent.clone(),
-            started: started(1),
+    let (now, route) = (at(25), "terminal".to_owned());
+    let start = |n| StartRun {
+        now,
+        agent: agent.clone(),
+        started: started(n),
+    };
+    let say = |said| RecordDelivery {
+        now,
+        agent: agent.clone(),
+        ids: vec![id(2)],
+        said,
+    };
+    let end = EndRun {
+        now,
+        agent: agent.clone(),
+        ended: Ended {
+            run: id(201).0,
+            how: Ending::Signal(9),
         },
-        Job::Offer {
-            now,
-            agent: agent.clone(),
-            ids: vec![id(2)],
-            route: route.clone(),
-            repeats: Vec::new(),
-        },
-        Job::Say {
-            now,
-            agent: agent.clone(),
-            ids: vec![id(2)],
-            said: Said::Offered {
-                route,
-                evidence,
-                proof_awaited: false,
-            },
-        },
-        Job::Ended {
-            now,
-            agent: agent.clone(),
-            ended: Ended {
-                run: id(201).0,
-                how: Ending::Signal(9),
-            },
-        },
-        Job::Started {
-            now,
-            agent,
-            started: started(2),
-        },
-    ];
-    for job in jobs {
-        journal.commit(job).unwrap().unwrap();
-    }
+    };
+    let offering = Said::Offering {
+        route: route.clone(),
+        repeats: Vec::new(),
+    };
+    let offered = Said::Offered {
+        route,
+        evidence: "written".to_owned(),
+        proof_awaited: false,
+    };
+    commit(journal, start(1));
+    commit(journal, say(offering));
+    commit(journal, say(offered));
+    commit(journal, end);
+    commit(journal, start(2));
 }
 
-/// Tasks, notes, and the word that all is done.
+fn commit(journal: &mut Journal, operation: impl Operation) {
+    journal.commit(operation).unwrap().unwrap();
+}
+
+/// Tasks, notes and a completion.
 fn work(journal: &mut Journal) {
     let (now, agent) = (at(26), name("alice"));
-    let task = |n: u32, text: &str, status| Job::AddTask {
+    let task = |n: u32, text: &str, status| AddTask {
         now,
         agent: agent.clone(),
         task: NewTask {
@@ -322,40 +319,43 @@ fn work(journal: &mut Journal) {
             by: name("bob"),
         },
     };
-    let jobs = [
-        task(1, "Write the login page", TaskStatus::Remaining),
-        task(2, "Deploy\n- [00000000] forged", TaskStatus::Blocked),
-        Job::MoveTask {
+    let note = NewNote {
+        id: NoteId(id(303).0),
+        kind: NoteType::Decision,
+        text: "SQLite".to_owned(),
+        iteration: Some(1),
+        by: agent.clone(),
+    };
+    let first = task(1, "Write the login page", TaskStatus::Remaining);
+    let second = task(2, "Deploy\n- [00000000] forged", TaskStatus::Blocked);
+    commit(journal, first);
+    commit(journal, second);
+    commit(
+        journal,
+        MoveTask {
             now: at(27),
             who: agent.clone(),
             task: TaskId(id(301).0),
             status: TaskStatus::InProgress,
             iteration: Some(2),
         },
-        Job::AddNote {
-            now,
-            agent: agent.clone(),
-            note: NewNote {
-                id: NoteId(id(303).0),
-                kind: NoteType::Decision,
-                text: "SQLite".to_owned(),
-                iteration: Some(1),
-                by: agent.clone(),
-            },
-        },
-        Job::Complete {
-            now: at(28),
-            who: agent.clone(),
-            agent: agent.clone(),
-            iteration: Some(2),
-        },
-    ];
-    for job in jobs {
-        journal.commit(job).unwrap().unwrap();
-    }
+    );
+    let add_note = AddNote {
+        now,
+        agent: agent.clone(),
+        note,
+    };
+    commit(journal, add_note);
+    let complete = RecordCompletion {
+        now: at(28),
+        who: agent.clone(),
+        agent,
+        iteration: Some(2),
+    };
+    commit(journal, complete);
 }
 
-/// What the tasks, notes and the completion of a fixture are.
+/// Check the tasks, notes and the completion of a fixture.
 fn assert_work(journal: &mut Journal) {
     let alice = name("alice");
     let tasks = journal.tasks(&alice, &TaskStatus::ALL).unwrap();
@@ -376,7 +376,7 @@ fn assert_work(journal: &mut Journal) {
     assert_eq!(completion.completed.run, Some(id(202).0));
 }
 
-/// A copy of a fixture, as the journal of a home.
+/// Open a copy of a fixture, as the journal of a home.
 fn with_fixture(name: &str) -> (TempHome, Journal) {
     let path = fixture(name);
     if std::env::var_os("PH_REGENERATE_FIXTURES").is_some() && FIXTURES.last() == Some(&name) {
@@ -390,7 +390,7 @@ fn with_fixture(name: &str) -> (TempHome, Journal) {
     (temp, journal)
 }
 
-/// An offer whose proof is awaited, in a conversation, and one that a hook has printed.
+/// An offer whose proof is awaited, in a conversation, and an offer that a hook has printed.
 fn write_unproven(journal: &mut Journal) {
     let (now, agent) = (at(26), name("erin"));
     for n in [30, 31] {
@@ -400,22 +400,20 @@ fn write_unproven(journal: &mut Journal) {
         };
         post(journal, now, &message);
     }
-    let offer = |n, route: &str| Job::Offer {
+    let say = |n, said| RecordDelivery {
         now,
         agent: agent.clone(),
         ids: vec![id(n)],
+        said,
+    };
+    let offering = |route: &str| Said::Offering {
         route: route.to_owned(),
         repeats: Vec::new(),
     };
-    let offered = |n, route: &str, proof_awaited| Job::Say {
-        now,
-        agent: agent.clone(),
-        ids: vec![id(n)],
-        said: Said::Offered {
-            route: route.to_owned(),
-            evidence: "written".to_owned(),
-            proof_awaited,
-        },
+    let offered = |route: &str, proof_awaited| Said::Offered {
+        route: route.to_owned(),
+        evidence: "written".to_owned(),
+        proof_awaited,
     };
     let conversation = Conversation {
         run: id(201).0,
@@ -424,20 +422,16 @@ fn write_unproven(journal: &mut Journal) {
         cwd: "/home/erin".to_owned(),
         transcript: Some("/home/erin/conv-1.jsonl".to_owned()),
     };
-    let jobs = [
-        offer(30, "terminal"),
-        offered(30, "terminal", true),
-        offer(31, "inject"),
-        offered(31, "inject", false),
-        Job::Conversation {
-            now,
-            agent: agent.clone(),
-            conversation,
-        },
-    ];
-    for job in jobs {
-        journal.commit(job).unwrap().unwrap();
-    }
+    commit(journal, say(30, offering("terminal")));
+    commit(journal, say(30, offered("terminal", true)));
+    commit(journal, say(31, offering("inject")));
+    commit(journal, say(31, offered("inject", false)));
+    let record = RecordConversation {
+        now,
+        agent: agent.clone(),
+        conversation,
+    };
+    commit(journal, record);
 }
 
 /// Check that an offer of the newest version awaits its proof, and that no other does: a message that
@@ -505,7 +499,7 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
             .iter()
             .map(|l| (l.message.id, l.standing.reminded))
             .collect();
-        // The first knows of no answers that are expected.
+        // The first fixture has no expected replies.
         let is_first = fixture == FIXTURES[0];
         assert_eq!(owed, if is_first { vec![] } else { vec![(id(11), 1)] });
         let answer = journal.letter(id(13)).unwrap().map(|l| l.message.envelope);
@@ -518,7 +512,7 @@ fn journals_of_every_version_are_opened_listed_searched_and_continued() {
         }
         let health = journal.examine().unwrap();
         assert_eq!(health.odd.len(), 1);
-        // Its file was not kept with the journal.
+        // The fixture does not include the file of its body.
         assert_eq!(health.lost_bodies, [id(10)]);
 
         let before = records(&journal);

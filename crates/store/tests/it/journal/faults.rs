@@ -1,15 +1,16 @@
-//! What goes wrong is named, harms nothing that was stored, and passes.
+//! Faults: they are named, harm nothing that was stored, and leave the journal usable.
 
 use posthaste_core::Draft;
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, name, post, records};
+use posthaste_store::operation::{Inject, Post};
 use posthaste_store::search::Query;
-use posthaste_store::{Error, Hint, Home, Job, Journal, Listing, Patience};
+use posthaste_store::{Error, Hint, Home, Journal, Listing, Patience};
 use std::os::unix::fs::FileExt;
 use std::time::Duration;
 
 const PAGE: u64 = 4096;
 
-/// A journal with a few hundred messages, all in one file.
+/// Create a journal with a few hundred messages, and checkpoint it.
 fn settled() -> TempHome {
     let home = TempHome::new();
     let mut journal = home.journal();
@@ -17,7 +18,7 @@ fn settled() -> TempHome {
         .map(|n| draft("alice", "bob", format!("message {n} ").repeat(20)))
         .collect();
     journal
-        .commit(Job::Post { now: at(0), drafts })
+        .commit(Post { now: at(0), drafts })
         .unwrap()
         .unwrap();
     drop(journal);
@@ -42,7 +43,7 @@ fn is_corrupt(error: &Error) -> bool {
 }
 
 #[test]
-fn a_file_that_is_no_journal_is_named_and_left_as_it_is() {
+fn a_file_that_is_not_a_journal_is_named_and_not_changed() {
     let check = |bytes: &[u8]| {
         let home = TempHome::new();
         home.create();
@@ -114,7 +115,7 @@ fn a_journal_that_was_cut_short_is_reported() {
 }
 
 #[test]
-fn a_home_that_cannot_be_one_is_named() {
+fn an_unusable_home_is_named() {
     let home = TempHome::new();
     let file = home.beside().join("file");
     std::fs::write(&file, "").unwrap();
@@ -132,7 +133,7 @@ fn a_home_that_cannot_be_one_is_named() {
 }
 
 #[test]
-fn looking_for_a_journal_makes_none() {
+fn open_existing_creates_nothing() {
     let home = TempHome::new();
     let none = Journal::open_existing(home.home(), Patience::DEFAULT).unwrap();
     assert!(none.is_none());
@@ -143,17 +144,17 @@ fn looking_for_a_journal_makes_none() {
 }
 
 #[test]
-fn a_journal_that_is_busy_too_long_says_who_has_it() {
+fn a_busy_journal_names_the_process_that_holds_it() {
     let home = TempHome::new();
     let holder = home.journal();
     let mut waiting = Journal::open(home.home(), Patience(Duration::from_millis(30))).unwrap();
     let letter = draft("alice", "bob", "hello");
-    let job = || Job::Post {
+    let post_again = || Post {
         now: at(0),
         drafts: vec![letter.clone()],
     };
     let held = holder.hold().unwrap();
-    let error = waiting.commit(job()).unwrap_err();
+    let error = waiting.commit(post_again()).unwrap_err();
     let Error::Busy { waited, holder } = &error else {
         panic!("{error:?}");
     };
@@ -161,7 +162,7 @@ fn a_journal_that_is_busy_too_long_says_who_has_it() {
     let process = format!("process {} ", std::process::id());
     assert!(holder.starts_with(&process), "{holder}");
     assert!(error.hint().is_some());
-    // Whoever only reads waits for nobody.
+    // A reader does not wait for the lock.
     let inbox = waiting.inbox(&name("bob"), Listing::All, at(0)).unwrap();
     assert_eq!(inbox, []);
 
@@ -172,17 +173,17 @@ fn a_journal_that_is_busy_too_long_says_who_has_it() {
 }
 
 #[test]
-fn a_hook_waits_no_longer_than_it_may() {
+fn a_hook_gives_up_at_its_timeout() {
     let home = TempHome::new();
     let holder = home.journal();
     let mut hook = Journal::open(home.home(), Patience::HOOK).unwrap();
     let _held = holder.hold().unwrap();
     let before = std::time::Instant::now();
-    let job = Job::Inject {
+    let inject = Inject {
         now: at(0),
         agent: name("bob"),
     };
-    let error = hook.commit(job).unwrap_err();
+    let error = hook.commit(inject).unwrap_err();
     assert!(matches!(error, Error::Busy { .. }), "{error:?}");
     let waited = before.elapsed();
     assert!(waited >= Patience::HOOK.0, "{waited:?}");
@@ -190,7 +191,7 @@ fn a_hook_waits_no_longer_than_it_may() {
 }
 
 #[test]
-fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
+fn a_removed_or_replaced_journal_is_not_written_to() {
     let check = |displace: fn(&std::path::Path), is_back: bool| {
         let home = TempHome::new();
         let mut journal = home.journal();
@@ -198,11 +199,11 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
         let stored = records(&journal);
         displace(&home.path());
         let lost = draft("alice", "bob", "x".repeat(2 << 20));
-        let job = || Job::Post {
+        let post_again = || Post {
             now: at(1),
             drafts: vec![lost.clone()],
         };
-        let error = journal.commit(job()).unwrap_err();
+        let error = journal.commit(post_again()).unwrap_err();
         assert!(matches!(error, Error::Displaced(_)), "{error:?}");
         assert!(error.hint().is_some());
         assert!(matches!(
@@ -218,14 +219,17 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
         assert_eq!(records(&journal), stored);
         let files = std::fs::read_dir(home.path().join("messages").join("bob"));
         assert_eq!(files.map_or(0, Iterator::count), usize::from(is_back));
-        // Whoever comes new has the home to itself.
+        // A process that opens the home now uses the new journal.
         let mut other = home.journal();
         assert_eq!(other.letter(lost.id).unwrap(), None);
         assert!(post(&mut other, at(2), &lost).is_new);
         let count = other.count(&name("bob"), at(2)).unwrap().total;
         assert_eq!(count, if is_back { 2 } else { 1 });
         assert_views_agree(&mut other, &[at(2)]);
-        assert!(matches!(journal.commit(job()), Err(Error::Displaced(_))));
+        assert!(matches!(
+            journal.commit(post_again()),
+            Err(Error::Displaced(_))
+        ));
         assert_eq!(other.count(&name("bob"), at(2)).unwrap().total, count);
     };
     check(|home| std::fs::remove_dir_all(home).unwrap(), false);
@@ -241,7 +245,7 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
         },
         false,
     );
-    // A copy in its place is another file.
+    // A copy under the same name is another file.
     check(
         |home| {
             let file = Home::open(home, None).unwrap().journal();
@@ -258,17 +262,20 @@ fn nothing_is_stored_in_a_journal_that_was_removed_or_replaced() {
 }
 
 #[test]
-fn a_home_that_was_moved_and_came_back_is_written_to_again() {
+fn a_home_that_was_moved_back_is_written_to_again() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let away = home.path().with_extension("away");
     std::fs::rename(home.path(), &away).unwrap();
-    let job = || Job::Post {
+    let post_again = || Post {
         now: at(0),
         drafts: vec![draft("alice", "bob", "hello")],
     };
-    assert!(matches!(journal.commit(job()), Err(Error::Displaced(_))));
+    assert!(matches!(
+        journal.commit(post_again()),
+        Err(Error::Displaced(_))
+    ));
     std::fs::rename(&away, home.path()).unwrap();
-    journal.commit(job()).unwrap().unwrap();
+    journal.commit(post_again()).unwrap().unwrap();
     assert_views_agree(&mut journal, &[at(0)]);
 }

@@ -1,13 +1,17 @@
-//! What a session records: offers and what became of them, expiry, its own begin and end.
+//! Operations of a session: offers and their outcome, expiry, and its own start and end.
 
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::offer::{Kept, Said};
 use posthaste_core::{
-    Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState, Run,
+    Conversation, Draft, Ended, Ending, MessageId, Order, Priority, ReceiptState,
 };
 use posthaste_lab::{TempHome, assert_views_agree, at, draft, id, name, order, post, started};
 use posthaste_store::bell::Ear;
-use posthaste_store::{Cut, Done, Expired, Job, Journal, Moved};
+use posthaste_store::operation::{
+    ApplyOrder, EndRun, Expire, Inject, MarkUncertain, OpenOffers, RecordConversation,
+    RecordDelivery, StartRun,
+};
+use posthaste_store::{Journal, Operation};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
@@ -19,29 +23,17 @@ fn numbered(n: u32, priority: Priority) -> Draft {
     }
 }
 
-fn commit(journal: &mut Journal, job: Job) -> Done {
-    journal.commit(job).unwrap().unwrap()
+fn commit<O: Operation>(journal: &mut Journal, operation: O) -> O::Output {
+    journal.commit(operation).unwrap().unwrap()
 }
 
-fn moved(journal: &mut Journal, job: Job) -> Moved {
-    match commit(journal, job) {
-        Done::Moved(moved) => moved,
-        other => panic!("{other:?}"),
-    }
+fn offer(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
+    let (route, repeats) = ("terminal".to_owned(), ids.to_vec());
+    say(now, ids, Said::Offering { route, repeats })
 }
 
-fn offer(now: Timestamp, ids: &[MessageId]) -> Job {
-    Job::Offer {
-        now,
-        agent: name("bob"),
-        ids: ids.to_vec(),
-        route: "terminal".to_owned(),
-        repeats: ids.to_vec(),
-    }
-}
-
-fn say(now: Timestamp, ids: &[MessageId], said: Said) -> Job {
-    Job::Say {
+fn say(now: Timestamp, ids: &[MessageId], said: Said) -> RecordDelivery {
+    RecordDelivery {
         now,
         agent: name("bob"),
         ids: ids.to_vec(),
@@ -49,7 +41,7 @@ fn say(now: Timestamp, ids: &[MessageId], said: Said) -> Job {
     }
 }
 
-fn offered(now: Timestamp, ids: &[MessageId]) -> Job {
+fn offered(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let (route, evidence) = ("terminal".to_owned(), "written whole".to_owned());
     say(
         now,
@@ -62,16 +54,16 @@ fn offered(now: Timestamp, ids: &[MessageId]) -> Job {
     )
 }
 
-fn cut(now: Timestamp, cut: Cut) -> Job {
-    Job::Uncertain {
+fn cut_off(now: Timestamp, offers: OpenOffers) -> MarkUncertain {
+    MarkUncertain {
         now,
         agent: name("bob"),
-        cut,
+        offers,
         reason: "the session crashed".to_owned(),
     }
 }
 
-fn withdraw(now: Timestamp, ids: &[MessageId]) -> Job {
+fn withdraw(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let reason = "nothing was written: draft".to_owned();
     say(now, ids, Said::Withdrawn { reason })
 }
@@ -83,7 +75,7 @@ fn due(journal: &mut Journal, now: Timestamp) -> Vec<MessageId> {
 }
 
 #[test]
-fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
+fn pending_messages_are_in_delivery_order_until_they_are_offered() {
     use Priority::{Idle, IdleFirst, Interrupt, Normal};
     let home = TempHome::new();
     let mut journal = home.journal();
@@ -94,42 +86,38 @@ fn what_is_pending_comes_in_delivery_order_until_it_is_offered() {
     let want: Vec<_> = [5, 3, 7, 4, 2, 1, 6].map(id).to_vec();
     assert_eq!(due(&mut journal, at(0)), want);
 
-    let done = moved(&mut journal, offer(at(1), &want[..3]));
+    let done = commit(&mut journal, offer(at(1), &want[..3]));
     assert_eq!((done.moved, done.kept), (want[..3].to_vec(), vec![]));
     assert_eq!(due(&mut journal, at(1)), want[3..]);
-    // Nobody else may show them.
-    let job = Job::Inject {
+    // An open offer is not injected.
+    let inject = Inject {
         now: at(1),
         agent: name("bob"),
     };
-    match commit(&mut journal, job) {
-        Done::Injected(injection) => {
-            let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
-            assert_eq!((shown, injection.unread), (want[3..6].to_vec(), 7));
-        }
-        other => panic!("{other:?}"),
-    }
-    let again = moved(&mut journal, offer(at(2), &want));
+    let injection = commit(&mut journal, inject);
+    let shown: Vec<_> = injection.letters.iter().map(|l| l.message.id).collect();
+    assert_eq!((shown, injection.unread), (want[3..6].to_vec(), 7));
+    let again = commit(&mut journal, offer(at(2), &want));
     assert_eq!(again.moved, want[6..]);
     let why: Vec<_> = again.kept.into_iter().map(|(_, why)| why).collect();
     assert_eq!(why, vec![Kept::Already(ReceiptState::Offering); 6]);
 }
 
 #[test]
-fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
+fn an_offer_is_offered_or_repeated() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=4 {
         post(&mut journal, at(0), &numbered(n, Priority::Normal));
     }
-    moved(&mut journal, offer(at(1), &[id(1), id(2), id(3)]));
-    let done = moved(&mut journal, offered(at(2), &[id(1), id(4), id(9)]));
+    commit(&mut journal, offer(at(1), &[id(1), id(2), id(3)]));
+    let done = commit(&mut journal, offered(at(2), &[id(1), id(4), id(9)]));
     assert_eq!(done.moved, [id(1)]);
     let not_offering = Kept::NotOffering(ReceiptState::Stored);
     let kept = [(id(4), not_offering), (id(9), Kept::NotFound)];
     assert_eq!(done.kept, kept);
-    // The sender cannot take back what may be on the screen.
-    let cancel = Job::Order {
+    // The sender cannot cancel a message that may be on the screen.
+    let cancel = ApplyOrder {
         now: at(2),
         who: name("alice"),
         order: Order::Cancel,
@@ -137,11 +125,14 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
     };
     assert!(journal.commit(cancel).unwrap().is_err());
 
-    let one = moved(&mut journal, cut(at(3), Cut::These(vec![id(2)])));
+    let one = commit(&mut journal, cut_off(at(3), OpenOffers::These(vec![id(2)])));
     assert_eq!(one.moved, [id(2)]);
-    let rest = moved(&mut journal, cut(at(3), Cut::All));
+    let rest = commit(&mut journal, cut_off(at(3), OpenOffers::All));
     assert_eq!(rest.moved, [id(3)]);
-    assert_eq!(moved(&mut journal, cut(at(3), Cut::All)).moved, []);
+    assert_eq!(
+        commit(&mut journal, cut_off(at(3), OpenOffers::All)).moved,
+        []
+    );
     let pending = journal.pending(&name("bob"), at(3)).unwrap().due;
     let repeats: Vec<_> = pending
         .iter()
@@ -149,11 +140,11 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
         .collect();
     assert_eq!(repeats, [(id(2), true), (id(3), true), (id(4), false)]);
 
-    moved(&mut journal, offer(at(4), &[id(2)]));
-    moved(&mut journal, offered(at(5), &[id(2)]));
+    commit(&mut journal, offer(at(4), &[id(2)]));
+    commit(&mut journal, offered(at(5), &[id(2)]));
     let (route, evidence) = ("terminal".to_owned(), "its hook".to_owned());
     let accepted = say(at(6), &[id(2), id(4)], Said::Accepted { route, evidence });
-    let done = moved(&mut journal, accepted);
+    let done = commit(&mut journal, accepted);
     assert_eq!(
         (done.moved, done.kept),
         (vec![id(2)], vec![(id(4), Kept::NotSeen)])
@@ -165,7 +156,7 @@ fn an_offer_ends_as_offered_or_comes_back_as_a_repeat() {
 }
 
 #[test]
-fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
+fn a_withdrawn_offer_changes_nothing() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=3 {
@@ -181,21 +172,21 @@ fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
         let due = pending.due.iter();
         due.map(|l| (l.message.id, l.is_repeat())).collect()
     };
-    moved(&mut journal, offer(at(1), &all[..2]));
-    moved(&mut journal, cut(at(1), Cut::These(vec![id(2)])));
-    moved(&mut journal, offer(at(2), &all[1..]));
-    // While an offer is under way, nothing runs out.
+    commit(&mut journal, offer(at(1), &all[..2]));
+    commit(&mut journal, cut_off(at(1), OpenOffers::These(vec![id(2)])));
+    commit(&mut journal, offer(at(2), &all[1..]));
+    // A message does not expire while its offer is open.
     let next = journal.pending(&name("bob"), at(2)).unwrap().next;
     assert_eq!(next, None);
     assert_eq!(journal.count(&name("bob"), at(60)).unwrap().unread, 3);
-    assert_eq!(moved(&mut journal, withdraw(at(3), &all)).moved, all);
+    assert_eq!(commit(&mut journal, withdraw(at(3), &all)).moved, all);
     assert_eq!(
         repeats(&mut journal, 3),
         [(id(1), false), (id(2), true), (id(3), false)]
     );
-    let kept = moved(&mut journal, withdraw(at(3), &all)).kept;
+    let kept = commit(&mut journal, withdraw(at(3), &all)).kept;
     assert_eq!(kept.len(), 3);
-    // Nobody has seen them: they run out, and can be called back.
+    // Unseen messages expire, and can be cancelled.
     let next = journal.pending(&name("bob"), at(3)).unwrap().next;
     assert_eq!(next, Some(at(60)));
     order(&mut journal, at(4), "alice", Order::Cancel, &[id(1)]);
@@ -207,7 +198,7 @@ fn an_offer_that_was_taken_back_leaves_all_as_it_was() {
 }
 
 #[test]
-fn pending_says_when_the_clock_alone_changes_it() {
+fn pending_returns_the_next_time_at_which_it_changes() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let ttl = |n, seconds| Draft {
@@ -231,24 +222,22 @@ fn pending_says_when_the_clock_alone_changes_it() {
     check(20, &[2], Some(50));
     check(50, &[2, 3], Some(90));
     check(90, &[3], None);
-    let expire = |now| Job::Expire {
+    let expire = |now| Expire {
         now: at(now),
         agent: name("bob"),
     };
     for (now, want) in [(19, vec![]), (20, vec![id(1)]), (90, vec![id(2)])] {
-        match commit(&mut journal, expire(now)) {
-            Done::Expired(Expired { ids, more, .. }) => assert_eq!((ids, more), (want, false)),
-            other => panic!("{other:?}"),
-        }
+        let expired = commit(&mut journal, expire(now));
+        assert_eq!((expired.ids, expired.more), (want, false));
     }
     let state = journal.letter(id(1)).unwrap().unwrap().standing.receipt();
     assert_eq!(state, ReceiptState::Expired);
-    let kept = moved(&mut journal, offer(at(95), &[id(1)])).kept;
+    let kept = commit(&mut journal, offer(at(95), &[id(1)])).kept;
     assert_eq!(kept, [(id(1), Kept::Ended(ReceiptState::Expired))]);
 }
 
 #[test]
-fn what_is_long_is_read_a_few_at_a_time() {
+fn long_pending_messages_are_returned_a_few_at_a_time() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let long = "x".repeat(200 << 10);
@@ -260,7 +249,7 @@ fn what_is_long_is_read_a_few_at_a_time() {
 }
 
 #[test]
-fn an_offer_of_messages_that_were_dealt_with_meanwhile_is_none() {
+fn read_and_cancelled_messages_are_not_offered() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=3 {
@@ -269,7 +258,7 @@ fn an_offer_of_messages_that_were_dealt_with_meanwhile_is_none() {
     order(&mut journal, at(1), "bob", Order::MarkRead, &[id(1)]);
     order(&mut journal, at(1), "alice", Order::Cancel, &[id(2)]);
     let head = journal.head().unwrap();
-    let done = moved(&mut journal, offer(at(2), &[id(1), id(2)]));
+    let done = commit(&mut journal, offer(at(2), &[id(1), id(2)]));
     assert_eq!(done.moved, []);
     let ended = Kept::Ended(ReceiptState::Cancelled);
     assert_eq!(done.kept, [(id(1), Kept::Read), (id(2), ended)]);
@@ -277,16 +266,16 @@ fn an_offer_of_messages_that_were_dealt_with_meanwhile_is_none() {
 }
 
 #[test]
-fn a_session_has_a_begin_an_end_and_a_bell() {
+fn a_session_has_a_start_an_end_and_a_bell() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let bob = name("bob");
-    let start = |run| Job::Started {
+    let start = |run| StartRun {
         now: at(0),
         agent: name("bob"),
         started: started(Uuid::from_u128(run)),
     };
-    let end = |run, how| Job::Ended {
+    let end = |run, how| EndRun {
         now: at(1),
         agent: name("bob"),
         ended: Ended {
@@ -294,23 +283,17 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
             how,
         },
     };
-    let crashed = |done| -> Option<Run> {
-        match done {
-            Done::Started { crashed, .. } => crashed,
-            other => panic!("{other:?}"),
-        }
-    };
     assert_eq!(journal.session(&bob).unwrap(), None);
     let ear = Ear::on(&home.home(), Some(&bob)).unwrap();
-    assert_eq!(crashed(commit(&mut journal, start(1))), None);
+    assert_eq!(commit(&mut journal, start(1)), None);
     let before = Instant::now();
     ear.wait(Duration::from_secs(30));
     assert!(before.elapsed() < Duration::from_secs(30), "no bell");
     let run = journal.session(&bob).unwrap().unwrap();
     assert_eq!((run.started, run.end), (started(Uuid::from_u128(1)), None));
 
-    // Without an end, the next start says so.
-    let gone = crashed(commit(&mut journal, start(2))).unwrap();
+    // The next start reports that the run before it has no end.
+    let gone = commit(&mut journal, start(2)).unwrap();
     assert_eq!(gone.started, started(Uuid::from_u128(1)));
     let kinds = |journal: &Journal| -> Vec<String> {
         let facts = journal.facts_after(0).unwrap();
@@ -319,13 +302,12 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
     let all = ["session_started", "session_ended", "session_started"];
     assert_eq!(kinds(&journal), all);
 
-    let is_new = |done| matches!(done, Done::Ended { is_new: true, .. });
-    assert!(!is_new(commit(&mut journal, end(1, Ending::Exit(0)))));
-    assert!(is_new(commit(&mut journal, end(2, Ending::Signal(15)))));
-    assert!(!is_new(commit(&mut journal, end(2, Ending::Crashed))));
+    assert!(!commit(&mut journal, end(1, Ending::Exit(0))));
+    assert!(commit(&mut journal, end(2, Ending::Signal(15))));
+    assert!(!commit(&mut journal, end(2, Ending::Crashed)));
     let run = journal.session(&bob).unwrap().unwrap();
     assert_eq!(run.end, Some((at(1), Ending::Signal(15))));
-    assert_eq!(crashed(commit(&mut journal, start(3))), None);
+    assert_eq!(commit(&mut journal, start(3)), None);
     let all: Vec<_> = journal.sessions().unwrap();
     assert_eq!(
         all.iter()
@@ -335,13 +317,13 @@ fn a_session_has_a_begin_an_end_and_a_bell() {
     );
 }
 
-fn remind(now: Timestamp, ids: &[MessageId]) -> Job {
+fn remind(now: Timestamp, ids: &[MessageId]) -> RecordDelivery {
     let route = "terminal".to_owned();
     say(now, ids, Said::Reminded { route })
 }
 
 #[test]
-fn a_reply_that_came_first_ends_the_reminders() {
+fn a_reply_ends_the_reminders() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let asked = |n| Draft {
@@ -352,31 +334,31 @@ fn a_reply_that_came_first_ends_the_reminders() {
     for n in 1..=3 {
         post(&mut journal, at(0), &asked(n));
     }
-    // What was not put before it, nobody is reminded of.
+    // An agent is not reminded of a message that it was not shown.
     assert!(journal.owed(&name("bob"), at(1)).unwrap().is_empty());
-    moved(&mut journal, offer(at(1), &ids));
-    moved(&mut journal, offered(at(1), &ids));
+    commit(&mut journal, offer(at(1), &ids));
+    commit(&mut journal, offered(at(1), &ids));
     let owed = |journal: &mut Journal| {
         let owed = journal.owed(&name("bob"), at(2)).unwrap();
         owed.iter().map(|l| l.message.id).collect::<Vec<_>>()
     };
     assert_eq!(owed(&mut journal), ids);
-    // Between the look and the transaction: one is answered, one put away.
+    // Between the query and the transaction one message is answered, and one is archived.
     let reply = Draft {
         reply_to: Some(id(1)),
         ..draft("bob", "alice", "yes")
     };
     post(&mut journal, at(2), &reply);
     order(&mut journal, at(2), "bob", Order::Archive, &[id(2)]);
-    let done = moved(&mut journal, remind(at(2), &ids));
+    let done = commit(&mut journal, remind(at(2), &ids));
     assert_eq!(done.moved, [id(3)]);
     let kept = [id(1), id(2)].map(|id| (id, Kept::NotOwed));
     assert_eq!(done.kept, kept);
     for n in 2..=10 {
-        assert_eq!(moved(&mut journal, remind(at(n), &[id(3)])).moved, [id(3)]);
+        assert_eq!(commit(&mut journal, remind(at(n), &[id(3)])).moved, [id(3)]);
     }
     assert!(
-        moved(&mut journal, remind(at(11), &[id(3)]))
+        commit(&mut journal, remind(at(11), &[id(3)]))
             .moved
             .is_empty(),
         "ten are enough"
@@ -388,7 +370,7 @@ fn a_reply_that_came_first_ends_the_reminders() {
 }
 
 #[test]
-fn what_is_late_goes_before_those_that_wait() {
+fn a_message_past_its_deadline_goes_before_waiting_ones() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let late = Draft {
@@ -396,7 +378,7 @@ fn what_is_late_goes_before_those_that_wait() {
         ..numbered(1, Priority::Idle)
     };
     post(&mut journal, at(0), &late);
-    // More than are looked at.
+    // More than one list of pending messages has.
     for n in 2..=100 {
         post(&mut journal, at(1), &numbered(n, Priority::IdleFirst));
     }
@@ -414,37 +396,37 @@ fn what_is_late_goes_before_those_that_wait() {
 }
 
 #[test]
-fn an_offer_whose_proof_never_came_is_uncertain_and_any_other_stays_offered() {
+fn an_unproven_offer_becomes_uncertain_and_others_stay_offered() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 1..=4 {
         post(&mut journal, at(0), &numbered(n, Priority::Normal));
     }
     let all = [1, 2, 3, 4].map(id);
-    moved(&mut journal, offer(at(1), &all));
+    commit(&mut journal, offer(at(1), &all));
     let offered_awaiting = |proof_awaited| Said::Offered {
         route: "terminal".to_owned(),
         evidence: "written".to_owned(),
         proof_awaited,
     };
-    moved(&mut journal, say(at(2), &all[..3], offered_awaiting(true)));
-    moved(&mut journal, say(at(2), &all[3..], offered_awaiting(false)));
-    // The agent's hooks say nothing of a transcript: its proof is not awaited any more.
-    moved(
+    commit(&mut journal, say(at(2), &all[..3], offered_awaiting(true)));
+    commit(&mut journal, say(at(2), &all[3..], offered_awaiting(false)));
+    // The agent's hooks name no transcript, so the proof is not awaited any more.
+    commit(
         &mut journal,
         say(at(3), &all[2..3], offered_awaiting(false)),
     );
     let (route, evidence) = ("terminal".to_owned(), "transcript".to_owned());
-    moved(
+    commit(
         &mut journal,
         say(at(3), &all[..1], Said::Accepted { route, evidence }),
     );
     let unproven = journal.unproven(&name("bob")).unwrap();
     let unproven: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
     assert_eq!(unproven, [id(2)]);
-    let cut_off = || cut(at(4), Cut::Unproven);
-    assert_eq!(moved(&mut journal, cut_off()).moved, [id(2)]);
-    assert_eq!(moved(&mut journal, cut_off()).moved, []);
+    let mark = || cut_off(at(4), OpenOffers::Unproven);
+    assert_eq!(commit(&mut journal, mark()).moved, [id(2)]);
+    assert_eq!(commit(&mut journal, mark()).moved, []);
     assert_eq!(due(&mut journal, at(5)), [id(2)]);
     let receipts = all.map(|id| journal.letter(id).unwrap().unwrap().standing.receipt());
     use ReceiptState::{Accepted, Offered, Uncertain};
@@ -452,7 +434,7 @@ fn an_offer_whose_proof_never_came_is_uncertain_and_any_other_stays_offered() {
 }
 
 #[test]
-fn a_conversation_is_the_latest_of_its_agent() {
+fn the_latest_conversation_of_an_agent_is_returned() {
     let home = TempHome::new();
     let mut journal = home.journal();
     assert_eq!(journal.conversation(&name("bob")).unwrap(), None);
@@ -464,12 +446,12 @@ fn a_conversation_is_the_latest_of_its_agent() {
         transcript: Some("/t.jsonl".to_owned()),
     };
     for id in ["one", "two", "two"] {
-        let job = Job::Conversation {
+        let record = RecordConversation {
             now: at(0),
             agent: name("bob"),
             conversation: conversation(id),
         };
-        commit(&mut journal, job);
+        commit(&mut journal, record);
     }
     assert_eq!(journal.head().unwrap(), 2, "the second 'two' adds nothing");
     let latest = journal.conversation(&name("bob")).unwrap();

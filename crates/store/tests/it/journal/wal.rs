@@ -1,14 +1,15 @@
-//! The WAL stays small, because whoever opens the journal alone reads all of it.
+//! The WAL stays short, because the next process to open the journal reads all of it.
 
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, draft, post, stored};
-use posthaste_store::{Job, Patience, Writer};
+use posthaste_store::operation::Post;
+use posthaste_store::{Patience, Writer};
 
 fn wal_bytes(home: &TempHome) -> u64 {
     let wal = home.path().join("journal.db-wal");
     wal.metadata().map_or(0, |meta| meta.len())
 }
 
-/// How many pages the next process to open the journal alone would read.
+/// Count the pages that the next process to open the journal would read.
 fn wal_frames(home: &TempHome) -> i64 {
     let conn = rusqlite::Connection::open(home.home().journal()).unwrap();
     conn.query_row("PRAGMA wal_checkpoint(NOOP)", [], |row| row.get(1))
@@ -16,7 +17,7 @@ fn wal_frames(home: &TempHome) -> i64 {
 }
 
 #[test]
-fn many_short_lived_senders_leave_a_small_wal() {
+fn many_short_lived_senders_leave_a_short_wal() {
     let home = TempHome::new();
     for n in 0..300 {
         let mut journal = home.journal();
@@ -29,7 +30,7 @@ fn many_short_lived_senders_leave_a_small_wal() {
         drop(journal);
         assert!(wal_bytes(&home) < 1 << 20, "{} after {n}", wal_bytes(&home));
         if n % 20 == 0 {
-            // A stranger that closes last would empty it; this one does not.
+            // Kept open, because the last connection to close in `wal_frames` would empty the WAL.
             let _open = home.journal();
             let frames = wal_frames(&home);
             assert!((1..60).contains(&frames), "{frames} after {n}");
@@ -41,7 +42,7 @@ fn many_short_lived_senders_leave_a_small_wal() {
 }
 
 #[test]
-fn a_wal_that_a_slow_reader_let_grow_is_cut_off_when_it_is_gone() {
+fn a_wal_grown_by_a_slow_reader_is_truncated_when_the_reader_ends() {
     let home = TempHome::new();
     let mut journal = home.journal();
     post(&mut journal, at(0), &draft("alice", "bob", "first"));
@@ -61,7 +62,7 @@ fn a_wal_that_a_slow_reader_let_grow_is_cut_off_when_it_is_gone() {
         journal.tidy().unwrap();
     }
     assert!(wal_bytes(&home) > 16 << 20);
-    // It sees what it saw, and is in nobody's way.
+    // The reader keeps its snapshot, and blocks no writer.
     assert_eq!(count(), 1);
     slow.execute_batch("COMMIT").unwrap();
     post(&mut journal, at(20), &draft("alice", "bob", "last"));
@@ -72,25 +73,25 @@ fn a_wal_that_a_slow_reader_let_grow_is_cut_off_when_it_is_gone() {
 }
 
 #[test]
-fn who_writes_on_finds_the_wal_laid_out() {
+fn a_writer_that_goes_on_extends_the_wal_in_advance() {
     let home = TempHome::new();
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     let mut lengths = vec![wal_bytes(&home)];
     for n in 0..300 {
         let drafts = vec![draft("alice", "bob", "on and on")];
-        let job = Job::Post { now: at(n), drafts };
+        let job = Post { now: at(n), drafts };
         stored(&writer, job).unwrap().unwrap();
         lengths.push(wal_bytes(&home));
     }
     lengths.dedup();
-    // Not with every commit: each that makes it grow is synced in twice the time.
+    // Not by every commit: a commit that makes the file grow takes twice as long to sync.
     assert!(lengths.len() < 60, "{lengths:?}");
     let written = u64::try_from(wal_frames(&home)).unwrap() * 4_096;
     assert!(written > lengths[0] && written < wal_bytes(&home));
-    // What another finds who opens it after this one was cut off.
+    // Another process can open the journal after this one was killed.
     let after = TempHome::new();
     after.create();
-    // By another process: to close the database here would give up its locks.
+    // In another process, because closing the database here would release its locks.
     let copied = std::process::Command::new("cp")
         .args(["journal.db", "journal.db-wal"].map(|name| home.path().join(name)))
         .arg(after.path())
@@ -105,12 +106,12 @@ fn who_writes_on_finds_the_wal_laid_out() {
 }
 
 #[test]
-fn who_writes_on_leaves_a_wal_alone_that_others_keep_short() {
+fn a_writer_does_not_extend_a_wal_that_others_keep_short() {
     let home = TempHome::new();
     let (writer, thread) = Writer::start(&home.home(), Patience::DEFAULT).unwrap();
     let write_on = |n| {
         let drafts = vec![draft("alice", "bob", "on and on")];
-        let job = Job::Post { now: at(n), drafts };
+        let job = Post { now: at(n), drafts };
         stored(&writer, job).unwrap().unwrap();
     };
     let come_and_go = |n| {
@@ -126,12 +127,12 @@ fn who_writes_on_leaves_a_wal_alone_that_others_keep_short() {
     let short = wal_bytes(&home);
     for n in 0..60 {
         write_on(n);
-        // The WAL is laid out after the answer; a question is answered after that.
+        // The WAL is extended after the commit is acknowledged, and before the next query.
         ask();
         come_and_go(n);
         assert_eq!(wal_bytes(&home), short, "after {n}");
     }
-    // Nor does one that only asks lay out again what it needed once.
+    // A query does not extend the WAL either.
     (60..200).for_each(write_on);
     ask();
     assert!(wal_bytes(&home) > 1 << 20);
@@ -139,7 +140,7 @@ fn who_writes_on_leaves_a_wal_alone_that_others_keep_short() {
     let short = wal_bytes(&home);
     assert!(short < 1 << 20, "{short}");
     ask();
-    // Whatever follows a question is done once another is answered.
+    // The work after one query is done before the next query is answered.
     ask();
     assert_eq!(wal_bytes(&home), short);
     drop(writer);

@@ -1,19 +1,17 @@
-//! Group commit: many senders of one process, each answered on its own.
+//! Group commit: many senders of one process, each with a result of its own.
 
 use posthaste_core::{Draft, MessageId, Order};
 use posthaste_lab::{
     TempHome, assert_intact, assert_views_agree, at, draft, id, name, records, stored, text_of,
 };
-use posthaste_store::{
-    Ahead, Answer, Denied, Done, Error, Hint, Job, Journal, Outcome, Patience, Unsettled, Writer,
-    files,
-};
+use posthaste_store::operation::{ApplyOrder, Outcome, Post};
+use posthaste_store::{Committed, Denied, Error, Hint, Journal, Patience, Prewrite, Writer, files};
 use std::collections::BTreeMap;
 use std::sync::{Barrier, mpsc};
 use std::time::Duration;
 
-fn posting(draft: Draft) -> Job {
-    Job::Post {
+fn posting(draft: Draft) -> Post {
+    Post {
         now: at(0),
         drafts: vec![draft],
     }
@@ -23,7 +21,7 @@ fn start(home: &TempHome) -> (Writer, posthaste_store::group::WriterThread) {
     Writer::start(&home.home(), Patience::DEFAULT).unwrap()
 }
 
-/// Runs `sender` in so many threads that all begin together.
+/// Run `sender` in threads that all start at the same time.
 fn together<T: Send>(threads: usize, sender: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let line = Barrier::new(threads);
     std::thread::scope(|scope| {
@@ -40,12 +38,12 @@ fn together<T: Send>(threads: usize, sender: impl Fn(usize) -> T + Sync) -> Vec<
     })
 }
 
-/// Submits, and gives back what comes of it later.
-fn submit(writer: &Writer, job: Job) -> mpsc::Receiver<Unsettled> {
-    let (sender, answer) = mpsc::channel();
-    let then = move |done| drop(sender.send(done));
-    writer.submit(job, then).unwrap();
-    answer
+/// Submit a message, and return a receiver for the result.
+fn submit(writer: &Writer, post: Post) -> mpsc::Receiver<Committed<Post>> {
+    let (sender, receiver) = mpsc::channel();
+    let then = move |committed| drop(sender.send(committed));
+    writer.submit(post, then).unwrap();
+    receiver
 }
 
 fn numbered(n: u32, to: &str) -> Draft {
@@ -56,7 +54,7 @@ fn numbered(n: u32, to: &str) -> Draft {
 }
 
 #[test]
-fn everything_that_many_threads_send_is_there_once_and_filed() {
+fn every_message_of_many_threads_is_stored_once_and_filed() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let acknowledged = together(64, |sender| {
@@ -64,7 +62,7 @@ fn everything_that_many_threads_send_is_there_once_and_filed() {
             let letter = numbered((sender * 50 + n) as u32, &format!("agent-{}", sender % 5));
             let id = letter.id;
             match stored(&writer, posting(letter)) {
-                Ok(Ok(Done::Posted(posted))) if posted[0].is_new => id,
+                Ok(Ok(posted)) if posted[0].is_new => id,
                 other => panic!("{other:?}"),
             }
         });
@@ -96,7 +94,7 @@ fn everything_that_many_threads_send_is_there_once_and_filed() {
 }
 
 #[test]
-fn who_is_refused_disturbs_nobody_else() {
+fn a_denied_operation_does_not_affect_the_rest_of_its_group() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let standing = numbered(9_999, "bob");
@@ -105,32 +103,33 @@ fn who_is_refused_disturbs_nobody_else() {
         for n in 0..10 {
             let n = (sender * 10 + n) as u32;
             let good = numbered(n, "bob");
-            let job = match n % 6 {
-                0 => posting(draft("bob", "bob", "to itself")),
-                1 => posting(Draft {
-                    reply_to: Some(id(8_888)),
-                    ..draft("lab", "bob", "to nothing")
-                }),
-                2 => posting(Draft {
-                    id: standing.id,
-                    ..draft("lab", "bob", "under a taken id")
-                }),
-                3 => Job::Post {
-                    now: at(0),
-                    drafts: vec![good, draft("bob", "bob", "in bad company")],
-                },
-                4 => Job::Order {
+            if n % 6 == 4 {
+                let order = ApplyOrder {
                     now: at(0),
                     who: name("carol"),
                     order: Order::MarkRead,
                     ids: vec![standing.id],
-                },
-                _ => posting(good),
+                };
+                stored(&writer, order).unwrap().unwrap_err();
+                continue;
+            }
+            let drafts = match n % 6 {
+                0 => vec![draft("bob", "bob", "to itself")],
+                1 => vec![Draft {
+                    reply_to: Some(id(8_888)),
+                    ..draft("lab", "bob", "to nothing")
+                }],
+                2 => vec![Draft {
+                    id: standing.id,
+                    ..draft("lab", "bob", "under a taken id")
+                }],
+                3 => vec![good, draft("bob", "bob", "in bad company")],
+                _ => vec![good],
             };
-            let answer = stored(&writer, job).unwrap();
-            assert_eq!(answer.is_ok(), n % 6 == 5, "{n}: {answer:?}");
+            let decided = stored(&writer, Post { now: at(0), drafts }).unwrap();
+            assert_eq!(decided.is_ok(), n % 6 == 5, "{n}: {decided:?}");
             if n % 6 == 1 {
-                assert!(matches!(answer, Err(Denied::NotFound(_))));
+                assert!(matches!(decided, Err(Denied::NotFound(_))));
             }
         }
     });
@@ -143,23 +142,23 @@ fn who_is_refused_disturbs_nobody_else() {
 }
 
 #[test]
-fn one_message_sent_by_many_at_once_is_stored_once() {
+fn a_message_sent_by_many_threads_is_stored_once() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let news = together(16, |_| match stored(&writer, posting(numbered(1, "bob"))) {
-        Ok(Ok(Done::Posted(posted))) => posted[0].is_new,
+        Ok(Ok(posted)) => posted[0].is_new,
         other => panic!("{other:?}"),
     });
     assert_eq!(news.iter().filter(|is_new| **is_new).count(), 1);
     let outcomes = together(16, |_| {
-        let job = Job::Order {
+        let order = ApplyOrder {
             now: at(1),
             who: name("bob"),
             order: Order::MarkRead,
             ids: vec![id(1)],
         };
-        match stored(&writer, job) {
-            Ok(Ok(Done::Ordered(ordered))) => ordered[0].outcome,
+        match stored(&writer, order) {
+            Ok(Ok(ordered)) => ordered[0].outcome,
             other => panic!("{other:?}"),
         }
     });
@@ -186,7 +185,7 @@ fn an_error_reaches_every_sender_and_the_next_commit_is_fine() {
         assert!(error.hint().is_some());
     }
     drop(held);
-    // What could not be stored left no file behind.
+    // A message that was not stored leaves no file.
     let dir = home.home().messages(&name("bob"));
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);
     stored(&writer, posting(numbered(1, "bob")))
@@ -198,18 +197,18 @@ fn an_error_reaches_every_sender_and_the_next_commit_is_fine() {
 }
 
 #[test]
-fn the_thread_ends_when_the_last_writer_is_gone() {
+fn the_thread_ends_when_the_last_writer_is_dropped() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let clone = writer.clone();
     drop(writer);
     let posted = match stored(&clone, posting(numbered(1, "bob"))) {
-        Ok(Ok(Done::Posted(mut posted))) => posted.remove(0),
+        Ok(Ok(mut posted)) => posted.remove(0),
         other => panic!("{other:?}"),
     };
     drop(clone);
     thread.join();
-    // Nothing of it is left open: the home can be taken away and the message read elsewhere.
+    // No file is left open: the home can be moved, and the message read there.
     let moved = home.beside().join("moved");
     std::fs::rename(home.path(), &moved).unwrap();
     let moved = posthaste_store::Home::open(moved, None).unwrap();
@@ -223,7 +222,7 @@ fn the_thread_ends_when_the_last_writer_is_gone() {
 }
 
 #[test]
-fn what_is_submitted_is_committed_then_settled_then_answered() {
+fn a_submitted_message_gets_its_file_when_it_is_settled() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let answers: Vec<_> = (1..=100)
@@ -239,23 +238,23 @@ fn what_is_submitted_is_committed_then_settled_then_answered() {
     for (n, answer) in (1..).zip(answers) {
         let done = answer.recv().unwrap();
         let file = dir.join(format!("20260101-000000-{}.md", id(n).id8()));
-        assert!(!file.exists(), "settled before anybody asked");
-        let done: Answer = done.settle(&Ahead::default()).unwrap();
-        assert!(matches!(done, Ok(Done::Posted(posted)) if posted[0].is_new));
+        assert!(!file.exists(), "the file was written too early");
+        let posted = done.settle(&Prewrite::default()).unwrap().unwrap();
+        assert!(posted[0].is_new);
         assert_eq!(std::fs::read_to_string(file).unwrap(), text_of(id(n)));
     }
     assert!(
         refused
             .recv()
             .unwrap()
-            .settle(&Ahead::default())
+            .settle(&Prewrite::default())
             .unwrap()
             .is_err()
     );
     filed
         .recv()
         .unwrap()
-        .settle(&Ahead::default())
+        .settle(&Prewrite::default())
         .unwrap()
         .unwrap();
     drop(writer);
@@ -267,18 +266,18 @@ fn what_is_submitted_is_committed_then_settled_then_answered() {
 }
 
 #[test]
-fn a_question_sees_what_was_handed_in_before_it() {
+fn a_query_sees_what_was_submitted_before_it() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let (sender, answers) = mpsc::channel();
     for n in 1..=50 {
         drop(submit(&writer, posting(numbered(n, "bob"))));
         let sender = sender.clone();
-        let question = move |journal: &mut Journal| {
+        let query = move |journal: &mut Journal| {
             let pending = journal.pending(&name("bob"), at(0)).unwrap();
             sender.send((n, pending.queued)).unwrap();
         };
-        writer.ask(question).unwrap();
+        writer.ask(query).unwrap();
     }
     drop((writer, sender));
     thread.join();
@@ -288,7 +287,7 @@ fn a_question_sees_what_was_handed_in_before_it() {
 }
 
 #[test]
-fn who_does_not_want_to_wait_hears_that_it_is_full() {
+fn a_full_queue_is_reported_without_waiting() {
     let home = TempHome::new();
     let (writer, thread) = start(&home);
     let (open, gate) = mpsc::channel::<()>();
@@ -302,7 +301,7 @@ fn who_does_not_want_to_wait_hears_that_it_is_full() {
     let refused = writer.submit(posting(numbered(1, "bob")), |_| panic!("it was refused"));
     assert!(matches!(refused, Err(Error::Overloaded)));
     open.send(()).unwrap();
-    // There is room again when what waited is done.
+    // The queue has room when the requests in it are done.
     let there = loop {
         match stored(&writer, posting(numbered(2, "bob"))) {
             Err(Error::Overloaded) => std::thread::yield_now(),
@@ -316,7 +315,7 @@ fn who_does_not_want_to_wait_hears_that_it_is_full() {
 }
 
 #[test]
-fn a_failed_commit_reaches_who_submitted() {
+fn a_failed_commit_is_reported_to_its_sender() {
     let home = TempHome::new();
     let patience = Patience(Duration::from_millis(50));
     let (writer, thread) = Writer::start(&home.home(), patience).unwrap();
@@ -326,7 +325,7 @@ fn a_failed_commit_reaches_who_submitted() {
     let answer = submit(&writer, posting(large))
         .recv()
         .unwrap()
-        .settle(&Ahead::default());
+        .settle(&Prewrite::default());
     assert!(matches!(answer, Err(Error::Shared(_))), "{answer:?}");
     let dir = home.home().messages(&name("bob"));
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 0);

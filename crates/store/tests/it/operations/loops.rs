@@ -1,11 +1,12 @@
-//! Loops in a journal: what they are is told by their facts, whoever opens it and when.
+//! Loops in a journal: their state follows from their facts alone.
 
 use posthaste_core::build::{
     Failure, LoopEnding, LoopOrder, Next, Outcome, Policy, Proof, Request, Settings, policy,
 };
 use posthaste_core::{AgentName, LoopState, PromptId};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records};
-use posthaste_store::{Answer, Done, Job, Journal, Patience, transfer};
+use posthaste_store::operation::{ApplyLoopOrder, LoopChange, RecordCompletion};
+use posthaste_store::{Decided, Journal, Patience, transfer};
 use proptest::prelude::*;
 use uuid::Uuid;
 
@@ -61,8 +62,8 @@ fn prompt(n: u128) -> PromptId {
     PromptId(Uuid::from_u128((0xfeed << 112) | n))
 }
 
-fn order(journal: &mut Journal, agent: &str, order: LoopOrder) -> Answer {
-    let job = Job::Loop {
+fn order(journal: &mut Journal, agent: &str, order: LoopOrder) -> Decided<LoopChange> {
+    let job = ApplyLoopOrder {
         now: at(0),
         agent: name(agent),
         order,
@@ -70,13 +71,11 @@ fn order(journal: &mut Journal, agent: &str, order: LoopOrder) -> Answer {
     journal.commit(job).unwrap()
 }
 
-/// Does it, and checks that the answer is what the journal says.
+/// Apply an order, and check that the result equals the state in the journal.
 fn done(journal: &mut Journal, what: LoopOrder) -> LoopState {
-    let Done::Loop { state, .. } = order(journal, "coder", what).unwrap() else {
-        panic!("it answers with the loop");
-    };
-    assert_eq!(state_of(journal), Some(*state.clone()));
-    *state
+    let LoopChange { state, .. } = order(journal, "coder", what).unwrap();
+    assert_eq!(state_of(journal), Some(state.clone()));
+    state
 }
 
 fn state_of(journal: &mut Journal) -> Option<LoopState> {
@@ -84,7 +83,7 @@ fn state_of(journal: &mut Journal) -> Option<LoopState> {
 }
 
 fn complete(journal: &mut Journal, agent: &str) {
-    let job = Job::Complete {
+    let job = RecordCompletion {
         now: at(0),
         who: name(agent),
         agent: name(agent),
@@ -94,7 +93,7 @@ fn complete(journal: &mut Journal, agent: &str) {
 }
 
 #[test]
-fn a_runner_that_is_killed_at_any_point_goes_on_where_it_was() {
+fn a_runner_killed_at_any_point_continues_its_loop() {
     let work = || {
         vec![
             begin(),
@@ -110,7 +109,7 @@ fn a_runner_that_is_killed_at_any_point_goes_on_where_it_was() {
             end(3, Outcome::Completed(Proof::Stories)),
         ]
     };
-    // After so many facts; the next run of the iteration, and what waits for its prompt.
+    // After each number of facts: the next run of the iteration, and the prompts that wait for it.
     let want: [(u32, &[&str]); 12] = [
         (1, &[]),
         (1, &[]),
@@ -133,7 +132,7 @@ fn a_runner_that_is_killed_at_any_point_goes_on_where_it_was() {
             before = Some(done(&mut journal, what));
         }
         drop(journal);
-        // Another process, which knows only the journal.
+        // Another process has only the journal.
         let mut journal = home.journal();
         assert_eq!(state_of(&mut journal), before);
         let was_open = before.is_some_and(|state| state.open.is_some());
@@ -165,7 +164,7 @@ fn a_runner_that_is_killed_at_any_point_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_is_refused_or_is_so_already_changes_nothing() {
+fn a_denied_or_repeated_order_changes_nothing() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let refused = order(&mut journal, "coder", LoopOrder::Checkpoint).unwrap_err();
@@ -181,16 +180,7 @@ fn what_is_refused_or_is_so_already_changes_nothing() {
     done(&mut journal, ask.clone());
     let facts = records(&journal);
     let again = order(&mut journal, "coder", ask).unwrap();
-    assert!(
-        matches!(
-            again,
-            Done::Loop {
-                is_changed: false,
-                ..
-            }
-        ),
-        "{again:?}"
-    );
+    assert!(!again.is_changed, "{again:?}");
     let refused = order(&mut journal, "coder", LoopOrder::Resume { who }).unwrap_err();
     assert_eq!(refused.to_string(), "the loop of coder is not paused");
     let refused = order(&mut journal, "other", start(&[])).unwrap_err();
@@ -199,10 +189,10 @@ fn what_is_refused_or_is_so_already_changes_nothing() {
 }
 
 #[test]
-fn the_word_that_all_is_done_is_the_loop_s_too() {
+fn a_completion_completes_the_loop() {
     let home = TempHome::new();
     let mut journal = home.journal();
-    // One of an agent that has no loop makes none.
+    // A completion of an agent without a loop creates none.
     complete(&mut journal, "coder");
     assert_eq!(state_of(&mut journal), None);
     done(&mut journal, begin());
@@ -217,14 +207,14 @@ fn the_word_that_all_is_done_is_the_loop_s_too() {
     let how = LoopEnding::Complete(Proof::Tool);
     assert_eq!(policy::next(at(0), &state), Next::End(how.clone()));
     done(&mut journal, LoopOrder::End { how });
-    // The next loop is not ended by it.
+    // It does not end the next loop.
     let state = done(&mut journal, begin());
     assert_eq!(policy::next(at(0), &state), Next::Iterate { number: 2 });
     assert_views_agree(&mut journal, &[at(0)]);
 }
 
 #[test]
-fn loops_are_listed_and_carried_along_by_export_and_import() {
+fn loops_are_listed_exported_and_imported() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for agent in ["web", "api"] {
@@ -250,7 +240,7 @@ fn loops_are_listed_and_carried_along_by_export_and_import() {
 }
 
 #[test]
-fn prompts_that_no_iteration_had_are_the_next_loop_s() {
+fn unused_prompts_are_kept_for_the_next_loop() {
     let home = TempHome::new();
     let mut journal = home.journal();
     done(&mut journal, begin());
@@ -264,7 +254,7 @@ fn prompts_that_no_iteration_had_are_the_next_loop_s() {
 }
 
 #[test]
-fn a_loop_that_is_spoilt_in_the_views_stops_nobody_and_is_built_anew() {
+fn a_damaged_loop_in_the_views_blocks_nothing_and_is_rebuilt() {
     let home = TempHome::new();
     let mut journal = home.journal();
     done(&mut journal, begin());
@@ -283,7 +273,7 @@ fn a_loop_that_is_spoilt_in_the_views_stops_nobody_and_is_built_anew() {
     assert_views_agree(&mut journal, &[at(0)]);
 }
 
-/// What a runner or a person may ask of a loop, whether or not it makes sense.
+/// Any order of a runner or a person, allowed or not.
 fn any_order() -> impl Strategy<Value = LoopOrder> {
     let human = AgentName::human;
     let outcome = proptest::sample::select(vec![
@@ -325,7 +315,7 @@ proptest! {
         assert_views_agree(&mut journal, &[at(0)]);
         let before = journal.loops().unwrap();
         drop(journal);
-        // An older or newer set of views, from nothing.
+        // The views of another version are derived from the start.
         let mut other = Journal::open_with_views(home.home(), Patience::DEFAULT, 99).unwrap();
         prop_assert_eq!(&other.loops().unwrap(), &before);
         drop(other);

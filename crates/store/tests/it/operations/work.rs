@@ -1,14 +1,18 @@
-//! Tasks, notes and completions in a journal: found by a prefix, refused for a reason, carried
-//! along by export and import.
+//! Tasks, notes and completions: found by a prefix, denied, exported and imported.
 
 use posthaste_core::work::{NewNote, NewTask};
-use posthaste_core::{AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, TaskId, TaskStatus};
+use posthaste_core::{
+    AgentName, Ended, Ending, IdPrefix, NoteId, NoteType, Task, TaskId, TaskStatus,
+};
 use posthaste_lab::{TempHome, assert_intact, assert_views_agree, at, name, records, started};
-use posthaste_store::{Answer, Done, Error, Job, Journal, transfer};
+use posthaste_store::operation::{
+    AddNote, AddTask, EndRun, MoveTask, RecordCompletion, StartRun, TaskChange,
+};
+use posthaste_store::{Decided, Error, Journal, transfer};
 use uuid::Uuid;
 
-fn add(journal: &mut Journal, agent: &str, id: u128, text: &str) -> Answer {
-    let job = Job::AddTask {
+fn add(journal: &mut Journal, agent: &str, id: u128, text: &str) -> Decided<Task> {
+    let job = AddTask {
         now: at(0),
         agent: name(agent),
         task: NewTask {
@@ -22,8 +26,8 @@ fn add(journal: &mut Journal, agent: &str, id: u128, text: &str) -> Answer {
     journal.commit(job).unwrap()
 }
 
-fn set(journal: &mut Journal, who: &str, id: u128, status: TaskStatus) -> Answer {
-    let job = Job::MoveTask {
+fn set(journal: &mut Journal, who: &str, id: u128, status: TaskStatus) -> Decided<TaskChange> {
+    let job = MoveTask {
         now: at(5),
         who: name(who),
         task: TaskId(Uuid::from_u128(id)),
@@ -56,55 +60,48 @@ fn a_prefix_means_one_task_or_is_an_error() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn a_denied_change_of_a_task_changes_nothing() {
     let home = TempHome::new();
     let mut journal = home.journal();
     add(&mut journal, "coder", A, "one").unwrap();
     let facts = records(&journal);
-    let check = |answer: Answer, want: &str| {
-        assert_eq!(answer.unwrap_err().to_string(), want);
+    let denied = add(&mut journal, "coder", B, " \n").unwrap_err();
+    assert_eq!(denied.to_string(), "a task needs a text");
+    let mut check = |who, task, want: &str| {
+        let denied = set(&mut journal, who, task, TaskStatus::Completed);
+        assert_eq!(denied.unwrap_err().to_string(), want);
     };
-    check(add(&mut journal, "coder", B, " \n"), "a task needs a text");
+    let missing = format!("no task {}", TaskId(Uuid::from_u128(B)));
+    check("coder", B, &missing);
     check(
-        set(&mut journal, "coder", B, TaskStatus::Completed),
-        &format!("no task {}", TaskId(Uuid::from_u128(B))),
-    );
-    check(
-        set(&mut journal, "other", A, TaskStatus::Completed),
+        "other",
+        A,
         "other cannot change a task of coder that another agent added",
     );
     let same = set(&mut journal, "coder", A, TaskStatus::Remaining).unwrap();
-    assert!(
-        matches!(
-            same,
-            Done::Task {
-                is_changed: false,
-                ..
-            }
-        ),
-        "{same:?}"
-    );
-    let complete = Job::Complete {
+    assert!(!same.is_changed, "{same:?}");
+    let complete = RecordCompletion {
         now: at(0),
         who: name("other"),
         agent: name("coder"),
         iteration: None,
     };
-    check(
-        journal.commit(complete).unwrap(),
-        "other cannot report the session of coder as complete",
+    let denied = journal.commit(complete).unwrap().unwrap_err();
+    assert_eq!(
+        denied.to_string(),
+        "other cannot report the session of coder as complete"
     );
     assert_eq!(records(&journal), facts);
 }
 
 #[test]
-fn a_completion_belongs_to_the_run_that_it_was_said_in() {
+fn a_completion_belongs_to_the_run_in_which_it_was_recorded() {
     let home = TempHome::new();
     let mut journal = home.journal();
     let agent = name("coder");
     let now = at(0);
     let complete = |journal: &mut Journal| {
-        let job = Job::Complete {
+        let job = RecordCompletion {
             now,
             who: agent.clone(),
             agent: agent.clone(),
@@ -119,7 +116,7 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
         let agent = agent.clone();
         let started = started(Uuid::from_u128(run));
         journal
-            .commit(Job::Started {
+            .commit(StartRun {
                 now,
                 agent,
                 started,
@@ -135,14 +132,14 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
         run: Uuid::from_u128(1),
         how: Ending::Exit(0),
     };
-    let job = Job::Ended {
+    let job = EndRun {
         now,
         agent: agent.clone(),
         ended,
     };
     journal.commit(job).unwrap().unwrap();
     start(&mut journal, 2);
-    // The one before is not the new run's.
+    // The earlier completion does not belong to the new run.
     let there = journal.completion(&agent).unwrap().unwrap();
     assert_eq!(there.completed.run, Some(Uuid::from_u128(1)));
     assert_eq!(complete(&mut journal), Some(Uuid::from_u128(2)));
@@ -150,12 +147,12 @@ fn a_completion_belongs_to_the_run_that_it_was_said_in() {
 }
 
 #[test]
-fn export_and_import_carry_all_of_it() {
+fn tasks_notes_and_completions_are_exported_and_imported() {
     let home = TempHome::new();
     let mut journal = home.journal();
     add(&mut journal, "coder", A, "one\n- [00000000] forged").unwrap();
     set(&mut journal, "coder", A, TaskStatus::InProgress).unwrap();
-    let job = Job::AddNote {
+    let job = AddNote {
         now: at(1),
         agent: name("coder"),
         note: NewNote {
@@ -167,7 +164,7 @@ fn export_and_import_carry_all_of_it() {
         },
     };
     journal.commit(job).unwrap().unwrap();
-    let job = Job::Complete {
+    let job = RecordCompletion {
         now: at(2),
         who: name("coder"),
         agent: name("coder"),
@@ -199,7 +196,7 @@ fn export_and_import_carry_all_of_it() {
 }
 
 #[test]
-fn a_list_longer_than_a_page_is_listed_whole_and_by_index() {
+fn a_long_task_list_is_returned_whole_and_by_index() {
     let home = TempHome::new();
     let mut journal = home.journal();
     for n in 0..1_050_u128 {

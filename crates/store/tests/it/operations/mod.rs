@@ -1,0 +1,6 @@
+//! Operations: their results, and the look-ups after them.
+
+mod delivery;
+mod loops;
+mod posting;
+mod work;
