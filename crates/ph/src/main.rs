@@ -9,18 +9,14 @@ mod build;
 mod cli;
 mod config;
 mod context;
-mod data_file;
 mod harness;
-mod home;
 mod hook;
 mod hooks;
 mod letterbox;
 mod mcp;
 mod output;
 mod provider;
-mod report;
 mod session;
-mod times;
 mod worklist;
 
 use clap::CommandFactory;
@@ -50,6 +46,6 @@ fn main() -> ExitCode {
     };
     match cli::run(cli) {
         Ok(code) => code,
-        Err(report) => report.show(),
+        Err(report) => output::show(&report),
     }
 }

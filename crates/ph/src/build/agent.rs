@@ -2,13 +2,13 @@
 //! and ended with all that it has left. Owns the process; never looks at what it writes.
 
 use crate::harness::install_hint;
-use crate::report::{Report, Result};
 use crate::session::child;
-use crate::session::place::Birth;
-use crate::session::process;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{AgentName, text};
 use posthaste_store::Home;
+use posthaste_store::live::place::Birth;
+use posthaste_store::live::process;
+use posthaste_store::report::{Report, Result};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::Signal;

@@ -1,10 +1,10 @@
 //! What a loop's runner listens to beside its agent: signals, keys, and the bell of its journal.
 //! It only hears; what anything means is the runner's to say.
 
-use crate::report::{Report, Result};
 use posthaste_core::AgentName;
 use posthaste_store::Home;
 use posthaste_store::bell::{self, Watch};
+use posthaste_store::report::{Report, Result};
 use rustix::io::Errno;
 use rustix::stdio::stdin;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGWINCH};

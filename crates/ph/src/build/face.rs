@@ -1,8 +1,8 @@
 //! What a loop shows of itself in its session's terminal: a line or two between iterations and the
 //! title. While an agent runs, its bytes pass, or what is made of them, and nothing of ours goes between.
 
-use crate::report::{Report, Result};
 use posthaste_core::text;
+use posthaste_store::report::{Report, Result};
 use rustix::stdio::{stdin, stdout};
 use rustix::termios::OptionalActions;
 

@@ -1,10 +1,10 @@
 //! The files of a loop that a person and an agent write: read whole, within bounds, never written.
 //! The one exception is progress.txt, to whose end blocks are added.
 
-use crate::report::{Report, Result};
 use posthaste_core::build::prd::Prd;
 use posthaste_core::build::template::Template;
 use posthaste_core::text;
+use posthaste_store::report::{Report, Result};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;

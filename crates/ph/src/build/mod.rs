@@ -20,7 +20,7 @@ mod status;
 
 pub(crate) use plan::{Plan, check, plan};
 pub(crate) use runner::main;
-pub(crate) use status::{of_run, status, stories};
+pub(crate) use status::stories;
 
 /// The first argument that makes this program a loop's runner instead of a command.
 pub(crate) const RUNNER: &str = "__loop";

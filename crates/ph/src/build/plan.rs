@@ -6,12 +6,12 @@ use super::files::{self, Spec};
 use super::prompt;
 use crate::context::Context;
 use crate::harness::{Catalogue, install_hint};
-use crate::report::{Report, Result};
 use crate::session::start;
 use jiff::SignedDuration;
 use posthaste_core::build::{Policy, Settings};
 use posthaste_core::harness::{Manifest, PromptWay};
 use posthaste_core::text;
+use posthaste_store::report::{Report, Result};
 use std::path::{Path, PathBuf};
 
 /// The harness of a loop that is told neither one nor a command.

@@ -2,7 +2,6 @@
 //! they look like in it is the core's.
 
 use super::files::{self, Spec};
-use crate::report::{Report, Result};
 use jiff::tz::TimeZone;
 use posthaste_core::build::prd::Prd;
 use posthaste_core::build::prompt::{self, Parts, PrdFile};
@@ -13,6 +12,7 @@ use posthaste_core::{
     AgentName, Body, Letter, MessageId, Note, NoteType, Priority, PromptId, Task, TaskStatus,
     Timestamp, text, turn,
 };
+use posthaste_store::report::{Report, Result};
 use posthaste_store::{Error, Home, Journal, Listing, files as bodies};
 use std::path::Path;
 
@@ -169,7 +169,12 @@ pub(super) fn compose(
         tasks: &gathered.tasks,
         completed: gathered.completed,
         failed: past.and_then(|last| failure(&last.outcome)),
-        ..own.parts(&state.agent, &state.settings, stories, crate::times::zone())
+        ..own.parts(
+            &state.agent,
+            &state.settings,
+            stories,
+            posthaste_store::times::zone(),
+        )
     };
     let bounds = own.bounds(&parts, room);
     let parts = Parts { bounds, ..parts };

@@ -7,14 +7,14 @@ use super::prompt::Stories;
 use super::pump::{self, Halt};
 use crate::context::{Context, Said};
 use crate::output::Sink;
-use crate::report::{Report, Result};
 use crate::session::client::{Client, PATIENT};
-use crate::session::place::{Place, Record};
-use crate::times;
 use posthaste_core::AgentName;
 use posthaste_core::build::{
     Failure, LoopEnding, LoopOrder, LoopState, Next, Outcome, Past, policy, progress,
 };
+use posthaste_store::live::place::{Place, Record};
+use posthaste_store::report::{Report, Result};
+use posthaste_store::times;
 use posthaste_store::{Home, Job, Journal};
 use posthaste_wire::{method, time};
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ pub(crate) fn main() -> ExitCode {
     });
     match ran {
         Ok(code) => code,
-        Err(report) => report.show(),
+        Err(report) => crate::output::show(&report),
     }
 }
 

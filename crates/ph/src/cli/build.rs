@@ -2,12 +2,12 @@ use super::names::{NameParser, complete_harnesses};
 use super::run::{Around, Paths, begin_here, check_name, size_here, usual_name, words};
 use crate::build::{Plan, plan};
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
-use crate::session::place::Launch;
 use crate::session::start::Resumption;
-use crate::times::parse_duration;
 use jiff::SignedDuration;
 use posthaste_core::AgentName;
+use posthaste_store::live::place::Launch;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

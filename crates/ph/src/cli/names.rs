@@ -1,10 +1,10 @@
 //! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
 
 use crate::book::Address;
-use crate::report::{Report, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use posthaste_core::{AgentName, IdPrefix, Priority, TaskStatus, text};
+use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
 
@@ -201,7 +201,11 @@ pub(super) fn complete_ids() -> ArgValueCompleter {
             .and_then(|name| AgentName::parse(&name).ok());
         let me = me.unwrap_or_else(AgentName::human);
         let letters = journal()
-            .and_then(|mut journal| journal.inbox(&me, Listing::All, crate::times::now()).ok())
+            .and_then(|mut journal| {
+                journal
+                    .inbox(&me, Listing::All, posthaste_store::times::now())
+                    .ok()
+            })
             .unwrap_or_default();
         letters
             .iter()

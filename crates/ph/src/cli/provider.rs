@@ -1,11 +1,11 @@
 use crate::context::Said;
 use crate::output::Output;
 use crate::provider::{answer, suite};
-use crate::report::{Code, Report, Result};
-use crate::times::parse_duration;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
 use posthaste_core::text;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::parse_duration;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -90,7 +90,7 @@ fn test(args: &TestArgs, said: &Said) -> Result<Code> {
     let script = std::path::absolute(&args.script)
         .map_err(|error| Report::usage(format!("cannot tell where the script is: {error}")))?;
     let shown = text::visible(&script.display().to_string());
-    if !crate::session::start::is_program(&script) {
+    if !posthaste_store::live::process::is_program(&script) {
         return Err(Report::usage(format!("{shown} is not an executable file"))
             .hint("a script is one file; 'chmod +x' makes it a command"));
     }

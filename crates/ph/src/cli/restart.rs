@@ -5,10 +5,10 @@ use super::{status, stop};
 use crate::context::Context;
 use crate::harness::Catalogue;
 use crate::output::note;
-use crate::report::{Code, Result};
-use crate::session::place::{Launch, Place, Record};
 use crate::session::start::{self, Resumption};
 use posthaste_core::AgentName;
+use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::report::{Code, Result};
 
 /// Restart a session with the same command
 ///

@@ -3,12 +3,12 @@ use crate::attach::{Key, Options};
 use crate::context::Context;
 use crate::harness::Catalogue;
 use crate::output::note;
-use crate::report::{Code, Report, Result};
 use crate::session::listen::check_length;
-use crate::session::place::{Launch, Place, Record};
 use crate::session::roll;
 use crate::session::start::{self, Audience, Resumption, Started};
 use posthaste_core::{AgentName, text};
+use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -166,7 +166,7 @@ fn is_up(context: &Context, record: &Record) -> Result<bool> {
     let patience = context.config.patience;
     let name = &record.launch.name;
     while Instant::now() < deadline {
-        let session = roll::latest(&context.home, patience, name, crate::times::now())?;
+        let session = roll::latest(&context.home, patience, name, posthaste_store::times::now())?;
         match session {
             Some(session) if session.activity == Activity::Starting => {}
             Some(session) if session.activity == Activity::Exited => {

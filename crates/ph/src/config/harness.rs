@@ -10,9 +10,9 @@
 //! are files of their own, which few commands read.
 
 use super::{Row, Source};
-use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
+use posthaste_store::report::{Report, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 

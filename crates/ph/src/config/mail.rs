@@ -4,7 +4,7 @@
 //! it. So settings that name one which is not there stop nothing but the mail.
 
 use super::{Layers, Source};
-use crate::report::{Report, Result};
+use posthaste_store::report::{Report, Result};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -94,7 +94,9 @@ impl Named {
             let path = std::env::var_os("PATH").unwrap_or_default();
             let found = std::env::split_paths(&path)
                 .map(|dir| dir.join(said))
-                .find(|path| path.is_absolute() && crate::session::start::is_program(path));
+                .find(|path| {
+                    path.is_absolute() && posthaste_store::live::process::is_program(path)
+                });
             return found.ok_or_else(|| {
                 Report::usage(format!("{key}: no program '{said}' is on PATH"))
                     .hint("a script beside the settings is written ./NAME")

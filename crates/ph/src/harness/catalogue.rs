@@ -6,12 +6,12 @@
 //! own name and of no other.
 
 use crate::config::Harnesses;
-use crate::data_file;
-use crate::report::{Report, Result};
 use etcetera::BaseStrategy;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
 use posthaste_store::Home;
+use posthaste_store::data_file;
+use posthaste_store::report::{Report, Result};
 use rustix::fs::OFlags;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

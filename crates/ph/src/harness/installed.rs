@@ -39,7 +39,7 @@ fn package_in(dir: &Path) -> Option<Package> {
 pub(crate) fn on_path(name: &str, path: &std::ffi::OsStr, cwd: &Path) -> Option<PathBuf> {
     std::env::split_paths(path)
         .map(|dir| cwd.join(dir).join(name))
-        .find(|program| crate::session::start::is_program(program))
+        .find(|program| posthaste_store::live::process::is_program(program))
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ pub(crate) mod trial;
 
 pub(crate) use catalogue::{Catalogue, GENERIC};
 
-use crate::report::Report;
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
+use posthaste_store::report::Report;
 
 /// Says with a report that a program is not there how a person gets it.
 pub(crate) fn install_hint(report: Report, harness: &Manifest, program: &str) -> Report {

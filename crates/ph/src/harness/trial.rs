@@ -2,13 +2,10 @@
 //! as it changes. No session: nothing is stored, nobody can write to it, and whatever it starts
 //! ends with the trial.
 
-use crate::report::{Report, Result};
 use crate::session::child;
 use crate::session::door::Key;
 use crate::session::host::ending;
 use crate::session::layer::{Outfit, Told};
-use crate::session::place::{Launch, Place};
-use crate::session::process;
 use crate::session::program::ProgramFiles;
 use crate::session::sight::Sight;
 use posthaste_core::activity::Activity;
@@ -19,6 +16,9 @@ use posthaste_core::session::Ending;
 use posthaste_core::text;
 use posthaste_screen::{Screen, Size};
 use posthaste_store::Home;
+use posthaste_store::live::place::{Launch, Place};
+use posthaste_store::live::process;
+use posthaste_store::report::{Report, Result};
 use rustix::io::Errno;
 use rustix::process::{Resource, Signal};
 use serde::Serialize;
@@ -299,7 +299,7 @@ impl Trial {
 
 fn moment(begun: Instant) -> Moment {
     Moment {
-        wall: crate::times::now(),
+        wall: posthaste_store::times::now(),
         mono: begun.elapsed(),
     }
 }

@@ -6,8 +6,8 @@ use crate::cli::{self, Caller};
 use crate::context::{Context, Said};
 use crate::harness::Catalogue;
 use crate::output;
-use crate::report::Report;
 use posthaste_core::AgentName;
+use posthaste_store::report::Report;
 
 pub(super) fn inject(call: &Call, event: &str, payload: &str) -> Result<(), String> {
     let Some(agent) = whose(call)? else {

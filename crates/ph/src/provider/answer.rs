@@ -7,8 +7,8 @@
 use super::{asking, intake};
 use crate::context::{Context, Said, agent_name};
 use crate::letterbox;
-use crate::report::{Code, Report, Result};
 use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order, ReceiptState};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Job, Listing, Outcome, files};
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};
 use posthaste_wire::{Count, Why};
@@ -40,7 +40,7 @@ pub(crate) fn main(words: &[OsString], said: &Said) -> ExitCode {
             if report.code() == Code::NotFound {
                 crate::output::to_stderr(&format!("{NOT_FOUND}\n"));
             }
-            report.show();
+            crate::output::show(&report);
             // Whatever it is, it is not an operation that is not known.
             ExitCode::FAILURE
         }
@@ -150,7 +150,7 @@ fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter
         name => Some(agent_name(name)?),
     };
     let (from, from_evidence) = context.sender(from.as_ref())?;
-    context.now = crate::times::now();
+    context.now = posthaste_store::times::now();
     let draft = Draft {
         from_evidence,
         subject: Some(text.subject).filter(|subject| !subject.is_empty()),

@@ -1,8 +1,8 @@
 //! Which homes are asking a script for their mail just now. A script that asks the same home again
 //! would have its mail multiply; so every call is told who asks, and who is asked looks.
 
-use crate::report::{Report, Result};
 use posthaste_store::Home;
+use posthaste_store::report::{Report, Result};
 use std::path::Path;
 
 /// The variable that a script, and all that it starts, finds them in.

@@ -6,7 +6,8 @@
 
 use super::asking::ASKING;
 use super::stream::{Input, Keeps, Stream};
-use crate::session::{child, process};
+use crate::session::child;
+use posthaste_store::live::process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
 use rustix::io::Errno;

@@ -8,7 +8,7 @@ mod cases;
 use super::call::{Left, Place, Said};
 use super::script::Script;
 use super::trouble::Trouble;
-use crate::report::{Report, Result};
+use posthaste_store::report::{Report, Result};
 use posthaste_wire::provider::{Message, Text};
 use serde::Serialize;
 use std::cell::{Cell, RefCell};

@@ -183,7 +183,7 @@ impl Round {
 
     /// Tells who asks what is wrong, since when, and when it is tried again.
     fn tell(&self, trouble: Option<&str>, pause: Duration) {
-        let now = crate::times::now();
+        let now = posthaste_store::times::now();
         let since = self.told.borrow().as_ref().map_or(now, |told| told.since);
         let next = now.checked_add(pause).unwrap_or(Timestamp::MAX);
         self.told.send_replace(trouble.map(|what| MailTrouble {
@@ -266,7 +266,7 @@ impl Round {
     async fn store(&self, draft: Draft) -> Result<Option<String>, String> {
         let id = draft.id.id8();
         let job = Job::Post {
-            now: crate::times::now(),
+            now: posthaste_store::times::now(),
             drafts: vec![draft],
         };
         match self.shared.books.commit(job).await.map_err(text)? {

@@ -3,12 +3,12 @@
 #![allow(unsafe_code)]
 
 use super::layer::{self, Outfit, Told};
-use super::place::Launch;
 use crate::harness::install_hint;
 use crate::hook;
-use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
 use posthaste_core::text;
+use posthaste_store::live::place::Launch;
+use posthaste_store::report::{Report, Result};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};

@@ -9,12 +9,12 @@ use std::time::Duration;
 pub(crate) const TOO_LATE: &str = "it was asked for too long ago, and whoever did has given up";
 
 pub(crate) fn local(time: Timestamp) -> DateTime {
-    crate::times::zone().to_datetime(time)
+    posthaste_store::times::zone().to_datetime(time)
 }
 
 /// Local time as the socket's events have it: without a zone, to the microsecond.
 pub(crate) fn local_now() -> String {
-    local_text(crate::times::now())
+    local_text(posthaste_store::times::now())
 }
 
 pub(crate) fn local_text(time: Timestamp) -> String {
@@ -23,7 +23,7 @@ pub(crate) fn local_text(time: Timestamp) -> String {
 
 /// Whether whoever asked at this time has given up by now.
 pub(crate) fn is_too_late(asked_at: Option<Timestamp>) -> bool {
-    let age = |at| Duration::try_from(crate::times::now().duration_since(at));
+    let age = |at| Duration::try_from(posthaste_store::times::now().duration_since(at));
     // From a time to come only where the clock was set back: then nobody knows.
     asked_at.is_some_and(|at| age(at).is_ok_and(|age| age > GOOD_FOR))
 }

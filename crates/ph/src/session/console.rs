@@ -4,13 +4,13 @@
 use super::hub::Hub;
 use super::keyboard::{Keyboard, Typing};
 use super::log;
-use super::place::{Place, Record};
 use super::program::ProgramFiles;
 use super::pulse::Pulse;
 use super::sight::Sight;
 use super::terminal::{self, Stage, Terminal};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_screen::{About, Recorder, Screen, Size};
+use posthaste_store::live::place::{Place, Record};
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ fn asker(shared: &Shared, peer: &Peer) -> AgentName {
 
 async fn order(shared: &Shared, order: LoopOrder) -> Result<(), Failure> {
     let job = Job::Loop {
-        now: crate::times::now(),
+        now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         order,
     };

@@ -323,7 +323,7 @@ async fn find(shared: &Shared, id: IdPrefix) -> Result<Letter, Failure> {
 
 async fn detail(shared: &Shared, id: IdPrefix) -> Result<Detail, Failure> {
     let letter = find(shared, id).await?;
-    let now = crate::times::now();
+    let now = posthaste_store::times::now();
     let body = files::body(&shared.home, &letter.message).map_err(|error| failure(&error))?;
     let file = file_of(shared, &letter);
     Ok(Detail::new(&letter, body, file, now))
@@ -337,7 +337,7 @@ fn file_of(shared: &Shared, letter: &Letter) -> Option<String> {
 
 async fn list(shared: &Shared, all: bool) -> Result<Vec<Message>, Failure> {
     let listing = if all { Listing::All } else { Listing::Unread };
-    let (agent, now) = (shared.agent.clone(), crate::times::now());
+    let (agent, now) = (shared.agent.clone(), posthaste_store::times::now());
     let letters = shared
         .books
         .ask(move |journal| journal.inbox(&agent, listing, now))
@@ -361,7 +361,7 @@ async fn mark_read(shared: &Shared, ids: Vec<IdPrefix>) -> Result<method::Marked
         found.push(find(shared, id).await?.message.id);
     }
     let job = Job::Order {
-        now: crate::times::now(),
+        now: posthaste_store::times::now(),
         who: shared.agent.clone(),
         order: Order::MarkRead,
         ids: found,
@@ -468,12 +468,12 @@ async fn show_plainly(shared: &Shared, id: String) -> plain::Reply {
     let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
     match found {
         Ok(letter) => {
-            let now = crate::times::now();
+            let now = posthaste_store::times::now();
             plain::Reply::message(plain::MessageInfo::new(
                 &letter,
                 file_of(shared, &letter).unwrap_or_default(),
                 now,
-                crate::times::zone(),
+                posthaste_store::times::zone(),
             ))
         }
         Err(Error::NotFound(_)) => not_found(),

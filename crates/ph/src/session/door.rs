@@ -7,8 +7,6 @@
 use super::Shared;
 use super::errands::{self, Report};
 use super::log;
-use super::place::Launch;
-use crate::report::{Report as Trouble, Result};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use http_body_util::{BodyExt, Full, Limited};
@@ -19,6 +17,8 @@ use hyper_util::rt::TokioIo;
 use posthaste_core::driver::{Input, ToldLetter};
 use posthaste_core::harness::{Api, Manifest, Placeholder, Route, Template, gives_flag};
 use posthaste_core::{MessageId, turn};
+use posthaste_store::live::place::Launch;
+use posthaste_store::report::{Report as Trouble, Result};
 use serde_json::{Value, json};
 use std::net::Ipv4Addr;
 use std::rc::Rc;

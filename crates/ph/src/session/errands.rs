@@ -108,7 +108,7 @@ pub(crate) async fn commit(shared: Rc<Shared>, commit: CommitId, operation: Oper
 }
 
 async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said) -> Input {
-    let (now, agent) = (crate::times::now(), shared.agent.clone());
+    let (now, agent) = (posthaste_store::times::now(), shared.agent.clone());
     let job = match said {
         Said::Offering { route, repeats } => Job::Offer {
             now,
@@ -143,7 +143,7 @@ async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said)
 /// Record the conversation that the program is in.
 async fn converse(shared: Rc<Shared>, conversation: Conversation) {
     let job = Job::Conversation {
-        now: crate::times::now(),
+        now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         conversation,
     };
@@ -179,7 +179,7 @@ async fn close_killed_hooks(shared: Rc<Shared>) {
         return;
     };
     let job = Job::Uncertain {
-        now: crate::times::now(),
+        now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         cut: Cut::Injected,
         reason: inject::UNPRINTED.to_owned(),
@@ -196,7 +196,7 @@ async fn close_killed_hooks(shared: Rc<Shared>) {
 /// Mark the messages of this run that were not proven to be accepted as uncertain.
 pub(crate) async fn never_proven(shared: &Shared) {
     let job = Job::Uncertain {
-        now: crate::times::now(),
+        now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
         cut: Cut::Unproven,
         reason: NEVER_PROVEN.to_owned(),
@@ -222,7 +222,7 @@ pub(crate) fn log_uncertain(done: &Result<Done, Denied>, reason: &str) {
 /// Record the expiry of messages whose time has run out.
 async fn expire(shared: Rc<Shared>) {
     let job = Job::Expire {
-        now: crate::times::now(),
+        now: posthaste_store::times::now(),
         agent: shared.agent.clone(),
     };
     loop {

@@ -3,23 +3,24 @@
 use super::books::Books;
 use super::carrier::Carrier;
 use super::clerk::{Clerk, Outset};
-use super::client::reach;
 use super::console::Console;
 use super::door::Key;
 use super::layer::{Outfit, Told};
 use super::listen::{self, Listening};
 use super::log::{self, Log};
-use super::place::{Birth, Claim, Launch, Place, Record};
 use super::resuming::Resuming;
 use super::start::{Answer, Audience, Orders};
-use super::{Shared, child, left, process};
+use super::{Shared, child, left};
 use crate::config::ScriptSettings;
-use crate::report::{Report, Result};
 use posthaste_core::build::{LoopOrder, Settings};
 use posthaste_core::harness::Manifest;
 use posthaste_core::session::{Ended, Ending, Started};
 use posthaste_core::{AgentName, Conversation, Limits, Timestamp};
 use posthaste_store::Writer;
+use posthaste_store::live::place::{Birth, Claim, Launch, Place, Record};
+use posthaste_store::live::process;
+use posthaste_store::live::reach;
+use posthaste_store::report::{Report, Result};
 use posthaste_store::{Home, Job, Patience};
 use rustix::process::{Resource, Rlimit, Signal};
 use std::cell::Cell;
@@ -55,7 +56,7 @@ pub(crate) fn main() -> ExitCode {
         Err(_) => None,
     };
     let Some(orders) = orders else {
-        return Report::usage("this is for ph itself; see 'ph run'").show();
+        return crate::output::show(&Report::usage("this is for ph itself; see 'ph run'"));
     };
     // Away from the starter's terminal: what closes or interrupts it is not for us. And out of
     // its directory, which somebody may want to unmount.
@@ -295,7 +296,7 @@ fn record_of(orders: &Orders, child: &Child, told: &Told<'_>) -> Record {
         child_pid,
         child_started: process::started(child_pid).unwrap_or_default(),
         socket: told.socket.to_owned(),
-        started_at: crate::times::now(),
+        started_at: posthaste_store::times::now(),
         launch: orders.launch.clone(),
     }
 }
@@ -317,7 +318,7 @@ impl Running {
             return Ok(());
         };
         let job = Job::Conversation {
-            now: crate::times::now(),
+            now: posthaste_store::times::now(),
             agent: self.agent.clone(),
             conversation: Conversation {
                 run: self.run,
@@ -332,7 +333,7 @@ impl Running {
     async fn begin_loop(&self, run: Uuid, settings: Box<Settings>) -> Result<()> {
         let run = Some(run);
         let job = Job::Loop {
-            now: crate::times::now(),
+            now: posthaste_store::times::now(),
             agent: self.agent.clone(),
             order: LoopOrder::Begin { run, settings },
         };
@@ -454,7 +455,7 @@ impl Running {
     async fn end(&self, how: &Ending) {
         info!(target: log::SESSION, %how, "ended");
         let job = Job::Ended {
-            now: crate::times::now(),
+            now: posthaste_store::times::now(),
             agent: self.agent.clone(),
             ended: Ended {
                 run: self.run,

@@ -3,12 +3,12 @@
 //! kept, with ours added; nobody's own file is ever written to.
 
 use super::door::{Key, opens};
-use super::place::{Launch, Place, cannot, private_file};
-use crate::report::{Report, Result};
 use posthaste_core::harness::{Placeholder, Start, StartFile, Template, add, take_flag, take_out};
 use posthaste_core::text;
 use posthaste_store::Home;
 use posthaste_store::home::guard::make_dirs;
+use posthaste_store::live::place::{Launch, Place, cannot, private_file};
+use posthaste_store::report::{Report, Result};
 use serde_json::Value;
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};

@@ -3,11 +3,12 @@
 
 use super::books::Books;
 use super::errands::{NEVER_PROVEN, log_uncertain};
-use super::{log, place, process, roll, transcript};
-use crate::report::Result;
+use super::{log, transcript};
 use posthaste_core::offer::Said;
 use posthaste_core::session::{Ended, Ending};
 use posthaste_core::{AgentName, Conversation, delivery};
+use posthaste_store::live::{self, place, process};
+use posthaste_store::report::Result;
 use posthaste_store::{Cut, Home, Job};
 use rustix::process::Signal;
 use tracing::info;
@@ -34,7 +35,7 @@ pub(super) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
         None => false,
     };
     if let Some(run) = latest.filter(|run| run.end.is_none()) {
-        let orphans = roll::orphans(home, &run);
+        let orphans = live::orphans(home, &run);
         for pid in &orphans {
             process::signal(*pid, Signal::KILL);
         }
@@ -47,7 +48,7 @@ pub(super) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
         };
         note = Some(format!("the last session of {name} crashed{ended}"));
         let job = Job::Ended {
-            now: crate::times::now(),
+            now: posthaste_store::times::now(),
             agent: name.clone(),
             ended: Ended {
                 run: run.started.run,
@@ -57,7 +58,7 @@ pub(super) async fn take_over(books: &Books, home: &Home, name: &AgentName) -> R
         books.commit(job).await??;
     }
     let job = Job::Uncertain {
-        now: crate::times::now(),
+        now: posthaste_store::times::now(),
         agent: name.clone(),
         cut: Cut::All,
         reason: CUT_OFF.to_owned(),
@@ -81,7 +82,7 @@ pub(super) async fn settle_unproven(
     if unproven.is_empty() {
         return Ok(());
     }
-    let (now, agent) = (crate::times::now(), name.clone());
+    let (now, agent) = (posthaste_store::times::now(), name.clone());
     let mut left: Vec<_> = unproven.iter().map(|letter| letter.message.id).collect();
     if let Some(path) = resumed.and_then(|resumed| resumed.transcript.as_deref()) {
         let found = transcript::read_whole(path).await;

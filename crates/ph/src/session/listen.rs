@@ -1,11 +1,11 @@
 //! The sockets of a session: taken only where nobody else listens, made again where somebody has
 //! removed them, and removed when it ends.
 
-use super::client::reach;
-use super::place::{MAX_SOCKET_PATH, Seal, private_dir};
 use super::{Shared, connection, log};
-use crate::report::{Report, Result};
 use posthaste_store::home::guard::is_private_dir;
+use posthaste_store::live::place::{MAX_SOCKET_PATH, Seal, private_dir};
+use posthaste_store::live::reach;
+use posthaste_store::report::{Report, Result};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use std::fs::Permissions;

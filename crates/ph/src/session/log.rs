@@ -5,8 +5,8 @@
 //! session that holds the agent's name rotates the file. Lines that cannot be written are dropped: a
 //! full disk or a home that is gone never stops a session. Output, keys and frames are never logged.
 
-use super::place::{Place, Seal, private_file};
 use posthaste_core::{MessageId, text};
+use posthaste_store::live::place::{Place, Seal, private_file};
 use std::ffi::OsStr;
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -139,7 +139,7 @@ where
         let said = text::one_line(&said, MAX_LINE_CHARS);
         let about = event.metadata();
         let target = about.target().trim_start_matches("ph::");
-        let (now, level) = (crate::times::now(), about.level());
+        let (now, level) = (posthaste_store::times::now(), about.level());
         writeln!(writer, "{now:.3} {level} {target}: {said}")
     }
 }
@@ -154,7 +154,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// Redirect standard error to the log file of this place, and rotate the file from now on.
-    pub(crate) fn take(&self, place: &Place) -> crate::report::Result<()> {
+    pub(crate) fn take(&self, place: &Place) -> posthaste_store::report::Result<()> {
         let file = LogFile {
             path: place.log_file(),
             file: place.log()?,

@@ -1,8 +1,8 @@
 //! Who is on the other side of a connection, as far as the kernel tells.
 
-use super::{place, process};
 use posthaste_core::AgentName;
 use posthaste_store::Home;
+use posthaste_store::live::{place, process};
 use std::cell::OnceCell;
 use tokio::net::UnixStream;
 

@@ -60,7 +60,9 @@ fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String
 /// Instructions from the person, as a message.
 pub(crate) async fn from_the_person(shared: &Shared, text: String) -> Result<(), Failure> {
     let draft = draft(shared, AgentName::human(), Evidence::Flag, text);
-    store(shared, draft, crate::times::now()).await.map(drop)
+    store(shared, draft, posthaste_store::times::now())
+        .await
+        .map(drop)
 }
 
 pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sent, Failure> {
@@ -70,7 +72,7 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
     draft.to = send.to.unwrap_or(draft.to);
     draft.subject = send.subject;
     draft.priority = send.priority.unwrap_or(Priority::Normal);
-    let mut created_at = crate::times::now();
+    let mut created_at = posthaste_store::times::now();
     if send.raw {
         if clock::is_too_late(send.asked_at) {
             let why = format!("{}: {}", draft.to, clock::TOO_LATE);
@@ -103,7 +105,7 @@ pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sen
         }
     };
     Ok(Sent {
-        message: Message::new(letter, body, crate::times::now()),
+        message: Message::new(letter, body, posthaste_store::times::now()),
         is_new: posted.is_new,
         unfiled: posted.unfiled,
     })
@@ -173,7 +175,7 @@ pub(crate) async fn plain(
     draft.raw = send.raw;
     draft.priority = send.priority;
     if send.raw {
-        answerable(shared, &draft.to, crate::times::now()).await?;
+        answerable(shared, &draft.to, posthaste_store::times::now()).await?;
         draft.priority = Priority::Interrupt;
     }
     draft.expects_reply = send.expects_response;
@@ -182,8 +184,10 @@ pub(crate) async fn plain(
     }
     // Whether an agent may write to itself is for its own command to ask; here it has.
     draft.allow_self = true;
-    let letter = store(shared, draft, crate::times::now()).await?.letter;
-    match why::why(&letter, crate::times::now()) {
+    let letter = store(shared, draft, posthaste_store::times::now())
+        .await?
+        .letter;
+    match why::why(&letter, posthaste_store::times::now()) {
         // In this dialect what is stored and will never arrive is refused; 'ph show' has it.
         Why::Arrived {
             reason: Some(reason),

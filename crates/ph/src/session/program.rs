@@ -1,11 +1,11 @@
 //! Reads the files of a running program: its installed version, and the record that says whether
 //! another process has its conversation. Never runs the program.
 
-use super::place::Launch;
-use super::process;
 use super::start::find_program;
 use crate::harness::installed;
 use posthaste_core::harness::{Handover, Holder, Manifest};
+use posthaste_store::live::place::Launch;
+use posthaste_store::live::process;
 use std::cell::{Cell, RefCell};
 use std::ffi::OsString;
 use std::fs::File;

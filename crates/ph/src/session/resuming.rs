@@ -2,9 +2,9 @@
 
 use super::books::Books;
 use super::start::{Orders, Resumption};
-use crate::report::Result;
 use posthaste_core::{AgentName, Conversation};
 use posthaste_store::Journal;
+use posthaste_store::report::Result;
 use std::path::Path;
 
 /// Decision about the agent's last conversation.

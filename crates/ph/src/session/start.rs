@@ -3,15 +3,15 @@
 //! The session is a process of its own that this one starts and leaves alone. It says once, on
 //! its standard output, whether it runs; from then on there is only its socket.
 
-use super::place::{Launch, Place, Record};
 use crate::config::{Config, ScriptSettings};
 use crate::harness::{Catalogue, installed};
 use crate::hooks;
-use crate::report::{Report, Result};
 use posthaste_core::harness::Manifest;
 use posthaste_core::{Limits, text};
 use posthaste_store::Home;
-use rustix::fs::Access;
+use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::live::process::is_program;
+use posthaste_store::report::{Report, Result};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -121,11 +121,6 @@ fn path_of(env: &[(String, String)]) -> Option<OsString> {
         Some((_, path)) => Some(path.into()),
         None => std::env::var_os("PATH"),
     }
-}
-
-/// Whether this is a file that may be executed.
-pub(crate) fn is_program(path: &Path) -> bool {
-    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
 /// A session is told its paths as text, and so is its program.

@@ -23,10 +23,10 @@ use crate::letterbox::{self, Row, field};
 use crate::output::note;
 use crate::provider::script::Script;
 use crate::provider::{asking, intake};
-use crate::report::{Code, Report, Result};
 use copies::{Copies, copy, follow, keep, listed, meant};
 use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
 use posthaste_store::Listing;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
 use posthaste_wire::{Count, Receipt};
 use serde_json::json;
@@ -161,7 +161,7 @@ fn print_prompt(
         text,
     });
     let entries: Vec<_> = there.chain(here).collect();
-    let block = prompt::inbox_block(&entries, crate::times::zone());
+    let block = prompt::inbox_block(&entries, posthaste_store::times::zone());
     context.out.bytes(block.as_bytes())
 }
 

@@ -92,7 +92,9 @@ fn send_unique(bench: &Bench) -> Verdict {
 
 fn send_recent(bench: &Bench) -> Verdict {
     let sent = bench.send("now")?;
-    let age = crate::times::now().duration_since(sent.created_at).abs();
+    let age = posthaste_store::times::now()
+        .duration_since(sent.created_at)
+        .abs();
     if age > SignedDuration::from_mins(1) {
         return Err(format!("created_at is {}", sent.created_at));
     }

@@ -3,9 +3,9 @@
 use super::{Clerk, Wish, log};
 use crate::session::errands;
 use crate::session::host::ending;
-use crate::session::process;
 use crate::session::terminal::Ask;
 use posthaste_core::driver::Input;
+use posthaste_store::live::process;
 use posthaste_wire::Run;
 use rustix::process::Signal;
 use std::process::ExitStatus;

@@ -5,13 +5,13 @@ use super::{Asked, Bar, Clerk, Wish, log};
 use crate::session::clock;
 use crate::session::dispatch::Sink;
 use crate::session::errands;
-use crate::session::place::Launch;
 use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
 use posthaste_core::driver::Input;
 use posthaste_core::harness::Turn;
 use posthaste_core::{Letter, ReceiptState, Timestamp};
+use posthaste_store::live::place::Launch;
 use posthaste_wire::event::StateChange;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::{self as wire, Mode, Run, plain};
@@ -241,7 +241,7 @@ impl Clerk {
         let record = &self.outset.record;
         let judged = self.delivery().activity();
         let (activity, looped) = self.activity();
-        let told = looped.map(|looped| looped.told(crate::times::now()));
+        let told = looped.map(|looped| looped.told(posthaste_store::times::now()));
         let since = looped.and_then(|looped| looped.since);
         let (activity, blocked_on) = wire_activity(&activity);
         let end = (judged.activity == Activity::Exited)
@@ -271,14 +271,23 @@ impl Clerk {
             build: self.looped.clone(),
             ended_at,
             exit,
-            ..record.session()
+            pid: Some(record.pid),
+            child_pid: Some(record.child_pid),
+            socket: Some(record.socket.to_string_lossy().into_owned()),
+            ..wire::Session::starting(
+                record.launch.name.as_str(),
+                record.started_at,
+                &record.launch.command,
+                &record.launch.cwd.to_string_lossy(),
+                &record.launch.harness,
+            )
         }
     }
 }
 
 impl Clerk {
     fn agent_info(&self) -> plain::AgentInfo {
-        let mut info = plain::AgentInfo::new(&self.session(), crate::times::now());
+        let mut info = plain::AgentInfo::new(&self.session(), posthaste_store::times::now());
         if let (true, Some(turn)) = (info.sub_state.is_empty(), self.delivery().doing()) {
             info.works(match turn {
                 Turn::Submitted | Turn::Working => Some(plain::Work::Thinking),

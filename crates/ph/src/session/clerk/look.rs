@@ -170,7 +170,7 @@ impl Clerk {
 
     /// Tell listeners of a change of the session's state.
     pub(super) fn changed(&mut self, change: StateChange) {
-        self.updated_at = crate::times::now();
+        self.updated_at = posthaste_store::times::now();
         if !change.is_empty() {
             let event = event::Event::StateChange(change);
             self.shared.hub.tell(Topic::StateChange, &event);
@@ -186,7 +186,7 @@ impl View {
         is_listened: bool,
     ) -> Result<Self, Error> {
         journal.expect_in_place()?;
-        let now = crate::times::now();
+        let now = posthaste_store::times::now();
         let pending = journal.pending(agent, now)?;
         let mut owed = journal.owed(agent, now)?;
         // A reminder names these messages and does not repeat their bodies.

@@ -35,12 +35,13 @@ impl LoopView {
     ) -> Result<Option<Self>, Error> {
         // Before the rest: what comes in between is seen, and not claimed.
         let seq = journal.head()?;
-        let Some(state) = crate::build::of_run(journal, agent, run)? else {
+        let state = journal.loop_state(agent)?;
+        let Some(state) = state.filter(|state| state.run == Some(run)) else {
             return Ok(None);
         };
         Ok(Some(Self {
             seq,
-            status: crate::build::status(journal, &state)?,
+            status: wire::LoopStatus::new(&state, journal.task_counts(agent)?),
             wait: LoopWait::of(&state),
         }))
     }

@@ -15,7 +15,6 @@ mod looped;
 use super::dispatch::Sink;
 use super::errands::Report;
 use super::keyboard::{Lease, Typing};
-use super::place::Record;
 use super::program::ProgramFiles;
 use super::pulse::Pulse;
 use super::transcript::Transcripts;
@@ -35,6 +34,7 @@ use posthaste_core::moment::Moment;
 use posthaste_core::turn;
 use posthaste_core::{Conversation, Letter, Timestamp};
 use posthaste_store::bell::{self, Watch};
+use posthaste_store::live::place::Record;
 use posthaste_store::{Error, files};
 use posthaste_wire::{self as wire, Run, method, plain};
 use std::collections::BTreeMap;
@@ -192,7 +192,7 @@ impl Clerk {
     pub(crate) fn new(outset: Outset) -> Self {
         let begun = Instant::now();
         let now = Moment {
-            wall: crate::times::now(),
+            wall: posthaste_store::times::now(),
             mono: Duration::ZERO,
         };
         let shared = outset.shared.clone();
@@ -260,7 +260,7 @@ impl Clerk {
 
     /// A time of this session's.
     fn moment(&self, at: Instant) -> Moment {
-        let wall = crate::times::now();
+        let wall = posthaste_store::times::now();
         Moment {
             wall: wall.checked_sub(at.elapsed()).unwrap_or(wall),
             mono: at.saturating_duration_since(self.begun),

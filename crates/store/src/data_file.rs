@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Read a file of at most `max_bytes`. `flags` are added to those that it is opened with.
-pub(crate) fn read(path: &Path, flags: OFlags, max_bytes: u64) -> Result<String> {
+pub fn read(path: &Path, flags: OFlags, max_bytes: u64) -> Result<String> {
     // A pipe must not be waited for.
     let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new()

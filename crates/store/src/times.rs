@@ -7,13 +7,13 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 /// The present moment, to the microsecond: finer than any clock here is true.
-pub(crate) fn now() -> Timestamp {
+pub fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }
 
 /// This machine's time zone; read once, because no process here moves between zones.
-pub(crate) fn zone() -> &'static TimeZone {
+pub fn zone() -> &'static TimeZone {
     static ZONE: LazyLock<TimeZone> = LazyLock::new(|| match std::env::var_os("TZ") {
         Some(_) => TimeZone::system(),
         None => zone_of(Path::new("/etc/localtime")).unwrap_or_else(TimeZone::system),
@@ -29,14 +29,14 @@ fn zone_of(file: &Path) -> Option<TimeZone> {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TimeStyle {
+pub enum TimeStyle {
     Local,
     Utc,
     Relative,
 }
 
 impl TimeStyle {
-    pub(crate) fn show(self, time: Timestamp, now: Timestamp) -> String {
+    pub fn show(self, time: Timestamp, now: Timestamp) -> String {
         match self {
             Self::Local => time
                 .to_zoned(zone().clone())
@@ -64,7 +64,7 @@ fn relative(time: Timestamp, now: Timestamp) -> String {
 }
 
 /// A length of time such as `90s`, `10m`, `1h 30m` or `2d`.
-pub(crate) fn parse_duration(text: &str) -> std::result::Result<SignedDuration, String> {
+pub fn parse_duration(text: &str) -> std::result::Result<SignedDuration, String> {
     let span: Span = text
         .parse()
         .map_err(|_| format!("'{text}' is not a length of time such as 90s, 10m, 1h30m, 2d"))?;
@@ -79,7 +79,7 @@ pub(crate) fn parse_duration(text: &str) -> std::result::Result<SignedDuration, 
 }
 
 /// A point in time: with a zone, or in local time, or the next time that a clock shows it.
-pub(crate) fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
+pub fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }

@@ -1,14 +1,13 @@
 //! Finds the home directory. `posthaste_store` checks that the directory is safe to use.
 
+use crate::home::{Discovered, Home, PROJECT_DIR};
 use crate::report::{Report, Result};
 use etcetera::BaseStrategy;
-use posthaste_store::Home;
-use posthaste_store::home::{Discovered, PROJECT_DIR};
 use std::path::{Path, PathBuf};
 
 /// Why a directory is the home.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HomeSource {
+pub enum HomeSource {
     Flag,
     Env,
     Project,
@@ -27,15 +26,15 @@ impl std::fmt::Display for HomeSource {
 }
 
 #[derive(Debug)]
-pub(crate) struct Found {
-    pub(crate) home: Home,
-    pub(crate) source: HomeSource,
+pub struct Found {
+    pub home: Home,
+    pub source: HomeSource,
     /// A `.posthaste` directory that is not a home and only has settings, such as that of a clone.
-    pub(crate) project_settings_dir: Option<PathBuf>,
+    pub project_settings_dir: Option<PathBuf>,
 }
 
 /// Find the home: `flag`, else `PH_HOME`, else the nearest project's, else the default one.
-pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
+pub fn find(flag: Option<&Path>) -> Result<Found> {
     let named = |path: &Path, source| {
         Ok(Found {
             home: open(path)?,
@@ -82,12 +81,12 @@ pub(crate) fn find(flag: Option<&Path>) -> Result<Found> {
 }
 
 /// Open a home that the person has named.
-pub(crate) fn open(path: &Path) -> Result<Home> {
+pub fn open(path: &Path) -> Result<Home> {
     Ok(Home::open(path, state_dir().as_deref())?)
 }
 
 /// Accept a home that was copied, cloned or unpacked.
-pub(crate) fn trust(path: &Path) -> Result<Home> {
+pub fn trust(path: &Path) -> Result<Home> {
     Ok(Home::trust(path, state_dir().as_deref())?)
 }
 

@@ -5,11 +5,11 @@
 //! that is held.
 
 use super::process;
+use crate::home::guard::{is_private_dir, make_dirs};
 use crate::report::{Report, Result};
+use crate::{Error, Home};
 use posthaste_core::build::Settings;
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::home::guard::{is_private_dir, make_dirs};
-use posthaste_store::{Error, Home};
 use serde::{Deserialize, Serialize};
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Write};
@@ -20,71 +20,71 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 /// The longest path that a socket can have, on any system that we know.
-pub(crate) const MAX_SOCKET_PATH: usize = 103;
+pub const MAX_SOCKET_PATH: usize = 103;
 
 /// How long those who look whether a name is taken may keep it from who takes it.
 const LOOKERS: Duration = Duration::from_secs(5);
 
 /// The files of one agent's sessions.
 #[derive(Debug, Clone)]
-pub(crate) struct Place {
+pub struct Place {
     home: PathBuf,
     name: AgentName,
 }
 
 /// What a session is started with; kept so that it can be started again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Launch {
-    pub(crate) name: AgentName,
-    pub(crate) command: Vec<String>,
-    pub(crate) cwd: PathBuf,
-    pub(crate) harness: String,
+pub struct Launch {
+    pub name: AgentName,
+    pub command: Vec<String>,
+    pub cwd: PathBuf,
+    pub harness: String,
     /// What `--env` said, in order.
-    pub(crate) env: Vec<(String, String)>,
+    pub env: Vec<(String, String)>,
     /// Further paths to listen on.
-    pub(crate) sockets: Vec<PathBuf>,
-    pub(crate) cols: u16,
-    pub(crate) rows: u16,
+    pub sockets: Vec<PathBuf>,
+    pub cols: u16,
+    pub rows: u16,
     /// What a loop is told to do; then our own runner is the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) build: Option<Box<Settings>>,
+    pub build: Option<Box<Settings>>,
 }
 
 impl Launch {
-    pub(crate) fn is_loop(&self) -> bool {
+    pub fn is_loop(&self) -> bool {
         self.build.is_some()
     }
 }
 
 /// The record of an agent's latest session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Record {
-    pub(crate) run: Uuid,
-    pub(crate) pid: u32,
+pub struct Record {
+    pub run: Uuid,
+    pub pid: u32,
     /// When the kernel started it: tells a reused pid apart. Zero where it cannot be known.
     #[serde(default)]
-    pub(crate) pid_started: u64,
-    pub(crate) child_pid: u32,
+    pub pid_started: u64,
+    pub child_pid: u32,
     /// The same of the child.
-    pub(crate) child_started: u64,
-    pub(crate) socket: PathBuf,
-    pub(crate) started_at: Timestamp,
-    pub(crate) launch: Launch,
+    pub child_started: u64,
+    pub socket: PathBuf,
+    pub started_at: Timestamp,
+    pub launch: Launch,
 }
 
 impl Place {
-    pub(crate) fn of(home: &Home, name: &AgentName) -> Self {
+    pub fn of(home: &Home, name: &AgentName) -> Self {
         Self {
             home: home.path().to_owned(),
             name: name.clone(),
         }
     }
 
-    pub(crate) fn dir(&self) -> PathBuf {
+    pub fn dir(&self) -> PathBuf {
         self.home.join("sessions").join(self.name.as_str())
     }
 
-    pub(crate) fn lock_file(&self) -> PathBuf {
+    pub fn lock_file(&self) -> PathBuf {
         self.dir().join("lock")
     }
 
@@ -92,17 +92,17 @@ impl Place {
         self.dir().join("run.json")
     }
 
-    pub(crate) fn log_file(&self) -> PathBuf {
+    pub fn log_file(&self) -> PathBuf {
         self.dir().join("log")
     }
 
     /// What the session gives its program.
-    pub(crate) fn layer(&self) -> PathBuf {
+    pub fn layer(&self) -> PathBuf {
         self.dir().join("layer")
     }
 
     /// Open the log for appending.
-    pub(crate) fn log(&self) -> Result<File> {
+    pub fn log(&self) -> Result<File> {
         self.open(private_file().append(true).create(true), &self.log_file())
     }
 
@@ -121,7 +121,7 @@ impl Place {
     }
 
     /// Makes the directory, for this user alone.
-    pub(crate) fn prepare(&self) -> Result<()> {
+    pub fn prepare(&self) -> Result<()> {
         let dir = self.dir();
         let deadline = Instant::now() + LOOKERS;
         loop {
@@ -135,7 +135,7 @@ impl Place {
     }
 
     /// Takes the name for as long as the answer is kept; `None` where a live session has it.
-    pub(crate) fn claim(&self) -> Result<Option<Claim>> {
+    pub fn claim(&self) -> Result<Option<Claim>> {
         let path = self.lock_file();
         let deadline = Instant::now() + LOOKERS;
         loop {
@@ -173,7 +173,7 @@ impl Place {
     }
 
     /// Whether a session holds the name now.
-    pub(crate) fn is_held(&self) -> Result<bool> {
+    pub fn is_held(&self) -> Result<bool> {
         let path = self.lock_file();
         let file = match private_file().read(true).open(&path) {
             Ok(file) => file,
@@ -188,14 +188,14 @@ impl Place {
     }
 
     /// The record of the latest session, whether or not it lives.
-    pub(crate) fn record(&self) -> Option<Record> {
+    pub fn record(&self) -> Option<Record> {
         let mut text = String::new();
         let mut file = private_file().read(true).open(self.record_file()).ok()?;
         std::io::Read::read_to_string(&mut file, &mut text).ok()?;
         serde_json::from_str(&text).ok()
     }
 
-    pub(crate) fn write_record(&self, record: &Record) -> Result<()> {
+    pub fn write_record(&self, record: &Record) -> Result<()> {
         let path = self.record_file();
         let fresh = self.dir().join("run.json.new");
         let text = serde_json::to_vec(record)
@@ -214,7 +214,7 @@ impl Place {
     }
 
     /// Where this session listens. A path too long for the OS gets a short stand-in.
-    pub(crate) fn socket(&self) -> Result<PathBuf> {
+    pub fn socket(&self) -> Result<PathBuf> {
         let key = blake3_hex(self.home.as_os_str().as_bytes());
         let short = format!("{}.sock", self.name);
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
@@ -247,13 +247,13 @@ impl Place {
 
 /// Which file stands at a path. Another may have taken its place since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Seal {
+pub struct Seal {
     path: PathBuf,
     inode: (u64, u64),
 }
 
 impl Seal {
-    pub(crate) fn of(path: &Path) -> Option<Self> {
+    pub fn of(path: &Path) -> Option<Self> {
         let meta = path.symlink_metadata().ok()?;
         Some(Self {
             path: path.to_owned(),
@@ -261,22 +261,22 @@ impl Seal {
         })
     }
 
-    pub(crate) fn is(&self, file: &File) -> bool {
+    pub fn is(&self, file: &File) -> bool {
         file.metadata()
             .is_ok_and(|meta| (meta.dev(), meta.ino()) == self.inode)
     }
 
     /// Whether it is still there.
-    pub(crate) fn is_whole(&self) -> bool {
+    pub fn is_whole(&self) -> bool {
         Self::of(&self.path).as_ref() == Some(self)
     }
 }
 
 /// A name that is taken: the lock is held for as long as this is kept.
 #[derive(Debug)]
-pub(crate) struct Claim {
+pub struct Claim {
     place: Place,
-    pub(crate) lock: Seal,
+    pub lock: Seal,
     _file: File,
 }
 
@@ -306,21 +306,21 @@ fn children(home: &Path) -> PathBuf {
 }
 
 /// The agent in whose session this process runs, by its ancestors.
-pub(crate) fn agent_here(home: &Home) -> Option<AgentName> {
+pub fn agent_here(home: &Home) -> Option<AgentName> {
     // Where no session ever ran there is nothing to look for.
     children(home.path()).symlink_metadata().ok()?;
     agent_in(home, &process::ancestry(std::process::id()))
 }
 
 /// The agent in whose session a process runs, by its ancestors and their starts.
-pub(crate) fn agent_in(home: &Home, line: &[(u32, u64)]) -> Option<AgentName> {
+pub fn agent_in(home: &Home, line: &[(u32, u64)]) -> Option<AgentName> {
     line.iter()
         .find_map(|(pid, started)| agent_noted(home, *pid, *started))
 }
 
 /// The same by the process session that it is in: where descendants are, unless they left it.
 /// Costs next to nothing.
-pub(crate) fn agent_of_session(home: &Home, leader: u32) -> Option<AgentName> {
+pub fn agent_of_session(home: &Home, leader: u32) -> Option<AgentName> {
     let note = children(home.path()).join(leader.to_string());
     note.symlink_metadata().ok()?;
     agent_noted(home, leader, process::started(leader)?)
@@ -334,7 +334,7 @@ fn agent_noted(home: &Home, pid: u32, started: u64) -> Option<AgentName> {
 }
 
 /// The processes that are said to be this agent's, each with its start.
-pub(crate) fn noted(home: &Home, name: &AgentName) -> Vec<(u32, u64)> {
+pub fn noted(home: &Home, name: &AgentName) -> Vec<(u32, u64)> {
     let Ok(entries) = std::fs::read_dir(children(home.path())) else {
         return Vec::new();
     };
@@ -351,12 +351,12 @@ pub(crate) fn noted(home: &Home, name: &AgentName) -> Vec<(u32, u64)> {
 
 /// Says whose process this is, for as long as this is kept.
 #[derive(Debug)]
-pub(crate) struct Birth {
+pub struct Birth {
     path: PathBuf,
 }
 
 impl Birth {
-    pub(crate) fn note(home: &Home, name: &AgentName, pid: u32, started: u64) -> Result<Self> {
+    pub fn note(home: &Home, name: &AgentName, pid: u32, started: u64) -> Result<Self> {
         let dir = children(home.path());
         make_dirs(home.path(), &dir)?;
         let path = dir.join(pid.to_string());
@@ -375,7 +375,7 @@ impl Birth {
 }
 
 /// Removes what a session that is gone has said of a process.
-pub(crate) fn forget(home: &Home, name: &AgentName, pid: u32, started: u64) {
+pub fn forget(home: &Home, name: &AgentName, pid: u32, started: u64) {
     let path = children(home.path()).join(pid.to_string());
     let said = std::fs::read_to_string(&path);
     if said.is_ok_and(|said| said == format!("{name} {started}")) {
@@ -390,7 +390,7 @@ impl Drop for Birth {
 }
 
 /// The agents that ever had a session here, by name.
-pub(crate) fn agents(home: &Home) -> Vec<AgentName> {
+pub fn agents(home: &Home) -> Vec<AgentName> {
     let Ok(entries) = std::fs::read_dir(home.path().join("sessions")) else {
         return Vec::new();
     };
@@ -407,13 +407,13 @@ fn is_absent(error: &std::io::Error) -> bool {
 }
 
 /// Create the directory of a socket that the person has chosen, if it does not exist.
-pub(crate) fn private_dir(dir: &Path) -> Result<()> {
+pub fn private_dir(dir: &Path) -> Result<()> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(dir);
     made.map_err(|error| cannot("create", dir, &error))
 }
 
 /// For this user alone, and never through a link.
-pub(crate) fn private_file() -> OpenOptions {
+pub fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options
         .mode(0o600)
@@ -422,7 +422,7 @@ pub(crate) fn private_file() -> OpenOptions {
 }
 
 /// What could not be done to a file of the home, and what to do about it.
-pub(super) fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
+pub fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
     let report = Report::storage(format!("cannot {act} {}: {error}", path.display()));
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {

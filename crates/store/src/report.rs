@@ -1,15 +1,15 @@
 //! How a command ends: an exit code that scripts can rely on and, where it failed, what failed
 //! and what to do about it.
 
+use crate::{Denied, Error, Hint};
 use posthaste_core::{LoopRefusal, WorkRefusal};
-use posthaste_store::{Denied, Error, Hint};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::process::ExitCode;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Code {
+pub enum Code {
     Ok,
     /// The answer is no, or empty where something was asked for.
     No,
@@ -20,7 +20,7 @@ pub(crate) enum Code {
 }
 
 /// What each exit code means; `ph help exit-codes` and the man page show this.
-pub(crate) const EXIT_CODES: &str = "\
+pub const EXIT_CODES: &str = "\
 0  ok
 1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
 2  usage: the command line, a setting, or a file named on it is not right
@@ -51,13 +51,13 @@ impl From<Code> for ExitCode {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Report {
+pub struct Report {
     code: Code,
     message: String,
     hint: Option<String>,
 }
 
-pub(crate) type Result<T> = std::result::Result<T, Report>;
+pub type Result<T> = std::result::Result<T, Report>;
 
 impl Report {
     fn new(code: Code, message: impl Display) -> Self {
@@ -68,74 +68,53 @@ impl Report {
         }
     }
 
-    pub(crate) fn usage(message: impl Display) -> Self {
+    pub fn usage(message: impl Display) -> Self {
         Self::new(Code::Usage, message)
     }
 
-    pub(crate) fn not_found(message: impl Display) -> Self {
+    pub fn not_found(message: impl Display) -> Self {
         Self::new(Code::NotFound, message)
     }
 
-    pub(crate) fn refused(message: impl Display) -> Self {
+    pub fn refused(message: impl Display) -> Self {
         Self::new(Code::Refused, message)
     }
 
-    pub(crate) fn storage(message: impl Display) -> Self {
+    pub fn storage(message: impl Display) -> Self {
         Self::new(Code::Storage, message)
     }
 
     /// Nobody reads the output any more: done, quietly, as for any tool in a pipe.
-    pub(crate) fn reader_gone() -> Self {
+    pub fn reader_gone() -> Self {
         Self::new(Code::Ok, "nobody reads the output any more")
     }
 
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// The same, with what holds in spite of it said first.
-    pub(crate) fn after(mut self, said: &str) -> Self {
+    pub fn after(mut self, said: &str) -> Self {
         self.message = format!("{said} {}", self.message);
         self
     }
 
-    pub(crate) fn code(&self) -> Code {
+    pub fn code(&self) -> Code {
         self.code
     }
 
-    pub(crate) fn message(&self) -> &str {
+    pub fn message(&self) -> &str {
         &self.message
     }
 
-    pub(crate) fn advice(&self) -> Option<&str> {
+    pub fn advice(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 
     /// Whether something failed; a reader that went away is no failure.
-    pub(crate) fn is_failure(&self) -> bool {
+    pub fn is_failure(&self) -> bool {
         self.code != Code::Ok
-    }
-
-    /// Says on standard error what failed.
-    pub(crate) fn show(&self) -> ExitCode {
-        if !self.is_failure() {
-            return self.code.into();
-        }
-        let mut stderr = anstream::stderr().lock();
-        let red = anstyle::AnsiColor::Red.on_default().bold();
-        let cyan = anstyle::AnsiColor::Cyan.on_default();
-        // Where even this cannot be written, the exit code still says it.
-        let _ = writeln!(
-            stderr,
-            "{red}error:{red:#} {}",
-            posthaste_core::text::visible(&self.message)
-        );
-        if let Some(hint) = &self.hint {
-            let hint = posthaste_core::text::visible(hint);
-            let _ = writeln!(stderr, "{cyan}hint:{cyan:#} {hint}");
-        }
-        self.code.into()
     }
 }
 

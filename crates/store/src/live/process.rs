@@ -3,10 +3,11 @@
 //! A pid alone names nobody for long, so it always comes with the time at which the kernel
 //! started the process.
 
+use rustix::fs::Access;
 use rustix::process::{Pid, Signal};
 #[cfg(target_os = "linux")]
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// What the kernel says of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,18 +21,18 @@ struct Stat {
 }
 
 /// When the kernel started a process; nothing where there is none.
-pub(crate) fn started(pid: u32) -> Option<u64> {
+pub fn started(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.started)
 }
 
 /// Whether a process is the one that was started then, and alive.
-pub(crate) fn is(pid: u32, started: u64) -> bool {
+pub fn is(pid: u32, started: u64) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_dead && stat.started == started)
 }
 
 /// The leader of the process session that a process is in; nothing where that is out of sight, as
 /// for one that was started into a container from outside.
-pub(crate) fn session_of(pid: u32) -> Option<u32> {
+pub fn session_of(pid: u32) -> Option<u32> {
     stat(pid).map(|stat| stat.session).filter(|pid| *pid != 0)
 }
 
@@ -63,7 +64,7 @@ fn stat(_: u32) -> Option<Stat> {
 }
 
 /// The ancestors of a process, itself first, each with its start.
-pub(crate) fn ancestry(pid: u32) -> Vec<(u32, u64)> {
+pub fn ancestry(pid: u32) -> Vec<(u32, u64)> {
     let mut line = Vec::new();
     let mut next = pid;
     // A cycle is impossible, but a pid may be reused while we look.
@@ -76,14 +77,14 @@ pub(crate) fn ancestry(pid: u32) -> Vec<(u32, u64)> {
 }
 
 /// Which boot of this machine this is; pids mean nothing across boots.
-pub(crate) fn boot() -> String {
+pub fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())
         .unwrap_or_default()
 }
 
 /// What is still there of a session's child and of anything that it started.
-pub(crate) fn left_of(child: u32, child_started: u64) -> Vec<u32> {
+pub fn left_of(child: u32, child_started: u64) -> Vec<u32> {
     let is_it = |pid: u32, stat: Stat| {
         if stat.is_dead {
             false
@@ -101,7 +102,7 @@ pub(crate) fn left_of(child: u32, child_started: u64) -> Vec<u32> {
 }
 
 /// The live processes of a process group, its leader included.
-pub(crate) fn in_group(leader: u32) -> Vec<u32> {
+pub fn in_group(leader: u32) -> Vec<u32> {
     pids()
         .filter(|pid| stat(*pid).is_some_and(|stat| !stat.is_dead && stat.group == leader))
         .collect()
@@ -109,7 +110,7 @@ pub(crate) fn in_group(leader: u32) -> Vec<u32> {
 
 /// Who has one of these pipes open, by their inodes; as far as it can be seen. Neither we nor our
 /// own children: between fork and exec, one has everything open that we have.
-pub(crate) fn holders(pipes: &[u64]) -> Vec<u32> {
+pub fn holders(pipes: &[u64]) -> Vec<u32> {
     if pipes.is_empty() {
         return Vec::new();
     }
@@ -127,7 +128,7 @@ pub(crate) fn holders(pipes: &[u64]) -> Vec<u32> {
 }
 
 /// What a process is called; it says so itself.
-pub(crate) fn name(pid: u32) -> Option<String> {
+pub fn name(pid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
 }
@@ -138,24 +139,29 @@ fn pids() -> impl Iterator<Item = u32> {
 }
 
 /// Sends a signal to one process; one that is gone needs none.
-pub(crate) fn signal(pid: u32, signal: Signal) {
+pub fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
 /// Sends a signal to a process group; one that is gone needs none.
-pub(crate) fn signal_group(leader: u32, which: Signal) {
+pub fn signal_group(leader: u32, which: Signal) {
     if let Some(group) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, which);
     }
 }
 
 /// Sends a signal to everything in a child's own process session.
-pub(crate) fn signal_all(child: u32, child_started: u64, which: Signal) {
+pub fn signal_all(child: u32, child_started: u64, which: Signal) {
     for pid in left_of(child, child_started) {
         signal(pid, which);
     }
+}
+
+/// Whether this is a file that may be executed.
+pub fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
 
 #[cfg(test)]
