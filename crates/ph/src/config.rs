@@ -7,7 +7,7 @@ mod harness;
 mod mail;
 
 pub(crate) use harness::Harnesses;
-pub(crate) use mail::{Mail, ScriptSettings};
+pub(crate) use mail::Mail;
 
 use crate::book::{self, Book};
 use crate::output::note;

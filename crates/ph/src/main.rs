@@ -15,7 +15,6 @@ mod hooks;
 mod letterbox;
 mod mcp;
 mod output;
-mod provider;
 mod session;
 mod worklist;
 
@@ -27,9 +26,9 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if words
         .first()
-        .is_some_and(|name| provider::answer::is_called(name))
+        .is_some_and(|name| cli::provider::answer::is_called(name))
     {
-        return provider::answer::main(&words[1..], &context::Said::default());
+        return cli::provider::answer::main(&words[1..], &context::Said::default());
     }
     match words.get(1).and_then(|word| word.to_str()) {
         Some(session::start::HOST) => return session::host::main(),

@@ -41,7 +41,7 @@ mod note;
 mod nudge;
 mod pause;
 mod peek;
-mod provider;
+pub(crate) mod provider;
 mod read;
 mod recipients;
 mod replay;

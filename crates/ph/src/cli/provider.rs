@@ -1,9 +1,12 @@
+pub(crate) mod answer;
+
 use crate::context::Said;
 use crate::output::Output;
-use crate::provider::{answer, suite};
+use crate::session::child::end_with_us;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
 use posthaste_core::text;
+use posthaste_provider::suite;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
 use serde::Serialize;
@@ -97,7 +100,7 @@ fn test(args: &TestArgs, said: &Said) -> Result<Code> {
     let timeout = Duration::try_from(args.timeout)
         .map_err(|_| Report::usage("--timeout must be more than nothing"))?;
     let mut out = Output::new(super::help::color(said));
-    let outcomes = suite::run(&script, timeout, |outcome| {
+    let outcomes = suite::run(&script, timeout, end_with_us, |outcome| {
         if said.json {
             return Ok(());
         }

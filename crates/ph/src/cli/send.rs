@@ -7,7 +7,6 @@ use super::wait::{self, Wait, WaitArgs};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
-use crate::provider::script::Script;
 use crate::session::client::{Client, PROMPT};
 use jiff::SignedDuration;
 use posthaste_core::message::INLINE_LIMIT;
@@ -15,6 +14,7 @@ use posthaste_core::receipt::End;
 use posthaste_core::{
     AgentName, Body, Draft, IdPrefix, Letter, MessageId, Priority, ReceiptState, Timestamp, why,
 };
+use posthaste_provider::script::Script;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::{self, parse_duration, parse_point};
 use posthaste_store::{Job, Journal, Posted, files};

@@ -4,8 +4,8 @@
 //! it. So settings that name one which is not there stop nothing but the mail.
 
 use super::{Layers, Source};
+use posthaste_provider::ScriptSettings;
 use posthaste_store::report::{Report, Result};
-use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,14 +24,6 @@ pub(crate) struct Named {
     source: Source,
     timeout: Duration,
     tick: Duration,
-}
-
-/// A script, and how it is called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ScriptSettings {
-    pub(crate) path: PathBuf,
-    pub(crate) timeout: Duration,
-    pub(crate) tick: Duration,
 }
 
 impl Mail {

@@ -6,12 +6,12 @@
 //! does a call that is under way, with everything that it has started.
 
 use super::{Shared, log};
-use crate::config::ScriptSettings;
-use crate::provider::call::Place;
-use crate::provider::intake::{self, Sorted};
-use crate::provider::script::Script;
-use crate::provider::trouble::Trouble;
 use posthaste_core::{Draft, MessageId, Timestamp};
+use posthaste_provider::ScriptSettings;
+use posthaste_provider::call::Place;
+use posthaste_provider::intake::{self, Sorted};
+use posthaste_provider::script::Script;
+use posthaste_provider::trouble::Trouble;
 use posthaste_store::{Done, Error, Job};
 use posthaste_wire::MailTrouble;
 use posthaste_wire::provider::{Message, Op};
@@ -83,13 +83,17 @@ impl Carrier {
         told: watch::Sender<Option<MailTrouble>>,
     ) -> std::io::Result<Self> {
         let (stop, stopped) = UnixStream::pair()?;
-        let script = Script::new(settings.path.clone(), settings.timeout)
-            .asked_by(&shared.home)
-            .until(stopped)
-            .within(Place {
-                dir: dir.to_owned(),
-                env: Vec::new(),
-            });
+        let script = Script::new(
+            settings.path.clone(),
+            settings.timeout,
+            super::child::end_with_us,
+        )
+        .asked_by(&shared.home)
+        .until(stopped)
+        .within(Place {
+            dir: dir.to_owned(),
+            env: Vec::new(),
+        });
         let (errands, sent) = sync_channel(1);
         let (ending, ended) = oneshot::channel();
         let agent = shared.agent.clone();

@@ -31,7 +31,7 @@ const NOT_INHERITED: [&str; 11] = [
     // The session's own: hooks of the program would answer it on the agent's screen.
     super::log::VARIABLE,
     // Whoever asks a script for mail, it is not the program.
-    crate::provider::asking::ASKING,
+    posthaste_provider::asking::ASKING,
 ];
 
 /// Starts the program; the answer's file descriptor is its terminal's other side. It gets the

@@ -3,11 +3,12 @@
 //! The session is a process of its own that this one starts and leaves alone. It says once, on
 //! its standard output, whether it runs; from then on there is only its socket.
 
-use crate::config::{Config, ScriptSettings};
+use crate::config::Config;
 use crate::harness::{Catalogue, installed};
 use crate::hooks;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{Limits, text};
+use posthaste_provider::ScriptSettings;
 use posthaste_store::Home;
 use posthaste_store::live::place::{Launch, Place, Record};
 use posthaste_store::live::process::is_program;

@@ -21,10 +21,11 @@ use super::names::SaidId;
 use crate::context::Context;
 use crate::letterbox::{self, Row, field};
 use crate::output::note;
-use crate::provider::script::Script;
-use crate::provider::{asking, intake};
+use crate::session::child::end_with_us;
 use copies::{Copies, copy, follow, keep, listed, meant};
 use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
+use posthaste_provider::script::Script;
+use posthaste_provider::{asking, intake};
 use posthaste_store::Listing;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
@@ -37,7 +38,7 @@ pub(super) fn script(context: &Context) -> Result<Option<Script>> {
         return Ok(None);
     };
     asking::refuse(&context.home)?;
-    let script = Script::new(settings.path, settings.timeout).asked_by(&context.home);
+    let script = Script::new(settings.path, settings.timeout, end_with_us).asked_by(&context.home);
     Ok(Some(script))
 }
 

@@ -5,7 +5,7 @@
 
 mod cases;
 
-use super::call::{Left, Place, Said};
+use super::call::{Left, Place, Prepare, Said};
 use super::script::Script;
 use super::trouble::Trouble;
 use posthaste_store::report::{Report, Result};
@@ -32,17 +32,18 @@ type Verdict = std::result::Result<(), String>;
 
 /// How a case went.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Outcome {
-    pub(crate) name: &'static str,
-    pub(crate) passed: bool,
+pub struct Outcome {
+    pub name: &'static str,
+    pub passed: bool,
     /// Why it did not.
-    pub(crate) reason: Option<String>,
+    pub reason: Option<String>,
 }
 
 /// Runs all cases, and tells each as soon as it is over.
-pub(crate) fn run(
+pub fn run(
     script: &Path,
     timeout: Duration,
+    prepare: Prepare,
     mut tell: impl FnMut(&Outcome) -> Result<()>,
 ) -> Result<Vec<Outcome>> {
     let mut outcomes = Vec::with_capacity(cases::CASES.len());
@@ -51,7 +52,7 @@ pub(crate) fn run(
         let verdict = if hung >= HANGS {
             Err("not tried: it hangs".to_owned())
         } else {
-            let bench = Bench::new(script, timeout)?;
+            let bench = Bench::new(script, timeout, prepare)?;
             let verdict = (case.run)(&bench);
             hung = if bench.has_hung.get() { hung + 1 } else { 0 };
             verdict
@@ -80,7 +81,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(script: &Path, timeout: Duration) -> Result<Self> {
+    fn new(script: &Path, timeout: Duration, prepare: Prepare) -> Result<Self> {
         let cannot = |error| Report::storage(format!("cannot make a temporary directory: {error}"));
         let state = tempfile::tempdir().map_err(cannot)?;
         let place = Place {
@@ -94,7 +95,7 @@ impl Bench {
         let own = uuid::Uuid::new_v4().simple().to_string();
         let [alice, bob, carol] =
             ["alice", "bob", "carol"].map(|name| format!("{name}-{}", &own[..8]));
-        let script = Script::new(script.to_owned(), timeout).within(place);
+        let script = Script::new(script.to_owned(), timeout, prepare).within(place);
         let servers = RefCell::new(script.wake().into_iter().collect());
         Ok(Self {
             script,

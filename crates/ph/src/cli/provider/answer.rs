@@ -4,10 +4,10 @@
 //! because exit 2 means one thing here: that the operation is not known. Always answers from the
 //! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
 
-use super::{asking, intake};
 use crate::context::{Context, Said, agent_name};
 use crate::letterbox;
 use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order, ReceiptState};
+use posthaste_provider::{asking, intake};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Job, Listing, Outcome, files};
 use posthaste_wire::provider::{ALREADY_ARCHIVED, Message, NOT_FOUND, Op, Text, UNKNOWN};

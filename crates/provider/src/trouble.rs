@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// What went wrong at which operation of which script.
 #[derive(Debug)]
-pub(crate) struct Trouble {
+pub struct Trouble {
     script: PathBuf,
     op: String,
     what: What,
@@ -68,21 +68,21 @@ impl Trouble {
         }
     }
 
-    pub(crate) fn is_unknown_op(&self) -> bool {
+    pub fn is_unknown_op(&self) -> bool {
         matches!(self.what, What::Unknown(_))
     }
 
-    pub(crate) fn is_not_found(&self) -> bool {
+    pub fn is_not_found(&self) -> bool {
         matches!(self.what, What::NotFound(_))
     }
 
-    pub(crate) fn is_already_archived(&self) -> bool {
+    pub fn is_already_archived(&self) -> bool {
         matches!(self.what, What::AlreadyArchived)
     }
 
     /// Whether the script itself has said that it did not do it, or never ran. Of one that was cut
     /// off, or answered what cannot be read, nobody knows what it has done before.
-    pub(crate) fn is_denial(&self) -> bool {
+    pub fn is_denial(&self) -> bool {
         match &self.what {
             What::NotStarted(_)
             | What::Unknown(_)
@@ -100,7 +100,7 @@ impl Trouble {
         }
     }
 
-    pub(crate) fn is_time_out(&self) -> bool {
+    pub fn is_time_out(&self) -> bool {
         matches!(self.what, What::TooLong { .. })
     }
 }

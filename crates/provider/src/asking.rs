@@ -6,7 +6,7 @@ use posthaste_store::report::{Report, Result};
 use std::path::Path;
 
 /// The variable that a script, and all that it starts, finds them in.
-pub(crate) const ASKING: &str = "PH_MAIL_ASKING";
+pub const ASKING: &str = "PH_MAIL_ASKING";
 
 /// The homes that ask, this one among them.
 pub(crate) fn with(home: &Home) -> String {
@@ -19,7 +19,7 @@ pub(crate) fn with(home: &Home) -> String {
 }
 
 /// Refuses where this home is what asks.
-pub(crate) fn refuse(home: &Home) -> Result<()> {
+pub fn refuse(home: &Home) -> Result<()> {
     if !above().contains(&mark(home)) {
         return Ok(());
     }

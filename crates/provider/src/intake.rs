@@ -20,20 +20,20 @@ const SOMEBODY: &str = "unknown";
 
 /// What is to be done with the mail that a script lists.
 #[derive(Debug, Default)]
-pub(crate) struct Sorted {
+pub struct Sorted {
     /// To be stored.
-    pub(crate) new: Vec<Draft>,
+    pub new: Vec<Draft>,
     /// What is to be marked as read there: our id, and the script's.
-    pub(crate) done: Vec<(MessageId, String)>,
+    pub done: Vec<(MessageId, String)>,
     /// What cannot be taken in, or not under its id, and why.
-    pub(crate) odd: Vec<String>,
+    pub odd: Vec<String>,
     /// What is worth a word and costs nothing.
-    pub(crate) noted: Vec<String>,
+    pub noted: Vec<String>,
 }
 
 /// What is known here of a message that a script has.
 #[derive(Debug)]
-pub(crate) enum Found {
+pub enum Found {
     Known(Letter),
     /// Not kept yet; this would be its id.
     New(MessageId),
@@ -92,7 +92,7 @@ fn parts(key: &str) -> Option<(&str, &str, &str)> {
 }
 
 /// Whether this is our copy of a script's message.
-pub(crate) fn is_copy(letter: &Letter) -> bool {
+pub fn is_copy(letter: &Letter) -> bool {
     letter.message.envelope.from_evidence == Evidence::Provider
 }
 
@@ -102,13 +102,13 @@ fn key(letter: &Letter) -> Option<&str> {
 }
 
 /// The script's id of a message that came from one.
-pub(crate) fn outside_id(letter: &Letter) -> Option<&str> {
+pub fn outside_id(letter: &Letter) -> Option<&str> {
     let (_, _, id) = parts(key(letter)?)?;
     Some(id)
 }
 
 /// What is known of a message.
-pub(crate) fn find<E>(
+pub fn find<E>(
     script: &Path,
     agent: &AgentName,
     message: &Message,
@@ -141,7 +141,7 @@ pub(crate) fn find<E>(
 
 /// The copy of what a script calls so, whoever it is for. Where the script has given that id to
 /// several, the first of them.
-pub(crate) fn copy_of<E>(
+pub fn copy_of<E>(
     script: &Path,
     agents: &[AgentName],
     id: &str,
@@ -156,7 +156,7 @@ pub(crate) fn copy_of<E>(
 }
 
 /// Sorts what a script lists for an agent by what is known of it here.
-pub(crate) fn sort<E>(
+pub fn sort<E>(
     script: &Path,
     agent: &AgentName,
     listed: &[Message],
@@ -239,7 +239,7 @@ fn draft(script: &Path, agent: &AgentName, id: MessageId, message: &Message) -> 
 }
 
 /// A script's message as it would be stored.
-pub(crate) fn message(
+pub fn message(
     script: &Path,
     agent: &AgentName,
     id: MessageId,

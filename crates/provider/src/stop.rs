@@ -58,7 +58,7 @@ impl Signals {
     pub(crate) fn obey(&self) {
         let which = i32::try_from(self.which.load(Ordering::SeqCst));
         if let Ok(signal @ 1..) = which {
-            crate::attach::die_of(signal);
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     }
 }

@@ -6,7 +6,6 @@
 
 use super::asking::ASKING;
 use super::stream::{Input, Keeps, Stream};
-use crate::session::child;
 use posthaste_store::live::process;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::OFlags;
@@ -35,6 +34,9 @@ const BUSY: Duration = Duration::from_secs(1);
 /// For how long what a script has started may go on after it: what is just ending is not left.
 const GRACE: Duration = Duration::from_millis(100);
 
+/// What is done to a command before it is started, so that the script ends with this process.
+pub type Prepare = fn(&mut Command);
+
 #[derive(Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) script: &'a Path,
@@ -42,6 +44,7 @@ pub(crate) struct Call<'a> {
     pub(crate) arg: Option<&'a OsStr>,
     pub(crate) stdin: &'a [u8],
     pub(crate) timeout: Duration,
+    pub(crate) prepare: Prepare,
     pub(crate) children: Children,
     pub(crate) place: Option<&'a Place>,
     /// The homes that ask, for a script that would ask one of them.
@@ -61,9 +64,9 @@ pub(crate) enum Children {
 
 /// Where a script runs, if not here.
 #[derive(Debug)]
-pub(crate) struct Place {
-    pub(crate) dir: PathBuf,
-    pub(crate) env: Vec<(&'static str, OsString)>,
+pub struct Place {
+    pub dir: PathBuf,
+    pub env: Vec<(&'static str, OsString)>,
 }
 
 /// What a script said before it ended.
@@ -189,7 +192,7 @@ impl Call<'_> {
         if let Some(asking) = self.asking {
             command.env(ASKING, asking);
         }
-        child::end_with_us(&mut command);
+        (self.prepare)(&mut command);
         Ok(command)
     }
 }

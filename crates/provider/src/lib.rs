@@ -6,12 +6,23 @@
 //! tells authors whether their script keeps to it. A script is one executable; no shell is
 //! involved, and nothing that it says is ever run, looked up as a path, or shown unfiltered.
 
-pub(crate) mod answer;
-pub(crate) mod asking;
-pub(crate) mod call;
-pub(crate) mod intake;
-pub(crate) mod script;
-pub(crate) mod stop;
+pub mod asking;
+pub mod call;
+pub mod intake;
+pub mod script;
+mod stop;
 mod stream;
-pub(crate) mod suite;
-pub(crate) mod trouble;
+pub mod suite;
+pub mod trouble;
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A script, and how it is called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScriptSettings {
+    pub path: PathBuf,
+    pub timeout: Duration,
+    pub tick: Duration,
+}

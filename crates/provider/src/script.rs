@@ -4,7 +4,7 @@
 //! or none where one is due is an error that names the script, the operation and what it said.
 
 use super::asking;
-use super::call::{self, Call, Children, Cut, Left, Place, Said};
+use super::call::{self, Call, Children, Cut, Left, Place, Prepare, Said};
 use super::stop::Signals;
 use super::trouble::{Trouble, What};
 use posthaste_core::text;
@@ -32,9 +32,10 @@ const UUID: usize = 36;
 const NO_COMMAND: i32 = 127;
 
 #[derive(Debug)]
-pub(crate) struct Script {
+pub struct Script {
     path: PathBuf,
     timeout: Duration,
+    prepare: Prepare,
     /// When all of it must be over, however many calls it takes.
     deadline: Option<Instant>,
     place: Option<Place>,
@@ -49,10 +50,11 @@ pub(crate) struct Script {
 type Result<T> = std::result::Result<T, Trouble>;
 
 impl Script {
-    pub(crate) fn new(path: PathBuf, timeout: Duration) -> Self {
+    pub fn new(path: PathBuf, timeout: Duration, prepare: Prepare) -> Self {
         Self {
             path,
             timeout,
+            prepare,
             deadline: None,
             place: None,
             asking: None,
@@ -62,34 +64,34 @@ impl Script {
     }
 
     /// The same, with calls cut off as soon as there is something to read here, or its end.
-    pub(crate) fn until(mut self, stop: UnixStream) -> Self {
+    pub fn until(mut self, stop: UnixStream) -> Self {
         self.stop = Some(stop);
         self
     }
 
     /// The same, asked for the mail of this home.
-    pub(crate) fn asked_by(mut self, home: &Home) -> Self {
+    pub fn asked_by(mut self, home: &Home) -> Self {
         self.asking = Some(asking::with(home));
         self
     }
 
     /// The same in another directory and environment.
-    pub(crate) fn within(mut self, place: Place) -> Self {
+    pub fn within(mut self, place: Place) -> Self {
         self.place = Some(place);
         self
     }
 
     /// The same with so much time for all calls together.
-    pub(crate) fn in_all(mut self, time: Duration) -> Self {
+    pub fn in_all(mut self, time: Duration) -> Self {
         self.deadline = Some(Instant::now() + time);
         self
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(crate) fn send(&self, to: &str, text: &Text) -> Result<Message> {
+    pub fn send(&self, to: &str, text: &Text) -> Result<Message> {
         let sent: Message = self.ask(Op::Send, to, Some(text))?;
         self.expect(Op::Send, "recipient", &sent.to, sent.to == to)?;
         self.expect_text(Op::Send, &sent, text)?;
@@ -97,12 +99,7 @@ impl Script {
     }
 
     /// Answers a message. Where it is known, the answer goes to who wrote it.
-    pub(crate) fn reply(
-        &self,
-        id: &str,
-        text: &Text,
-        answered: Option<&Message>,
-    ) -> Result<Message> {
+    pub fn reply(&self, id: &str, text: &Text, answered: Option<&Message>) -> Result<Message> {
         let sent: Message = self.ask(Op::Reply, id, Some(text))?;
         let is_right = is_id(&sent.reply_to, id);
         self.expect(Op::Reply, "reply_to", &sent.reply_to, is_right)?;
@@ -139,7 +136,7 @@ impl Script {
 
     /// Mail of this agent as far as it can be understood, and what is wrong with the rest: one bad
     /// message must not keep the others from their agent.
-    pub(crate) fn each(&self, op: Op, who: &str) -> Result<(Vec<Message>, Vec<String>)> {
+    pub fn each(&self, op: Op, who: &str) -> Result<(Vec<Message>, Vec<String>)> {
         let (listed, said) = self.list(op, who)?;
         let (mut messages, mut odd) = (Vec::with_capacity(listed.len()), Vec::new());
         for value in listed {
@@ -161,29 +158,29 @@ impl Script {
         self.list_of(Op::All, who)
     }
 
-    pub(crate) fn thread(&self, id: &str) -> Result<Vec<Message>> {
+    pub fn thread(&self, id: &str) -> Result<Vec<Message>> {
         let (listed, said) = self.list(Op::Thread, id)?;
         let messages = listed.into_iter().map(message);
         let messages: std::result::Result<_, _> = messages.collect();
         messages.map_err(|why| self.wrong(Op::Thread, &why, &said))
     }
 
-    pub(crate) fn get(&self, id: &str) -> Result<Message> {
+    pub fn get(&self, id: &str) -> Result<Message> {
         self.one(Op::Get, id)
     }
 
-    pub(crate) fn read(&self, id: &str) -> Result<Message> {
+    pub fn read(&self, id: &str) -> Result<Message> {
         self.one(Op::Read, id)
     }
 
-    pub(crate) fn count(&self, who: &str) -> Result<Count> {
+    pub fn count(&self, who: &str) -> Result<Count> {
         let said = self.say(Op::Count, who, None)?;
         let value = self.understand(Op::Count, &said)?;
         object(value).map_err(|why| self.wrong(Op::Count, &why, &said))
     }
 
     /// One of the operations that answer nothing.
-    pub(crate) fn order(&self, op: Op, id: &str) -> Result<()> {
+    pub fn order(&self, op: Op, id: &str) -> Result<()> {
         self.say(op, id, None).map(drop)
     }
 
@@ -329,6 +326,7 @@ impl Script {
             arg,
             stdin,
             timeout: self.left(is_first),
+            prepare: self.prepare,
             children: if is_first {
                 Children::Leave
             } else {
