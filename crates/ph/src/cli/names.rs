@@ -150,11 +150,14 @@ pub(super) fn complete_harnesses() -> ArgValueCompleter {
         let current = current.to_string_lossy().into_owned();
         let context = crate::context::Context::with_any_settings(&crate::context::Said::default());
         let catalogue = context.and_then(|context| {
-            crate::harness::Catalogue::of(&context.home, &context.config.harnesses)
+            posthaste_session::harness::Catalogue::of(
+                &context.home,
+                &context.config.harnesses.status_rows(),
+            )
         });
         let names = catalogue
             .iter()
-            .flat_map(crate::harness::Catalogue::entries);
+            .flat_map(posthaste_session::harness::Catalogue::entries);
         names
             .filter(|entry| entry.name.starts_with(&current))
             .map(|entry| CompletionCandidate::new(&entry.name))

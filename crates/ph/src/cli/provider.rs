@@ -2,11 +2,11 @@ pub(crate) mod answer;
 
 use crate::context::Said;
 use crate::output::Output;
-use crate::session::child::end_with_us;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
 use posthaste_core::text;
 use posthaste_provider::suite;
+use posthaste_session::pty::child::end_with_us;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::times::parse_duration;
 use serde::Serialize;
