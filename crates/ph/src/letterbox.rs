@@ -2,13 +2,14 @@
 
 use crate::context::Context;
 use crate::output::note;
-use crate::report::{Report, Result};
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text, turn, why};
-use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
+use posthaste_store::operation::{ApplyOrder, Ordered, Post, Posted};
+use posthaste_store::report::Result;
+use posthaste_store::{Error, Home, Journal, files};
 use posthaste_wire::{self as wire, method};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -253,11 +254,8 @@ pub(crate) fn why(context: &Context, letter: &Letter) -> wire::Why {
     }
 }
 
-pub(crate) fn post(journal: &mut Journal, job: Job) -> Result<Vec<Posted>> {
-    let Done::Posted(posted) = journal.commit(job)?? else {
-        return Err(Report::storage("the journal answered another question"));
-    };
-    Ok(posted)
+pub(crate) fn post(journal: &mut Journal, post: Post) -> Result<Vec<Posted>> {
+    Ok(journal.commit(post)??)
 }
 
 /// Tidies up and goes, after the answer. What fails here was done all the same: to say otherwise
@@ -275,14 +273,11 @@ pub(crate) fn order(
 ) -> Result<Vec<Ordered>> {
     let (who, _) = context.me()?;
     let now = context.now;
-    let job = Job::Order {
+    let apply = ApplyOrder {
         now,
         who,
         order,
         ids,
     };
-    let Done::Ordered(ordered) = journal.commit(job)?? else {
-        return Err(Report::storage("the journal answered another question"));
-    };
-    Ok(ordered)
+    Ok(journal.commit(apply)??)
 }

@@ -4,10 +4,11 @@
 //! journal, also where a script keeps the mail.
 
 use crate::context::Context;
-use crate::report::{Report, Result};
 use posthaste_core::work::{NewNote, NewTask, TaskCounts};
 use posthaste_core::{AgentName, IdPrefix, Note, NoteId, NoteType, Task, TaskId, TaskStatus};
-use posthaste_store::{Denied, Done, Job, Journal};
+use posthaste_store::operation::{AddNote, AddTask, MoveTask, RecordCompletion, TaskChange};
+use posthaste_store::report::{Report, Result};
+use posthaste_store::{Denied, Journal};
 use uuid::Uuid;
 
 /// Whose list is meant: the one that was named, else one's own.
@@ -57,10 +58,7 @@ pub(crate) fn add_task(
     task: NewTask,
 ) -> Result<Task> {
     let now = context.now;
-    let Done::Task { task, .. } = journal.commit(Job::AddTask { now, agent, task })?? else {
-        return Err(another_question());
-    };
-    Ok(task)
+    Ok(journal.commit(AddTask { now, agent, task })??)
 }
 
 /// Gives a task another status; false where it had that one.
@@ -71,16 +69,14 @@ pub(crate) fn set_status(
     status: TaskStatus,
     iteration: Option<u32>,
 ) -> Result<(Task, bool)> {
-    let job = Job::MoveTask {
+    let change = MoveTask {
         now: context.now,
         who: context.me()?.0,
         task: journal.task(id)?.id,
         status,
         iteration,
     };
-    let Done::Task { task, is_changed } = journal.commit(job)?? else {
-        return Err(another_question());
-    };
+    let TaskChange { task, is_changed } = journal.commit(change)??;
     Ok((task, is_changed))
 }
 
@@ -124,10 +120,7 @@ pub(crate) fn add_note(
     note: NewNote,
 ) -> Result<Note> {
     let now = context.now;
-    let Done::Note(note) = journal.commit(Job::AddNote { now, agent, note })?? else {
-        return Err(another_question());
-    };
-    Ok(note)
+    Ok(journal.commit(AddNote { now, agent, note })??)
 }
 
 pub(crate) fn notes(context: &Context, agent: &AgentName, which: &[NoteType]) -> Result<Vec<Note>> {
@@ -151,16 +144,12 @@ pub(crate) fn complete(
     agent: &AgentName,
     iteration: Option<u32>,
 ) -> Result<()> {
-    let job = Job::Complete {
+    let complete = RecordCompletion {
         now: context.now,
         who: context.me()?.0,
         agent: agent.clone(),
         iteration,
     };
-    journal.commit(job)??;
+    journal.commit(complete)??;
     Ok(())
-}
-
-fn another_question() -> Report {
-    Report::storage("the journal answered another question")
 }

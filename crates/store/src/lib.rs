@@ -4,13 +4,17 @@
 //! index. Applies the core's rules and never decides one itself; knows nothing of sockets or
 //! terminals.
 
+pub mod data_file;
 pub mod error;
 pub mod files;
 pub mod health;
 pub mod home;
 mod journal;
+pub mod live;
 pub mod operation;
+pub mod report;
 pub mod search;
+pub mod times;
 pub mod transfer;
 mod views;
 

@@ -4,12 +4,13 @@ use crate::book::Address;
 use crate::context::{Context, Said};
 use crate::letterbox;
 use crate::output::{self, note};
-use crate::report::{Code, Report, Result};
 use crate::worklist;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
 use posthaste_core::{AgentName, Body, Letter, MessageId, text};
-use posthaste_store::{Done, InjectLock, Injection, Job, Journal, Patience, files};
+use posthaste_store::operation::{Inject, Injection, RecordDelivery};
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::{InjectLock, Journal, Patience, files};
 use posthaste_wire::Count;
 
 /// Evidence recorded when a hook has printed a message.
@@ -143,13 +144,13 @@ impl Reminder {
                         reason: format!("a hook could not print it: {why}"),
                     },
                 };
-                let job = Job::Say {
+                let record = RecordDelivery {
                     now: context.now,
                     agent,
                     ids,
                     said,
                 };
-                journal.commit(job)??;
+                journal.commit(record)??;
                 drop(lock);
                 letterbox::leave(*journal);
             }
@@ -216,11 +217,11 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
     let Some(lock) = InjectLock::acquire(&context.home, name, Patience::HOOK.0)? else {
         return Ok(None);
     };
-    let job = Job::Inject {
+    let inject = Inject {
         now: context.now,
         agent: name.clone(),
     };
-    let Ok(Done::Injected(Injection { letters, unread })) = journal.commit(job)? else {
+    let Ok(Injection { letters, unread }) = journal.commit(inject)? else {
         return Ok(None);
     };
     if letters.is_empty() {

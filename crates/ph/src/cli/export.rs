@@ -1,6 +1,6 @@
 use crate::context::Context;
 use crate::output::{counted, note};
-use crate::report::{Code, Report, Result};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::transfer::{self, Exported};
 use posthaste_store::{Error, Journal};
 use std::fs::OpenOptions;

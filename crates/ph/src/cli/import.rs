@@ -1,6 +1,6 @@
 use crate::context::Context;
 use crate::output::{counted, note, progress, progress_done};
-use crate::report::{Code, Report, Result};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::transfer;
 use std::fs::File;
 use std::io::{BufRead, BufReader};

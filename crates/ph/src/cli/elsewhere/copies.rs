@@ -4,13 +4,15 @@ use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
-use crate::provider::asking;
-use crate::provider::intake::{self, Found};
-use crate::provider::script::Script;
-use crate::report::{Report, Result};
 use crate::session::client::Client;
 use posthaste_core::{AgentName, IdPrefix, Letter, Order};
-use posthaste_store::{Job, Journal, Patience};
+use posthaste_provider::asking;
+use posthaste_provider::intake::{self, Found};
+use posthaste_provider::script::Script;
+use posthaste_session::pty::child::end_with_us;
+use posthaste_store::operation::Post;
+use posthaste_store::report::{Report, Result};
+use posthaste_store::{Journal, Patience};
 use posthaste_wire::provider::{Message, Op};
 use std::time::Duration;
 
@@ -31,7 +33,7 @@ pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()>
     if Client::of(&context.home, name).is_some() {
         return Ok(());
     }
-    let script = Script::new(settings.path, settings.timeout.min(HOOK))
+    let script = Script::new(settings.path, settings.timeout.min(HOOK), end_with_us)
         .asked_by(&context.home)
         .in_all(HOOK);
     let listed = listed(&script, Op::Check, name)?;
@@ -67,11 +69,11 @@ pub(super) fn keep(
     let sorted = intake::sort(script.path(), name, listed, |id| journal.letter(id))?;
     for draft in sorted.new {
         let id = draft.id.id8();
-        let job = Job::Post {
+        let post = Post {
             now: context.now,
             drafts: vec![draft],
         };
-        if let Err(denied) = journal.commit(job)? {
+        if let Err(denied) = journal.commit(post)? {
             note(format!("message {id} is not taken in: {denied}"));
         }
     }
