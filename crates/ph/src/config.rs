@@ -9,9 +9,10 @@ mod mail;
 pub(crate) use harness::Harnesses;
 pub(crate) use mail::Mail;
 
-use crate::book::{self, Book};
 use crate::output::note;
 use anstream::ColorChoice;
+use posthaste_client::roster::{self as book, Book};
+use posthaste_client::settings::{Row, Source};
 use posthaste_core::{Limits, Priority, text};
 use posthaste_store::Patience;
 use posthaste_store::data_file;
@@ -123,37 +124,9 @@ impl SettingsFile {
     }
 }
 
-/// Where a value came from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Source {
-    Default,
-    File(PathBuf),
-    Env(&'static str),
-    Flag(&'static str),
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Default => f.write_str("default"),
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Env(name) => write!(f, "environment: {name}"),
-            Self::Flag(name) => write!(f, "flag: {name}"),
-        }
-    }
-}
-
 #[derive(Debug, Clone)]
 pub(crate) struct Value {
     pub(crate) text: String,
-    pub(crate) source: Source,
-}
-
-/// A setting that has a name in its key, for `ph config show`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Row {
-    pub(crate) key: String,
-    pub(crate) value: String,
     pub(crate) source: Source,
 }
 

@@ -4,16 +4,13 @@
 //! code. Starts no runtime: a verb that needs one starts its own.
 
 mod attach;
-mod book;
 mod cli;
 mod config;
 mod context;
 mod hook;
 mod hooks;
-mod letterbox;
 mod mcp;
 mod output;
-mod session;
 mod worklist;
 
 use clap::CommandFactory;

@@ -4,7 +4,7 @@ use super::send::{self, Answer, new_id};
 use super::status;
 use super::wait::WaitArgs;
 use crate::context::Context;
-use crate::session::client::{Client, NoAnswer, UNHURRIED};
+use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
 use posthaste_core::{AgentName, Draft, Priority};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, GOOD_FOR};

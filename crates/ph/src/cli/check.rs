@@ -1,10 +1,10 @@
 use super::elsewhere;
 use super::names::{AddressParser, complete_agents};
-use crate::book::Address;
 use crate::context::{Context, Said};
-use crate::letterbox;
 use crate::output::{self, note};
 use crate::worklist;
+use posthaste_client::mailbox;
+use posthaste_client::roster::Address;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
 use posthaste_core::{AgentName, Body, Letter, MessageId, text};
@@ -151,7 +151,7 @@ impl Reminder {
                 };
                 journal.commit(job)??;
                 drop(lock);
-                letterbox::leave(*journal);
+                mailbox::leave(*journal);
             }
         }
         Ok(())
@@ -224,7 +224,7 @@ fn claim(context: &Context, mut journal: Journal, name: &AgentName) -> Result<Op
         return Ok(None);
     };
     if letters.is_empty() {
-        letterbox::leave(journal);
+        mailbox::leave(journal);
         return Ok(None);
     }
     Ok(Some(Reminder {

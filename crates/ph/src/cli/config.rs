@@ -1,5 +1,5 @@
-use crate::config::{Row, Source};
 use crate::context::Context;
+use posthaste_client::settings::{Row, Source};
 use posthaste_core::text;
 use posthaste_store::report::{Code, Result};
 

@@ -1,7 +1,7 @@
 use super::elsewhere;
 use super::names::{AddressParser, complete_agents};
-use crate::book::Address;
 use crate::context::Context;
+use posthaste_client::roster::Address;
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::Count;

@@ -1,8 +1,8 @@
 use crate::context::{Context, Said};
 use crate::output::{Output, counted, progress, progress_done};
-use crate::session::roll;
 use anstream::ColorChoice;
 use anstyle::AnsiColor;
+use posthaste_client::session::roll;
 use posthaste_core::harness::version;
 use posthaste_core::text;
 use posthaste_session::harness::{Catalogue, installed};

@@ -2,9 +2,9 @@
 //! an entry or a list is told.
 
 use crate::context::Context;
-use crate::letterbox;
 use crate::worklist;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use posthaste_client::mailbox;
 use posthaste_core::AgentName;
 use posthaste_store::Journal;
 use posthaste_store::report::{Code, Result};
@@ -52,7 +52,7 @@ pub(super) fn tell(
         context.out.line(line)?;
     }
     context.out.flush()?;
-    letterbox::leave(journal);
+    mailbox::leave(journal);
     Ok(Code::Ok)
 }
 

@@ -1,8 +1,8 @@
 use super::elsewhere::{self, Inbox};
 use super::names::{AddressParser, complete_agents};
-use crate::book::Address;
 use crate::context::Context;
-use crate::letterbox;
+use crate::output::letters;
+use posthaste_client::roster::Address;
 use posthaste_core::{Letter, prompt};
 use posthaste_store::Listing;
 use posthaste_store::report::{Code, Result};
@@ -61,7 +61,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if args.prompt {
         print_prompt(context, &letters)?;
     } else if context.json {
-        let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
+        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
         context.out.json(&messages)?;
     } else if letters.is_empty() {
         let none = match (args.awaiting, args.all) {
@@ -71,7 +71,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         };
         context.out.line(none)?;
     } else {
-        letterbox::list(context, &letters)?;
+        letters::list(context, &letters)?;
     }
     Ok(Code::Ok)
 }
@@ -79,7 +79,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
 fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
     let bodies = letters
         .iter()
-        .map(|letter| letterbox::text_or_loss(&context.home, letter));
+        .map(|letter| letters::text_or_loss(&context.home, letter));
     let bodies = bodies.collect::<Result<Vec<_>>>()?;
     let entries: Vec<_> = letters
         .iter()

@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::output::note;
-use crate::session::roll;
 use anstyle::{AnsiColor, Style};
+use posthaste_client::session::roll;
 use posthaste_core::harness::version;
 use posthaste_core::{Timestamp, text};
 use posthaste_store::report::{Code, Result};

@@ -3,7 +3,7 @@
 use super::elsewhere;
 use super::names::{NameParser, SaidId, complete_agents, complete_ids};
 use crate::context::Context;
-use crate::letterbox;
+use posthaste_client::mailbox;
 use posthaste_core::{AgentName, Order};
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Ordered, Outcome};
@@ -125,10 +125,10 @@ pub(super) fn order(
         }
     }
     if let Some(mut journal) = journal {
-        let ordered = letterbox::order(context, &mut journal, order, ids)?;
+        let ordered = mailbox::order(&mut journal, context.now, context.me()?.0, order, ids)?;
         answer(context, &ordered, word)?;
         context.out.flush()?;
-        letterbox::leave(journal);
+        mailbox::leave(journal);
     }
     Ok(Code::Ok)
 }

@@ -1,10 +1,10 @@
 use super::names::{AddressParser, complete_agents};
 use super::status;
-use crate::book::{self, Address};
 use crate::context::Context;
 use crate::output::note;
-use crate::session::client::{Client, NoAnswer, UNHURRIED};
-use crate::session::roll::SILENT;
+use posthaste_client::roster::{self, Address};
+use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
+use posthaste_client::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
@@ -94,7 +94,7 @@ fn text(context: &Context, args: &Args, name: &AgentName) -> Result<String> {
     if text.trim().is_empty() {
         return Err(Report::usage("there is nothing to type"));
     }
-    if !book::is_line(text.trim()) {
+    if !roster::is_line(text.trim()) {
         return Err(
             Report::usage("a nudge is one line, without control characters")
                 .hint("'ph send' takes any text"),

@@ -3,8 +3,8 @@
 use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
-use crate::session::client::{Client, NoAnswer, UNHURRIED};
-use crate::session::roll::SILENT;
+use posthaste_client::session::client::{Client, NoAnswer, UNHURRIED};
+use posthaste_client::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Method, Paused};

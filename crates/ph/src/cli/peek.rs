@@ -1,8 +1,8 @@
 use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
-use crate::session::client::{Client, NoAnswer, PATIENT};
-use crate::session::roll::SILENT;
+use posthaste_client::session::client::{Client, NoAnswer, PATIENT};
+use posthaste_client::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;
 use posthaste_session::host::console::{RECORDING_STEM, SCROLLBACK};

@@ -1,9 +1,10 @@
 use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::letterbox;
+use crate::output::letters;
 use crate::output::note;
 use jiff::Timestamp;
+use posthaste_client::mailbox;
 use posthaste_core::receipt::{Receipt, Step};
 use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
@@ -51,8 +52,8 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     } else if args.body {
         context.out.bytes(body.as_bytes())?;
     } else {
-        letterbox::head(context, &letter)?;
-        letterbox::text(context, &body, "")?;
+        letters::head(context, &letter)?;
+        letters::text(context, &body, "")?;
     }
     if !is_mine {
         context.out.flush()?;
@@ -65,9 +66,15 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     if let Some(mut journal) = journal {
         if marks {
             let ids = vec![letter.message.id];
-            letterbox::order(context, &mut journal, Order::MarkRead, ids)?;
+            mailbox::order(
+                &mut journal,
+                context.now,
+                context.me()?.0,
+                Order::MarkRead,
+                ids,
+            )?;
         }
-        letterbox::leave(journal);
+        mailbox::leave(journal);
     }
     Ok(Code::Ok)
 }

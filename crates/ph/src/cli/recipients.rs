@@ -4,10 +4,10 @@
 use super::body::BodyArgs;
 use super::names::complete_agents;
 use super::nudge;
-use crate::book::Address;
 use crate::context::Context;
 use crate::output::note;
-use crate::session::roll;
+use posthaste_client::roster::Address;
+use posthaste_client::session::roll;
 use posthaste_core::{AgentName, text};
 use posthaste_store::Journal;
 use posthaste_store::live::place::Place;

@@ -3,7 +3,7 @@ use crate::attach::{Key, Options};
 use crate::context::Context;
 use crate::hooks;
 use crate::output::note;
-use crate::session::roll;
+use posthaste_client::session::roll;
 use posthaste_core::{AgentName, text};
 use posthaste_session::harness::Catalogue;
 use posthaste_session::host::start::{self, Audience, Resumption, Started};

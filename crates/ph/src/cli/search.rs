@@ -1,7 +1,7 @@
 use super::elsewhere;
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
-use crate::letterbox;
+use crate::output::letters;
 use crate::output::{progress, progress_done};
 use posthaste_core::AgentName;
 use posthaste_store::report::{Code, Report, Result};
@@ -64,10 +64,10 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         None => Vec::new(),
     };
     if context.json {
-        let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
+        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
         context.out.json(&messages)?;
     } else {
-        letterbox::list(context, &letters)?;
+        letters::list(context, &letters)?;
     }
     Ok(if letters.is_empty() {
         Code::No

@@ -5,10 +5,11 @@ use super::names::{IdParser, NameParser, complete_agents, complete_ids, priority
 use super::recipients::{Agents, Whom};
 use super::wait::{self, Wait, WaitArgs};
 use crate::context::Context;
-use crate::letterbox;
+use crate::output::letters;
 use crate::output::note;
-use crate::session::client::{Client, PROMPT};
 use jiff::SignedDuration;
+use posthaste_client::mailbox;
+use posthaste_client::session::client::{Client, PROMPT};
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::receipt::End;
 use posthaste_core::{
@@ -248,7 +249,7 @@ fn put(
         tell(context, &sent, answer)?;
     }
     if let Some(journal) = journal {
-        letterbox::leave(journal);
+        mailbox::leave(journal);
     }
     undelivered(&sent)?;
     Ok(sent)
@@ -279,7 +280,7 @@ fn store(context: &mut Context, drafts: &[Draft]) -> Result<(Vec<Done>, Option<J
         drafts: drafts.to_vec(),
     };
     let mut journal = context.journal()?;
-    let posted = letterbox::post(&mut journal, job)?;
+    let posted = mailbox::post(&mut journal, job)?;
     let sent = posted
         .iter()
         .zip(drafts)
@@ -384,7 +385,7 @@ fn sent(context: &Context, posted: &Posted, draft: &Draft) -> Result<Done> {
         there.as_ref() == Some(&draft.body)
     });
     let shape = if context.json {
-        let body = letterbox::text_or_loss(&context.home, &posted.letter)?;
+        let body = letters::text_or_loss(&context.home, &posted.letter)?;
         Some(wire::Message::new(&posted.letter, body, context.now))
     } else {
         None

@@ -1,7 +1,8 @@
 use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::letterbox::{self, field};
+use crate::output::letters::{self, field};
+use posthaste_client::mailbox;
 use posthaste_store::files;
 use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Detail, Receipt};
@@ -26,12 +27,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     }
     let mut journal = context.reader()?;
     let letter = context.find(journal.as_mut(), &args.id.prefix()?)?;
-    let body = letterbox::text_or_loss(&context.home, &letter)?;
+    let body = letters::text_or_loss(&context.home, &letter)?;
     // Where even its file is gone, all else about the message is still there to be shown.
     let file = files::ensure(&context.home, &letter.message)
         .ok()
         .map(|path| path.display().to_string());
-    let reason = letterbox::why(context, &letter).reason;
+    let reason = mailbox::why(&context.home, context.config.patience, context.now, &letter).reason;
     if context.json {
         let mut detail = Detail::new(&letter, body, file, context.now);
         detail.message.reason = reason;
@@ -61,12 +62,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             .to_string(),
     ));
     more.extend(reason.map(|reason| ("because", reason)));
-    letterbox::head(context, &letter)?;
+    letters::head(context, &letter)?;
     for (name, value) in more {
         field(context, name, &value)?;
     }
     let receipts = letter.receipts.iter().map(Receipt::new).collect();
-    letterbox::journey(context, receipts)?;
-    letterbox::text(context, &body, "")?;
+    letters::journey(context, receipts)?;
+    letters::text(context, &body, "")?;
     Ok(Code::Ok)
 }

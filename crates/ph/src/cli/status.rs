@@ -1,9 +1,9 @@
 use super::ls;
 use super::names::{AddressParser, complete_agents};
-use crate::book::Address;
 use crate::context::Context;
-use crate::letterbox::field;
-use crate::session::roll;
+use crate::output::letters::field;
+use posthaste_client::roster::Address;
+use posthaste_client::session::roll;
 use posthaste_core::AgentName;
 use posthaste_core::harness::version;
 use posthaste_store::report::{Code, Report, Result};

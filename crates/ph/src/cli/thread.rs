@@ -1,7 +1,7 @@
 use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::letterbox;
+use crate::output::letters;
 use posthaste_store::report::{Code, Result};
 
 /// Print all messages of a thread, in order
@@ -33,7 +33,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         None => return Err(posthaste_store::Error::NotFound(prefix).into()),
     };
     if context.json {
-        let messages = letterbox::all_as_json(&context.home, &letters, context.now)?;
+        let messages = letters::all_as_json(&context.home, &letters, context.now)?;
         context.out.json(&messages)?;
         return Ok(Code::Ok);
     }
@@ -41,10 +41,10 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
         if index > 0 {
             context.out.line("")?;
         }
-        let body = letterbox::text_or_loss(&context.home, letter)?;
-        letterbox::head(context, letter)?;
+        let body = letters::text_or_loss(&context.home, letter)?;
+        letters::head(context, letter)?;
         // Set off, so that no text can look like the head of another message.
-        letterbox::text(context, &body, "    ")?;
+        letters::text(context, &body, "    ")?;
     }
     Ok(Code::Ok)
 }

@@ -2,10 +2,11 @@
 //! two rings nothing is looked at.
 
 use crate::context::Context;
-use crate::letterbox;
+use crate::output::letters;
 use crate::output::note;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::{SignedDuration, Timestamp};
+use posthaste_client::mailbox;
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{AgentName, Letter, MessageId};
 use posthaste_store::Journal;
@@ -110,7 +111,7 @@ fn tell(context: &mut Context, wait: Wait, letters: &[Letter], is_list: bool) ->
     let (mut told, mut is_reached) = (Vec::new(), true);
     for letter in letters {
         let progress = progress(wait, letter, context.now);
-        let why = letterbox::why(context, letter);
+        let why = mailbox::why(&context.home, context.config.patience, context.now, letter);
         let id8 = letter.message.id.id8();
         match progress {
             Progress::Reached => {}
@@ -123,7 +124,7 @@ fn tell(context: &mut Context, wait: Wait, letters: &[Letter], is_list: bool) ->
         }
         is_reached &= reached;
         if context.json {
-            let body = letterbox::text_or_loss(&context.home, letter)?;
+            let body = letters::text_or_loss(&context.home, letter)?;
             let mut message = wire::Message::new(letter, body, context.now);
             message.reason = why.reason;
             told.push(Waited { message, reached });

@@ -1,7 +1,8 @@
 use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::letterbox::{self, field};
+use crate::output::letters::field;
+use posthaste_client::mailbox;
 use posthaste_store::report::{Code, Result};
 
 /// Explain what holds a message and what will release it
@@ -28,7 +29,7 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
             context.find(journal.as_mut(), &args.id.prefix()?)?
         }
     };
-    let why = letterbox::why(context, &letter);
+    let why = mailbox::why(&context.home, context.config.patience, context.now, &letter);
     if context.json {
         context.out.json(&why)?;
         return Ok(Code::Ok);

@@ -2,9 +2,9 @@
 
 use crate::cli::names::SaidId;
 use crate::context::Context;
-use crate::letterbox;
 use crate::output::note;
-use crate::session::client::Client;
+use posthaste_client::mailbox;
+use posthaste_client::session::client::Client;
 use posthaste_core::{AgentName, IdPrefix, Letter, Order};
 use posthaste_provider::asking;
 use posthaste_provider::intake::{self, Found};
@@ -80,7 +80,7 @@ pub(super) fn keep(
     for odd in sorted.odd.into_iter().chain(sorted.noted) {
         note(format!("{script} lists {odd}"));
     }
-    letterbox::leave(journal);
+    mailbox::leave(journal);
     Ok(())
 }
 
@@ -156,8 +156,14 @@ pub(super) fn copy(context: &Context, script: &Script, message: &Message) -> Opt
 
 /// Does the same with our copy, so that both agree. The script's word was what counts.
 pub(super) fn follow(context: &Context, letter: &Letter, order: Order) {
-    if let Ok(Some(mut journal)) = journal(context) {
-        let _ = letterbox::order(context, &mut journal, order, vec![letter.message.id]);
-        letterbox::leave(journal);
+    if let (Ok(Some(mut journal)), Ok((me, _))) = (journal(context), context.me()) {
+        let _ = mailbox::order(
+            &mut journal,
+            context.now,
+            me,
+            order,
+            vec![letter.message.id],
+        );
+        mailbox::leave(journal);
     }
 }

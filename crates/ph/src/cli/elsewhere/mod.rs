@@ -19,7 +19,7 @@ pub(super) use why::why;
 
 use super::names::SaidId;
 use crate::context::Context;
-use crate::letterbox::{self, Row, field};
+use crate::output::letters::{self, Row, field};
 use crate::output::note;
 use copies::{Copies, copy, follow, keep, listed, meant};
 use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
@@ -80,7 +80,7 @@ pub(super) fn inbox(
             for message in &messages {
                 all.push(json!(shown(&mut copies, context.now, message)));
             }
-            let own = letterbox::all_as_json(&context.home, &own, context.now)?;
+            let own = letters::all_as_json(&context.home, &own, context.now)?;
             all.extend(own.iter().map(|message| json!(message)));
             context.out.json(&all)?;
         }
@@ -90,9 +90,9 @@ pub(super) fn inbox(
             let there = messages.iter();
             let there =
                 there.map(|message| row(message, shown(&mut copies, context.now, message).receipt));
-            let here = own.iter().map(|letter| letterbox::row(letter, context.now));
+            let here = own.iter().map(|letter| letters::row(letter, context.now));
             let rows: Vec<_> = there.chain(here).collect();
-            letterbox::rows(context, &rows)?;
+            letters::rows(context, &rows)?;
         }
     }
     Ok(Code::Ok)
@@ -155,7 +155,7 @@ fn print_prompt(
         },
     });
     let bodies = own.iter();
-    let bodies = bodies.map(|letter| letterbox::text_or_loss(&context.home, letter));
+    let bodies = bodies.map(|letter| letters::text_or_loss(&context.home, letter));
     let bodies = bodies.collect::<Result<Vec<_>>>()?;
     let here = own.iter().zip(&bodies).map(|(letter, text)| prompt::Entry {
         message: &letter.message,
@@ -208,7 +208,7 @@ pub(super) fn read(
         context.out.bytes(message.body.as_bytes())?;
     } else {
         head(context, &message)?;
-        letterbox::text(context, &message.body, "")?;
+        letters::text(context, &message.body, "")?;
     }
     context.out.flush()?;
     if marks {
@@ -242,8 +242,8 @@ pub(super) fn show(context: &mut Context, mut kept: Kept, id: &SaidId) -> Result
     if let Some(letter) = &local {
         field(context, "here", &letter.message.id.to_string())?;
     }
-    letterbox::journey(context, shown.receipts)?;
-    letterbox::text(context, &message.body, "")?;
+    letters::journey(context, shown.receipts)?;
+    letters::text(context, &message.body, "")?;
     Ok(Code::Ok)
 }
 
@@ -273,7 +273,7 @@ pub(super) fn thread(context: &mut Context, mut kept: Kept, id: &SaidId) -> Resu
         }
         head(context, message)?;
         // Set off, so that no text can look like the head of another message.
-        letterbox::text(context, &message.body, "    ")?;
+        letters::text(context, &message.body, "    ")?;
     }
     Ok(Code::Ok)
 }

@@ -5,7 +5,7 @@ use super::here::Kept;
 use crate::cli::names::SaidId;
 use crate::cli::send::Answer;
 use crate::context::Context;
-use crate::session::client::{Client, PROMPT};
+use posthaste_client::session::client::{Client, PROMPT};
 use posthaste_core::{AgentName, text};
 use posthaste_provider::script::Script;
 use posthaste_store::report::{Code, Report, Result};

@@ -3,8 +3,8 @@
 use super::copies::{copy, copy_by_id, letter, meant};
 use crate::cli::names::SaidId;
 use crate::context::Context;
-use crate::letterbox::field;
-use crate::session::client::{Client, PROMPT};
+use crate::output::letters::field;
+use posthaste_client::session::client::{Client, PROMPT};
 use posthaste_core::{AgentName, Letter, Timestamp};
 use posthaste_provider::script::Script;
 use posthaste_store::report::Result;

@@ -4,7 +4,7 @@
 
 use super::complete_harnesses;
 use crate::context::Context;
-use crate::letterbox::field;
+use crate::output::letters::field;
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting, version};
 use posthaste_core::text;
 use posthaste_screen::{Screen, Size};

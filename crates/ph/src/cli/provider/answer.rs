@@ -5,7 +5,8 @@
 //! journal, whatever keeps this home's mail, so that it cannot end up asking itself.
 
 use crate::context::{Context, Said, agent_name};
-use crate::letterbox;
+use crate::output::letters;
+use posthaste_client::mailbox;
 use posthaste_core::{AgentName, Draft, IdPrefix, Letter, MessageId, Order, ReceiptState};
 use posthaste_provider::{asking, intake};
 use posthaste_store::report::{Code, Report, Result};
@@ -166,12 +167,12 @@ fn post(context: &mut Context, to: AgentName, text: Text, parent: Option<&Letter
         drafts: vec![draft],
     };
     let mut journal = context.journal()?;
-    let posted = letterbox::post(&mut journal, job)?;
+    let posted = mailbox::post(&mut journal, job)?;
     let told = posted
         .iter()
         .try_for_each(|posted| tell(context, &posted.letter));
     context.out.flush()?;
-    letterbox::leave(journal);
+    mailbox::leave(journal);
     told
 }
 
@@ -259,7 +260,13 @@ fn read(context: &mut Context, id: &str) -> Result<()> {
         && let Some(mut journal) = existing(context)?
     {
         let id = letter.message.id;
-        letterbox::order(context, &mut journal, Order::MarkRead, vec![id])?;
+        mailbox::order(
+            &mut journal,
+            context.now,
+            context.me()?.0,
+            Order::MarkRead,
+            vec![id],
+        )?;
         letter = journal.find(&id.into())?;
     }
     print(context, &letter)
@@ -270,8 +277,14 @@ fn order(context: &mut Context, id: &str, order: Order) -> Result<()> {
     let Some(mut journal) = existing(context)? else {
         return Ok(());
     };
-    let ordered = letterbox::order(context, &mut journal, order, vec![letter.message.id])?;
-    letterbox::leave(journal);
+    let ordered = mailbox::order(
+        &mut journal,
+        context.now,
+        context.me()?.0,
+        order,
+        vec![letter.message.id],
+    )?;
+    mailbox::leave(journal);
     if ordered
         .iter()
         .any(|one| one.outcome == Outcome::AlreadyArchived)
@@ -304,7 +317,7 @@ fn print_all(context: &mut Context, letters: &[Letter]) -> Result<()> {
         return Ok(());
     }
     let messages = letters.iter().map(|letter| {
-        let body = letterbox::text_or_loss(&context.home, letter)?;
+        let body = letters::text_or_loss(&context.home, letter)?;
         Ok(message(letter, body))
     });
     let messages = messages.collect::<Result<Vec<_>>>()?;

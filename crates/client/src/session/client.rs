@@ -13,16 +13,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// How long a live session may take to answer before a sender goes its own way.
-pub(crate) const PROMPT: Duration = Duration::from_millis(100);
+pub const PROMPT: Duration = Duration::from_millis(100);
 /// How long a session may take for what it does at once, unless it hangs.
-pub(crate) const UNHURRIED: Duration = Duration::from_secs(5);
+pub const UNHURRIED: Duration = Duration::from_secs(5);
 /// How long a session that lives may take to say so.
-pub(crate) const AWAKE: Duration = Duration::from_secs(2);
+pub const AWAKE: Duration = Duration::from_secs(2);
 /// How long a question that nothing else can answer may take.
-pub(crate) const PATIENT: Duration = Duration::from_secs(10);
+pub const PATIENT: Duration = Duration::from_secs(10);
 
 #[derive(Debug)]
-pub(crate) struct Client {
+pub struct Client {
     stream: UnixStream,
     rest: Vec<u8>,
     asked: u64,
@@ -30,7 +30,7 @@ pub(crate) struct Client {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) enum NoAnswer {
+pub enum NoAnswer {
     /// Nobody is there, or not in time: it is not known whether it was done.
     Silence,
     /// The session says no.
@@ -38,7 +38,7 @@ pub(crate) enum NoAnswer {
 }
 
 impl Client {
-    pub(crate) fn connect(socket: &Path) -> Option<Self> {
+    pub fn connect(socket: &Path) -> Option<Self> {
         let stream = reach(socket).ok()?;
         Some(Self {
             stream,
@@ -48,13 +48,13 @@ impl Client {
     }
 
     /// The live session of an agent, if it has one.
-    pub(crate) fn of(home: &Home, name: &AgentName) -> Option<Self> {
+    pub fn of(home: &Home, name: &AgentName) -> Option<Self> {
         let record = Place::of(home, name).record()?;
         Self::connect(&record.socket)
     }
 
     /// The same if it answers at all: what hangs is told soon, whatever it was to be asked.
-    pub(crate) fn awake(home: &Home, name: &AgentName) -> Option<Self> {
+    pub fn awake(home: &Home, name: &AgentName) -> Option<Self> {
         let mut client = Self::of(home, name)?;
         let is_awake = client.call(&method::Session {}, AWAKE).is_ok();
         is_awake.then_some(client)
@@ -66,7 +66,7 @@ impl Client {
     }
 
     /// The same for who cannot wait until it is read.
-    pub(crate) fn ask_within<M: Method>(
+    pub fn ask_within<M: Method>(
         &mut self,
         question: &M,
         patience: Duration,
@@ -91,7 +91,7 @@ impl Client {
     }
 
     /// The answer to the last question.
-    pub(crate) fn answer<M: Method>(&mut self, patience: Duration) -> Result<M::Answer, NoAnswer> {
+    pub fn answer<M: Method>(&mut self, patience: Duration) -> Result<M::Answer, NoAnswer> {
         let deadline = Instant::now() + patience;
         loop {
             let line = self.line(deadline).ok_or(NoAnswer::Silence)?;
@@ -105,7 +105,7 @@ impl Client {
         }
     }
 
-    pub(crate) fn call<M: Method>(
+    pub fn call<M: Method>(
         &mut self,
         question: &M,
         patience: Duration,

@@ -1,15 +1,13 @@
-//! Letters as people and programs see them, and the way from a verb to the journal.
+//! Letters as people and programs see them.
 
 use crate::context::Context;
 use crate::output::note;
-use crate::session::client::{Client, NoAnswer, UNHURRIED};
-use crate::session::roll;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
-use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text, turn, why};
-use posthaste_store::report::{Report, Result};
-use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
-use posthaste_wire::{self as wire, method};
+use posthaste_core::{Body, Letter, Priority, owed, text, turn};
+use posthaste_store::report::Result;
+use posthaste_store::{Error, Home, files};
+use posthaste_wire as wire;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// How much of a text stands in a list that goes to no terminal.
@@ -231,58 +229,4 @@ pub(crate) fn field(context: &mut Context, name: &str, value: &str) -> Result<()
     context
         .out
         .line(format!("{label}{name:<11}{label:#}{value}"))
-}
-
-/// Why a letter is where it is. The session of its recipient knows best, where it runs.
-pub(crate) fn why(context: &Context, letter: &Letter) -> wire::Why {
-    let question = method::Why {
-        id: letter.message.id.into(),
-    };
-    let (to, now) = (&letter.message.to, context.now);
-    let session = Client::awake(&context.home, to);
-    let answer = session.map(|mut session| session.call(&question, UNHURRIED));
-    match answer {
-        Some(Ok(why)) => why,
-        Some(Err(NoAnswer::Refused(_))) => wire::Why::new(letter, now),
-        Some(Err(NoAnswer::Silence)) | None => {
-            match roll::is_silent(&context.home, context.config.patience, to, now) {
-                Ok(true) => wire::Why::live(letter, now, Some(why::silent(letter, now))),
-                Ok(false) | Err(_) => wire::Why::new(letter, now),
-            }
-        }
-    }
-}
-
-pub(crate) fn post(journal: &mut Journal, job: Job) -> Result<Vec<Posted>> {
-    let Done::Posted(posted) = journal.commit(job)?? else {
-        return Err(Report::storage("the journal answered another question"));
-    };
-    Ok(posted)
-}
-
-/// Tidies up and goes, after the answer. What fails here was done all the same: to say otherwise
-/// would have it done twice, and who writes next will see to the rest.
-pub(crate) fn leave(journal: Journal) {
-    let _ = journal.leave();
-}
-
-/// Carries one order out on several messages, all or none of them.
-pub(crate) fn order(
-    context: &Context,
-    journal: &mut Journal,
-    order: Order,
-    ids: Vec<MessageId>,
-) -> Result<Vec<Ordered>> {
-    let (who, _) = context.me()?;
-    let now = context.now;
-    let job = Job::Order {
-        now,
-        who,
-        order,
-        ids,
-    };
-    let Done::Ordered(ordered) = journal.commit(job)?? else {
-        return Err(Report::storage("the journal answered another question"));
-    };
-    Ok(ordered)
 }

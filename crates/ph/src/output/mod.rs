@@ -2,6 +2,8 @@
 //!
 //! Colour goes to terminals alone. A reader that closes the pipe ends the command quietly.
 
+pub(crate) mod letters;
+
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use posthaste_core::text;

@@ -19,10 +19,10 @@ const BETWEEN: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What is wrong with a session that holds its lock and cannot be asked.
-pub(crate) const SILENT: &str = "the session does not answer";
+pub const SILENT: &str = "the session does not answer";
 
 /// All sessions that live now, by name.
-pub(crate) fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Session>> {
+pub fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<Vec<Session>> {
     let mut asked = Vec::new();
     for name in place::agents(home) {
         let place = Place::of(home, &name);
@@ -55,7 +55,7 @@ pub(crate) fn living(home: &Home, patience: Patience, now: Timestamp) -> Result<
 }
 
 /// Whether a session lives that has not answered just now.
-pub(crate) fn is_silent(
+pub fn is_silent(
     home: &Home,
     patience: Patience,
     name: &AgentName,
@@ -94,7 +94,7 @@ fn live(
 }
 
 /// The latest session of a name, alive or not; nothing where it never ran.
-pub(crate) fn latest(
+pub fn latest(
     home: &Home,
     patience: Patience,
     name: &AgentName,
@@ -122,7 +122,7 @@ pub(crate) fn latest(
 
 /// Whether a run without an end is gone all the same. Its lock is the proof, unless it has ended
 /// in order, or another has begun, while we looked.
-pub(crate) fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool> {
+pub fn has_crashed(home: &Home, journal: &mut Journal, run: &Run) -> Result<bool> {
     if run.end.is_some() || Place::of(home, &run.agent).is_held()? {
         return Ok(false);
     }
@@ -172,7 +172,7 @@ fn silent(
 }
 
 /// What the journal has of a session that does not live.
-pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<Session> {
+pub fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<Session> {
     let orphans = live::orphans(journal.home(), run);
     let unread = journal.count(&run.agent, now)?.unread;
     let queued = journal.pending(&run.agent, now)?.queued;

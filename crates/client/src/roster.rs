@@ -13,7 +13,7 @@
 //! Every agent's name has an inbox, so a name that stands nowhere is no mistake by itself; one
 //! that is written `@name` must stand here.
 
-use crate::config::{Row, Source};
+use crate::settings::{Row, Source};
 use posthaste_core::AgentName;
 use posthaste_store::report::{Report, Result};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ const TELLING: usize = 4;
 const NUDGE: usize = 1_000;
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Book {
+pub struct Book {
     aliases: BTreeMap<AgentName, Entry<Address>>,
     groups: BTreeMap<AgentName, Entry<Vec<Address>>>,
     nudges: BTreeMap<AgentName, Entry<String>>,
@@ -41,10 +41,10 @@ struct Entry<T> {
 
 /// Somebody that a message is for, as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Address {
-    pub(crate) name: AgentName,
+pub struct Address {
+    pub name: AgentName,
     /// Written `@name`: it must stand in the book.
-    pub(crate) is_listed: bool,
+    pub is_listed: bool,
 }
 
 impl From<AgentName> for Address {
@@ -57,13 +57,13 @@ impl From<AgentName> for Address {
 }
 
 /// Whether a table of a settings file is a part of the book.
-pub(crate) fn is_section(name: &str) -> bool {
+pub fn is_section(name: &str) -> bool {
     matches!(name, "aliases" | "groups" | "agents")
 }
 
 impl Book {
     /// Takes in one such table of a file; what it says goes before what was there.
-    pub(crate) fn add(&mut self, path: &Path, section: &str, value: &toml::Value) -> Result<()> {
+    pub fn add(&mut self, path: &Path, section: &str, value: &toml::Value) -> Result<()> {
         let Some(table) = value.as_table() else {
             return Err(wrong(path, section, "is a table"));
         };
@@ -126,7 +126,7 @@ impl Book {
     }
 
     /// Whether everything in it leads to agents. To be asked when all files are read.
-    pub(crate) fn check(&self) -> Result<()> {
+    pub fn check(&self) -> Result<()> {
         let aliases = self.aliases.iter();
         let aliases =
             aliases.map(|(name, entry)| (name, &entry.source, std::slice::from_ref(&entry.value)));
@@ -149,7 +149,7 @@ impl Book {
     }
 
     /// Those that an address means, each once.
-    pub(crate) fn resolve(&self, addresses: &[Address]) -> Result<Vec<AgentName>> {
+    pub fn resolve(&self, addresses: &[Address]) -> Result<Vec<AgentName>> {
         let mut found = Vec::new();
         for address in addresses {
             if !self.knows(address) {
@@ -162,7 +162,7 @@ impl Book {
     }
 
     /// The one agent that a name means, for who asks about one.
-    pub(crate) fn agent(&self, address: &Address) -> Result<AgentName> {
+    pub fn agent(&self, address: &Address) -> Result<AgentName> {
         let name = &address.name;
         if self.is_group(name) {
             return Err(Report::usage(format!("'{name}' is a group, not an agent"))
@@ -178,12 +178,12 @@ impl Book {
     }
 
     /// Whether a name is an alias or a group.
-    pub(crate) fn has(&self, name: &AgentName) -> bool {
+    pub fn has(&self, name: &AgentName) -> bool {
         self.aliases.contains_key(name) || self.groups.contains_key(name)
     }
 
     /// Whether a name stands for several by its nature, however many they are.
-    pub(crate) fn is_group(&self, name: &AgentName) -> bool {
+    pub fn is_group(&self, name: &AgentName) -> bool {
         match self.aliases.get(name) {
             // Checked when the settings were read: this comes to an end.
             Some(alias) => self.is_group(&alias.value.name),
@@ -215,7 +215,7 @@ impl Book {
     }
 
     /// The name in the book that this one is a slip of, if it looks like one.
-    pub(crate) fn nearest(&self, name: &AgentName) -> Option<&AgentName> {
+    pub fn nearest(&self, name: &AgentName) -> Option<&AgentName> {
         let names = self.aliases.keys().chain(self.groups.keys());
         let is_telling = |name: &AgentName| name.as_str().len() >= TELLING;
         names
@@ -232,7 +232,7 @@ impl Book {
     }
 
     /// All aliases and groups.
-    pub(crate) fn names(&self) -> Vec<AgentName> {
+    pub fn names(&self) -> Vec<AgentName> {
         self.aliases
             .keys()
             .chain(self.groups.keys())
@@ -241,11 +241,11 @@ impl Book {
     }
 
     /// What this agent is nudged with, where nothing else is said.
-    pub(crate) fn nudge(&self, name: &AgentName) -> Option<&str> {
+    pub fn nudge(&self, name: &AgentName) -> Option<&str> {
         self.nudges.get(name).map(|entry| entry.value.as_str())
     }
 
-    pub(crate) fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<Row> {
         let aliases = self.aliases.iter().map(|(name, entry)| Row {
             key: format!("aliases.{name}"),
             value: entry.value.name.to_string(),
@@ -284,7 +284,7 @@ fn member(path: &Path, key: &str, value: &toml::Value) -> Result<Address> {
 }
 
 /// Whether a text is one line, and nothing but text.
-pub(crate) fn is_line(text: &str) -> bool {
+pub fn is_line(text: &str) -> bool {
     !text.chars().any(char::is_control)
 }
 
