@@ -2,8 +2,8 @@
 
 use super::Reply;
 use super::tool::Given;
+use crate::cli::loop_::worklist;
 use crate::context::{Context, Said};
-use crate::worklist;
 use posthaste_client::mailbox;
 use posthaste_core::{IdPrefix, NoteType, TaskStatus, prompt, text};
 use posthaste_store::Error;
