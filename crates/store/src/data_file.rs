@@ -1,5 +1,4 @@
-//! Reads small files that may come from anybody: only regular files, never a pipe or a device, and not
-//! more than a limit.
+//! Reads small untrusted files: regular files up to a limit, never a pipe or a device.
 
 use rustix::fs::OFlags;
 use std::fs::OpenOptions;
@@ -7,9 +6,9 @@ use std::io::{Error, Read, Result};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Read a file of at most `max_bytes`. `flags` are added to those that it is opened with.
+/// Read a file of at most `max_bytes`, opened with additional `flags`.
 pub fn read(path: &Path, flags: OFlags, max_bytes: u64) -> Result<String> {
-    // A pipe must not be waited for.
+    // Opening a pipe must not block.
     let flags = (flags | OFlags::NONBLOCK).bits().cast_signed();
     let file = OpenOptions::new()
         .read(true)

@@ -1,5 +1,4 @@
-//! How a command ends: an exit code that scripts can rely on and, where it failed, what failed
-//! and what to do about it.
+//! The result of a failed command: an exit code for scripts, a message and a hint.
 
 use crate::{Denied, Error, Hint};
 use posthaste_core::{LoopRefusal, WorkRefusal};
@@ -11,7 +10,7 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Code {
     Ok,
-    /// The answer is no, or empty where something was asked for.
+    /// The answer is no, or the requested list is empty.
     No,
     Usage,
     NotFound,
@@ -19,7 +18,7 @@ pub enum Code {
     Storage,
 }
 
-/// What each exit code means; `ph help exit-codes` and the man page show this.
+/// Meaning of each exit code, shown by `ph help exit-codes` and the man page.
 pub const EXIT_CODES: &str = "\
 0  ok
 1  the answer is no, or empty where something was asked for ('check' without mail, 'doctor' with a finding, 'send --wait' where it does not come so far)
@@ -84,7 +83,7 @@ impl Report {
         Self::new(Code::Storage, message)
     }
 
-    /// Nobody reads the output any more: done, quietly, as for any tool in a pipe.
+    /// The reader of the output has closed the pipe. This is not a failure.
     pub fn reader_gone() -> Self {
         Self::new(Code::Ok, "nobody reads the output any more")
     }
@@ -94,7 +93,7 @@ impl Report {
         self
     }
 
-    /// The same, with what holds in spite of it said first.
+    /// Put text before the message, which stays true despite the error.
     pub fn after(mut self, said: &str) -> Self {
         self.message = format!("{said} {}", self.message);
         self
@@ -112,7 +111,7 @@ impl Report {
         self.hint.as_deref()
     }
 
-    /// Whether something failed; a reader that went away is no failure.
+    /// Return whether the command failed. A closed pipe is not a failure.
     pub fn is_failure(&self) -> bool {
         self.code != Code::Ok
     }

@@ -1,4 +1,4 @@
-//! Times: what people type, what people see, and this machine's clock.
+//! Times: parsing, formatting, and the clock of this machine.
 
 use crate::report::{Report, Result};
 use jiff::tz::TimeZone;
@@ -6,13 +6,13 @@ use jiff::{SignedDuration, Span, SpanRelativeTo, Timestamp, Zoned, civil};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The present moment, to the microsecond: finer than any clock here is true.
+/// Return the current time in microseconds. Clocks are not more precise than that.
 pub fn now() -> Timestamp {
     let now = Timestamp::now();
     Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now)
 }
 
-/// This machine's time zone; read once, because no process here moves between zones.
+/// Return the machine's time zone, which is read once for each process.
 pub fn zone() -> &'static TimeZone {
     static ZONE: LazyLock<TimeZone> = LazyLock::new(|| match std::env::var_os("TZ") {
         Some(_) => TimeZone::system(),
@@ -21,8 +21,7 @@ pub fn zone() -> &'static TimeZone {
     &ZONE
 }
 
-/// A zone from its own file. To have it by its name, jiff would first look through all the zones
-/// that there are.
+/// Read a zone from its file. To find it by name, jiff would read the names of all zones first.
 fn zone_of(file: &Path) -> Option<TimeZone> {
     let zone = std::fs::read(file).ok()?;
     TimeZone::tzif("local", &zone).ok()
@@ -63,7 +62,7 @@ fn relative(time: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// A length of time such as `90s`, `10m`, `1h 30m` or `2d`.
+/// Parse a duration such as `90s`, `10m`, `1h 30m` or `2d`.
 pub fn parse_duration(text: &str) -> std::result::Result<SignedDuration, String> {
     let span: Span = text
         .parse()
@@ -78,12 +77,12 @@ pub fn parse_duration(text: &str) -> std::result::Result<SignedDuration, String>
     }
 }
 
-/// A point in time: with a zone, or in local time, or the next time that a clock shows it.
+/// Parse a time: with a zone, in local time, or as the next occurrence of a time of day.
 pub fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
     if let Ok(time) = text.parse::<Timestamp>() {
         return Ok(time);
     }
-    // One with a zone by name; where the zone is unknown, it must not pass for local time.
+    // A time with a named zone. If the zone is unknown, it must not be parsed as local time.
     if text.contains('[') {
         return match text.parse::<Zoned>() {
             Ok(time) => Ok(time.timestamp()),
@@ -121,7 +120,7 @@ pub fn parse_point(text: &str, now: Timestamp) -> Result<Timestamp> {
 mod tests {
     use super::*;
 
-    /// A zone's file without any past: one hour east, two in summer.
+    /// Return a zone file without history: one hour east of UTC, two in summer.
     fn central_europe() -> Vec<u8> {
         let counts = [0_u32, 0, 0, 0, 1, 4].map(u32::to_be_bytes).concat();
         let kind = [&3_600_i32.to_be_bytes()[..], &[0, 0], b"CET\0"].concat();

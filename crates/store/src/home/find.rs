@@ -1,4 +1,4 @@
-//! Finds the home directory. `posthaste_store` checks that the directory is safe to use.
+//! Finds the home directory. Every home that is found is checked when it is opened.
 
 use crate::home::{Discovered, Home, PROJECT_DIR};
 use crate::report::{Report, Result};
@@ -90,7 +90,7 @@ pub fn trust(path: &Path) -> Result<Home> {
     Ok(Home::trust(path, state_dir().as_deref())?)
 }
 
-/// Return the person's own directory of state that is not mail.
+/// Return the person's state directory, which contains no mail.
 fn state_dir() -> Option<PathBuf> {
     let dirs = etcetera::choose_base_strategy().ok()?;
     Some(dirs.state_dir()?.join("posthaste"))

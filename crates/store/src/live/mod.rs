@@ -1,4 +1,6 @@
-//! Sessions as other processes find them: their files, their processes, and the way to their socket.
+//! Live sessions, seen from other processes: their files, processes and sockets.
+//!
+//! Never starts a session.
 
 pub mod place;
 pub mod process;
@@ -11,11 +13,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long [`reach`] waits for room among the connections that nobody has accepted.
+/// Time for which [`reach`] waits if the socket's backlog is full.
 const CONNECT_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Connects to a socket, or says within a moment why not. One that has too many waiting already
-/// gives [`std::io::ErrorKind::WouldBlock`]: somebody is there, and does not answer.
+/// Connect to a socket, with a short timeout. If its backlog is full, the error is
+/// [`std::io::ErrorKind::WouldBlock`]: a process listens, and does not accept.
 pub fn reach(socket: &Path) -> std::io::Result<UnixStream> {
     let address = SocketAddrUnix::new(socket)?;
     let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
@@ -42,7 +44,7 @@ pub fn orphans(home: &Home, run: &Run) -> Vec<u32> {
         return Vec::new();
     }
     let child = (run.started.child_pid, run.started.child_started);
-    // The agents of a loop lead process sessions of their own.
+    // The agents of a loop are leaders of their own process sessions.
     let noted = place::noted(home, &run.agent).into_iter();
     let all = [child].into_iter().chain(noted);
     let mut left: Vec<u32> = all

@@ -1,8 +1,7 @@
-//! Where a session's files are: its lock, its record, its log, its recording and its socket.
+//! Files of an agent's sessions: lock, record, log, recording and socket.
 //!
-//! The lock is held for as long as the session lives and is the only proof that it does; the
-//! record says what to connect to and how to start it again, and is believed only beside a lock
-//! that is held.
+//! The lock is held while the session lives, and is the only proof that it does. The record has the
+//! socket and the command of the session, and is trusted only while the lock is held.
 
 use super::process;
 use crate::home::guard::{is_private_dir, make_dirs};
@@ -19,10 +18,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-/// The longest path that a socket can have, on any system that we know.
+/// Longest path of a socket that every supported system accepts.
 pub const MAX_SOCKET_PATH: usize = 103;
 
-/// How long those who look whether a name is taken may keep it from who takes it.
+/// Time for which processes that only check a name may delay the session that takes it.
 const LOOKERS: Duration = Duration::from_secs(5);
 
 /// The files of one agent's sessions.
@@ -32,20 +31,20 @@ pub struct Place {
     name: AgentName,
 }
 
-/// What a session is started with; kept so that it can be started again.
+/// Launch parameters of a session, kept so that it can be started again.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Launch {
     pub name: AgentName,
     pub command: Vec<String>,
     pub cwd: PathBuf,
     pub harness: String,
-    /// What `--env` said, in order.
+    /// Values of `--env`, in order.
     pub env: Vec<(String, String)>,
-    /// Further paths to listen on.
+    /// Additional paths to listen on.
     pub sockets: Vec<PathBuf>,
     pub cols: u16,
     pub rows: u16,
-    /// What a loop is told to do; then our own runner is the program.
+    /// Settings of a loop, whose program is our own runner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build: Option<Box<Settings>>,
 }
@@ -61,11 +60,11 @@ impl Launch {
 pub struct Record {
     pub run: Uuid,
     pub pid: u32,
-    /// When the kernel started it: tells a reused pid apart. Zero where it cannot be known.
+    /// Start time of the process, which tells a reused pid apart. Zero if it is unknown.
     #[serde(default)]
     pub pid_started: u64,
     pub child_pid: u32,
-    /// The same of the child.
+    /// Start time of the child.
     pub child_started: u64,
     pub socket: PathBuf,
     pub started_at: Timestamp,
@@ -96,7 +95,7 @@ impl Place {
         self.dir().join("log")
     }
 
-    /// What the session gives its program.
+    /// Path of the launch files that the session gives its program.
     pub fn layer(&self) -> PathBuf {
         self.dir().join("layer")
     }
@@ -106,7 +105,7 @@ impl Place {
         self.open(private_file().append(true).create(true), &self.log_file())
     }
 
-    /// Makes and opens a file in the directory, which a start that failed may remove just then.
+    /// Create and open a file in the directory, which a failed start may remove at the same time.
     fn open(&self, options: &OpenOptions, path: &Path) -> Result<File> {
         let deadline = Instant::now() + LOOKERS;
         loop {
@@ -120,7 +119,7 @@ impl Place {
         }
     }
 
-    /// Makes the directory, for this user alone.
+    /// Create the directory, private to this user.
     pub fn prepare(&self) -> Result<()> {
         let dir = self.dir();
         let deadline = Instant::now() + LOOKERS;
@@ -134,7 +133,7 @@ impl Place {
         }
     }
 
-    /// Takes the name for as long as the answer is kept; `None` where a live session has it.
+    /// Take the name until the result is dropped. Return `None` if a live session has it.
     pub fn claim(&self) -> Result<Option<Claim>> {
         let path = self.lock_file();
         let deadline = Instant::now() + LOOKERS;
@@ -155,12 +154,13 @@ impl Place {
                             _file: file,
                         }));
                     }
-                    // Who held it has just removed it: it locks nobody out any more.
+                    // The previous holder has removed this file, so its lock excludes no process.
                     None if Instant::now() < deadline => continue,
                     None => return Err(cannot("lock", &path, &ErrorKind::TimedOut.into())),
                 }
             }
-            // Who only looks takes it too, for a moment; but shared, which no session does.
+            // A process that only checks the name holds a shared lock for a moment; a session
+            // never does.
             match file.try_lock_shared() {
                 Ok(()) if Instant::now() < deadline => {}
                 Ok(()) => return Err(cannot("lock", &path, &ErrorKind::TimedOut.into())),
@@ -172,7 +172,7 @@ impl Place {
         }
     }
 
-    /// Whether a session holds the name now.
+    /// Return whether a session holds the name now.
     pub fn is_held(&self) -> Result<bool> {
         let path = self.lock_file();
         let file = match private_file().read(true).open(&path) {
@@ -187,7 +187,7 @@ impl Place {
         }
     }
 
-    /// The record of the latest session, whether or not it lives.
+    /// Return the record of the latest session, which may have ended.
     pub fn record(&self) -> Option<Record> {
         let mut text = String::new();
         let mut file = private_file().read(true).open(self.record_file()).ok()?;
@@ -213,7 +213,7 @@ impl Place {
         write().map_err(|error| cannot("write", &path, &error))
     }
 
-    /// Where this session listens. A path too long for the OS gets a short stand-in.
+    /// Return the path of the session's socket. A path that is too long is replaced by a short one.
     pub fn socket(&self) -> Result<PathBuf> {
         let key = blake3_hex(self.home.as_os_str().as_bytes());
         let short = format!("{}.sock", self.name);
@@ -245,7 +245,7 @@ impl Place {
     }
 }
 
-/// Which file stands at a path. Another may have taken its place since.
+/// Identity of the file at a path, which another file may replace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seal {
     path: PathBuf,
@@ -266,13 +266,13 @@ impl Seal {
             .is_ok_and(|meta| (meta.dev(), meta.ino()) == self.inode)
     }
 
-    /// Whether it is still there.
+    /// Return whether the same file is still at the path.
     pub fn is_whole(&self) -> bool {
         Self::of(&self.path).as_ref() == Some(self)
     }
 }
 
-/// A name that is taken: the lock is held for as long as this is kept.
+/// A name that is taken. The lock is held until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
     place: Place,
@@ -281,8 +281,8 @@ pub struct Claim {
 }
 
 impl Drop for Claim {
-    /// A start that failed leaves no trace of a name that never ran. Who waits for the lock
-    /// meanwhile sees that it is gone, and makes a new one.
+    /// Remove the directory of a name that never ran, after a failed start. A process that waits for
+    /// the lock sees that the file is gone, and creates a new one.
     fn drop(&mut self) {
         let dir = self.place.dir();
         let Ok(entries) = std::fs::read_dir(&dir) else {
@@ -300,26 +300,26 @@ impl Drop for Claim {
     }
 }
 
-/// Which sessions and children of theirs there are: a file a pid, with the agent's name in it.
+/// Directory with one file for each process of a session: its name is the pid, its content the agent.
 fn children(home: &Path) -> PathBuf {
     home.join("sessions").join(".children")
 }
 
-/// The agent in whose session this process runs, by its ancestors.
+/// Return the agent in whose session this process runs, by its ancestors.
 pub fn agent_here(home: &Home) -> Option<AgentName> {
-    // Where no session ever ran there is nothing to look for.
+    // Without this directory no session ever ran.
     children(home.path()).symlink_metadata().ok()?;
     agent_in(home, &process::ancestry(std::process::id()))
 }
 
-/// The agent in whose session a process runs, by its ancestors and their starts.
+/// Return the agent in whose session a process runs, by its ancestors and their start times.
 pub fn agent_in(home: &Home, line: &[(u32, u64)]) -> Option<AgentName> {
     line.iter()
         .find_map(|(pid, started)| agent_noted(home, *pid, *started))
 }
 
-/// The same by the process session that it is in: where descendants are, unless they left it.
-/// Costs next to nothing.
+/// Return the agent in whose session a process runs, by its process session. This is fast, but misses
+/// descendants that have left the process session.
 pub fn agent_of_session(home: &Home, leader: u32) -> Option<AgentName> {
     let note = children(home.path()).join(leader.to_string());
     note.symlink_metadata().ok()?;
@@ -333,7 +333,7 @@ fn agent_noted(home: &Home, pid: u32, started: u64) -> Option<AgentName> {
     is_it.then(|| AgentName::parse(name).ok()).flatten()
 }
 
-/// The processes that are said to be this agent's, each with its start.
+/// Return the recorded processes of this agent, each with its start time.
 pub fn noted(home: &Home, name: &AgentName) -> Vec<(u32, u64)> {
     let Ok(entries) = std::fs::read_dir(children(home.path())) else {
         return Vec::new();
@@ -349,7 +349,7 @@ pub fn noted(home: &Home, name: &AgentName) -> Vec<(u32, u64)> {
     entries.filter_map(own).collect()
 }
 
-/// Says whose process this is, for as long as this is kept.
+/// Records which agent a process belongs to, until it is dropped.
 #[derive(Debug)]
 pub struct Birth {
     path: PathBuf,
@@ -374,7 +374,7 @@ impl Birth {
     }
 }
 
-/// Removes what a session that is gone has said of a process.
+/// Remove the record of a process whose session has ended.
 pub fn forget(home: &Home, name: &AgentName, pid: u32, started: u64) {
     let path = children(home.path()).join(pid.to_string());
     let said = std::fs::read_to_string(&path);
@@ -389,7 +389,7 @@ impl Drop for Birth {
     }
 }
 
-/// The agents that ever had a session here, by name.
+/// Return the agents that ever had a session here, sorted by name.
 pub fn agents(home: &Home) -> Vec<AgentName> {
     let Ok(entries) = std::fs::read_dir(home.path().join("sessions")) else {
         return Vec::new();
@@ -401,7 +401,7 @@ pub fn agents(home: &Home) -> Vec<AgentName> {
     names
 }
 
-/// Whether nothing can be at a path, because what it goes through is not there or no directory.
+/// Return whether a path cannot exist, because a parent is missing or is not a directory.
 fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -412,7 +412,7 @@ pub fn private_dir(dir: &Path) -> Result<()> {
     made.map_err(|error| cannot("create", dir, &error))
 }
 
-/// For this user alone, and never through a link.
+/// Return options for a file that is private to this user, and never opened through a link.
 pub fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options
@@ -421,7 +421,7 @@ pub fn private_file() -> OpenOptions {
     options
 }
 
-/// What could not be done to a file of the home, and what to do about it.
+/// Convert the error of an I/O call on a file of the home.
 pub fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
     let report = Report::storage(format!("cannot {act} {}: {error}", path.display()));
     match error.kind() {
@@ -437,7 +437,7 @@ pub fn cannot(act: &str, path: &Path, error: &std::io::Error) -> Report {
     }
 }
 
-/// The first sixteen hexadecimal digits of a hash: enough to keep homes apart.
+/// Return the first sixteen hexadecimal digits of a hash, which are enough to tell homes apart.
 fn blake3_hex(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex()[..16].to_owned()
 }

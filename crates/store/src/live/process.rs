@@ -1,7 +1,6 @@
-//! Other processes: who they are, who started them, and how to end them.
+//! Other processes: their identity, their ancestors, and signals to them.
 //!
-//! A pid alone names nobody for long, so it always comes with the time at which the kernel
-//! started the process.
+//! A pid may be reused, so it always comes with the start time of the process.
 
 use rustix::fs::Access;
 use rustix::process::{Pid, Signal};
@@ -9,10 +8,10 @@ use rustix::process::{Pid, Signal};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// What the kernel says of a process.
+/// State of a process in `/proc`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Stat {
-    /// Dead, and waiting for its parent to take note.
+    /// Whether the process has exited and waits for its parent.
     is_dead: bool,
     parent: u32,
     group: u32,
@@ -20,27 +19,27 @@ struct Stat {
     started: u64,
 }
 
-/// When the kernel started a process; nothing where there is none.
+/// Return the start time of a process, or `None` if it does not exist.
 pub fn started(pid: u32) -> Option<u64> {
     stat(pid).map(|stat| stat.started)
 }
 
-/// Whether a process is the one that was started then, and alive.
+/// Return whether a process has this start time and is alive.
 pub fn is(pid: u32, started: u64) -> bool {
     stat(pid).is_some_and(|stat| !stat.is_dead && stat.started == started)
 }
 
-/// The leader of the process session that a process is in; nothing where that is out of sight, as
-/// for one that was started into a container from outside.
+/// Return the leader of a process's session. There is none if it is invisible, for example if the
+/// process was started into a container from outside.
 pub fn session_of(pid: u32) -> Option<u32> {
     stat(pid).map(|stat| stat.session).filter(|pid| *pid != 0)
 }
 
-/// Reads `/proc/PID/stat`. The second field is a name in brackets that may hold anything.
+/// Read `/proc/PID/stat`. The second field is a name in parentheses, with any characters.
 #[cfg(target_os = "linux")]
 fn stat(pid: u32) -> Option<Stat> {
     let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
-    // One read gives all of it; it is never longer.
+    // The file is short enough for one read.
     let mut text = [0; 1_024];
     let length = file.read(&mut text).ok()?;
     let after = text[..length].iter().rposition(|byte| *byte == b')')? + 1;
@@ -57,17 +56,17 @@ fn stat(pid: u32) -> Option<Stat> {
     })
 }
 
-/// Elsewhere nothing is known of other processes, so nothing is claimed.
+/// Other systems have no `/proc`, so nothing is known about other processes.
 #[cfg(not(target_os = "linux"))]
 fn stat(_: u32) -> Option<Stat> {
     None
 }
 
-/// The ancestors of a process, itself first, each with its start.
+/// Return a process and its ancestors, each with its start time.
 pub fn ancestry(pid: u32) -> Vec<(u32, u64)> {
     let mut line = Vec::new();
     let mut next = pid;
-    // A cycle is impossible, but a pid may be reused while we look.
+    // A reused pid could lead to a cycle.
     while next > 1 && line.len() < 64 {
         let Some(stat) = stat(next) else { break };
         line.push((next, stat.started));
@@ -76,14 +75,14 @@ pub fn ancestry(pid: u32) -> Vec<(u32, u64)> {
     line
 }
 
-/// Which boot of this machine this is; pids mean nothing across boots.
+/// Return the id of this boot. Pids are not comparable across boots.
 pub fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map(|text| text.trim().to_owned())
         .unwrap_or_default()
 }
 
-/// What is still there of a session's child and of anything that it started.
+/// Return the live processes of a session's child and of its descendants.
 pub fn left_of(child: u32, child_started: u64) -> Vec<u32> {
     let is_it = |pid: u32, stat: Stat| {
         if stat.is_dead {
@@ -91,8 +90,8 @@ pub fn left_of(child: u32, child_started: u64) -> Vec<u32> {
         } else if pid == child {
             stat.started == child_started
         } else {
-            // The child led a process session of its own. Its pid cannot be given to another
-            // while anything is left in that session.
+            // The child was the leader of a process session. Its pid is not reused while that
+            // session has processes.
             stat.session == child && stat.started >= child_started
         }
     };
@@ -101,15 +100,15 @@ pub fn left_of(child: u32, child_started: u64) -> Vec<u32> {
         .collect()
 }
 
-/// The live processes of a process group, its leader included.
+/// Return the live processes of a process group, including its leader.
 pub fn in_group(leader: u32) -> Vec<u32> {
     pids()
         .filter(|pid| stat(*pid).is_some_and(|stat| !stat.is_dead && stat.group == leader))
         .collect()
 }
 
-/// Who has one of these pipes open, by their inodes; as far as it can be seen. Neither we nor our
-/// own children: between fork and exec, one has everything open that we have.
+/// Return the visible processes that have one of these pipes open. This process and its children are
+/// left out: between fork and exec, a child has all of its parent's files open.
 pub fn holders(pipes: &[u64]) -> Vec<u32> {
     if pipes.is_empty() {
         return Vec::new();
@@ -127,7 +126,7 @@ pub fn holders(pipes: &[u64]) -> Vec<u32> {
     pids().filter(|pid| is_other(*pid) && holds(*pid)).collect()
 }
 
-/// What a process is called; it says so itself.
+/// Return the name that a process has given itself.
 pub fn name(pid: u32) -> Option<String> {
     let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
     Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
@@ -138,28 +137,28 @@ fn pids() -> impl Iterator<Item = u32> {
     entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
 }
 
-/// Sends a signal to one process; one that is gone needs none.
+/// Send a signal to a process, which may have ended.
 pub fn signal(pid: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process(pid, signal);
     }
 }
 
-/// Sends a signal to a process group; one that is gone needs none.
+/// Send a signal to a process group, which may have ended.
 pub fn signal_group(leader: u32, which: Signal) {
     if let Some(group) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
         let _ = rustix::process::kill_process_group(group, which);
     }
 }
 
-/// Sends a signal to everything in a child's own process session.
+/// Send a signal to every process in a child's process session.
 pub fn signal_all(child: u32, child_started: u64, which: Signal) {
     for pid in left_of(child, child_started) {
         signal(pid, which);
     }
 }
 
-/// Whether this is a file that may be executed.
+/// Return whether a path is an executable file.
 pub fn is_program(path: &Path) -> bool {
     path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
 }
