@@ -1,16 +1,20 @@
 //! The journal: an append-only log of facts in SQLite, and the views derived from it.
 //!
-//! Owns every file under a home: the database, the locks, the bells, the message files and the search
-//! index. Applies the core's rules and never decides one itself; knows nothing of sockets or
-//! terminals.
+//! Owns every file under a home: the database, the locks, the bells, the message files, the search
+//! index and the files of sessions. Applies the core's rules and never decides one itself; runs no
+//! session, and knows nothing of terminals.
 
+pub mod data_file;
 pub mod error;
 pub mod files;
 pub mod health;
 pub mod home;
 mod journal;
+pub mod live;
 pub mod operation;
+pub mod report;
 pub mod search;
+pub mod times;
 pub mod transfer;
 mod views;
 

@@ -13,11 +13,11 @@ mod tool;
 mod wait;
 mod work;
 
+use crate::cli::loop_::worklist;
 use crate::context::{Context, Said};
 use crate::output::{Sink, note};
-use crate::report::{Code, Report, Result};
-use crate::worklist;
 use posthaste_core::{AgentName, text};
+use posthaste_store::report::{Code, Report, Result};
 use std::io::IsTerminal;
 use tool::{Given, Tool};
 

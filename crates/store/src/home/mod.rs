@@ -3,6 +3,7 @@
 //! Owns the layout, and creates it private to its user. Checks every home that is opened, see `guard`
 //! and `origin`; never chooses which directory is the home.
 
+pub mod find;
 pub mod guard;
 pub(crate) mod host;
 mod mount;

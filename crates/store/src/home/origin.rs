@@ -1,4 +1,4 @@
-//! Whether a project's home was made on this machine by this user.
+//! Checks that a project's home was created on this machine by this user.
 //!
 //! A repository or an archive can contain a whole `.posthaste`, and `git pull` can replace any file
 //! whose path it knows. Owner and mode say nothing about where a file came from. So the home of a
@@ -19,7 +19,7 @@ const HOME_PREFIX: &str = "home-";
 const KEY_FILE: &str = "key";
 const RECORDS_DIR: &str = "homes";
 
-/// What a directory named `.posthaste` contains.
+/// Content of a directory named `.posthaste`.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Discovered {
     Nothing,

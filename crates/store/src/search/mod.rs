@@ -20,7 +20,7 @@ pub enum Order {
     BestFirst,
 }
 
-/// What to search for. Quotes around a phrase and a star at the end of a word are the only syntax.
+/// A search. Quotes around a phrase and a star at the end of a word are the only syntax.
 #[derive(Debug, Clone)]
 pub struct Query {
     pub words: String,

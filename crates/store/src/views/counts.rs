@@ -122,7 +122,7 @@ impl Views<'_> {
                 Kind::NotDue as u8
             ))?
             .query_row(at_now, Counted::read)?;
-        // An expired message was seen by nobody: it is also unread and not delivered.
+        // An expired message was never seen, so it is also unread and not delivered.
         let expired: u64 = self
             .prepare(&format!(
                 "SELECT count(*) FROM v#_marks m CROSS JOIN v#_letters l ON l.seq = m.seq

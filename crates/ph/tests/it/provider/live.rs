@@ -5,7 +5,7 @@ use super::{Provider, keep_by, script, stage};
 use crate::common::stage::{Stage, kill, until, until_so};
 use posthaste_core::offer::Said;
 use posthaste_core::{AgentName, Timestamp};
-use posthaste_store::Job;
+use posthaste_store::operation::RecordDelivery;
 use rustix::process::Signal;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -101,7 +101,7 @@ fn what_its_agent_has_accepted_is_marked_there() {
     });
     assert_eq!(provider.count("mark-read m1"), 0);
     // As its harness would say it.
-    let accepted = Job::Say {
+    let accepted = RecordDelivery {
         now: Timestamp::now(),
         agent: AgentName::parse("bot").unwrap(),
         ids: vec![id.parse().unwrap()],

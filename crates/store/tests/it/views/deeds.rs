@@ -4,10 +4,10 @@ use posthaste_core::{Ending, NoteType, Order, Priority, Step, TaskStatus};
 use proptest::prelude::*;
 
 pub(super) const AGENTS: [&str; 3] = ["alice", "bob", "human"];
-/// Few enough that ids, keys and prefixes meet.
+/// So few that ids, keys and prefixes collide.
 pub(super) const IDS: u8 = 10;
 
-/// Something that is done to a journal, and how many nanoseconds after the last.
+/// A deed, and its delay after the previous one in nanoseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Act {
     pub(super) pass: i64,
@@ -25,7 +25,7 @@ pub(super) enum Deed {
     Inject {
         agent: usize,
     },
-    /// What a session does with the mail of its agent.
+    /// An operation of a session on the mail of its agent.
     Deliver {
         agent: usize,
         said: Saying,
@@ -36,17 +36,17 @@ pub(super) enum Deed {
         run: u8,
         end: Option<Ending>,
     },
-    /// Something about an agent's tasks, notes or completion.
+    /// A change of an agent's tasks, notes or completion.
     Work {
         agent: usize,
         deed: Chore,
     },
-    /// A change from elsewhere, perhaps of a task that has not come yet.
+    /// An imported change, perhaps of a task that was not imported yet.
     BringMove {
         of: u8,
         status: TaskStatus,
     },
-    /// A step from elsewhere, perhaps of a message that has not come yet.
+    /// An imported step, perhaps of a message that was not imported yet.
     Bring {
         of: u8,
         step: Step,
@@ -137,7 +137,7 @@ pub(super) struct Wish {
     pub(super) closes: Option<u8>,
 }
 
-/// Nanoseconds around a few seconds, also backwards.
+/// Nanoseconds: a few seconds forwards or backwards.
 fn nanos() -> impl Strategy<Value = i64> {
     prop_oneof![
         3 => 0..90_000_000_000_i64,

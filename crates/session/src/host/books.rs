@@ -1,0 +1,44 @@
+//! The journal, from the session's one thread: work is handed to the thread that owns the
+//! connection, and awaited.
+
+use posthaste_store::{Decided, Error, Journal, Operation, Writer};
+use tokio::sync::oneshot;
+
+#[derive(Debug, Clone)]
+pub(crate) struct Books {
+    writer: Writer,
+}
+
+impl Books {
+    pub(crate) fn new(writer: Writer) -> Self {
+        Self { writer }
+    }
+
+    /// Commit an operation, and wait until it is synced and its message files are written.
+    pub(crate) async fn commit<O: Operation>(
+        &self,
+        operation: O,
+    ) -> Result<Decided<O::Output>, Error> {
+        let (sender, receiver) = oneshot::channel();
+        let mut prewrite = self.writer.submit(operation, move |committed| {
+            let _ = sender.send(committed);
+        })?;
+        prewrite.begin();
+        match receiver.await {
+            Ok(committed) => committed.settle(&prewrite),
+            Err(_) => Err(Error::WriterGone),
+        }
+    }
+
+    /// Asks something of the journal.
+    pub(crate) async fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut Journal) -> Result<T, Error> + Send + 'static,
+    ) -> Result<T, Error> {
+        let (tell, told) = oneshot::channel();
+        self.writer.ask(move |journal| {
+            let _ = tell.send(question(journal));
+        })?;
+        told.await.unwrap_or(Err(Error::WriterGone))
+    }
+}

@@ -1,0 +1,242 @@
+//! Mail that comes in over the socket: on disk before its sender is answered.
+
+use crate::Shared;
+use crate::host::clock;
+use crate::host::log;
+use crate::socket::dispatch::{denial, failure};
+use crate::socket::peer::{Look, Peer};
+use crate::state::Wish;
+use jiff::SignedDuration;
+use posthaste_core::delivery::Answerable;
+use posthaste_core::why::{self, Why};
+use posthaste_core::{
+    AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, owed,
+};
+use posthaste_store::operation::{Post, Posted};
+use posthaste_store::{Error, files};
+use posthaste_wire::method::{Send, Sent};
+use posthaste_wire::rpc::Failure;
+use posthaste_wire::{Message, plain};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+use tracing::info;
+use uuid::Uuid;
+
+/// How long an answer waits for its question to be on the screen.
+const QUESTION_SHOWN_WITHIN: Duration = Duration::from_secs(2);
+const QUESTION_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Who sends. What a sender says of itself is believed as far as nothing speaks against it: none
+/// of it is proof against the same user. But who runs in an agent's session is that agent.
+fn sender(
+    shared: &Shared,
+    peer: &Peer,
+    from: Option<AgentName>,
+    evidence: Option<Evidence>,
+) -> Result<(AgentName, Evidence), Failure> {
+    let look = match evidence {
+        // `ph` itself has looked, and says what it found.
+        Some(Evidence::Env | Evidence::Flag | Evidence::Default) => Look::Quick,
+        Some(Evidence::Ancestry | Evidence::Provider) | None => Look::Thorough,
+    };
+    match (peer.agent(&shared.home, look), from, evidence) {
+        (Some(agent), Some(from), _) if agent != from => Err(Failure::invalid_params(format!(
+            "this is {agent}; it cannot send as {from}"
+        ))),
+        (Some(agent), _, _) => Ok((agent, Evidence::Ancestry)),
+        (None, Some(from), Some(Evidence::Ancestry | Evidence::Provider) | None) => {
+            Ok((from, Evidence::Flag))
+        }
+        (None, Some(from), Some(evidence)) => Ok((from, evidence)),
+        (None, None, _) => Ok((AgentName::human(), Evidence::Default)),
+    }
+}
+
+fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String) -> Draft {
+    let id = MessageId(Uuid::new_v4());
+    let mut draft = Draft::new(id, from, shared.agent.clone(), body);
+    draft.from_evidence = from_evidence;
+    draft.limits = shared.limits;
+    draft
+}
+
+/// Instructions from the person, as a message.
+pub(crate) async fn from_the_person(shared: &Shared, text: String) -> Result<(), Failure> {
+    let draft = draft(shared, AgentName::human(), Evidence::Flag, text);
+    store(shared, draft, posthaste_store::times::now())
+        .await
+        .map(drop)
+}
+
+pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sent, Failure> {
+    let (from, evidence) = sender(shared, peer, send.from, send.from_evidence)?;
+    let mut draft = draft(shared, from, evidence, send.body);
+    draft.id = send.id.unwrap_or(draft.id);
+    draft.to = send.to.unwrap_or(draft.to);
+    draft.subject = send.subject;
+    draft.priority = send.priority.unwrap_or(Priority::Normal);
+    let mut created_at = posthaste_store::times::now();
+    if send.raw {
+        if clock::is_too_late(send.asked_at) {
+            let why = format!("{}: {}", draft.to, clock::TOO_LATE);
+            return Err(Failure::invalid_params(why));
+        }
+        // It is meant for a question that stood there when it was asked for.
+        created_at = send.asked_at.map_or(created_at, |at| at.min(created_at));
+        answerable(shared, &draft.to, created_at).await?;
+        draft.priority = Priority::Interrupt;
+    }
+    draft.key = send.key;
+    draft.not_before = send.not_before;
+    draft.allow_self = send.allow_self;
+    draft.raw = send.raw;
+    draft.ttl = send.ttl_ms.map(millis);
+    draft.deadline = send.deadline_ms.map(millis);
+    draft.expects_reply = send.expects_reply;
+    if let Some(prefix) = send.reply_to {
+        draft.reply_to = Some(find(shared, prefix).await?);
+    }
+    if let Some(prefix) = send.closes {
+        draft.closes = Some(find(shared, prefix).await?);
+    }
+    let posted = store(shared, draft, created_at).await?;
+    let letter = &posted.letter;
+    let body = match &letter.message.envelope.body {
+        Body::Inline(text) => text.clone(),
+        Body::Filed { .. } => {
+            files::body(&shared.home, &letter.message).map_err(|error| failure(&error))?
+        }
+    };
+    Ok(Sent {
+        message: Message::new(letter, body, posthaste_store::times::now()),
+        is_new: posted.is_new,
+        unfiled: posted.unfiled,
+    })
+}
+
+fn millis(count: u64) -> SignedDuration {
+    SignedDuration::from_millis(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
+    let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
+    Ok(found.map_err(|error| failure(&error))?.message.id)
+}
+
+/// Check that the program has a question that an answer would reach. Wait while a question has only
+/// just appeared: an answer recorded too early could be matched to another question.
+async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
+    let refused = |why: &str| {
+        info!(target: log::DELIVERY, reason = why, "answer refused");
+        Failure::invalid_params(format!("{to}: {why}"))
+    };
+    if *to != shared.agent {
+        return Err(refused("what is typed as it is goes to its own session"));
+    }
+    let deadline = Instant::now() + QUESTION_SHOWN_WITHIN;
+    let mut first = None;
+    loop {
+        let (tell, told) = oneshot::channel();
+        let tell = move |answerable| {
+            let _ = tell.send(answerable);
+        };
+        shared.wish(Wish::Answerable(Box::new(tell))).await;
+        let (open, is_settled) = match told.await {
+            Ok(Answerable::Yes(open)) => (open, true),
+            Ok(Answerable::NotYet(open)) => (Some(open), Instant::now() >= deadline),
+            Ok(Answerable::No(why)) => return Err(refused(why)),
+            Err(_) => return Err(refused("the session is ending")),
+        };
+        let is_newer = open.is_some_and(|open| open.since > asked_at);
+        if is_newer || *first.get_or_insert(open) != open {
+            return Err(refused(
+                "its question changed just now; nothing was answered",
+            ));
+        }
+        if is_settled {
+            return Ok(());
+        }
+        tokio::time::sleep(QUESTION_POLL_INTERVAL).await;
+    }
+}
+
+/// The same in the plain dialect.
+pub(crate) async fn plain(
+    shared: &Shared,
+    peer: &Peer,
+    send: plain::Send,
+) -> Result<MessageId, Failure> {
+    let from = match send.from.as_str() {
+        "" => None,
+        name => Some(
+            AgentName::parse(name)
+                .map_err(|error| Failure::invalid_params(format!("invalid from: {error}")))?,
+        ),
+    };
+    let (from, evidence) = sender(shared, peer, from, None)?;
+    let mut draft = draft(shared, from, evidence, send.body);
+    draft.raw = send.raw;
+    draft.priority = send.priority;
+    if send.raw {
+        answerable(shared, &draft.to, posthaste_store::times::now()).await?;
+        draft.priority = Priority::Interrupt;
+    }
+    draft.expects_reply = send.expects_response;
+    if !send.expects_response {
+        draft.closes = closes(shared, &draft.from, &send.er_trigger_id).await?;
+    }
+    // Whether an agent may write to itself is for its own command to ask; here it has.
+    draft.allow_self = true;
+    let letter = store(shared, draft, posthaste_store::times::now())
+        .await?
+        .letter;
+    match why::why(&letter, posthaste_store::times::now()) {
+        // In this dialect what is stored and will never arrive is refused; 'ph show' has it.
+        Why::Arrived {
+            reason: Some(reason),
+            ..
+        } => Err(Failure::invalid_params(format!(
+            "message {} was stored and is not delivered: {reason}",
+            letter.message.id
+        ))),
+        Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(letter.message.id),
+    }
+}
+
+/// What a message of the plain dialect closes. The name of a reminder of the original's that is not
+/// known here, or not this sender's, closes nothing, as there: the message goes all the same.
+async fn closes(
+    shared: &Shared,
+    from: &AgentName,
+    trigger: &str,
+) -> Result<Option<MessageId>, Failure> {
+    let Ok(prefix) = IdPrefix::parse(trigger) else {
+        return Ok(None);
+    };
+    match shared.books.ask(move |journal| journal.find(&prefix)).await {
+        Ok(letter) => {
+            let message = &letter.message;
+            let is_open = message.envelope.expects_reply && owed::may_close(from, message);
+            Ok(is_open.then_some(message.id))
+        }
+        Err(Error::NotFound(_) | Error::Ambiguous { .. }) => Ok(None),
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+async fn store(shared: &Shared, draft: Draft, now: Timestamp) -> Result<Posted, Failure> {
+    let post = Post {
+        now,
+        drafts: vec![draft],
+    };
+    let decided = shared.books.commit(post).await;
+    match decided.map_err(|error| failure(&error))? {
+        Ok(mut posted) => {
+            shared.mail.notify_one();
+            posted
+                .pop()
+                .ok_or_else(|| Failure::internal("the journal stored nothing"))
+        }
+        Err(denied) => Err(denial(&denied)),
+    }
+}

@@ -1,0 +1,93 @@
+//! Performs the driver's actions and tells the driver their results. Decides nothing.
+
+use super::Clerk;
+use crate::pty::keyboard::Typed;
+use crate::routes::door;
+use crate::routes::transcript;
+use crate::state::errands::{self, Report};
+use posthaste_core::driver::{Action, Input};
+
+impl Clerk {
+    pub(super) fn perform(&mut self, action: Action) {
+        let shared = self.shared.clone();
+        match action {
+            Action::ReadMail => self.read_mail(),
+            Action::Commit { commit, operation } => {
+                self.send(errands::commit(shared, commit, operation));
+            }
+            Action::LeaseKeyboard => self.send(errands::lease(shared)),
+            Action::ReleaseKeyboard => self.lease = None,
+            Action::Type { turn, mode } => match self.lease.clone() {
+                Some(lease) => self.send(errands::type_turn(shared, lease, turn, mode)),
+                None => self.tell(errands::terminal_gone()),
+            },
+            Action::PressEnter(keys) => match self.lease.clone() {
+                Some(lease) => self.send(errands::press_enter(lease, keys)),
+                None => self.tell(errands::terminal_gone()),
+            },
+            Action::PressKeys(keys) => {
+                if !self.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
+                    self.tell(Input::KeysDropped);
+                }
+            }
+            Action::Look => self.send(errands::look(shared)),
+            Action::CheckInput => {
+                let is_unread = self.shared.keyboard.is_unread();
+                self.tell(Input::InputChecked { is_unread });
+            }
+            Action::ForgetKeys => {
+                let times = self.outset.drafted.borrow().times;
+                self.shared.keyboard.try_type_in(Typed::Forget(times));
+            }
+            Action::AnswerHook { call, mail } => self.answer_hook(call, mail),
+            Action::CheckApi {
+                offer,
+                conversation,
+            } => self.send(door::check(shared, offer, conversation)),
+            Action::PutMail {
+                offer,
+                letters,
+                conversation,
+            } => self.send(door::put(shared, offer, letters, conversation)),
+            Action::ApiInterrupt { conversation } => {
+                self.send(door::interrupt(shared, conversation));
+            }
+            Action::ApiContinue { conversation } => {
+                self.send(door::resume_conversation(shared, conversation));
+            }
+            Action::FollowTranscript { path, from_start } => {
+                self.transcripts.follow(&path, from_start);
+            }
+            Action::SkipTranscripts => self.transcripts.skip_to_end(),
+            Action::ReadTranscripts => {
+                let files = self.transcripts.begin();
+                self.send(transcript::read(files));
+            }
+        }
+    }
+
+    /// Run a task beside the owner of the state. It reports back.
+    fn send(&mut self, task: impl Future<Output = Report> + 'static) {
+        self.tasks += 1;
+        let reports = self.reports.clone();
+        tokio::task::spawn_local(async move {
+            // If the session has ended, the report is dropped.
+            let _ = reports.send(task.await).await;
+        });
+    }
+
+    pub(super) fn hear(&mut self, report: Report) {
+        self.tasks -= 1;
+        match report {
+            Report::Input(input) => self.tell(input),
+            Report::Leased(lease) => {
+                self.lease = Some(lease);
+                self.tell(Input::KeyboardLeased);
+            }
+            Report::Transcripts(found) => {
+                let shown = self.transcripts.finish(found);
+                self.tell(Input::TranscriptsRead(shown));
+            }
+        }
+    }
+}

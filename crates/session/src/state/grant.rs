@@ -1,0 +1,319 @@
+//! What others wish of a session, granted or refused. An answer goes out before what it causes is
+//! told to listeners.
+
+use super::{Asked, Bar, Clerk, Wish};
+use crate::host::clock;
+use crate::host::log;
+use crate::pty::viewer::ViewerId;
+use crate::socket::dispatch::Sink;
+use crate::state::errands;
+use posthaste_core::activity::Activity;
+use posthaste_core::delivery::PausedBy;
+use posthaste_core::driver::Input;
+use posthaste_core::harness::Turn;
+use posthaste_core::{Letter, ReceiptState, Timestamp};
+use posthaste_store::live::place::Launch;
+use posthaste_wire::event::StateChange;
+use posthaste_wire::method::{self, Nudged};
+use posthaste_wire::{self as wire, Mode, Run, plain};
+use std::path::Path;
+use tracing::info;
+
+impl Clerk {
+    pub(super) fn grant(&mut self, wish: Wish) {
+        self.catch_up();
+        match wish {
+            Wish::Status { recent, sink } => {
+                let status = self.add_loop(self.status(recent));
+                sink.answer::<method::GetStatus>(&status);
+            }
+            Wish::Loop(view) => self.see_loop(view),
+            Wish::Session(tell) => tell(self.session()),
+            Wish::Agent(tell) => tell(self.agent_info()),
+            Wish::Hook { hook, tell } => self.hook(hook, tell),
+            Wish::Taken(offer) => self.tell(Input::HookPassedOn(offer)),
+            Wish::Dropped(offer) => self.tell(Input::HookGone(offer)),
+            Wish::Why { letter, sink } => sink.answer::<method::Why>(&self.why(&letter)),
+            Wish::Stop(sink) => {
+                sink.answer::<method::Stop>(&method::Stopping::StopRequested);
+                info!(target: log::SESSION, "a client asks the session to end");
+                self.end();
+            }
+            Wish::Kill(sink) => {
+                sink.answer::<method::Kill>(&method::Killed::Killed);
+                self.insist();
+            }
+            Wish::Checkpoint(sink) => {
+                sink.answer::<method::Checkpoint>(&method::Checkpointing::CheckpointRequested);
+                self.is_checkpoint_asked = true;
+            }
+            Wish::Pause { on, sink } => self.pause(on, sink),
+            Wish::Interactive { enabled, sink } => self.interact(enabled, sink),
+            Wish::Nudge {
+                text,
+                asked_at,
+                sink,
+            } => self.nudge(text, asked_at, sink),
+            Wish::Nudgeable { seen, asked, tell } => {
+                if let Some(sighting) = seen {
+                    self.tell(Input::ScreenChanged(sighting));
+                }
+                let reason = match &asked {
+                    Asked::Rules(line) => {
+                        let bar = self.delivery().bars_a_nudge();
+                        bar.or_else(|| self.delivery().bars_words(line))
+                    }
+                    Asked::Enter(line) => self.delivery().bars_enter_after(line),
+                };
+                let passes = match asked {
+                    Asked::Rules(_) => self.delivery().is_settling(),
+                    Asked::Enter(_) => true,
+                };
+                tell(reason.map(|reason| Bar { reason, passes }));
+            }
+            Wish::Answerable(tell) => tell(self.delivery().answerable(self.now())),
+            Wish::Take(viewer) => self.take(viewer),
+            Wish::Release(viewer) => self.release(viewer),
+        }
+    }
+
+    fn why(&self, letter: &Letter) -> wire::Why {
+        let now = self.now();
+        if letter.message.to != self.shared.agent {
+            return wire::Why::new(letter, now.wall);
+        }
+        let held = self
+            .delivery()
+            .hold(now, letter, &self.driver.mail().pending);
+        let mut why = wire::Why::live(letter, now.wall, held);
+        if why.receipt == ReceiptState::Offered.as_str() {
+            let unread = self.transcripts.trouble();
+            let unread = unread.map(|why| format!("; no transcript: {why}"));
+            let doubt = self.delivery().lacks_proof().or(unread);
+            why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
+        }
+        why
+    }
+
+    pub(super) fn is_paused(&self) -> bool {
+        self.delivery().is_paused()
+    }
+
+    fn pause(&mut self, on: bool, sink: Sink) {
+        info!(target: log::DELIVERY, "{}", if on { "paused by a client" } else { "unpaused by a client" });
+        if on {
+            self.tell(Input::Paused(PausedBy::Request));
+        } else {
+            // Whoever resumes means all that was asked for; who sits at the keyboard stays.
+            for by in [PausedBy::Request, PausedBy::Checkpoint] {
+                self.tell(Input::Released(by));
+            }
+            self.is_checkpoint_asked = false;
+        }
+        let answer = method::Paused {
+            paused: self.is_paused(),
+            reason: self.delivery().paused_because().filter(|_| !on),
+        };
+        if on {
+            sink.answer::<method::Pause>(&answer);
+        } else {
+            sink.answer::<method::Resume>(&answer);
+            self.set_run(Run::Running);
+        }
+        self.tell_changes();
+    }
+
+    /// A checkpoint that was asked for comes into force at the end of a turn.
+    pub(super) fn reach_checkpoint(&mut self) {
+        let is_at_rest = self.delivery().activity().activity == Activity::Idle;
+        if self.is_checkpoint_asked && is_at_rest && !self.delivery().is_writing() {
+            self.is_checkpoint_asked = false;
+            info!(target: log::DELIVERY, "paused at a checkpoint");
+            self.tell(Input::Paused(PausedBy::Checkpoint));
+            self.set_run(Run::Checkpointed);
+        }
+    }
+
+    pub(super) fn set_run(&mut self, run: Run) {
+        if self.run != run {
+            self.run = run;
+            self.changed(StateChange {
+                status: Some(run),
+                ..StateChange::default()
+            });
+        }
+    }
+
+    fn interact(&mut self, enabled: bool, sink: Sink) {
+        if self.shared.is_loop {
+            return self.interact_in_loop(enabled, sink);
+        }
+        let was = self.outset.interactive.send_replace(enabled);
+        if was != enabled {
+            info!(target: log::DELIVERY, enabled, "interactive mode");
+        }
+        self.tell(if enabled {
+            Input::Paused(PausedBy::Interactive)
+        } else {
+            Input::Released(PausedBy::Interactive)
+        });
+        sink.answer::<method::SetInteractiveMode>(&method::InteractiveMode {
+            interactive_mode: enabled,
+        });
+        if was != enabled {
+            self.changed(StateChange {
+                interactive_mode: Some(enabled),
+                ..StateChange::default()
+            });
+        }
+    }
+
+    fn nudge(&mut self, text: String, asked_at: Option<Timestamp>, sink: Sink) {
+        if clock::is_too_late(asked_at) {
+            let reason = clock::TOO_LATE.to_owned();
+            return sink.answer::<method::Nudge>(&Nudged::Held { reason });
+        }
+        // Whoever is nudged is to look: so do we.
+        self.shared.round.notify_one();
+        let bar = self.delivery().bars_a_nudge();
+        if let Some(reason) = bar.filter(|_| !self.delivery().is_settling()) {
+            info!(target: log::DELIVERY, reason, "nudge refused");
+            return sink.answer::<method::Nudge>(&Nudged::Held { reason });
+        }
+        let shared = self.shared.clone();
+        let submission = errands::Submission {
+            enter: self.delivery().enter_key().to_vec(),
+            delay: self.delivery().enter_after(),
+            seen_within: self.delivery().text_seen_within(),
+            looks: self.delivery().looks(),
+            asked_at,
+        };
+        tokio::task::spawn_local(async move {
+            let answer = match errands::nudge(shared, &text, submission).await {
+                Ok(()) => {
+                    info!(target: log::DELIVERY, "nudge typed");
+                    Nudged::Nudged
+                }
+                Err(reason) => {
+                    info!(target: log::DELIVERY, reason, "nudge refused");
+                    Nudged::Held { reason }
+                }
+            };
+            sink.answer::<method::Nudge>(&answer);
+        });
+    }
+
+    fn take(&mut self, viewer: ViewerId) {
+        // The last one who asks has it; that is told to both.
+        self.outset.taken.send_replace(Some(viewer));
+        info!(target: log::VIEWERS, viewer = viewer.0, "keyboard taken");
+        self.tell(Input::Paused(PausedBy::Viewer));
+    }
+
+    fn release(&mut self, viewer: ViewerId) {
+        let is_its = *self.outset.taken.borrow() == Some(viewer);
+        if is_its {
+            self.outset.taken.send_replace(None);
+            info!(target: log::VIEWERS, viewer = viewer.0, "keyboard given back");
+            self.tell(Input::Released(PausedBy::Viewer));
+        }
+    }
+
+    fn status(&self, recent_output: Vec<String>) -> wire::Status {
+        let record = &self.outset.record;
+        let interactive_mode = *self.outset.interactive.borrow();
+        wire::Status {
+            task_name: record.launch.name.to_string(),
+            task_dir: task_dir(&record.launch),
+            iteration: 0,
+            max_iterations: 0,
+            current_story: None,
+            agent: record.launch.harness.clone(),
+            status: self.run,
+            interactive_mode,
+            mode_indicator: Mode::new(interactive_mode),
+            started_at: clock::local_text(record.started_at),
+            updated_at: clock::local_text(self.updated_at),
+            recent_output,
+        }
+    }
+
+    pub(super) fn session(&self) -> wire::Session {
+        let record = &self.outset.record;
+        let judged = self.delivery().activity();
+        let (activity, looped) = self.activity();
+        let told = looped.map(|looped| looped.told(posthaste_store::times::now()));
+        let since = looped.and_then(|looped| looped.since);
+        let (activity, blocked_on) = wire_activity(&activity);
+        let end = (judged.activity == Activity::Exited)
+            .then(|| (judged.since.wall, judged.evidence.clone()));
+        let (ended_at, exit) = end.unzip();
+        let version = self.outset.sighted.borrow().program.version.clone();
+        // Read anew: the program may have written it without drawing anything.
+        let handed_over = self.outset.files.handed_over();
+        let tested_versions = self
+            .outset
+            .harness
+            .version
+            .tested_instead(version.as_deref());
+        wire::Session {
+            activity,
+            blocked_on,
+            version,
+            tested_versions: tested_versions.to_vec(),
+            handed_over,
+            since: since.unwrap_or(judged.since.wall),
+            evidence: told.unwrap_or_else(|| judged.told(self.now())),
+            unread: self.view.unread,
+            queued: self.view.queued,
+            paused: self.delivery().paused_because(),
+            mail_trouble: self.outset.shared.mail_trouble.borrow().clone(),
+            door: self.delivery().door_told(self.now()),
+            build: self.looped.clone(),
+            ended_at,
+            exit,
+            pid: Some(record.pid),
+            child_pid: Some(record.child_pid),
+            socket: Some(record.socket.to_string_lossy().into_owned()),
+            ..wire::Session::starting(
+                record.launch.name.as_str(),
+                record.started_at,
+                &record.launch.command,
+                &record.launch.cwd.to_string_lossy(),
+                &record.launch.harness,
+            )
+        }
+    }
+}
+
+impl Clerk {
+    fn agent_info(&self) -> plain::AgentInfo {
+        let mut info = plain::AgentInfo::new(&self.session(), posthaste_store::times::now());
+        if let (true, Some(turn)) = (info.sub_state.is_empty(), self.delivery().doing()) {
+            info.works(match turn {
+                Turn::Submitted | Turn::Working => Some(plain::Work::Thinking),
+                Turn::Tool => Some(plain::Work::ToolUse),
+                Turn::Blocked | Turn::Idle => None,
+            });
+        }
+        info
+    }
+}
+
+/// Where a loop's prd is, as clients of the original expect it; else where the program runs.
+fn task_dir(launch: &Launch) -> String {
+    let prd = launch.build.as_ref().and_then(|build| build.prd.as_deref());
+    let dir = prd.and_then(|prd| Path::new(prd).parent());
+    dir.unwrap_or(&launch.cwd).to_string_lossy().into_owned()
+}
+
+/// An activity as the socket says it, and what it is blocked on.
+pub(super) fn wire_activity(activity: &Activity) -> (wire::Activity, Option<String>) {
+    match activity {
+        Activity::Starting => (wire::Activity::Starting, None),
+        Activity::Idle => (wire::Activity::Idle, None),
+        Activity::Working => (wire::Activity::Working, None),
+        Activity::Blocked(on) => (wire::Activity::Blocked, Some(on.clone())),
+        Activity::Exited => (wire::Activity::Exited, None),
+    }
+}

@@ -1,0 +1,84 @@
+//! The calls of the agent's hooks, and their answers.
+
+use super::{Clerk, Tell};
+use crate::host::log;
+use crate::routes::transcript;
+use crate::state::errands;
+use posthaste_core::driver::{HookCall, HookMail, Input};
+use posthaste_core::turn;
+use posthaste_wire::method::{HookEvent, Hooked};
+use tracing::debug;
+
+/// A hook call that waits for its answer.
+pub(super) struct OpenHookCall {
+    event: String,
+    tell: Tell<Hooked>,
+}
+
+impl Clerk {
+    /// Tell the driver of a hook call. Ignore hooks of another kind of agent, which belong to a
+    /// program that this agent has started, and hooks of another run, which have outlived their
+    /// program.
+    pub(super) fn hook(&mut self, hook: HookEvent, tell: Tell<Hooked>) {
+        let harness = self.outset.harness.clone();
+        let is_ours = |named: &String| *named == harness.name;
+        let run = self.shared.run.to_string();
+        let is_now = |named: &String| *named == run;
+        let event = &hook.event_name;
+        if !hook.harness.as_ref().is_none_or(is_ours) || !hook.run.as_ref().is_none_or(is_now) {
+            debug!(target: log::HOOKS, event, "ignored: of another program or run");
+            return tell(Hooked::noted());
+        }
+        debug!(target: log::HOOKS, event, takes_context = hook.takes_context, "called");
+        let report = Box::new(harness.hook.read(event, hook.payload.get()));
+        self.hook_call_count += 1;
+        let call = self.hook_call_count;
+        let event = hook.event_name;
+        self.hook_calls.insert(call, OpenHookCall { event, tell });
+        self.tell(Input::HookCalled {
+            call: HookCall(call),
+            report,
+            takes_mail: hook.takes_context,
+        });
+        // Do not delay the answer: the agent waits for its hook.
+        self.drive();
+    }
+
+    /// Answer a hook call, with the mail that the hook is to pass on, if any.
+    pub(super) fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
+        let Some(OpenHookCall { event, tell }) = self.hook_calls.remove(&call.0) else {
+            return;
+        };
+        let Some(HookMail { offer, letters }) = mail else {
+            return tell(Hooked::noted());
+        };
+        match errands::told(&self.shared, &letters, turn::text) {
+            Ok(text) => {
+                let format = self.outset.harness.hook.format;
+                tell(Hooked {
+                    output: Some(format.print(&event, &text)),
+                    offer: Some(offer),
+                    ..Hooked::noted()
+                });
+            }
+            Err(error) => {
+                tell(Hooked::noted());
+                let ids = letters.iter().map(|(letter, _)| letter.message.id);
+                self.tell(Input::HookUnanswered {
+                    offer,
+                    ids: ids.collect(),
+                    why: error.to_string(),
+                });
+            }
+        }
+    }
+
+    /// Read the transcripts to their end, after the program has ended.
+    pub(super) async fn read_last(&mut self) {
+        if self.delivery().asks_transcript() {
+            let found = transcript::read_now(self.transcripts.begin()).await;
+            let shown = self.transcripts.finish(found);
+            self.tell(Input::TranscriptsRead(shown));
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Other processes: their identity, their ancestors, and signals to them.
+//!
+//! A pid may be reused, so it always comes with the start time of the process.
+
+use rustix::fs::Access;
+use rustix::process::{Pid, Signal};
+#[cfg(target_os = "linux")]
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// State of a process in `/proc`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    /// Whether the process has exited and waits for its parent.
+    is_dead: bool,
+    parent: u32,
+    group: u32,
+    session: u32,
+    started: u64,
+}
+
+/// Return the start time of a process, or `None` if it does not exist.
+pub fn started(pid: u32) -> Option<u64> {
+    stat(pid).map(|stat| stat.started)
+}
+
+/// Return whether a process has this start time and is alive.
+pub fn is(pid: u32, started: u64) -> bool {
+    stat(pid).is_some_and(|stat| !stat.is_dead && stat.started == started)
+}
+
+/// Return the leader of a process's session. There is none if it is invisible, for example if the
+/// process was started into a container from outside.
+pub fn session_of(pid: u32) -> Option<u32> {
+    stat(pid).map(|stat| stat.session).filter(|pid| *pid != 0)
+}
+
+/// Read `/proc/PID/stat`. The second field is a name in parentheses, with any characters.
+#[cfg(target_os = "linux")]
+fn stat(pid: u32) -> Option<Stat> {
+    let mut file = std::fs::File::open(format!("/proc/{pid}/stat")).ok()?;
+    // The file is short enough for one read.
+    let mut text = [0; 1_024];
+    let length = file.read(&mut text).ok()?;
+    let after = text[..length].iter().rposition(|byte| *byte == b')')? + 1;
+    let fields: Vec<&str> = std::str::from_utf8(&text[after..length])
+        .ok()?
+        .split_ascii_whitespace()
+        .collect();
+    Some(Stat {
+        is_dead: matches!(*fields.first()?, "Z" | "X"),
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        session: fields.get(3)?.parse().ok()?,
+        started: fields.get(19)?.parse().ok()?,
+    })
+}
+
+/// Other systems have no `/proc`, so nothing is known about other processes.
+#[cfg(not(target_os = "linux"))]
+fn stat(_: u32) -> Option<Stat> {
+    None
+}
+
+/// Return a process and its ancestors, each with its start time.
+pub fn ancestry(pid: u32) -> Vec<(u32, u64)> {
+    let mut line = Vec::new();
+    let mut next = pid;
+    // A reused pid could lead to a cycle.
+    while next > 1 && line.len() < 64 {
+        let Some(stat) = stat(next) else { break };
+        line.push((next, stat.started));
+        next = stat.parent;
+    }
+    line
+}
+
+/// Return the id of this boot. Pids are not comparable across boots.
+pub fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// Return the live processes of a session's child and of its descendants.
+pub fn left_of(child: u32, child_started: u64) -> Vec<u32> {
+    let is_it = |pid: u32, stat: Stat| {
+        if stat.is_dead {
+            false
+        } else if pid == child {
+            stat.started == child_started
+        } else {
+            // The child was the leader of a process session. Its pid is not reused while that
+            // session has processes.
+            stat.session == child && stat.started >= child_started
+        }
+    };
+    pids()
+        .filter(|pid| stat(*pid).is_some_and(|stat| is_it(*pid, stat)))
+        .collect()
+}
+
+/// Return the live processes of a process group, including its leader.
+pub fn in_group(leader: u32) -> Vec<u32> {
+    pids()
+        .filter(|pid| stat(*pid).is_some_and(|stat| !stat.is_dead && stat.group == leader))
+        .collect()
+}
+
+/// Return the visible processes that have one of these pipes open. This process and its children are
+/// left out: between fork and exec, a child has all of its parent's files open.
+pub fn holders(pipes: &[u64]) -> Vec<u32> {
+    if pipes.is_empty() {
+        return Vec::new();
+    }
+    let me = std::process::id();
+    let pipes: Vec<_> = pipes.iter().map(|pipe| format!("pipe:[{pipe}]")).collect();
+    let is_one = |path: PathBuf| pipes.iter().any(|pipe| path.as_os_str() == pipe.as_str());
+    let holds = |pid: u32| {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd"));
+        let open = open.into_iter().flatten().flatten();
+        let mut targets = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+        targets.any(is_one)
+    };
+    let is_other = |pid: u32| pid != me && stat(pid).is_some_and(|stat| stat.parent != me);
+    pids().filter(|pid| is_other(*pid) && holds(*pid)).collect()
+}
+
+/// Return the name that a process has given itself.
+pub fn name(pid: u32) -> Option<String> {
+    let name = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(name.trim_ascii_end()).into_owned())
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+}
+
+/// Send a signal to a process, which may have ended.
+pub fn signal(pid: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+/// Send a signal to a process group, which may have ended.
+pub fn signal_group(leader: u32, which: Signal) {
+    if let Some(group) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
+        let _ = rustix::process::kill_process_group(group, which);
+    }
+}
+
+/// Send a signal to every process in a child's process session.
+pub fn signal_all(child: u32, child_started: u64, which: Signal) {
+    for pid in left_of(child, child_started) {
+        signal(pid, which);
+    }
+}
+
+/// Return whether a path is an executable file.
+pub fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, Access::EXEC_OK).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_knows_its_line() {
+        let me = std::process::id();
+        let mut child = std::process::Command::new("sleep")
+            .arg("1000")
+            .spawn()
+            .unwrap();
+        let line = ancestry(child.id());
+        let known = [child.id(), me].map(|pid| (pid, started(pid).unwrap()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(line[..2], known);
+    }
+
+    #[test]
+    fn another_of_the_same_number_is_another() {
+        let me = std::process::id();
+        let began = started(me).unwrap();
+        assert!(is(me, began));
+        assert!(!is(me, began + 1) && !is(me, 0));
+    }
+
+    #[test]
+    fn nobody_is_nobody() {
+        assert_eq!(started(u32::MAX), None);
+        assert_eq!(left_of(u32::MAX - 1, 0), Vec::<u32>::new());
+    }
+}
