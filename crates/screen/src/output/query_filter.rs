@@ -62,7 +62,7 @@ impl QueryFilter {
                         out.extend_from_slice(whole);
                     }
                 }
-                Part::Complete if is_query(run) => {}
+                Part::Complete if run.len() <= QUERY_BYTES && is_query(run) => {}
                 Part::Complete => out.extend_from_slice(run),
                 Part::Begin(None) => self.begin(),
                 Part::Begin(Some(kind)) if kind.is_string() => self.escaped_string = Some(kind),
