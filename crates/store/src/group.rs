@@ -13,7 +13,7 @@ use crate::journal::{Journal, Patience, touched};
 use crate::{bell, files};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -88,6 +88,7 @@ pub struct Writer {
     requests: SyncSender<Request>,
     /// How many pieces of work are handed in and not committed yet.
     in_hand: Arc<AtomicUsize>,
+    head: Arc<AtomicU64>,
 }
 
 /// The thread behind a [`Writer`]. It ends when the last writer is dropped.
@@ -109,15 +110,20 @@ impl Writer {
         let journal = Journal::open(home.clone(), patience)?;
         journal.keep_small()?;
         let (requests, queue) = mpsc::sync_channel(QUEUE);
+        let head = Arc::new(AtomicU64::new(0));
         let thread = std::thread::Builder::new()
             .name("journal-writer".to_owned())
-            .spawn(move || serve(journal, &queue))
+            .spawn({
+                let head = head.clone();
+                move || serve(journal, &queue, &head)
+            })
             .map_err(crate::error::io("start a writer for", home.path()))?;
         let home = home.clone();
         let writer = Self {
             home,
             requests,
             in_hand: Arc::default(),
+            head,
         };
         Ok((writer, WriterThread { thread }))
     }
@@ -144,6 +150,12 @@ impl Writer {
         self.hand_in(Request::Question(Box::new(question)))
     }
 
+    /// The number of the journal's last fact after the latest commit. It is set before that commit is
+    /// answered and its bells ring.
+    pub fn head(&self) -> u64 {
+        self.head.load(Ordering::Acquire)
+    }
+
     fn hand_in(&self, request: Request) -> Result<()> {
         self.requests
             .try_send(request)
@@ -154,7 +166,7 @@ impl Writer {
     }
 }
 
-fn serve(mut journal: Journal, queue: &Receiver<Request>) {
+fn serve(mut journal: Journal, queue: &Receiver<Request>, head: &AtomicU64) {
     let mut indexed = false;
     loop {
         let next = if indexed {
@@ -184,7 +196,7 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
         let committed = group.len();
         if committed > 0 {
             indexed = false;
-            commit(&mut journal, group);
+            commit(&mut journal, group, head);
         }
         for question in questions {
             question(&mut journal);
@@ -201,7 +213,7 @@ fn serve(mut journal: Journal, queue: &Receiver<Request>) {
 }
 
 /// Commits a group and answers everybody in it.
-fn commit(journal: &mut Journal, group: Vec<Work>) {
+fn commit(journal: &mut Journal, group: Vec<Work>, head: &AtomicU64) {
     let home = journal.home().clone();
     let mut jobs = Vec::with_capacity(group.len());
     let mut thens = Vec::with_capacity(group.len());
@@ -224,7 +236,8 @@ fn commit(journal: &mut Journal, group: Vec<Work>) {
     let committed = journal.commit_all(&jobs);
     drop(counted);
     match committed {
-        Ok(answers) => {
+        Ok((answers, committed)) => {
+            head.store(committed, Ordering::Release);
             let agents = touched(&answers);
             for ((done, (then, made)), job) in answers.into_iter().zip(thens).zip(jobs) {
                 answer(&home, then, made, Ok((job, done)));

@@ -259,7 +259,7 @@ impl Journal {
         let made = files::put_large_bodies(&self.home, &mut job)?;
         let answer = self.commit_all(std::slice::from_ref(&job));
         let mut answer = match answer {
-            Ok(mut answers) => answers.pop().ok_or(Error::WriterGone)?,
+            Ok((mut answers, _)) => answers.pop().ok_or(Error::WriterGone)?,
             Err(error) => {
                 files::take_back_after(&error, &made);
                 return Err(error);
@@ -271,8 +271,8 @@ impl Journal {
     }
 
     /// Does several pieces of work in one transaction, synced if one of them needs it. Files and
-    /// bells are the caller's.
-    pub(crate) fn commit_all(&mut self, jobs: &[Job]) -> Result<Vec<Answer>> {
+    /// bells are the caller's. Gives back the number of the journal's last fact, too.
+    pub(crate) fn commit_all(&mut self, jobs: &[Job]) -> Result<(Vec<Answer>, u64)> {
         let origin = self.origin.clone();
         let answers = self.write(Job::durability_of(jobs), |conn, views, head| {
             let mut log = Log {
@@ -281,7 +281,9 @@ impl Journal {
                 origin: &origin,
                 head,
             };
-            jobs.iter().map(|job| log.carry_out(job)).collect()
+            let answers = jobs.iter().map(|job| log.carry_out(job));
+            let answers = answers.collect::<rusqlite::Result<Vec<_>>>()?;
+            Ok((answers, *log.head))
         });
         // As a connection usually is. Where that fails, the next write insists on it.
         let _ = self.set_durability(Durability::Synced);

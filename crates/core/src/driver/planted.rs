@@ -9,6 +9,6 @@ impl SessionDriver {
         let letters = self.told(pick(&self.mail.pending, ids));
         let turn = Turn::Messages(letters);
         let mode = self.delivery.input();
-        self.ask(Action::Type { turn, mode });
+        self.actions.ask(Action::Type { turn, mode });
     }
 }

@@ -77,6 +77,11 @@ impl Journal {
         &self.facts
     }
 
+    /// The number of the last fact.
+    pub(super) fn head(&self) -> u64 {
+        self.facts.len() as u64
+    }
+
     /// How often anything was written or lost.
     pub(super) fn written(&self) -> usize {
         self.writes
@@ -106,6 +111,7 @@ impl Journal {
                 .filter(|time| *time > now)
         });
         MailView {
+            head: self.head(),
             next_change: next.min(),
             pending: due.into_iter().cloned().collect(),
             owed: self.mail.owed(&self.agent, now).cloned().collect(),

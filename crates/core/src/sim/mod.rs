@@ -16,6 +16,7 @@ mod hooked;
 mod journal;
 mod law;
 mod ledger;
+mod nudges;
 mod oracle;
 mod outcome;
 pub(crate) mod planted;

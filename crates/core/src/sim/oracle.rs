@@ -462,6 +462,11 @@ impl Oracle {
         self.is_half_typed = false;
     }
 
+    /// The first bytes of a line go in that is no message.
+    pub(super) fn begins_line(&self) -> Checked {
+        Law::CannotAct.holds(!self.is_half_typed, || "a line falls into a text")
+    }
+
     /// A key of a person's goes in, or the interrupt key.
     pub(super) fn types(&self) -> Checked {
         // A question must be answered, whatever else is under way.

@@ -65,7 +65,7 @@ impl Play {
 
 /// Play the script of one seed without a crash, and return the outcome.
 fn outcome(seed: u64) -> String {
-    let mut script = Script::from_seed(seed);
+    let mut script = Script::of_mail(seed);
     script.crash = None;
     play(&script).unwrap_or_else(|broken| panic!("seed {seed}: {broken}"))
 }

@@ -140,6 +140,16 @@ impl Play {
             }),
             Line::Order(order, n) => self.order(order, n)?,
             Line::Inject => self.inject()?,
+            Line::Nudge(n) => {
+                if let Some((session, mut world)) = self.session() {
+                    session.request_nudge(n, &mut world)?;
+                }
+            }
+            Line::CheckAnswer => {
+                if let Some((session, mut world)) = self.session() {
+                    session.request_answer(&mut world)?;
+                }
+            }
             Line::Word(n) => self.call_falsely(n),
             Line::Agent(act) => {
                 if let Some((session, mut world)) = self.session() {
@@ -280,7 +290,8 @@ impl Play {
 
     /// The bell rings.
     pub(super) fn ring(&mut self) -> Checked {
-        self.tell(Input::JournalChanged { has_mail: false })
+        let head = self.journal.head();
+        self.tell(Input::JournalChanged { head })
     }
 
     /// Tell the driver of something that happened outside.

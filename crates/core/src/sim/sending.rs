@@ -5,7 +5,6 @@ use super::law::Checked;
 use super::play::{Play, nth};
 use super::script::{Link, Post, Way, Writer};
 use super::session::Session;
-use crate::driver::Input;
 use crate::id::MessageId;
 use crate::inject;
 use crate::mail::Letter;
@@ -99,8 +98,7 @@ impl Play {
         match (posted, self.senders[n].way) {
             (Ok(Posted::Stands(id) | Posted::Stood(id)), Way::Socket | Way::Direct) => {
                 self.senders[n].stored = Some(id);
-                let has_mail = self.senders[n].way == Way::Socket;
-                self.tell(Input::JournalChanged { has_mail })?;
+                self.ring()?;
             }
             (Ok(Posted::Stands(_) | Posted::Stood(_)), Way::Killed) => {
                 self.senders.remove(n);

@@ -1,6 +1,7 @@
 //! The model of a terminal's way in: what waits to be typed, who has the keyboard, and what the
 //! program has not read yet.
 
+use crate::driver::KeyboardUser;
 use std::collections::VecDeque;
 
 /// Which turn of a whole run a text belongs to.
@@ -30,8 +31,8 @@ pub(super) enum Piece {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Waiting {
     Piece(Piece),
-    /// Somebody wants the keyboard for a whole turn.
-    Turn,
+    /// Somebody wants the keyboard for a whole turn, or for a nudge.
+    Lease(KeyboardUser),
     /// So many keys have left no trace: they are no draft.
     Forget(u32),
 }
@@ -40,9 +41,9 @@ pub(super) enum Waiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Done {
     Wrote(Piece),
-    Granted,
+    Granted(KeyboardUser),
     /// A person has typed something and not submitted it.
-    HasDraft,
+    HasDraft(KeyboardUser),
 }
 
 /// How many pieces a terminal takes that nobody reads.
@@ -76,17 +77,17 @@ impl Terminal {
         !self.is_leased
             && self.queue.front().is_some_and(|next| match next {
                 Waiting::Piece(_) => self.has_room(),
-                Waiting::Turn | Waiting::Forget(_) => true,
+                Waiting::Lease(_) | Waiting::Forget(_) => true,
             })
     }
 
     /// What waits first is typed, or has the keyboard.
     pub(super) fn type_next(&mut self) -> Option<Done> {
         match self.queue.pop_front()? {
-            Waiting::Turn if self.has_draft => Some(Done::HasDraft),
-            Waiting::Turn => {
+            Waiting::Lease(user) if self.has_draft => Some(Done::HasDraft(user)),
+            Waiting::Lease(user) => {
                 self.is_leased = true;
-                Some(Done::Granted)
+                Some(Done::Granted(user))
             }
             Waiting::Forget(keys) => {
                 self.is_draft_news |= self.has_draft && keys == self.keys;

@@ -212,6 +212,14 @@ impl Told {
         is_looked_at && since.is_some_and(|since| now.is_some_and(|now| since <= now))
     }
 
+    /// Whether the box was empty at the last look, and at an earlier one at least `STEADY_AFTER` ago,
+    /// with no output in between.
+    pub(super) fn is_steadily_empty(&self, now: Moment) -> bool {
+        let since = self.first_look.map(|(at, _)| at.mono + STEADY_AFTER);
+        let is_steady = since.is_some_and(|since| since <= now.mono);
+        self.input_box == BoxState::Empty && !self.shows_work && is_steady
+    }
+
     /// Whether the screen check that delivery now handles shows this text in the box, and nothing
     /// else.
     pub(super) fn is_recognised_with(&self, text: &str) -> bool {

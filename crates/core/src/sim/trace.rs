@@ -14,6 +14,11 @@ impl Trace {
         }
     }
 
+    /// Whether somebody will read it.
+    pub(super) fn is_kept(&self) -> bool {
+        self.0.is_some()
+    }
+
     pub(super) fn text(&self) -> String {
         self.0.as_deref().unwrap_or_default().join("\n")
     }

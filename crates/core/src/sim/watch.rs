@@ -6,42 +6,33 @@ use super::hooked::Hooked;
 use super::law::Checked;
 use super::session::{Cargo, Turn, World};
 use crate::delivery::{Decision, Desk, Effect, Event};
-use crate::driver::Observer;
+use crate::driver::{Decisions, Line, NudgeOutcome, Observer};
 use crate::id::MessageId;
 use crate::mail::Letter;
 use crate::moment::Moment;
 
 pub(super) struct Watch<'a, 'w> {
-    world: &'a mut World<'w>,
-    turn: &'a mut Turn,
-    parked: &'a mut Option<Turn>,
-    hooks: &'a mut Vec<Hooked>,
-    given_up: &'a mut Vec<MessageId>,
+    pub(super) world: &'a mut World<'w>,
+    pub(super) turn: &'a mut Turn,
+    pub(super) parked: &'a mut Option<Turn>,
+    pub(super) hooks: &'a mut Vec<Hooked>,
+    pub(super) given_up: &'a mut Vec<MessageId>,
+    pub(super) decisions: &'a mut Decisions,
     /// The first law that was broken.
     pub(super) checked: Checked,
 }
 
-impl<'a, 'w> Watch<'a, 'w> {
-    pub(super) fn new(
-        world: &'a mut World<'w>,
-        turn: &'a mut Turn,
-        parked: &'a mut Option<Turn>,
-        hooks: &'a mut Vec<Hooked>,
-        given_up: &'a mut Vec<MessageId>,
-    ) -> Self {
-        Self {
-            world,
-            turn,
-            parked,
-            hooks,
-            given_up,
-            checked: Ok(()),
-        }
-    }
-
+impl Watch<'_, '_> {
     fn check(&mut self, checked: Checked) {
         if self.checked.is_ok() {
             self.checked = checked;
+        }
+    }
+
+    /// Keep the line that a session would log.
+    fn log(&mut self, line: Option<Line>) {
+        if let Some(line) = line {
+            self.world.trace.note(|| format!("  log: {line}"));
         }
     }
 
@@ -74,6 +65,10 @@ impl Observer for Watch<'_, '_> {
     fn hears(&mut self, now: Moment, event: &Event) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery hears {event:?}", clock(now.mono)));
+        if trace.is_kept() {
+            let line = self.decisions.hears(event);
+            self.log(line);
+        }
         self.world.oracle.told.tell(now, event);
     }
 
@@ -95,6 +90,10 @@ impl Observer for Watch<'_, '_> {
     fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
         let trace = &mut self.world.trace;
         trace.note(|| format!("  {} delivery wants {effect:?}", clock(now.mono)));
+        if trace.is_kept() {
+            let line = self.decisions.wants(delivery, effect);
+            self.log(line);
+        }
         let checked = self.world.oracle.does(delivery, effect, self.turn);
         self.check(checked);
         match effect {
@@ -132,14 +131,24 @@ impl Observer for Watch<'_, '_> {
         self.check(checked);
     }
 
-    fn retries(&mut self, _ids: &[MessageId], why: &str) {
-        self.world
-            .trace
-            .note(|| format!("  tried again later: {why}"));
+    fn retries(&mut self, ids: &[MessageId], why: &str) {
+        let line = self.decisions.retries(ids, why);
+        self.log(Some(line));
     }
 
     fn gives_up(&mut self, ids: &[MessageId], why: &str) {
-        self.world.trace.note(|| format!("  given up: {why}"));
+        let line = self.decisions.gives_up(ids, why);
+        self.log(Some(line));
         self.given_up.extend(ids);
+    }
+
+    fn ends_nudge(&mut self, outcome: &NudgeOutcome) {
+        let line = self.decisions.ends_nudge(outcome);
+        self.log(Some(line));
+    }
+
+    fn refuses_answer(&mut self, reason: &str) {
+        let line = self.decisions.refuses_answer(reason);
+        self.log(Some(line));
     }
 }

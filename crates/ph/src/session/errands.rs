@@ -3,50 +3,37 @@
 //! Each task runs beside the owner of the state and reports back to it. The driver decides
 //! the order of the tasks.
 
-use super::clerk::{Asked, Bar, Wish};
 use super::keyboard::{HasDraft, Lease};
-use super::{Shared, clock, left, log, transcript};
-use posthaste_core::driver::{CommitId, Input, Operation, Turn};
+use super::{Shared, left, log, transcript};
+use posthaste_core::driver::{CommitId, Input, KeyboardUser, Operation, Turn};
 use posthaste_core::offer::Said;
 use posthaste_core::turn::{self, Entry, Telling};
-use posthaste_core::{Conversation, Letter, MessageId, Timestamp, inject, owed, text};
+use posthaste_core::{Conversation, Letter, MessageId, inject, owed};
 use posthaste_store::{Cut, Denied, Done, Error, InjectLock, Job, files};
 use std::rc::Rc;
-use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
-use tokio::time::timeout;
 use tracing::{info, warn};
 
-/// Maximum length of a nudge, in characters. A terminal in canonical mode takes no line of 4,096
-/// bytes, and a character has at most four bytes.
-const NUDGE: usize = 1_000;
 /// Reason for a message whose run ended without proof.
 pub(crate) const NEVER_PROVEN: &str =
     "the program ended, and nothing shows that its model was given the message";
 const GONE: &str = "the terminal is gone";
-/// How long a nudge waits for a program to take it.
-const PATIENCE: Duration = Duration::from_secs(5);
-/// How long a nudge waits for a screen that keeps changing.
-const SETTLES_WITHIN: Duration = Duration::from_secs(1);
-/// Interval between screen checks for a nudge.
-const SCREEN_POLL_INTERVAL: Duration = Duration::from_millis(25);
 
 /// The result of an action that a task has performed.
 #[derive(Debug)]
 pub(crate) enum Report {
     Input(Input),
     /// The session has leased the keyboard.
-    Leased(Lease),
+    Leased(KeyboardUser, Lease),
     /// What the agent's transcripts show as given to its model.
     Transcripts(transcript::Found),
 }
 
 /// Take the keyboard.
-pub(crate) async fn lease(shared: Rc<Shared>) -> Report {
+pub(crate) async fn lease(shared: Rc<Shared>, user: KeyboardUser) -> Report {
     match shared.keyboard.lease().await {
-        Some(Ok(lease)) => Report::Leased(lease),
-        Some(Err(HasDraft)) => Report::Input(Input::KeyboardRefused),
-        None => Report::Input(Input::KeyboardGone),
+        Some(Ok(lease)) => Report::Leased(user, lease),
+        Some(Err(HasDraft)) => Report::Input(Input::KeyboardRefused(user)),
+        None => Report::Input(Input::KeyboardGone(user)),
     }
 }
 
@@ -69,26 +56,54 @@ pub(crate) async fn type_turn(
         }
         Err(error) => Err(error.to_string()),
     };
-    Report::Input(typed.map_or_else(Input::TerminalFailed, Input::Typed))
+    Report::Input(typed.map_or_else(
+        |why| {
+            let by = KeyboardUser::Turn;
+            Input::TerminalFailed { by, why }
+        },
+        Input::Typed,
+    ))
 }
 
-/// Press Enter after a text.
-pub(crate) async fn press_enter(lease: Lease, keys: Vec<u8>) -> Report {
-    Report::Input(match lease.write(keys).await {
-        Ok(()) => Input::EnterPressed,
-        Err(error) => Input::TerminalFailed(error.to_string()),
+/// Type a line that is not a message.
+pub(crate) async fn type_line(lease: Lease, line: String) -> Report {
+    Report::Input(match lease.write(line.into_bytes()).await {
+        Ok(()) => Input::LineTyped,
+        Err(_) => terminal_gone(KeyboardUser::Nudge),
     })
 }
 
-pub(crate) fn terminal_gone() -> Input {
-    Input::TerminalFailed(GONE.to_owned())
+/// Press Enter after a text.
+pub(crate) async fn press_enter(lease: Lease, by: KeyboardUser, keys: Vec<u8>) -> Report {
+    Report::Input(match lease.write(keys).await {
+        Ok(()) => Input::EnterPressed(by),
+        Err(error) => {
+            let why = error.to_string();
+            Input::TerminalFailed { by, why }
+        }
+    })
+}
+
+pub(crate) fn terminal_gone(by: KeyboardUser) -> Input {
+    let why = GONE.to_owned();
+    Input::TerminalFailed { by, why }
 }
 
 /// Read the screen once all output of the program is on it.
-pub(crate) async fn look(shared: Rc<Shared>) -> Report {
+pub(crate) async fn look(shared: Rc<Shared>, by: KeyboardUser) -> Report {
     Report::Input(match shared.terminal.look().await {
-        Some(sighting) => Input::Looked(sighting),
-        None => terminal_gone(),
+        Some(sighting) => Input::Looked { by, sighting },
+        None => terminal_gone(by),
+    })
+}
+
+/// Look up how far the journal has come, after its bell has rung. The bell rings for commits of this
+/// session too, and those need no read if their mail was read already.
+pub(crate) async fn look_up_head(shared: Rc<Shared>) -> Report {
+    Report::Input(match shared.books.ask(|journal| journal.head()).await {
+        Ok(head) => Input::JournalChanged { head },
+        // A read reports what is wrong.
+        Err(_) => Input::PeriodicCheck,
     })
 }
 
@@ -98,13 +113,13 @@ pub(crate) async fn commit(shared: Rc<Shared>, commit: CommitId, operation: Oper
         Operation::Say { ids, said } => {
             return Report::Input(say(&shared, commit, ids, said).await);
         }
-        Operation::Expire => expire(shared).await,
-        Operation::Converse(conversation) => converse(shared, conversation).await,
-        Operation::SettleEarlierOffers(resumed) => settle(shared, resumed).await,
-        Operation::CloseKilledHooks => close_killed_hooks(shared).await,
+        Operation::Expire => expire(&shared).await,
+        Operation::Converse(conversation) => converse(&shared, conversation).await,
+        Operation::SettleEarlierOffers(resumed) => settle(&shared, resumed).await,
+        Operation::CloseKilledHooks => close_killed_hooks(&shared).await,
     }
-    let ids = Vec::new();
-    Report::Input(Input::Committed { commit, ids })
+    let (ids, head) = (Vec::new(), shared.books.head());
+    Report::Input(Input::Committed { commit, ids, head })
 }
 
 async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said) -> Input {
@@ -126,8 +141,8 @@ async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said)
     };
     let (why, is_final) = match shared.books.commit(job).await {
         Ok(Ok(Done::Moved(moved))) => {
-            let ids = moved.moved;
-            return Input::Committed { commit, ids };
+            let (ids, head) = (moved.moved, shared.books.head());
+            return Input::Committed { commit, ids, head };
         }
         Ok(Ok(_)) => ("the journal answered another question".to_owned(), true),
         Ok(Err(denied)) => (denied.to_string(), true),
@@ -141,7 +156,7 @@ async fn say(shared: &Shared, commit: CommitId, ids: Vec<MessageId>, said: Said)
 }
 
 /// Record the conversation that the program is in.
-async fn converse(shared: Rc<Shared>, conversation: Conversation) {
+async fn converse(shared: &Shared, conversation: Conversation) {
     let job = Job::Conversation {
         now: crate::times::now(),
         agent: shared.agent.clone(),
@@ -153,7 +168,7 @@ async fn converse(shared: Rc<Shared>, conversation: Conversation) {
 }
 
 /// Settle the offers of earlier sessions by the transcript of the resumed conversation.
-async fn settle(shared: Rc<Shared>, resumed: Conversation) {
+async fn settle(shared: &Shared, resumed: Conversation) {
     let settled = left::settle_unproven(&shared.books, &shared.agent, Some(&resumed)).await;
     if let Err(report) = settled {
         let why = report.message();
@@ -166,7 +181,7 @@ async fn settle(shared: Rc<Shared>, resumed: Conversation) {
 
 /// Mark mail that a killed hook left unprinted as uncertain. The session does not leave this to the
 /// next hook, because no other hook may run.
-async fn close_killed_hooks(shared: Rc<Shared>) {
+async fn close_killed_hooks(shared: &Shared) {
     let agent = shared.agent.clone();
     let asked = shared
         .books
@@ -220,7 +235,7 @@ pub(crate) fn log_uncertain(done: &Result<Done, Denied>, reason: &str) {
 }
 
 /// Record the expiry of messages whose time has run out.
-async fn expire(shared: Rc<Shared>) {
+async fn expire(shared: &Shared) {
     let job = Job::Expire {
         now: crate::times::now(),
         agent: shared.agent.clone(),
@@ -267,106 +282,4 @@ pub(crate) fn told<T>(
         })
         .collect();
     Ok(make(&entries))
-}
-
-/// How a line is submitted.
-#[derive(Debug)]
-pub(crate) struct Submission {
-    pub(crate) enter: Vec<u8>,
-    pub(crate) delay: Duration,
-    /// How long the input box may take to show the line.
-    pub(crate) seen_within: Duration,
-    /// Whether the screen can show a question, so that it is looked at before the first key and
-    /// before Enter.
-    pub(crate) looks: bool,
-    /// When the caller that waits for the line asked for it.
-    pub(crate) asked_at: Option<Timestamp>,
-}
-
-/// Type a line that is not a message. The line is not stored: if it cannot be typed soon, it is not
-/// typed at all.
-pub(crate) async fn nudge(
-    shared: Rc<Shared>,
-    said: &str,
-    submission: Submission,
-) -> Result<(), String> {
-    let lease = timeout(PATIENCE, shared.keyboard.lease())
-        .await
-        .map_err(|_| "something else is still being typed, or has not been read".to_owned())?;
-    let lease = match lease {
-        Some(Ok(lease)) => lease,
-        Some(Err(HasDraft)) => return Err("a person is typing".to_owned()),
-        None => return Err(GONE.to_owned()),
-    };
-    let line = turn::defused(&text::one_line(said, NUDGE));
-    look_again(&shared, &submission, &line).await?;
-    // Finish a line that is half written, even if the caller has stopped waiting.
-    let typing = tokio::task::spawn_local(async move {
-        let gone = |_| GONE.to_owned();
-        lease.write(line.clone().into_bytes()).await.map_err(gone)?;
-        tokio::time::sleep(submission.delay).await;
-        let asked = || Asked::Enter(line.clone());
-        if let Some(reason) = ask_until(&shared, &submission, asked, submission.seen_within).await?
-        {
-            return Err(format!(
-                "{reason}; the line was typed, and Enter was not pressed"
-            ));
-        }
-        lease.write(submission.enter).await.map_err(gone)
-    });
-    match timeout(PATIENCE, typing).await {
-        Ok(Ok(typed)) => typed,
-        Ok(Err(_)) => Err(GONE.to_owned()),
-        Err(_) => Err("the program does not read its input".to_owned()),
-    }
-}
-
-/// Check the rules once more before the first key. While the nudge waited for the keyboard, a
-/// question may have opened, or a text may have been left in the input box.
-async fn look_again(shared: &Shared, submission: &Submission, line: &str) -> Result<(), String> {
-    let asked = || Asked::Rules(line.to_owned());
-    match ask_until(shared, submission, asked, SETTLES_WITHIN).await? {
-        None if clock::is_too_late(submission.asked_at) => Err(clock::TOO_LATE.to_owned()),
-        None => Ok(()),
-        Some(reason) => Err(reason),
-    }
-}
-
-/// Retry until the line or its Enter may be typed, a permanent reason forbids it, or `time` has
-/// passed.
-async fn ask_until(
-    shared: &Shared,
-    submission: &Submission,
-    asked: impl Fn() -> Asked,
-    time: Duration,
-) -> Result<Option<String>, String> {
-    let give_up = Instant::now() + time;
-    loop {
-        match ask(shared, submission, asked()).await? {
-            Some(bar) if bar.passes && Instant::now() < give_up => {
-                tokio::time::sleep(SCREEN_POLL_INTERVAL).await;
-            }
-            bar => return Ok(bar.map(|bar| bar.reason)),
-        }
-    }
-}
-
-/// Look at the screen, if that tells anything, and ask whether the rules forbid the line or its
-/// Enter.
-async fn ask(
-    shared: &Shared,
-    submission: &Submission,
-    asked: Asked,
-) -> Result<Option<Bar>, String> {
-    let seen = if submission.looks {
-        Some(shared.terminal.look().await.ok_or(GONE)?)
-    } else {
-        None
-    };
-    let (tell, told) = oneshot::channel();
-    let tell = Box::new(move |reason| {
-        let _ = tell.send(reason);
-    });
-    shared.wish(Wish::Nudgeable { seen, asked, tell }).await;
-    told.await.map_err(|_| GONE.to_owned())
 }

@@ -1,11 +1,13 @@
 //! Performs the driver's actions and tells the driver their results. Decides nothing.
 
 use super::Clerk;
+use super::requests::Reply;
 use crate::session::door;
 use crate::session::errands::{self, Report};
 use crate::session::keyboard::Typed;
 use crate::session::transcript;
-use posthaste_core::driver::{Action, Input};
+use posthaste_core::driver::{Action, Input, KeyboardUser, NudgeOutcome};
+use posthaste_wire::method::{self, Nudged};
 
 impl Clerk {
     pub(super) fn perform(&mut self, action: Action) {
@@ -15,22 +17,26 @@ impl Clerk {
             Action::Commit { commit, operation } => {
                 self.send(errands::commit(shared, commit, operation));
             }
-            Action::LeaseKeyboard => self.send(errands::lease(shared)),
-            Action::ReleaseKeyboard => self.lease = None,
-            Action::Type { turn, mode } => match self.lease.clone() {
+            Action::LeaseKeyboard(user) => self.send(errands::lease(shared, user)),
+            Action::ReleaseKeyboard(user) => *self.leases.of(user) = None,
+            Action::Type { turn, mode } => match self.leases.of(KeyboardUser::Turn).clone() {
                 Some(lease) => self.send(errands::type_turn(shared, lease, turn, mode)),
-                None => self.tell(errands::terminal_gone()),
+                None => self.tell(errands::terminal_gone(KeyboardUser::Turn)),
             },
-            Action::PressEnter(keys) => match self.lease.clone() {
-                Some(lease) => self.send(errands::press_enter(lease, keys)),
-                None => self.tell(errands::terminal_gone()),
+            Action::TypeLine(line) => match self.leases.of(KeyboardUser::Nudge).clone() {
+                Some(lease) => self.send(errands::type_line(lease, line)),
+                None => self.tell(errands::terminal_gone(KeyboardUser::Nudge)),
+            },
+            Action::PressEnter { by, keys } => match self.leases.of(by).clone() {
+                Some(lease) => self.send(errands::press_enter(lease, by, keys)),
+                None => self.tell(errands::terminal_gone(by)),
             },
             Action::PressKeys(keys) => {
                 if !self.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
                     self.tell(Input::KeysDropped);
                 }
             }
-            Action::Look => self.send(errands::look(shared)),
+            Action::Look(by) => self.send(errands::look(shared, by)),
             Action::CheckInput => {
                 let is_unread = self.shared.keyboard.is_unread();
                 self.tell(Input::InputChecked { is_unread });
@@ -63,11 +69,24 @@ impl Clerk {
                 let files = self.transcripts.begin();
                 self.send(transcript::read(files));
             }
+            Action::EndNudge { token, outcome } => {
+                if let Some(Reply::Nudge(sink)) = self.replies.take(token) {
+                    sink.answer::<method::Nudge>(&match outcome {
+                        NudgeOutcome::Typed => Nudged::Nudged,
+                        NudgeOutcome::Refused(reason) => Nudged::Held { reason },
+                    });
+                }
+            }
+            Action::EndAnswerCheck { token, refusal } => {
+                if let Some(Reply::AnswerCheck(tell)) = self.replies.take(token) {
+                    tell(refusal);
+                }
+            }
         }
     }
 
     /// Run a task beside the owner of the state. It reports back.
-    fn send(&mut self, task: impl Future<Output = Report> + 'static) {
+    pub(super) fn send(&mut self, task: impl Future<Output = Report> + 'static) {
         self.tasks += 1;
         let reports = self.reports.clone();
         tokio::task::spawn_local(async move {
@@ -80,9 +99,9 @@ impl Clerk {
         self.tasks -= 1;
         match report {
             Report::Input(input) => self.tell(input),
-            Report::Leased(lease) => {
-                self.lease = Some(lease);
-                self.tell(Input::KeyboardLeased);
+            Report::Leased(user, lease) => {
+                *self.leases.of(user) = Some(lease);
+                self.tell(Input::KeyboardLeased(user));
             }
             Report::Transcripts(found) => {
                 let shown = self.transcripts.finish(found);

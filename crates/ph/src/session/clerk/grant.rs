@@ -1,19 +1,19 @@
 //! What others wish of a session, granted or refused. An answer goes out before what it causes is
 //! told to listeners.
 
-use super::{Asked, Bar, Clerk, Wish, log};
+use super::requests::Reply;
+use super::{Clerk, Wish, log};
 use crate::session::clock;
 use crate::session::dispatch::Sink;
-use crate::session::errands;
 use crate::session::place::Launch;
 use crate::session::viewer::ViewerId;
 use posthaste_core::activity::Activity;
 use posthaste_core::delivery::PausedBy;
-use posthaste_core::driver::Input;
+use posthaste_core::driver::{Input, NudgeRequest};
 use posthaste_core::harness::Turn;
 use posthaste_core::{Letter, ReceiptState, Timestamp};
 use posthaste_wire::event::StateChange;
-use posthaste_wire::method::{self, Nudged};
+use posthaste_wire::method;
 use posthaste_wire::{self as wire, Mode, Run, plain};
 use std::path::Path;
 use tracing::info;
@@ -53,24 +53,10 @@ impl Clerk {
                 asked_at,
                 sink,
             } => self.nudge(text, asked_at, sink),
-            Wish::Nudgeable { seen, asked, tell } => {
-                if let Some(sighting) = seen {
-                    self.tell(Input::ScreenChanged(sighting));
-                }
-                let reason = match &asked {
-                    Asked::Rules(line) => {
-                        let bar = self.delivery().bars_a_nudge();
-                        bar.or_else(|| self.delivery().bars_words(line))
-                    }
-                    Asked::Enter(line) => self.delivery().bars_enter_after(line),
-                };
-                let passes = match asked {
-                    Asked::Rules(_) => self.delivery().is_settling(),
-                    Asked::Enter(_) => true,
-                };
-                tell(reason.map(|reason| Bar { reason, passes }));
+            Wish::CheckAnswer { asked_at, tell } => {
+                let token = self.replies.insert(Reply::AnswerCheck(tell));
+                self.tell(Input::AnswerRequested { token, asked_at });
             }
-            Wish::Answerable(tell) => tell(self.delivery().answerable(self.now())),
             Wish::Take(viewer) => self.take(viewer),
             Wish::Release(viewer) => self.release(viewer),
         }
@@ -168,38 +154,14 @@ impl Clerk {
     }
 
     fn nudge(&mut self, text: String, asked_at: Option<Timestamp>, sink: Sink) {
-        if clock::is_too_late(asked_at) {
-            let reason = clock::TOO_LATE.to_owned();
-            return sink.answer::<method::Nudge>(&Nudged::Held { reason });
-        }
         // Whoever is nudged is to look: so do we.
         self.shared.round.notify_one();
-        let bar = self.delivery().bars_a_nudge();
-        if let Some(reason) = bar.filter(|_| !self.delivery().is_settling()) {
-            info!(target: log::DELIVERY, reason, "nudge refused");
-            return sink.answer::<method::Nudge>(&Nudged::Held { reason });
-        }
-        let shared = self.shared.clone();
-        let submission = errands::Submission {
-            enter: self.delivery().enter_key().to_vec(),
-            delay: self.delivery().enter_after(),
-            seen_within: self.delivery().text_seen_within(),
-            looks: self.delivery().looks(),
-            asked_at,
-        };
-        tokio::task::spawn_local(async move {
-            let answer = match errands::nudge(shared, &text, submission).await {
-                Ok(()) => {
-                    info!(target: log::DELIVERY, "nudge typed");
-                    Nudged::Nudged
-                }
-                Err(reason) => {
-                    info!(target: log::DELIVERY, reason, "nudge refused");
-                    Nudged::Held { reason }
-                }
-            };
-            sink.answer::<method::Nudge>(&answer);
-        });
+        let token = self.replies.insert(Reply::Nudge(sink));
+        self.tell(Input::NudgeRequested(NudgeRequest {
+            token,
+            text,
+            expires_at: asked_at.and_then(|at| at.checked_add(method::GOOD_FOR).ok()),
+        }));
     }
 
     fn take(&mut self, viewer: ViewerId) {

@@ -186,6 +186,8 @@ impl View {
         is_listened: bool,
     ) -> Result<Self, Error> {
         journal.expect_in_place()?;
+        // Before the rest: a fact that comes meanwhile may be seen, and is not claimed.
+        let head = journal.head()?;
         let now = crate::times::now();
         let pending = journal.pending(agent, now)?;
         let mut owed = journal.owed(agent, now)?;
@@ -194,13 +196,13 @@ impl View {
             letter.message.envelope.body = Body::Inline(String::new());
         }
         let unread = journal.count(agent, now)?.unread;
-        let head = journal.head()?;
         let mut happened = Vec::new();
         if let (Some(seq), true) = (seq, is_listened) {
             happened = happened_since(journal, agent, seq, head)?;
         }
         let queued = pending.queued;
         let mail = MailView {
+            head,
             pending: pending.due,
             owed,
             next_change: pending.next,
@@ -225,7 +227,8 @@ fn happened_since(
 ) -> Result<Vec<Happened>, Error> {
     let mut all = Vec::new();
     while seq < head {
-        let page = journal.facts_after(seq)?;
+        let mut page = journal.facts_after(seq)?;
+        page.retain(|record| record.seq <= head);
         let Some(last) = page.last() else { break };
         seq = last.seq;
         for record in page.iter().filter(|record| record.agent == agent.as_str()) {

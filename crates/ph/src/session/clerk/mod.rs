@@ -11,9 +11,10 @@ mod hand;
 mod homeless;
 mod look;
 mod looped;
+mod requests;
 
 use super::dispatch::Sink;
-use super::errands::Report;
+use super::errands::{self, Report};
 use super::keyboard::{Lease, Typing};
 use super::place::Record;
 use super::program::ProgramFiles;
@@ -21,15 +22,16 @@ use super::pulse::Pulse;
 use super::transcript::Transcripts;
 use super::viewer::ViewerId;
 use super::{Shared, log};
-use decisions::{DecisionLog, HoldLog};
+use decisions::{DecisionLog, Holds};
 use end::{Ending, Signals};
 use hand::OpenHookCall;
 use homeless::Homeless;
 use look::View;
 pub(crate) use looped::LoopView;
+use requests::PendingReplies;
 use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Answerable, Desk, Manner, Reach};
-use posthaste_core::driver::{Input, RunIdentity, SessionDriver, Start};
+use posthaste_core::delivery::{Desk, Manner, Reach};
+use posthaste_core::driver::{Input, KeyboardUser, RunIdentity, SessionDriver, Start};
 use posthaste_core::harness::{Manifest, Sighting};
 use posthaste_core::moment::Moment;
 use posthaste_core::turn;
@@ -92,34 +94,14 @@ pub(crate) enum Wish {
         asked_at: Option<Timestamp>,
         sink: Sink,
     },
-    /// What stands against a line that is no message, now that the keyboard is its own and this
-    /// is seen.
-    Nudgeable {
-        seen: Option<Sighting>,
-        asked: Asked,
-        tell: Tell<Option<Bar>>,
+    /// Whether an answer would reach the question that was open at this time. Told why not.
+    CheckAnswer {
+        asked_at: Timestamp,
+        tell: Tell<Option<String>>,
     },
-    /// Whether an answer would reach a question of the program.
-    Answerable(Tell<Answerable>),
     /// A viewer wants the keyboard to itself.
     Take(ViewerId),
     Release(ViewerId),
-}
-
-/// What is asked about a line that is no message.
-pub(crate) enum Asked {
-    /// Before it is typed: why it may not be.
-    Rules(String),
-    /// Before its Enter: why the screen does not show this line alone in the input box.
-    Enter(String),
-}
-
-/// Reason why a nudge line must not be typed or submitted.
-#[derive(Debug)]
-pub(crate) struct Bar {
-    pub(crate) reason: String,
-    /// The reason may pass within moments, so retrying makes sense.
-    pub(crate) passes: bool,
 }
 
 impl std::fmt::Debug for Wish {
@@ -148,6 +130,22 @@ pub(crate) struct Outset {
     pub(crate) resumed: Option<Conversation>,
 }
 
+/// The keyboard, for as long as the driver keeps it.
+#[derive(Debug, Default)]
+struct Leases {
+    turn: Option<Lease>,
+    nudge: Option<Lease>,
+}
+
+impl Leases {
+    fn of(&mut self, user: KeyboardUser) -> &mut Option<Lease> {
+        match user {
+            KeyboardUser::Turn => &mut self.turn,
+            KeyboardUser::Nudge => &mut self.nudge,
+        }
+    }
+}
+
 pub(crate) struct Clerk {
     outset: Outset,
     shared: Rc<Shared>,
@@ -160,12 +158,14 @@ pub(crate) struct Clerk {
     is_reading: bool,
     /// Why the last read failed, which is logged once.
     trouble: Option<String>,
-    lease: Option<Lease>,
+    leases: Leases,
+    /// Requests whose reply the driver decides.
+    replies: PendingReplies,
     /// Hook calls that wait for their answer, by number.
     hook_calls: BTreeMap<u64, OpenHookCall>,
     hook_call_count: u64,
     transcripts: Transcripts,
-    holds: HoldLog,
+    holds: Holds,
     /// How many tasks are under way that will report.
     tasks: usize,
     reports: mpsc::Sender<Report>,
@@ -225,11 +225,12 @@ impl Clerk {
             view: View::default(),
             is_reading: false,
             trouble: None,
-            lease: None,
+            leases: Leases::default(),
+            replies: PendingReplies::default(),
             hook_calls: BTreeMap::new(),
             hook_call_count: 0,
             transcripts: Transcripts::default(),
-            holds: HoldLog::default(),
+            holds: Holds::default(),
             tasks: 0,
             reports,
             reported,
@@ -298,8 +299,13 @@ impl Clerk {
                 status = child.wait() => break status,
                 Some(report) = self.reported.recv() => self.hear(report),
                 Some(view) = self.viewed.recv() => self.see(view),
-                () = mail.notified() => self.tell(Input::JournalChanged { has_mail: true }),
-                () = bell.notified() => self.tell(Input::JournalChanged { has_mail: false }),
+                () = mail.notified() => {
+                    let head = self.shared.books.head();
+                    self.tell(Input::JournalChanged { head });
+                },
+                () = bell.notified() => {
+                    self.send(errands::look_up_head(self.shared.clone()));
+                },
                 // What they are about is looked up before anything else is told.
                 Ok(()) = drafted.changed() => {}
                 () = pulse.next() => {}
