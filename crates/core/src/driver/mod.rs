@@ -9,8 +9,6 @@
 mod commits;
 mod freshness;
 mod hooks;
-#[cfg(test)]
-mod planted;
 mod terminal;
 mod terms;
 mod transcripts;
@@ -520,7 +518,6 @@ impl SessionDriver {
             }
             Effect::Resume => self.retake_keyboard(),
             Effect::Write { ids } => {
-                planted!(WrittenFirst => return self.type_unrecorded(&ids));
                 let letters = self.keyboard.letters(&ids);
                 let told = letters.map(|letters| Turn::Messages(self.told(letters)));
                 self.type_turn(now, told, observer);
