@@ -31,9 +31,6 @@ mod tests_loop;
 #[cfg(test)]
 mod tests_screen;
 
-#[cfg(test)]
-mod planted;
-
 pub use answer::{Answerable, OpenQuestion};
 pub use handing::Handing;
 pub use looped::LoopWait;
@@ -249,7 +246,6 @@ impl Desk {
 
     /// When a tick will change something, on the monotonic clock.
     pub fn next_wakeup(&self) -> Option<Duration> {
-        planted!(SleepsThrough => if let Phase::Free = self.phase { return None; });
         let phase = match &self.phase {
             Phase::Breaking { flight, until, .. } => {
                 let is_clearing = flight.has_cleared && self.must_clear();
@@ -368,7 +364,6 @@ impl Desk {
 
     /// Something happened.
     pub fn on(&mut self, now: Moment, event: Event) -> Vec<Effect> {
-        planted!(TypedAgain => if let Some(again) = self.types_again(&event) { return again; });
         self.judge.tick(now);
         self.drafting.tick(now);
         self.tick_question(now);

@@ -8,16 +8,6 @@
 //! a refusal, changing nothing; the journal commits the events as facts; `apply` folds a fact
 //! into the state and cannot fail.
 
-/// In tests, a bug that the simulation must find (see `sim::planted`); else nothing.
-macro_rules! planted {
-    ($bug:ident => $wrong:expr) => {
-        #[cfg(test)]
-        if $crate::sim::planted::is($crate::sim::planted::Bug::$bug) {
-            $wrong
-        }
-    };
-}
-
 #[cfg(test)]
 mod sim;
 

@@ -59,7 +59,6 @@ impl Letter {
 
     /// Whether it may have been shown before, so that it must be marked when it is shown again.
     pub fn is_repeat(&self) -> bool {
-        planted!(RepeatUnmarked => return false);
         self.standing.proven == Proven::Uncertain
     }
 }
@@ -164,7 +163,6 @@ impl Mail {
         let is_pending = |l: &&Letter| l.message.to == *agent && l.is_pending(now);
         let mut pending: Vec<_> = self.all().filter(is_pending).enumerate().collect();
         pending.sort_by_key(|(came, letter)| {
-            planted!(IdleFirstInOrder => return (letter.message.envelope.priority, *came as i64));
             let came = *came as i64;
             match promotion::priority(&letter.message, now) {
                 p @ Priority::IdleFirst => (p, -came),

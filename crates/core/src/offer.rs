@@ -151,7 +151,6 @@ fn progress(now: Timestamp, letter: &Letter, said: &Said) -> Progress {
 }
 
 fn may_be_offered(now: Timestamp, letter: &Letter) -> Result<(), Kept> {
-    planted!(CancelledShown => if letter.standing.end.is_some() { return Ok(()); });
     let standing = letter.standing.at(&letter.message, now);
     match (standing.end, letter.message.envelope.not_before) {
         (Some(_), _) => return Err(Kept::Ended(standing.receipt())),

@@ -23,7 +23,6 @@ pub fn is_awaited(letter: &Letter, now: Timestamp) -> bool {
     };
     // What was seen does not expire, but who wanted an answer by then wants none after.
     let is_open = is_open && !message.has_run_out(now);
-    planted!(RemindsAnswered => return message.envelope.expects_reply && is_open);
     message.envelope.expects_reply && !letter.standing.answered && is_open
 }
 

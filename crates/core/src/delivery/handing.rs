@@ -254,7 +254,6 @@ impl Desk {
             let given = hand.sent.iter().filter(|sent| ids.contains(&sent.id));
             self.door.give(given);
         }
-        planted!(HandedTooEarly => return vec![self.offered_by_hook(ids.clone()), Effect::Give { number, ids }]);
         vec![Effect::Give { number, ids }]
     }
 

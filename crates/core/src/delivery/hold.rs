@@ -81,7 +81,6 @@ impl Desk {
 
     /// The same where it is typed whatever else there is.
     pub(super) fn rule_of_terminal(&self, lane: Lane) -> Option<Rule> {
-        planted!(TypedWhileStarting => if self.is_starting() { return None; });
         if let Some(rule) = self.rule_of_loop() {
             return Some(rule);
         }
@@ -171,8 +170,6 @@ impl Desk {
 
     /// Return the rule that forbids typing at any stage of an offer, for interrupts too.
     pub(super) fn barrier(&self, lane: Lane) -> Option<Rule> {
-        planted!(DraftIgnored => if self.has_draft() { return self.without_draft().barrier(lane); });
-        planted!(PauseIgnored => if self.is_paused() { return self.without_pauses().barrier(lane); });
         match (self.activity().activity, lane) {
             (Activity::Exited, _) => Some(Rule::Exited),
             (_, _) if self.is_handed_over() => Some(Rule::HandedOver),
@@ -214,7 +211,6 @@ impl Desk {
     /// What holds a message now, of those that are `pending`; nothing where it is in the turn
     /// that goes next, or beyond being held.
     pub fn hold(&self, now: Moment, letter: &Letter, pending: &[Letter]) -> Option<Hold> {
-        planted!(NoReason => if self.is_working() { return None; });
         if let Some(hold) = why::not_before(letter, now.wall) {
             return Some(hold);
         }

@@ -99,7 +99,6 @@ impl Desk {
     }
 
     pub(super) fn record(&mut self, mut flight: Flight) -> Vec<Effect> {
-        planted!(WrittenFirst => return self.writes_first(flight));
         if let Some(call) = self.call(&flight) {
             return vec![call];
         }
@@ -138,7 +137,6 @@ impl Desk {
         if flight.lane == Lane::Raw && self.asks_another(&flight) {
             return vec![take_back(ids, answer::GONE)];
         }
-        planted!(OfferedTooEarly => return self.offers_too_early(flight, ids));
         let rest = match self.input {
             Input::Typed => ids.split_off(1),
             Input::Pasted => Vec::new(),
@@ -151,7 +149,6 @@ impl Desk {
 
     /// An offer that has not begun. What barred it is told by an event of its own.
     pub(super) fn let_go(&mut self, now: Moment) {
-        planted!(NeverLetsGo => return);
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Free;
         } else if let Phase::Resuming(flight) = &self.phase {
@@ -170,7 +167,6 @@ impl Desk {
     }
 
     pub(super) fn rest(&mut self, now: Moment, why: String) {
-        planted!(GivesUpOnDisk => return self.rests_for_long(now, why));
         if let Phase::Recording(_) = self.phase {
             self.phase = Phase::Resting {
                 since: now,
@@ -201,7 +197,6 @@ impl Desk {
     /// Why Enter is not pressed after a text that is written. A pause is no reason: what is under
     /// way is brought to its end.
     pub(super) fn withheld(&self, flight: &Flight) -> Option<Rule> {
-        planted!(EnterIntoQuestion => return None);
         match (self.activity().activity, flight.lane) {
             (Activity::Blocked(_), Lane::Interrupt | Lane::Normal | Lane::Idle) => {
                 Some(Rule::Blocked)

@@ -199,7 +199,6 @@ impl Flight {
     /// That it was written whole, and what is proven of it by then. Where somebody else has
     /// pressed Enter, that is all that is known to have been submitted.
     pub(super) fn arrived(&self, evidence: String) -> Vec<Effect> {
-        planted!(AcceptedByEnter => return self.accepted_by_enter(evidence));
         let Some(proof) = &self.proof else {
             return self.offered(evidence);
         };
@@ -353,7 +352,6 @@ impl Desk {
     /// A hook has something to say.
     pub(super) fn hooked(&mut self, now: Moment, report: &Report) -> Vec<Effect> {
         let Some(word) = self.heard.hear(now, report) else {
-            planted!(AcceptedElsewhere => return self.prove_hooked(now, report));
             return self.proceed(now);
         };
         self.door.enter(self.heard.session());
@@ -404,10 +402,7 @@ impl Desk {
         let given = report.given.as_deref().filter(|_| is_proof);
         match (given, &report.prompt) {
             (Some(given), _) => self.prove(now, given, Some(shows(report))),
-            (None, Some(submitted)) => {
-                planted!(AcceptedWhenQueued => return self.prove(now, submitted, Some(shows(report))));
-                self.prove(now, submitted, None)
-            }
+            (None, Some(submitted)) => self.prove(now, submitted, None),
             (None, None) => Vec::new(),
         }
     }

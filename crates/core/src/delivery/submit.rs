@@ -187,7 +187,6 @@ impl Desk {
     /// The second of two looks. The first was taken at least 100 ms ago, and the text is written only
     /// if both show an empty box with no output in between.
     fn write_into_box(&mut self, flight: Flight) -> Vec<Effect> {
-        planted!(WrittenUnrecognised => return vec![self.write(flight)]);
         let is_ready = self.dialog.is_none() && self.drafting.is_empty_and_steady();
         let working = self.is_at_work().then_some(Rule::Working);
         match self.barrier(flight.lane).or(working) {
@@ -208,7 +207,6 @@ impl Desk {
 
     /// The time for Enter has come.
     pub(super) fn enter(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        planted!(EnterUnlooked => return self.enters_blindly(flight));
         match flight.lane {
             _ if self.looks() => self.look(flight, Before::Enter),
             Lane::Raw => {
@@ -230,7 +228,6 @@ impl Desk {
     }
 
     fn submit(&mut self, now: Moment, flight: Flight) -> Vec<Effect> {
-        planted!(EnterUnrecognised => return self.press_enter(now, flight));
         if let Some(Rule::Blocked | Rule::HandedOver | Rule::Working) = self.withheld(&flight) {
             return self.park(flight);
         }
@@ -396,7 +393,6 @@ impl Desk {
         if flight.enters > self.manner.harness.submit.retries {
             return self.leave(now, &flight, STILL_HELD);
         }
-        planted!(RetypedOnRetry => return self.types_once_more(flight));
         self.press_enter(now, flight)
     }
 

@@ -38,7 +38,12 @@ impl Line {
     }
 
     fn of(self, ids: &[MessageId]) -> Self {
-        let shown: Vec<_> = ids.iter().take(MAX_IDS).copied().map(MessageId::id8).collect();
+        let shown: Vec<_> = ids
+            .iter()
+            .take(MAX_IDS)
+            .copied()
+            .map(MessageId::id8)
+            .collect();
         let more = match ids.len().saturating_sub(MAX_IDS) {
             0 => String::new(),
             more => format!(" and {more} more"),

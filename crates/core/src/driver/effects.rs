@@ -1,9 +1,7 @@
 //! Events that delivery is told of, and the effects that it requests, as actions and commits.
 
 use super::terminal::Purpose;
-use super::{
-    Action, KeyboardUser, Observer, Operation, SessionDriver, ToldLetter, Turn,
-};
+use super::{Action, KeyboardUser, Observer, Operation, SessionDriver, ToldLetter, Turn};
 use crate::delivery::{Effect, Event};
 use crate::harness::Route;
 use crate::id::MessageId;
@@ -20,12 +18,18 @@ impl SessionDriver {
         observer.has_heard();
         // A turn that has to wait releases the keyboard too, because the answer to a dialog needs it.
         if !self.delivery.is_writing() && self.keyboard.release() {
-            self.actions.push(Action::ReleaseKeyboard(KeyboardUser::Turn));
+            self.actions
+                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
             observer.releases_keyboard();
         }
     }
 
-    pub(super) fn perform(&mut self, now: Moment, effects: Vec<Effect>, observer: &mut impl Observer) {
+    pub(super) fn perform(
+        &mut self,
+        now: Moment,
+        effects: Vec<Effect>,
+        observer: &mut impl Observer,
+    ) {
         for effect in effects {
             observer.wants(now, &self.delivery, &effect);
             self.carry_out(now, effect, observer);
@@ -46,7 +50,6 @@ impl SessionDriver {
             }
             Effect::Resume => self.retake_keyboard(),
             Effect::Write { ids } => {
-                planted!(WrittenFirst => return self.type_unrecorded(&ids));
                 let letters = self.keyboard.letters(&ids);
                 let told = letters.map(|letters| Turn::Messages(self.told(letters)));
                 self.type_turn(now, told, observer);

@@ -204,7 +204,10 @@ mod tests {
     fn one_more_read_comes_before_a_turn() {
         let mut freshness = read_at(7);
         freshness.notice(8);
-        assert!(freshness.recheck(at(1)), "it does not wait for the interval");
+        assert!(
+            freshness.recheck(at(1)),
+            "it does not wait for the interval"
+        );
         assert!(!freshness.take_rechecked());
         freshness.notice(9);
         freshness.finish_read(Some(8));

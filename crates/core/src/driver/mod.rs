@@ -17,8 +17,6 @@ mod hooks;
 mod input_check;
 mod nudge;
 mod observer;
-#[cfg(test)]
-mod planted;
 mod terminal;
 mod terms;
 mod transcripts;

@@ -96,7 +96,8 @@ impl SessionDriver {
     /// keyboard first, so that a person's keys go before the new turn.
     fn lease_keyboard(&mut self, purpose: Purpose) {
         if self.keyboard.release() {
-            self.actions.push(Action::ReleaseKeyboard(KeyboardUser::Turn));
+            self.actions
+                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
         }
         self.keyboard.lease = Lease::Asked(purpose);
         self.actions.ask(Action::LeaseKeyboard(KeyboardUser::Turn));
@@ -104,7 +105,8 @@ impl SessionDriver {
 
     pub(super) fn keyboard_leased(&mut self, now: Moment, observer: &mut impl Observer) {
         let Lease::Asked(purpose) = std::mem::take(&mut self.keyboard.lease) else {
-            self.actions.push(Action::ReleaseKeyboard(KeyboardUser::Turn));
+            self.actions
+                .push(Action::ReleaseKeyboard(KeyboardUser::Turn));
             return;
         };
         let operation = match &purpose {

@@ -4,13 +4,11 @@ use super::aims::Part;
 use super::calls::Typed;
 use super::harness;
 use super::law::{Checked, Law};
-use super::planted::{self, Bug};
 use super::reasons;
 use super::session::{Cargo, Commit, Going, Lease, Peek, Read, Session, Stroke, World};
 use super::terminal::{Piece, Waiting};
 use super::watch::Watch;
 use crate::driver::{self, Action, Input, KeyboardUser, Operation};
-use crate::mail::Letter;
 use crate::session::Ending;
 use crate::turn;
 use std::time::Duration;
@@ -96,7 +94,7 @@ impl Session {
                 let is_awaited = self.nudges.are_awaited();
                 Law::EveryWaitHasAReason.holds(!is_awaited, || "a nudge has no outcome")
             }
-            None => reasons::wakeups(world.now, self.delivery(), &self.driver.mail().pending),
+            None => reasons::wakeups(world.now, &self.driver),
         }
     }
 
@@ -222,10 +220,6 @@ impl Session {
 
     fn begin_text(&mut self, turn: &driver::Turn, mode: turn::Input, world: &mut World<'_>) {
         self.turn.letters = turn.letters();
-        if planted::is(Bug::TurnLookedUpLate) {
-            let ids = &self.turn.ids;
-            self.turn.letters = letters(&world.journal.look(world.now.wall).pending, ids);
-        }
         if self.turn.attempts > 1 {
             world.trace.note(|| "  typed a second time".to_owned());
         }
@@ -317,14 +311,6 @@ impl Session {
         world.oracle.is_cut_off();
         self.tell(Input::Exited(Ending::Exit(0)), world)
     }
-}
-
-/// Return the letters with these ids, in the order of the ids.
-pub(super) fn letters(view: &[Letter], ids: &[crate::id::MessageId]) -> Vec<Letter> {
-    ids.iter()
-        .filter_map(|id| view.iter().find(|letter| letter.message.id == *id))
-        .cloned()
-        .collect()
 }
 
 /// Format a time of the run in seconds.

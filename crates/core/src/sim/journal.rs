@@ -1,7 +1,7 @@
 //! The journal of the model world: the core's own decisions, around a commit that can fail, be
 //! lost with the power, or come back after a crash.
 
-use super::planted::{self, Bug};
+use super::faults::Fault;
 use super::script::Disk;
 use crate::driver::MailView;
 use crate::fact::{Event, Fact};
@@ -12,12 +12,14 @@ use crate::message::Message;
 use crate::moment::Moment;
 use crate::name::AgentName;
 use crate::offer::{self, Said};
+use crate::owed;
 use crate::post::{self, Correspondence, Draft, Posting};
 use crate::promotion;
 use crate::receipt::{self, End, Order};
 use crate::session::{self, Ended, Ending, Sessions, Started};
 use crate::storm::{MINUTE, SENDER_SKEW};
 use jiff::Timestamp;
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
@@ -44,6 +46,7 @@ pub(super) enum Posted {
 #[derive(Debug)]
 pub(super) struct Journal {
     agent: AgentName,
+    fault: Option<Fault>,
     facts: Vec<Fact>,
     synced: usize,
     /// The ids of what is synced.
@@ -58,9 +61,10 @@ pub(super) struct Journal {
 }
 
 impl Journal {
-    pub(super) fn new(agent: AgentName) -> Self {
+    pub(super) fn new(agent: AgentName, fault: Option<Fault>) -> Self {
         Self {
             agent,
+            fault,
             facts: Vec::new(),
             synced: 0,
             safe: BTreeSet::new(),
@@ -114,8 +118,31 @@ impl Journal {
             head: self.head(),
             next_change: next.min(),
             pending: due.into_iter().cloned().collect(),
-            owed: self.mail.owed(&self.agent, now).cloned().collect(),
+            owed: self.owed(now),
         }
+    }
+
+    /// Return the messages that the agent may be reminded of.
+    fn owed(&self, now: Timestamp) -> Vec<Letter> {
+        if self.fault != Some(Fault::RemindsAnswered) {
+            return self.mail.owed(&self.agent, now).cloned().collect();
+        }
+        let ours = self.mail.all().filter(|l| l.message.to == self.agent);
+        let found = ours.map(|letter| self.found(letter).into_owned());
+        found
+            .filter(|letter| owed::may_be_reminded(letter, now))
+            .collect()
+    }
+
+    /// Return a letter as the journal finds it, which a fault may change.
+    fn found<'a>(&self, letter: &'a Letter) -> Cow<'a, Letter> {
+        let mut letter = Cow::Borrowed(letter);
+        match self.fault {
+            Some(Fault::CancelledShown) => letter.to_mut().standing.end = None,
+            Some(Fault::RemindsAnswered) => letter.to_mut().standing.answered = false,
+            _ => {}
+        }
+        letter
     }
 
     fn commit(&mut self, facts: Vec<Fact>, durability: Durability) -> Result<(), DiskFailed> {
@@ -208,10 +235,9 @@ impl Journal {
         for (agent, event) in also {
             facts.push(self.fact(now.wall, &agent, event));
         }
-        let durability = if planted::is(Bug::AnsweredUnsynced) {
-            Durability::Unsynced
-        } else {
-            Durability::Synced
+        let durability = match self.fault {
+            Some(Fault::AnsweredUnsynced) => Durability::Unsynced,
+            _ => Durability::Synced,
         };
         self.commit(facts, durability)?;
         Ok(Posted::Stands(draft.id))
@@ -227,7 +253,8 @@ impl Journal {
         let (mut moved, mut events) = (Vec::new(), Vec::new());
         for id in ids {
             let letter = self.mail.get(*id);
-            let decided = letter.map(|l| offer::decide(now.wall, &self.agent, l, said));
+            let decided =
+                letter.map(|l| offer::decide(now.wall, &self.agent, &self.found(l), said));
             if let Some(Ok(event)) = decided {
                 events.push(event);
                 moved.push(*id);

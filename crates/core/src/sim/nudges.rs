@@ -97,11 +97,7 @@ fn text(n: u8) -> String {
 impl Session {
     pub(super) fn request_nudge(&mut self, n: u8, world: &mut World<'_>) -> Checked {
         let token = self.nudges.next_token();
-        let waits = if n % 8 == 7 {
-            -GOOD_FOR
-        } else {
-            GOOD_FOR
-        };
+        let waits = if n % 8 == 7 { -GOOD_FOR } else { GOOD_FOR };
         let expires_at = world.now.wall + waits;
         self.nudges.open.push(Open { token, expires_at });
         let request = NudgeRequest {
@@ -133,7 +129,10 @@ impl Session {
             late.is_none(),
             || "a nudge is typed after its sender gave up",
         )?;
-        Law::CannotAct.holds(!self.nudges.open.is_empty(), || "nobody asked for this line")?;
+        Law::CannotAct.holds(
+            !self.nudges.open.is_empty(),
+            || "nobody asked for this line",
+        )?;
         world.oracle.may_nudge(now, self.delivery())?;
         let is_quiet = line.chars().all(|c| !c.is_control());
         Law::CannotAct.holds(is_quiet, || format!("a line acts: {line:?}"))?;

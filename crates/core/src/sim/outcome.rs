@@ -71,7 +71,7 @@ fn outcome(seed: u64) -> String {
 }
 
 fn play(script: &Script) -> Result<String, Broken> {
-    let mut play = Play::new(script, Trace::default());
+    let mut play = Play::new(script, Trace::default(), None);
     for line in &script.lines {
         if !matches!(line, Line::Step(_) | Line::Run(_)) {
             play.line(*line)?;

@@ -3,6 +3,7 @@
 
 use super::calls::{Called, Typed};
 use super::errands::clock;
+use super::faults::Fault;
 use super::journal::Journal;
 use super::law::{Checked, Law};
 use super::oracle::Oracle;
@@ -46,6 +47,7 @@ pub(super) struct Play {
     pub(super) now: Moment,
     pub(super) nature: Nature,
     crash: Option<Crash>,
+    fault: Option<Fault>,
     pub(super) steps: u32,
     pub(super) agent: AgentName,
     pub(super) journal: Journal,
@@ -65,9 +67,18 @@ pub(super) struct Play {
     pub(super) trace: Trace,
 }
 
-/// Plays a whole script; gives back what became of it, and how many steps there were.
+/// Play a whole script. Return the first broken law, the trace and the number of steps.
 pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
-    let mut play = Play::new(script, trace);
+    play_with(None, script, trace)
+}
+
+/// Like [`play`], but with a fault.
+pub(super) fn play_with(
+    fault: Option<Fault>,
+    script: &Script,
+    trace: Trace,
+) -> (Checked, Trace, u32) {
+    let mut play = Play::new(script, trace, fault);
     let played = script
         .lines
         .iter()
@@ -77,14 +88,15 @@ pub(super) fn play(script: &Script, trace: Trace) -> (Checked, Trace, u32) {
 }
 
 impl Play {
-    pub(super) fn new(script: &Script, trace: Trace) -> Self {
+    pub(super) fn new(script: &Script, trace: Trace, fault: Option<Fault>) -> Self {
         let agent = name("coder");
         Self {
             now: ms(0),
             nature: script.nature,
             crash: script.crash,
+            fault,
             steps: 0,
-            journal: Journal::new(agent.clone()),
+            journal: Journal::new(agent.clone(), fault),
             agent,
             oracle: Oracle::default(),
             session: None,
@@ -342,7 +354,7 @@ impl Play {
         let begun = started(self.runs);
         if self.journal.start(self.now, &begun).is_ok() {
             self.oracle.begin(self.nature, self.now);
-            self.session = Some(Session::new(self.nature, self.now, begun.run));
+            self.session = Some(Session::new(self.nature, self.now, begun.run, self.fault));
             self.has_missed_bell = false;
         }
         self.ring()

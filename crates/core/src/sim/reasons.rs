@@ -1,6 +1,7 @@
 //! What is asked of a desk after every step: is each wait explained, and truly; does the clock
 //! change nothing before the desk wants to be asked.
 
+use super::faults::FaultyDriver;
 use super::law::{Checked, Law};
 use super::oracle::Oracle;
 use super::session::Session;
@@ -31,9 +32,7 @@ pub(super) fn check(
 ) -> Checked {
     let why = match session {
         Some(session) => {
-            let held = session
-                .delivery()
-                .hold(now, letter, &session.driver.mail().pending);
+            let held = session.driver.hold(now, letter);
             why::why_live(letter, now.wall, held)
         }
         None => why::why(letter, now.wall),
@@ -129,8 +128,9 @@ fn is_next(now: Moment, letter: &Letter, session: &Session) -> bool {
 
 /// A tick before the desk's next wakeup must find nothing to do, and it must not ask again for a
 /// time that has come.
-pub(super) fn wakeups(now: Moment, desk: &Desk, view: &[Letter]) -> Checked {
-    let next = desk.next_wakeup();
+pub(super) fn wakeups(now: Moment, driver: &FaultyDriver) -> Checked {
+    let (desk, view) = (driver.delivery(), &driver.mail().pending);
+    let next = driver.next_wakeup();
     Law::WakeupsAreTrue.holds(
         next.is_none_or(|at| at > now.mono),
         || "the desk wants to be asked again and again",

@@ -4,6 +4,7 @@
 use super::agent::Agent;
 use super::aims::Asked;
 use super::calls::Typed;
+use super::faults::{Fault, FaultyDriver};
 use super::harness;
 use super::hooked::Hooked;
 use super::journal::Journal;
@@ -153,7 +154,7 @@ pub(super) fn turn_entry(letter: &Letter) -> turn::Entry<'_> {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) run: Uuid,
-    pub(super) driver: SessionDriver,
+    pub(super) driver: FaultyDriver,
     pub(super) agent: Agent,
     pub(super) terminal: Terminal,
     pub(super) read: Option<Read>,
@@ -210,7 +211,7 @@ pub(super) enum Going {
 }
 
 impl Session {
-    pub(super) fn new(nature: Nature, now: Moment, run: Uuid) -> Self {
+    pub(super) fn new(nature: Nature, now: Moment, run: Uuid, fault: Option<Fault>) -> Self {
         let manner = Manner {
             harness: harness::manifest(nature),
             path_bytes: PATH.len(),
@@ -229,7 +230,7 @@ impl Session {
         };
         Self {
             run,
-            driver: SessionDriver::new(start, now),
+            driver: FaultyDriver::new(SessionDriver::new(start, now), fault),
             agent: Agent::new(nature, now.mono),
             terminal: Terminal::default(),
             read: None,

@@ -11,55 +11,55 @@ use posthaste_wire::method::{self, Nudged};
 
 impl Clerk {
     pub(super) fn perform(&mut self, action: Action) {
-        let shared = self.shared.clone();
+        let shared = self.outset.shared.clone();
         match action {
-            Action::ReadMail => self.read_mail(),
+            Action::ReadMail => self.mail.begin(shared),
             Action::Commit { commit, operation } => {
-                self.send(errands::commit(shared, commit, operation));
+                self.tasks.spawn(errands::commit(shared, commit, operation));
             }
-            Action::LeaseKeyboard(user) => self.send(errands::lease(shared, user)),
+            Action::LeaseKeyboard(user) => self.tasks.spawn(errands::lease(shared, user)),
             Action::ReleaseKeyboard(user) => *self.leases.of(user) = None,
             Action::Type { turn, mode } => match self.leases.of(KeyboardUser::Turn).clone() {
-                Some(lease) => self.send(errands::type_turn(shared, lease, turn, mode)),
+                Some(lease) => self.tasks.spawn(errands::type_turn(shared, lease, turn, mode)),
                 None => self.tell(errands::terminal_gone(KeyboardUser::Turn)),
             },
             Action::TypeLine(line) => match self.leases.of(KeyboardUser::Nudge).clone() {
-                Some(lease) => self.send(errands::type_line(lease, line)),
+                Some(lease) => self.tasks.spawn(errands::type_line(lease, line)),
                 None => self.tell(errands::terminal_gone(KeyboardUser::Nudge)),
             },
             Action::PressEnter { by, keys } => match self.leases.of(by).clone() {
-                Some(lease) => self.send(errands::press_enter(lease, by, keys)),
+                Some(lease) => self.tasks.spawn(errands::press_enter(lease, by, keys)),
                 None => self.tell(errands::terminal_gone(by)),
             },
             Action::PressKeys(keys) => {
-                if !self.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
+                if !self.outset.shared.keyboard.try_type_in(Typed::Bytes(keys)) {
                     self.tell(Input::KeysDropped);
                 }
             }
-            Action::Look(by) => self.send(errands::look(shared, by)),
+            Action::Look(by) => self.tasks.spawn(errands::look(shared, by)),
             Action::CheckInput => {
-                let is_unread = self.shared.keyboard.is_unread();
+                let is_unread = self.outset.shared.keyboard.is_unread();
                 self.tell(Input::InputChecked { is_unread });
             }
             Action::ForgetKeys => {
                 let times = self.outset.drafted.borrow().times;
-                self.shared.keyboard.try_type_in(Typed::Forget(times));
+                self.outset.shared.keyboard.try_type_in(Typed::Forget(times));
             }
             Action::AnswerHook { call, mail } => self.answer_hook(call, mail),
             Action::CheckApi {
                 offer,
                 conversation,
-            } => self.send(door::check(shared, offer, conversation)),
+            } => self.tasks.spawn(door::check(shared, offer, conversation)),
             Action::PutMail {
                 offer,
                 letters,
                 conversation,
-            } => self.send(door::put(shared, offer, letters, conversation)),
+            } => self.tasks.spawn(door::put(shared, offer, letters, conversation)),
             Action::ApiInterrupt { conversation } => {
-                self.send(door::interrupt(shared, conversation));
+                self.tasks.spawn(door::interrupt(shared, conversation));
             }
             Action::ApiContinue { conversation } => {
-                self.send(door::resume_conversation(shared, conversation));
+                self.tasks.spawn(door::resume_conversation(shared, conversation));
             }
             Action::FollowTranscript { path, from_start } => {
                 self.transcripts.follow(&path, from_start);
@@ -67,7 +67,7 @@ impl Clerk {
             Action::SkipTranscripts => self.transcripts.skip_to_end(),
             Action::ReadTranscripts => {
                 let files = self.transcripts.begin();
-                self.send(transcript::read(files));
+                self.tasks.spawn(transcript::read(files));
             }
             Action::EndNudge { token, outcome } => {
                 if let Some(Reply::Nudge(sink)) = self.replies.take(token) {
@@ -85,18 +85,7 @@ impl Clerk {
         }
     }
 
-    /// Run a task beside the owner of the state. It reports back.
-    pub(super) fn send(&mut self, task: impl Future<Output = Report> + 'static) {
-        self.tasks += 1;
-        let reports = self.reports.clone();
-        tokio::task::spawn_local(async move {
-            // If the session has ended, the report is dropped.
-            let _ = reports.send(task.await).await;
-        });
-    }
-
     pub(super) fn hear(&mut self, report: Report) {
-        self.tasks -= 1;
         match report {
             Report::Input(input) => self.tell(input),
             Report::Leased(user, lease) => {

@@ -1,6 +1,5 @@
 //! Writes the driver's decisions to the session's log. Decides nothing; the words are the driver's.
 
-use super::Clerk;
 use crate::session::log::DELIVERY;
 use posthaste_core::delivery::{Decision, Desk, Effect, Event};
 use posthaste_core::driver::{Decisions, HoldLog, Level, Line, NudgeOutcome, Observer};
@@ -15,19 +14,21 @@ use tracing::{debug, error, info, warn};
 pub(super) struct Holds {
     log: HoldLog,
     /// Whether something that may hold or release messages has changed since the last log line.
-    pub(super) is_stale: bool,
+    is_stale: bool,
 }
 
-impl Clerk {
-    /// Log which messages wait and why, if that has changed.
-    pub(super) fn log_holds(&mut self) {
-        let is_stale = std::mem::take(&mut self.holds.is_stale);
+impl Holds {
+    pub(super) fn note_change(&mut self) {
+        self.is_stale = true;
+    }
+
+    /// Log which messages wait and why, if that may have changed.
+    pub(super) fn log(&mut self, now: Moment, delivery: &Desk, pending: &[Letter]) {
+        let is_stale = std::mem::take(&mut self.is_stale);
         if !is_stale || !tracing::enabled!(target: DELIVERY, tracing::Level::INFO) {
             return;
         }
-        let now = self.now();
-        let pending = &self.driver.mail().pending;
-        for line in self.holds.log.news(now, self.driver.delivery(), pending) {
+        for line in self.log.news(now, delivery, pending) {
             log(Some(line));
         }
     }

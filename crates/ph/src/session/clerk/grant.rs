@@ -23,7 +23,7 @@ impl Clerk {
         self.catch_up();
         match wish {
             Wish::Status { recent, sink } => {
-                let status = self.add_loop(self.status(recent));
+                let status = self.looped.add_to(self.status(recent));
                 sink.answer::<method::GetStatus>(&status);
             }
             Wish::Loop(view) => self.see_loop(view),
@@ -63,25 +63,22 @@ impl Clerk {
     }
 
     fn why(&self, letter: &Letter) -> wire::Why {
-        let now = self.now();
-        if letter.message.to != self.shared.agent {
-            return wire::Why::new(letter, now.wall);
+        let now = crate::times::now();
+        if letter.message.to != self.outset.shared.agent {
+            return wire::Why::new(letter, now);
         }
-        let held = self
-            .delivery()
-            .hold(now, letter, &self.driver.mail().pending);
-        let mut why = wire::Why::live(letter, now.wall, held);
+        let mut why = wire::Why::live(letter, now, self.driver.hold(letter));
         if why.receipt == ReceiptState::Offered.as_str() {
             let unread = self.transcripts.trouble();
             let unread = unread.map(|why| format!("; no transcript: {why}"));
-            let doubt = self.delivery().lacks_proof().or(unread);
+            let doubt = self.driver.delivery().lacks_proof().or(unread);
             why.reason = why.reason.map(|reason| reason + &doubt.unwrap_or_default());
         }
         why
     }
 
     pub(super) fn is_paused(&self) -> bool {
-        self.delivery().is_paused()
+        self.driver.delivery().is_paused()
     }
 
     fn pause(&mut self, on: bool, sink: Sink) {
@@ -97,7 +94,7 @@ impl Clerk {
         }
         let answer = method::Paused {
             paused: self.is_paused(),
-            reason: self.delivery().paused_because().filter(|_| !on),
+            reason: self.driver.delivery().paused_because().filter(|_| !on),
         };
         if on {
             sink.answer::<method::Pause>(&answer);
@@ -110,8 +107,8 @@ impl Clerk {
 
     /// A checkpoint that was asked for comes into force at the end of a turn.
     pub(super) fn reach_checkpoint(&mut self) {
-        let is_at_rest = self.delivery().activity().activity == Activity::Idle;
-        if self.is_checkpoint_asked && is_at_rest && !self.delivery().is_writing() {
+        let is_at_rest = self.driver.delivery().activity().activity == Activity::Idle;
+        if self.is_checkpoint_asked && is_at_rest && !self.driver.delivery().is_writing() {
             self.is_checkpoint_asked = false;
             info!(target: log::DELIVERY, "paused at a checkpoint");
             self.tell(Input::Paused(PausedBy::Checkpoint));
@@ -120,17 +117,13 @@ impl Clerk {
     }
 
     pub(super) fn set_run(&mut self, run: Run) {
-        if self.run != run {
-            self.run = run;
-            self.changed(StateChange {
-                status: Some(run),
-                ..StateChange::default()
-            });
+        if let Some(change) = self.published.set_run(run) {
+            self.changed(change);
         }
     }
 
     fn interact(&mut self, enabled: bool, sink: Sink) {
-        if self.shared.is_loop {
+        if self.outset.shared.is_loop {
             return self.interact_in_loop(enabled, sink);
         }
         let was = self.outset.interactive.send_replace(enabled);
@@ -155,7 +148,7 @@ impl Clerk {
 
     fn nudge(&mut self, text: String, asked_at: Option<Timestamp>, sink: Sink) {
         // Whoever is nudged is to look: so do we.
-        self.shared.round.notify_one();
+        self.outset.shared.round.notify_one();
         let token = self.replies.insert(Reply::Nudge(sink));
         self.tell(Input::NudgeRequested(NudgeRequest {
             token,
@@ -190,18 +183,18 @@ impl Clerk {
             max_iterations: 0,
             current_story: None,
             agent: record.launch.harness.clone(),
-            status: self.run,
+            status: self.published.run,
             interactive_mode,
             mode_indicator: Mode::new(interactive_mode),
             started_at: clock::local_text(record.started_at),
-            updated_at: clock::local_text(self.updated_at),
+            updated_at: clock::local_text(self.published.updated_at),
             recent_output,
         }
     }
 
     pub(super) fn session(&self) -> wire::Session {
         let record = &self.outset.record;
-        let judged = self.delivery().activity();
+        let judged = self.driver.delivery().activity();
         let (activity, looped) = self.activity();
         let told = looped.map(|looped| looped.told(crate::times::now()));
         let since = looped.and_then(|looped| looped.since);
@@ -224,13 +217,13 @@ impl Clerk {
             tested_versions: tested_versions.to_vec(),
             handed_over,
             since: since.unwrap_or(judged.since.wall),
-            evidence: told.unwrap_or_else(|| judged.told(self.now())),
-            unread: self.view.unread,
-            queued: self.view.queued,
-            paused: self.delivery().paused_because(),
+            evidence: told.unwrap_or_else(|| judged.told(self.driver.now())),
+            unread: self.mail.unread(),
+            queued: self.mail.queued(),
+            paused: self.driver.delivery().paused_because(),
             mail_trouble: self.outset.shared.mail_trouble.borrow().clone(),
-            door: self.delivery().door_told(self.now()),
-            build: self.looped.clone(),
+            door: self.driver.delivery().door_told(self.driver.now()),
+            build: self.looped.status().cloned(),
             ended_at,
             exit,
             ..record.session()
@@ -241,7 +234,7 @@ impl Clerk {
 impl Clerk {
     fn agent_info(&self) -> plain::AgentInfo {
         let mut info = plain::AgentInfo::new(&self.session(), crate::times::now());
-        if let (true, Some(turn)) = (info.sub_state.is_empty(), self.delivery().doing()) {
+        if let (true, Some(turn)) = (info.sub_state.is_empty(), self.driver.delivery().doing()) {
             info.works(match turn {
                 Turn::Submitted | Turn::Working => Some(plain::Work::Thinking),
                 Turn::Tool => Some(plain::Work::ToolUse),

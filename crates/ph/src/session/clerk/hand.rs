@@ -6,12 +6,32 @@ use crate::session::transcript;
 use posthaste_core::driver::{HookCall, HookMail, Input};
 use posthaste_core::turn;
 use posthaste_wire::method::{HookEvent, Hooked};
+use std::collections::BTreeMap;
 use tracing::debug;
 
 /// A hook call that waits for its answer.
-pub(super) struct OpenHookCall {
+struct OpenHookCall {
     event: String,
     tell: Tell<Hooked>,
+}
+
+/// The hook calls that wait for their answers, by number.
+#[derive(Default)]
+pub(super) struct HookCalls {
+    count: u64,
+    open: BTreeMap<u64, OpenHookCall>,
+}
+
+impl HookCalls {
+    fn insert(&mut self, call: OpenHookCall) -> HookCall {
+        self.count += 1;
+        self.open.insert(self.count, call);
+        HookCall(self.count)
+    }
+
+    fn take(&mut self, call: HookCall) -> Option<OpenHookCall> {
+        self.open.remove(&call.0)
+    }
 }
 
 impl Clerk {
@@ -21,7 +41,7 @@ impl Clerk {
     pub(super) fn hook(&mut self, hook: HookEvent, tell: Tell<Hooked>) {
         let harness = self.outset.harness.clone();
         let is_ours = |named: &String| *named == harness.name;
-        let run = self.shared.run.to_string();
+        let run = self.outset.shared.run.to_string();
         let is_now = |named: &String| *named == run;
         let event = &hook.event_name;
         if !hook.harness.as_ref().is_none_or(is_ours) || !hook.run.as_ref().is_none_or(is_now) {
@@ -30,12 +50,10 @@ impl Clerk {
         }
         debug!(target: log::HOOKS, event, takes_context = hook.takes_context, "called");
         let report = Box::new(harness.hook.read(event, hook.payload.get()));
-        self.hook_call_count += 1;
-        let call = self.hook_call_count;
         let event = hook.event_name;
-        self.hook_calls.insert(call, OpenHookCall { event, tell });
+        let call = self.replies.hook_calls.insert(OpenHookCall { event, tell });
         self.tell(Input::HookCalled {
-            call: HookCall(call),
+            call,
             report,
             takes_mail: hook.takes_context,
         });
@@ -45,13 +63,13 @@ impl Clerk {
 
     /// Answer a hook call, with the mail that the hook is to pass on, if any.
     pub(super) fn answer_hook(&mut self, call: HookCall, mail: Option<HookMail>) {
-        let Some(OpenHookCall { event, tell }) = self.hook_calls.remove(&call.0) else {
+        let Some(OpenHookCall { event, tell }) = self.replies.hook_calls.take(call) else {
             return;
         };
         let Some(HookMail { offer, letters }) = mail else {
             return tell(Hooked::noted());
         };
-        match errands::told(&self.shared, &letters, turn::text) {
+        match errands::told(&self.outset.shared, &letters, turn::text) {
             Ok(text) => {
                 let format = self.outset.harness.hook.format;
                 tell(Hooked {
@@ -74,7 +92,7 @@ impl Clerk {
 
     /// Read the transcripts to their end, after the program has ended.
     pub(super) async fn read_last(&mut self) {
-        if self.delivery().asks_transcript() {
+        if self.driver.delivery().asks_transcript() {
             let found = transcript::read_now(self.transcripts.begin()).await;
             let shown = self.transcripts.finish(found);
             self.tell(Input::TranscriptsRead(shown));

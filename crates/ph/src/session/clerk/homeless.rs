@@ -16,7 +16,7 @@ pub(super) struct Homeless {
 
 /// What is worth telling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+pub(super) enum HomeNews {
     Gone,
     Back,
 }
@@ -27,18 +27,22 @@ impl Homeless {
     }
 
     /// The home was looked for.
-    fn see(&mut self, is_there: bool, now: Instant) -> Option<News> {
+    pub(super) fn see(&mut self, is_there: bool, now: Instant) -> Option<HomeNews> {
         match (self.since, is_there) {
             (None, false) => {
                 self.since = Some(now);
-                Some(News::Gone)
+                Some(HomeNews::Gone)
             }
             (Some(_), true) => {
                 self.since = None;
-                Some(News::Back)
+                Some(HomeNews::Back)
             }
             (None, true) | (Some(_), false) => None,
         }
+    }
+
+    pub(super) fn grace(&self) -> Duration {
+        self.grace
     }
 
     /// When it has gone on for long enough; none where it has its home, or is to go on for ever.
@@ -50,31 +54,23 @@ impl Homeless {
 impl Clerk {
     /// A look at the journal has found the home, or that it is gone.
     pub(super) fn see_home(&mut self, is_there: bool) {
-        let Some(news) = self.homeless.see(is_there, Instant::now()) else {
+        let Some(news) = self.ending.see_home(is_there, Instant::now()) else {
             return;
         };
         let text = match news {
-            News::Gone => {
-                let left = jiff::SignedDuration::try_from(self.homeless.grace);
+            HomeNews::Gone => {
+                let left = jiff::SignedDuration::try_from(self.ending.grace_without_home());
                 let left = left.map_or_else(|_| String::new(), posthaste_wire::time::length);
                 format!("the home is gone: nothing can be stored, and this ends in {left}")
             }
-            News::Back => "the home is back".to_owned(),
+            HomeNews::Back => "the home is back".to_owned(),
         };
         match news {
-            News::Gone => warn!(target: log::SESSION, "{text}"),
-            News::Back => info!(target: log::SESSION, "{text}"),
+            HomeNews::Gone => warn!(target: log::SESSION, "{text}"),
+            HomeNews::Back => info!(target: log::SESSION, "{text}"),
         }
         // Where nobody looks there is nobody to tell.
         let _ = self.outset.notice.send(text);
-    }
-
-    /// Ends the program in order once it was long enough without its home.
-    pub(super) fn end_without_home(&mut self, now: Instant) {
-        if self.ending.is_none() && self.homeless.ends_at().is_some_and(|at| at <= now) {
-            warn!(target: log::SESSION, "the home has not come back: the session ends");
-            self.end();
-        }
     }
 }
 
@@ -93,10 +89,10 @@ mod tests {
             assert_eq!(homeless.ends_at(), ends_at.map(at), "{seconds}");
         };
         check(0, true, None, None);
-        check(2, false, Some(News::Gone), Some(62));
+        check(2, false, Some(HomeNews::Gone), Some(62));
         check(4, false, None, Some(62));
-        check(50, true, Some(News::Back), None);
-        check(52, false, Some(News::Gone), Some(112));
+        check(50, true, Some(HomeNews::Back), None);
+        check(52, false, Some(HomeNews::Gone), Some(112));
         let mut for_ever = Homeless::new(Duration::MAX);
         for_ever.see(false, begin);
         assert_eq!(for_ever.ends_at(), None);

@@ -3,6 +3,7 @@
 
 use super::looped::LoopView;
 use super::{Clerk, log};
+use crate::session::Shared;
 use posthaste_core::driver::{Input, MailView};
 use posthaste_core::fact::Event as Fact;
 use posthaste_core::why::{self, Why};
@@ -10,7 +11,9 @@ use posthaste_core::{AgentName, Body, Letter, MessageId, ReceiptState};
 use posthaste_store::{Error, Journal};
 use posthaste_wire::event::{self, MessageEvent, StateChange};
 use posthaste_wire::topic::Topic;
+use std::rc::Rc;
 use std::time::Instant;
+use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
 /// The agent's part of the journal, as of the last read.
@@ -19,12 +22,12 @@ pub(super) struct View {
     /// The agent's mail, which is moved to the driver after each read.
     mail: MailView,
     /// Number of messages that wait for delivery, whether they are due or not.
-    pub(super) queued: u64,
-    pub(super) unread: u64,
+    queued: u64,
+    unread: u64,
     /// The loop and its tasks, if this session runs a loop.
-    pub(super) looped: Option<LoopView>,
+    looped: Option<LoopView>,
     /// Number of the last fact that listeners were told of; `None` before the first read.
-    pub(super) seq: Option<u64>,
+    seq: Option<u64>,
     happened: Vec<Happened>,
 }
 
@@ -35,21 +38,42 @@ struct Happened {
     letter: Letter,
 }
 
-impl Clerk {
-    /// Read the journal for the first time, before any request is answered.
-    pub(super) async fn first_read(&mut self) {
-        self.drive();
-        if let Some(view) = self.viewed.recv().await {
-            self.see(view);
+/// Reads the journal, one read at a time.
+pub(super) struct MailReader {
+    /// The agent's part of the journal, as of the last read.
+    view: View,
+    is_reading: bool,
+    /// Why the last read failed, which is logged once.
+    trouble: Option<String>,
+    views: mpsc::Sender<Result<View, Error>>,
+    viewed: mpsc::Receiver<Result<View, Error>>,
+}
+
+impl MailReader {
+    pub(super) fn new() -> Self {
+        let (views, viewed) = mpsc::channel(1);
+        Self {
+            view: View::default(),
+            is_reading: false,
+            trouble: None,
+            views,
+            viewed,
         }
     }
 
-    /// Begin to read the journal. [`Self::see`] takes the result.
-    pub(super) fn read_mail(&mut self) {
+    pub(super) fn unread(&self) -> u64 {
+        self.view.unread
+    }
+
+    pub(super) fn queued(&self) -> u64 {
+        self.view.queued
+    }
+
+    /// Begin to read. [`Self::next`] gives the result.
+    pub(super) fn begin(&mut self, shared: Rc<Shared>) {
         self.is_reading = true;
-        let (shared, views) = (self.shared.clone(), self.views.clone());
-        let seq = self.view.seq;
-        let is_listened = self.shared.hub.wants(Topic::Message);
+        let (views, seq) = (self.views.clone(), self.view.seq);
+        let is_listened = shared.hub.wants(Topic::Message);
         tokio::task::spawn_local(async move {
             let agent = shared.agent.clone();
             let is_loop = shared.is_loop;
@@ -65,35 +89,64 @@ impl Clerk {
         });
     }
 
+    /// Wait for the result of the read.
+    pub(super) async fn next(&mut self) -> Option<Result<View, Error>> {
+        self.viewed.recv().await
+    }
+
+    /// Keep a view whose mail and steps were taken out.
+    fn keep(&mut self, view: View) {
+        self.is_reading = false;
+        self.trouble = None;
+        self.view = view;
+    }
+
+    /// Note that a read has failed. Return the reason if it is another than last time.
+    fn fail(&mut self, error: &Error) -> Option<&str> {
+        self.is_reading = false;
+        let trouble = error.to_string();
+        let is_news = self.trouble.as_ref() != Some(&trouble);
+        self.trouble = Some(trouble);
+        self.trouble.as_deref().filter(|_| is_news)
+    }
+}
+
+impl Clerk {
+    /// Read the journal for the first time, before any request is answered.
+    pub(super) async fn first_read(&mut self) {
+        self.drive();
+        if let Some(view) = self.mail.next().await {
+            self.see(view);
+        }
+    }
+
     /// Take the result of a read.
     pub(super) fn see(&mut self, view: Result<View, Error>) {
-        self.is_reading = false;
         match view {
             Ok(mut view) => {
                 let mail = std::mem::take(&mut view.mail);
+                let steps = std::mem::take(&mut view.happened);
+                let looped = view.looped.take();
+                self.mail.keep(view);
                 self.tell(Input::MailRead(mail));
-                self.view = view;
-                self.holds.is_stale = true;
-                for happened in std::mem::take(&mut self.view.happened) {
+                self.driver.note_change();
+                for happened in steps {
                     let event = event::Event::Message(self.message_event(happened));
-                    self.shared.hub.tell(Topic::Message, &event);
+                    self.outset.shared.hub.tell(Topic::Message, &event);
                 }
-                self.trouble = None;
                 self.see_home(true);
-                if let Some(looped) = self.view.looped.take() {
+                if let Some(looped) = looped {
                     self.see_loop(looped);
                 }
             }
             // The next periodic check brings another read.
             Err(error) => {
+                if let Some(trouble) = self.mail.fail(&error) {
+                    warn!(target: log::DELIVERY, "the mail cannot be looked at: {trouble}");
+                }
                 self.tell(Input::MailUnreadable);
                 if error.is_displaced() {
                     self.see_home(false);
-                }
-                let trouble = error.to_string();
-                if self.trouble.as_ref() != Some(&trouble) {
-                    warn!(target: log::DELIVERY, "the mail cannot be looked at: {trouble}");
-                    self.trouble = Some(trouble);
                 }
             }
         }
@@ -103,11 +156,8 @@ impl Clerk {
     /// waits is known only to this session.
     fn message_event(&self, happened: Happened) -> MessageEvent {
         let Happened { receipt, letter } = happened;
-        let now = self.now();
-        let held = self
-            .delivery()
-            .hold(now, &letter, &self.driver.mail().pending);
-        let reason = match why::why_live(&letter, now.wall, held) {
+        let held = self.driver.hold(&letter);
+        let reason = match why::why_live(&letter, crate::times::now(), held) {
             Why::Held(hold) => Some(hold.reason),
             Why::Arrived { reason, .. } => reason,
         };
@@ -124,16 +174,16 @@ impl Clerk {
     /// they are told of the session's end.
     pub(super) async fn last_look(&mut self, deadline: Instant) {
         // Only the journal knows how a loop has ended, so a loop always reads it.
-        if !self.shared.is_loop && !self.shared.hub.wants(Topic::Message) {
+        if !self.outset.shared.is_loop && !self.outset.shared.hub.wants(Topic::Message) {
             return;
         }
         // A read that is under way may have begun too early, so another one follows it.
-        let mut looks = if self.is_reading { 2 } else { 1 };
+        let mut looks = if self.mail.is_reading { 2 } else { 1 };
         while looks > 0 {
-            if !self.is_reading {
-                self.read_mail();
+            if !self.mail.is_reading {
+                self.mail.begin(self.outset.shared.clone());
             }
-            match tokio::time::timeout_at(deadline.into(), self.viewed.recv()).await {
+            match tokio::time::timeout_at(deadline.into(), self.mail.next()).await {
                 Ok(Some(view)) => self.see(view),
                 Ok(None) | Err(_) => return,
             }
@@ -145,35 +195,27 @@ impl Clerk {
     pub(super) fn tell_changes(&mut self) {
         let (activity, _) = self.activity();
         let is_paused = self.is_paused();
-        if (&activity, is_paused) == (&self.told.0, self.told.1) {
-            return;
-        }
-        let was = super::grant::wire_activity(&self.told.0);
         let (is, on) = super::grant::wire_activity(&activity);
-        let change = StateChange {
-            activity: (was.0 != is).then_some(is),
-            blocked_on: (was.1 != on).then_some(on),
-            paused: (self.told.1 != is_paused).then_some(is_paused),
-            ..StateChange::default()
+        let Some(change) = self.published.set_activity(activity, is_paused) else {
+            return;
         };
         debug!(
             target: log::SESSION,
             activity = is.as_str(),
-            blocked_on = change.blocked_on.as_ref().and_then(Option::as_deref),
-            paused = self.delivery().paused_because(),
+            blocked_on = change.blocked_on.is_some().then_some(on).flatten(),
+            paused = self.driver.delivery().paused_because(),
             "state changed"
         );
-        self.holds.is_stale = true;
-        self.told = (activity, is_paused);
+        self.driver.note_change();
         self.changed(change);
     }
 
     /// Tell listeners of a change of the session's state.
     pub(super) fn changed(&mut self, change: StateChange) {
-        self.updated_at = crate::times::now();
+        self.published.updated_at = crate::times::now();
         if !change.is_empty() {
             let event = event::Event::StateChange(change);
-            self.shared.hub.tell(Topic::StateChange, &event);
+            self.outset.shared.hub.tell(Topic::StateChange, &event);
         }
     }
 }

@@ -57,35 +57,106 @@ impl LoopView {
     }
 }
 
-impl Clerk {
-    /// Takes in how the loop stands, and tells what has changed.
-    pub(super) fn see_loop(&mut self, view: LoopView) {
-        // A look that was begun earlier may end later.
-        if view.seq < self.loop_seq {
-            return;
+/// The loop as it was seen last, if the session runs one.
+#[derive(Debug, Default)]
+pub(super) struct LoopState {
+    status: Option<wire::LoopStatus>,
+    /// The fact as of which that is at least.
+    seq: u64,
+}
+
+/// What follows from a look at the loop.
+#[derive(Debug)]
+pub(super) struct LoopNews {
+    pub(super) wait: LoopWait,
+    pub(super) run: Run,
+    /// What listeners are to be told, if anything has changed.
+    pub(super) change: Option<StateChange>,
+}
+
+impl LoopState {
+    /// Take in a look. A look that was begun earlier may end later; then nothing follows.
+    fn see(&mut self, view: LoopView) -> Option<LoopNews> {
+        if view.seq < self.seq {
+            return None;
         }
-        self.loop_seq = view.seq;
-        self.tell(Input::LoopChanged(view.wait));
+        self.seq = view.seq;
         let now = view.status;
-        let before = self.looped.replace(now.clone());
+        let before = self.status.replace(now.clone());
+        let (wait, run) = (view.wait, now.status);
         if before.as_ref() == Some(&now) {
-            return;
+            let change = None;
+            return Some(LoopNews { wait, run, change });
         }
         let course = |status: &wire::LoopStatus| (status.iteration, status.running, status.status);
         if before.as_ref().map(course) != Some(course(&now)) {
             let (iteration, running, status) = course(&now);
             info!(target: log::SESSION, iteration, running, ?status, "loop");
         }
-        self.run = now.status;
         let was = before.as_ref();
-        let change = StateChange {
+        let change = Some(StateChange {
             iteration: news(was.map(|was| &was.iteration), now.iteration),
             max_iterations: news(was.map(|was| &was.max_iterations), now.max_iterations),
             current_story: news(was.map(|was| &was.current_story), now.current_story),
             status: news(was.map(|was| &was.status), now.status),
             ..StateChange::default()
+        });
+        Some(LoopNews { wait, run, change })
+    }
+
+    pub(super) fn status(&self) -> Option<&wire::LoopStatus> {
+        self.status.as_ref()
+    }
+
+    /// What the session does; and the loop by which that is known, where it is one that lives: its
+    /// runner knows better than the silence of a terminal.
+    fn activity(&self, judged: Activity) -> (Activity, Option<&wire::LoopStatus>) {
+        match (&self.status, judged) {
+            (None, judged) => (judged, None),
+            (Some(_), Activity::Exited) => (Activity::Exited, None),
+            (
+                Some(looped),
+                Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_),
+            ) => {
+                let activity = match looped.running {
+                    true => Activity::Working,
+                    false => Activity::Idle,
+                };
+                (activity, Some(looped))
+            }
+        }
+    }
+
+    /// How the loop has ended, in the original's words.
+    pub(super) fn ended_as(&self) -> Option<Run> {
+        match self.status.as_ref()?.status {
+            // Its runner is gone, and did not say how.
+            Run::Running | Run::Checkpointed => None,
+            ended @ (Run::Completed | Run::Stopped | Run::Failed) => Some(ended),
+        }
+    }
+
+    pub(super) fn add_to(&self, mut status: wire::Status) -> wire::Status {
+        if let Some(looped) = &self.status {
+            status.iteration = looped.iteration;
+            status.max_iterations = looped.max_iterations;
+            status.current_story = looped.current_story.clone();
+        }
+        status
+    }
+}
+
+impl Clerk {
+    /// Takes in how the loop stands, and tells what has changed.
+    pub(super) fn see_loop(&mut self, view: LoopView) {
+        let Some(news) = self.looped.see(view) else {
+            return;
         };
-        self.changed(change);
+        self.tell(Input::LoopChanged(news.wait));
+        if let Some(change) = news.change {
+            self.published.run = news.run;
+            self.changed(change);
+        }
     }
 
     /// The mode stands in the journal already: who types by the socket may do so from now on.
@@ -102,42 +173,8 @@ impl Clerk {
         }
     }
 
-    /// What the session does; and the loop by which that is known, where it is one that lives: its
-    /// runner knows better than the silence of a terminal.
     pub(super) fn activity(&self) -> (Activity, Option<&wire::LoopStatus>) {
-        let judged = self.delivery().activity();
-        let Some(looped) = &self.looped else {
-            return (judged.activity, None);
-        };
-        match judged.activity {
-            Activity::Exited => (Activity::Exited, None),
-            Activity::Starting | Activity::Idle | Activity::Working | Activity::Blocked(_) => {
-                let activity = match looped.running {
-                    true => Activity::Working,
-                    false => Activity::Idle,
-                };
-                (activity, Some(looped))
-            }
-        }
-    }
-
-    /// How the loop has ended, in the original's words.
-    pub(super) fn run_of_loop(&self) -> Option<Run> {
-        let looped = self.looped.as_ref()?;
-        match looped.status {
-            // Its runner is gone, and did not say how.
-            Run::Running | Run::Checkpointed => None,
-            ended @ (Run::Completed | Run::Stopped | Run::Failed) => Some(ended),
-        }
-    }
-
-    pub(super) fn add_loop(&self, mut status: wire::Status) -> wire::Status {
-        if let Some(looped) = &self.looped {
-            status.iteration = looped.iteration;
-            status.max_iterations = looped.max_iterations;
-            status.current_story = looped.current_story.clone();
-        }
-        status
+        self.looped.activity(self.driver.delivery().activity().activity)
     }
 }
 

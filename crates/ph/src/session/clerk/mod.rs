@@ -5,16 +5,20 @@
 
 mod act;
 mod decisions;
+mod driver;
 mod end;
+mod feed;
 mod grant;
 mod hand;
 mod homeless;
 mod look;
 mod looped;
+mod published;
 mod requests;
+mod tasks;
 
 use super::dispatch::Sink;
-use super::errands::{self, Report};
+use super::errands;
 use super::keyboard::{Lease, Typing};
 use super::place::Record;
 use super::program::ProgramFiles;
@@ -22,24 +26,23 @@ use super::pulse::Pulse;
 use super::transcript::Transcripts;
 use super::viewer::ViewerId;
 use super::{Shared, log};
-use decisions::{DecisionLog, Holds};
-use end::{Ending, Signals};
-use hand::OpenHookCall;
-use homeless::Homeless;
-use look::View;
+use driver::Driver;
+use end::{EndRequest, Signals};
+use feed::OutputTimes;
+use look::MailReader;
+use looped::LoopState;
 pub(crate) use looped::LoopView;
-use requests::PendingReplies;
-use posthaste_core::activity::Activity;
-use posthaste_core::delivery::{Desk, Manner, Reach};
-use posthaste_core::driver::{Input, KeyboardUser, RunIdentity, SessionDriver, Start};
+use posthaste_core::delivery::{Manner, Reach};
+use posthaste_core::driver::{Input, KeyboardUser, RunIdentity, Start};
 use posthaste_core::harness::{Manifest, Sighting};
-use posthaste_core::moment::Moment;
 use posthaste_core::turn;
 use posthaste_core::{Conversation, Letter, Timestamp};
 use posthaste_store::bell::{self, Watch};
-use posthaste_store::{Error, files};
-use posthaste_wire::{self as wire, Run, method, plain};
-use std::collections::BTreeMap;
+use posthaste_store::files;
+use posthaste_wire::{self as wire, method, plain};
+use published::Published;
+use requests::PendingReplies;
+use tasks::Tasks;
 use std::process::ExitStatus;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -47,9 +50,6 @@ use std::time::{Duration, Instant};
 use tokio::process::Child;
 use tokio::sync::{mpsc, oneshot, watch};
 use tracing::{info, warn};
-
-/// How many reports may wait; whoever comes when it is full waits for room.
-const REPORTS: usize = 16;
 
 pub(crate) type Tell<T> = Box<dyn FnOnce(T)>;
 
@@ -148,54 +148,22 @@ impl Leases {
 
 pub(crate) struct Clerk {
     outset: Outset,
-    shared: Rc<Shared>,
-    driver: SessionDriver,
-    /// What the driver decides, on its way to the log.
-    decisions: DecisionLog,
-    begun: Instant,
-    view: View,
-    /// Whether the journal is being read.
-    is_reading: bool,
-    /// Why the last read failed, which is logged once.
-    trouble: Option<String>,
+    driver: Driver,
+    mail: MailReader,
+    tasks: Tasks,
     leases: Leases,
-    /// Requests whose reply the driver decides.
+    /// Requests and hook calls whose reply the driver decides.
     replies: PendingReplies,
-    /// Hook calls that wait for their answer, by number.
-    hook_calls: BTreeMap<u64, OpenHookCall>,
-    hook_call_count: u64,
     transcripts: Transcripts,
-    holds: Holds,
-    /// How many tasks are under way that will report.
-    tasks: usize,
-    reports: mpsc::Sender<Report>,
-    reported: mpsc::Receiver<Report>,
-    views: mpsc::Sender<Result<View, Error>>,
-    viewed: mpsc::Receiver<Result<View, Error>>,
-    run: Run,
-    /// Of a loop: what listeners were told last.
-    looped: Option<wire::LoopStatus>,
-    /// The fact as of which that is at least.
-    loop_seq: u64,
+    looped: LoopState,
+    published: Published,
     is_checkpoint_asked: bool,
-    ending: Option<Ending>,
-    homeless: Homeless,
-    /// What listeners were told last.
-    told: (Activity, bool),
-    updated_at: Timestamp,
-    /// The last output and the last keys that the driver has been told of.
-    heard_at: Option<Instant>,
-    strokes: u64,
+    ending: EndRequest,
 }
 
 impl Clerk {
     pub(crate) fn new(outset: Outset) -> Self {
-        let begun = Instant::now();
-        let now = Moment {
-            wall: crate::times::now(),
-            mono: Duration::ZERO,
-        };
-        let shared = outset.shared.clone();
+        let shared = &outset.shared;
         let manner = Manner {
             harness: outset.harness.clone(),
             path_bytes: files::longest_path(&shared.home, &shared.agent),
@@ -215,56 +183,18 @@ impl Clerk {
             },
             resumed: outset.resumed.clone(),
         };
-        let (reports, reported) = mpsc::channel(REPORTS);
-        let (views, viewed) = mpsc::channel(1);
         Self {
-            shared,
-            driver: SessionDriver::new(start, now),
-            decisions: DecisionLog::new(outset.harness.clone()),
-            begun,
-            view: View::default(),
-            is_reading: false,
-            trouble: None,
+            driver: Driver::new(start),
+            mail: MailReader::new(),
+            tasks: Tasks::new(),
             leases: Leases::default(),
             replies: PendingReplies::default(),
-            hook_calls: BTreeMap::new(),
-            hook_call_count: 0,
             transcripts: Transcripts::default(),
-            holds: Holds::default(),
-            tasks: 0,
-            reports,
-            reported,
-            views,
-            viewed,
-            run: Run::Running,
-            looped: None,
-            loop_seq: 0,
+            looped: LoopState::default(),
+            published: Published::new(crate::times::now()),
             is_checkpoint_asked: false,
-            ending: None,
-            homeless: Homeless::new(outset.without_home),
-            told: (Activity::Starting, false),
-            updated_at: now.wall,
-            heard_at: None,
-            strokes: 0,
+            ending: EndRequest::new(outset.without_home),
             outset,
-        }
-    }
-
-    /// What is put before the agent, and when.
-    fn delivery(&self) -> &Desk {
-        self.driver.delivery()
-    }
-
-    fn now(&self) -> Moment {
-        self.moment(Instant::now())
-    }
-
-    /// A time of this session's.
-    fn moment(&self, at: Instant) -> Moment {
-        let wall = crate::times::now();
-        Moment {
-            wall: wall.checked_sub(at.elapsed()).unwrap_or(wall),
-            mono: at.saturating_duration_since(self.begun),
         }
     }
 
@@ -275,15 +205,15 @@ impl Clerk {
         child: &mut Child,
         drained: oneshot::Receiver<()>,
     ) -> std::io::Result<ExitStatus> {
-        let mail = self.shared.mail.clone();
-        let ring = self.shared.ring.clone();
-        let _watch = Watch::on(&self.shared.home, Some(&self.shared.agent), move || {
+        let mail = self.outset.shared.mail.clone();
+        let ring = self.outset.shared.ring.clone();
+        let _watch = Watch::on(&self.outset.shared.home, Some(&self.outset.shared.agent), move || {
             ring.notify_one();
         })
         .inspect_err(|error| {
             warn!(target: log::DELIVERY, "mail is looked for by the clock alone: {error}");
         });
-        let bell = self.shared.ring.clone();
+        let bell = self.outset.shared.ring.clone();
         let mut asked_to_end = Signals::listen();
         let mut tick = tokio::time::interval(bell::TICK);
         tick.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -297,14 +227,14 @@ impl Clerk {
             tokio::select! {
                 biased;
                 status = child.wait() => break status,
-                Some(report) = self.reported.recv() => self.hear(report),
-                Some(view) = self.viewed.recv() => self.see(view),
+                Some(report) = self.tasks.next() => self.hear(report),
+                Some(view) = self.mail.next() => self.see(view),
                 () = mail.notified() => {
-                    let head = self.shared.books.head();
+                    let head = self.outset.shared.books.head();
                     self.tell(Input::JournalChanged { head });
                 },
                 () = bell.notified() => {
-                    self.send(errands::look_up_head(self.shared.clone()));
+                    self.tasks.spawn(errands::look_up_head(self.outset.shared.clone()));
                 },
                 // What they are about is looked up before anything else is told.
                 Ok(()) = drafted.changed() => {}
@@ -329,100 +259,56 @@ impl Clerk {
 
     /// When something changes by the clock alone.
     fn wakeup(&self) -> Option<Instant> {
-        let driver = self.driver.next_timeout(self.now());
         // The wall clock may step: look again now and then.
-        let driver = driver.map(|at| (self.begun + at).min(Instant::now() + bell::TICK));
-        let insist = match self.ending {
-            Some(Ending::Asked { insist_at }) => Some(insist_at),
-            Some(Ending::Insisted) | None => None,
-        };
-        let homeless = self.homeless.ends_at().filter(|_| self.ending.is_none());
-        [driver, insist, homeless].into_iter().flatten().min()
+        let driver = self.driver.next_timeout();
+        let driver = driver.map(|at| at.min(Instant::now() + bell::TICK));
+        driver.into_iter().chain(self.ending.next_timeout()).min()
     }
 
     /// Whatever the time has come for.
     fn proceed(&mut self) {
-        let now = Instant::now();
-        if let Some(Ending::Asked { insist_at }) = self.ending
-            && insist_at <= now
-        {
-            self.insist();
-        }
-        self.end_without_home(now);
+        self.end_if_due();
         self.tell(Input::Tick);
         // Before anything is begun in the rest that the tick may have found.
         self.reach_checkpoint();
         self.drive();
         self.tell_changes();
-        self.log_holds();
-        let delivery = self.delivery();
-        let output = delivery.heeds_output_from().map(|from| self.begun + from);
-        let due = delivery.next_wakeup().map(|at| self.begun + at);
+        self.driver.log_holds();
+        let delivery = self.driver.delivery();
+        let instant = |mono| self.driver.instant(mono);
+        let output = delivery.heeds_output_from().map(instant);
+        let due = delivery.next_wakeup().map(instant);
         let heeds_keys = !delivery.is_at_rest();
         self.outset.pulse.heed(output, heeds_keys, due);
     }
 
     /// Perform every action that the driver wants by now.
     fn drive(&mut self) {
-        loop {
-            let now = self.now();
-            let Some(action) = self.driver.poll_action(now, &mut self.decisions) else {
-                return;
-            };
+        while let Some(action) = self.driver.poll_action() {
             self.perform(action);
         }
     }
 
-    /// Tell the driver what was typed and shown since the last input, as of when that was. Output that
-    /// came before something was due is told first, so that no silence is seen where there was none;
-    /// and keys before all output that may be their echo.
+    /// Tell the driver what was typed and shown since the last input, as of when that was.
     fn catch_up(&mut self) {
         let typing = *self.outset.drafted.borrow();
-        let keys = typing.last.filter(|_| self.strokes < typing.strokes);
-        self.strokes = typing.strokes;
-        let in_time = self.unheard(self.outset.pulse.last_until());
-        if let Some(at) = in_time {
-            if let Some(typed) = keys {
-                self.tell_keys(typing, typed.min(at));
-            }
-            self.tell_output(at, at);
+        let pulse = &self.outset.pulse;
+        let output = OutputTimes {
+            in_time: pulse.last_until(),
+            last: pulse.last(),
+        };
+        self.driver.catch_up(typing, output);
+        let delivery = self.driver.delivery();
+        let paste = delivery.paste().applies(pulse.wants_paste());
+        if paste != (delivery.input() == turn::Input::Pasted) {
+            let now = Instant::now();
+            self.driver.tell_as_of(now, Input::PasteMode(paste));
         }
-        if let Some(typed) = keys.filter(|typed| in_time.is_none_or(|at| at < *typed)) {
-            self.tell_keys(typing, typed);
-        }
-        if let Some(at) = self.unheard(self.outset.pulse.last()) {
-            self.tell_output(at, keys.map_or(at, |typed| typed.max(at)));
-        }
-        let paste = self.delivery().paste();
-        let paste = paste.applies(self.outset.pulse.wants_paste());
-        if paste != (self.delivery().input() == turn::Input::Pasted) {
-            self.tell_as_of(Instant::now(), Input::PasteMode(paste));
-        }
-    }
-
-    /// Output that the driver does not know of.
-    fn unheard(&self, output: Option<Instant>) -> Option<Instant> {
-        output.filter(|at| self.heard_at < Some(*at))
-    }
-
-    fn tell_output(&mut self, output: Instant, as_of: Instant) {
-        self.heard_at = Some(output);
-        self.tell_as_of(as_of, Input::OutputSeen);
-    }
-
-    fn tell_keys(&mut self, typing: Typing, as_of: Instant) {
-        let is_draft = typing.is_open;
-        self.tell_as_of(as_of, Input::KeysTyped { is_draft });
     }
 
     fn tell(&mut self, input: Input) {
         self.catch_up();
-        self.tell_as_of(Instant::now(), input);
-    }
-
-    fn tell_as_of(&mut self, at: Instant, input: Input) {
-        let now = self.moment(at);
-        self.driver.handle(now, input, &mut self.decisions);
+        self.driver.tell_as_of(Instant::now(), input);
     }
 }
 

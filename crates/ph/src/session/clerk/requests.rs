@@ -1,6 +1,7 @@
 //! Requests whose reply the driver decides: who waits for which reply.
 
 use super::Tell;
+use super::hand::HookCalls;
 use crate::session::dispatch::Sink;
 use posthaste_core::driver::RequestToken;
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ pub(super) enum Reply {
 pub(super) struct PendingReplies {
     count: u64,
     replies: BTreeMap<u64, Reply>,
+    pub(super) hook_calls: HookCalls,
 }
 
 impl PendingReplies {
