@@ -48,10 +48,10 @@ const fn target(name: &'static str, run: fn(&[u8])) -> Target {
 /// Built-in manifests, whose hooks read payloads.
 static MANIFESTS: LazyLock<Vec<Arc<Manifest>>> = LazyLock::new(|| {
     let texts = [
-        include_str!("../../ph/harness/claude.toml"),
-        include_str!("../../ph/harness/codex.toml"),
-        include_str!("../../ph/harness/gemini.toml"),
-        include_str!("../../ph/harness/opencode.toml"),
+        include_str!("../../session/harness/claude.toml"),
+        include_str!("../../session/harness/codex.toml"),
+        include_str!("../../session/harness/gemini.toml"),
+        include_str!("../../session/harness/opencode.toml"),
     ];
     texts
         .map(|text| Arc::new(toml::from_str(text).unwrap()))

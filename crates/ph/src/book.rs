@@ -14,8 +14,8 @@
 //! that is written `@name` must stand here.
 
 use crate::config::{Row, Source};
-use crate::report::{Report, Result};
 use posthaste_core::AgentName;
+use posthaste_store::report::{Report, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 

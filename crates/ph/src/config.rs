@@ -7,16 +7,16 @@ mod harness;
 mod mail;
 
 pub(crate) use harness::Harnesses;
-pub(crate) use mail::{Mail, ScriptSettings};
+pub(crate) use mail::Mail;
 
 use crate::book::{self, Book};
-use crate::data_file;
 use crate::output::note;
-use crate::report::{Report, Result};
-use crate::times::{TimeStyle, parse_duration};
 use anstream::ColorChoice;
 use posthaste_core::{Limits, Priority, text};
 use posthaste_store::Patience;
+use posthaste_store::data_file;
+use posthaste_store::report::{Report, Result};
+use posthaste_store::times::{TimeStyle, parse_duration};
 use rustix::fs::OFlags;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,14 @@
 //! What every verb starts from: the home, the settings, who is asking, and where to write.
 
 use crate::config::{Config, Layers, SettingsFile};
-use crate::home::{self, Found, HomeSource};
 use crate::output::{Output, Sink, note};
-use crate::report::{Report, Result};
-use crate::session::place;
-use crate::times;
 use etcetera::BaseStrategy;
 use jiff::Timestamp;
 use posthaste_core::{AgentName, Evidence, IdPrefix, Letter};
+use posthaste_store::home::find::{self as home, Found, HomeSource};
+use posthaste_store::live::place;
+use posthaste_store::report::{Report, Result};
+use posthaste_store::times;
 use posthaste_store::{Home, Journal};
 use std::path::{Path, PathBuf};
 

@@ -2,12 +2,12 @@
 
 use crate::context::Context;
 use crate::output::note;
-use crate::report::{Report, Result};
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll;
 use anstyle::{AnsiColor, Style};
 use jiff::Timestamp;
 use posthaste_core::{Body, Letter, MessageId, Order, Priority, owed, text, turn, why};
+use posthaste_store::report::{Report, Result};
 use posthaste_store::{Done, Error, Home, Job, Journal, Ordered, Posted, files};
 use posthaste_wire::{self as wire, method};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};

@@ -5,25 +5,22 @@
 
 mod attach;
 mod book;
-mod build;
 mod cli;
 mod config;
 mod context;
-mod data_file;
-mod harness;
-mod home;
 mod hook;
 mod hooks;
 mod letterbox;
 mod mcp;
 mod output;
-mod provider;
-mod report;
 mod session;
-mod times;
 mod worklist;
 
 use clap::CommandFactory;
+use context::{Context, Said};
+use output::Sink;
+use posthaste_session::{host, loop_};
+use posthaste_store::report::Result;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -31,13 +28,13 @@ fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().collect();
     if words
         .first()
-        .is_some_and(|name| provider::answer::is_called(name))
+        .is_some_and(|name| cli::provider::answer::is_called(name))
     {
-        return provider::answer::main(&words[1..], &context::Said::default());
+        return cli::provider::answer::main(&words[1..], &Said::default());
     }
     match words.get(1).and_then(|word| word.to_str()) {
-        Some(session::start::HOST) => return session::host::main(),
-        Some(build::RUNNER) => return build::main(),
+        Some(host::start::HOST) => return ended(host::main()),
+        Some(loop_::RUNNER) => return ended(run_loop()),
         Some(attach::GUARDIAN) => return attach::guard(&words),
         _ => {}
     }
@@ -48,8 +45,18 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(code) => return code,
     };
-    match cli::run(cli) {
-        Ok(code) => code,
-        Err(report) => report.show(),
-    }
+    ended(cli::run(cli))
+}
+
+/// Run a loop: the program in its session.
+fn run_loop() -> Result<ExitCode> {
+    let context = Context::new(&Said {
+        sink: Sink::Memory,
+        ..Said::default()
+    })?;
+    loop_::main(context.home, context.config.patience)
+}
+
+fn ended(how: Result<ExitCode>) -> ExitCode {
+    how.unwrap_or_else(|report| output::show(&report))
 }

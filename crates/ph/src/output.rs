@@ -2,15 +2,16 @@
 //!
 //! Colour goes to terminals alone. A reader that closes the pipe ends the command quietly.
 
-use crate::report::{Report, Result};
 use anstream::adapter::strip_str;
 use anstream::{AutoStream, ColorChoice};
 use posthaste_core::text;
+use posthaste_store::report::{Report, Result};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::pipe::PIPE_BUF;
 use serde::Serialize;
 use std::io::{BufWriter, ErrorKind, IsTerminal, StdoutLock, Write};
+use std::process::ExitCode;
 
 /// How long a hook waits for its reader to take more of its output.
 const STDOUT_WRITE_TIMEOUT: Timespec = Timespec {
@@ -195,6 +196,27 @@ pub(crate) fn goes_nowhere() -> bool {
 /// same.
 pub(crate) fn to_stderr(styled: &str) {
     let _ = anstream::stderr().lock().write_all(styled.as_bytes());
+}
+
+/// Says on standard error what failed.
+pub(crate) fn show(report: &Report) -> ExitCode {
+    if !report.is_failure() {
+        return report.code().into();
+    }
+    let mut stderr = anstream::stderr().lock();
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    let cyan = anstyle::AnsiColor::Cyan.on_default();
+    // Where even this cannot be written, the exit code still says it.
+    let _ = writeln!(
+        stderr,
+        "{red}error:{red:#} {}",
+        text::visible(report.message())
+    );
+    if let Some(hint) = report.advice() {
+        let hint = text::visible(hint);
+        let _ = writeln!(stderr, "{cyan}hint:{cyan:#} {hint}");
+    }
+    report.code().into()
 }
 
 /// Progress of something long, on one line that is written over; only for a person.

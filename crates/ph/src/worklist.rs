@@ -4,9 +4,9 @@
 //! journal, also where a script keeps the mail.
 
 use crate::context::Context;
-use crate::report::{Report, Result};
 use posthaste_core::work::{NewNote, NewTask, TaskCounts};
 use posthaste_core::{AgentName, IdPrefix, Note, NoteId, NoteType, Task, TaskId, TaskStatus};
+use posthaste_store::report::{Report, Result};
 use posthaste_store::{Denied, Done, Job, Journal};
 use uuid::Uuid;
 

@@ -3,6 +3,7 @@
 //! Knows the layout and creates it, private to its user. Which directory is the home is not decided
 //! here, but every home is checked when it is opened; see `guard` and `origin`.
 
+pub mod find;
 pub mod guard;
 mod origin;
 

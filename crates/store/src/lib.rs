@@ -9,6 +9,7 @@
 
 mod ahead;
 pub mod bell;
+pub mod data_file;
 mod delivery;
 pub mod error;
 pub mod files;
@@ -20,6 +21,7 @@ mod inode;
 pub mod inspect;
 mod job;
 mod journal;
+pub mod live;
 mod lock;
 mod loops;
 mod marks;
@@ -27,10 +29,12 @@ mod mount;
 pub mod portable;
 mod query;
 mod replies;
+pub mod report;
 mod schema;
 pub mod search;
 mod sessions;
 mod threads;
+pub mod times;
 mod views;
 mod wal;
 mod work;

@@ -1,6 +1,9 @@
 //! A session as programs see it: ours, and as the original's `get_status` answers.
 
 use jiff::Timestamp;
+use posthaste_core::build::{LoopEnding, LoopState, Standing};
+use posthaste_core::text;
+use posthaste_core::work::TaskCounts;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -89,6 +92,44 @@ pub struct Session {
     pub orphans: Vec<u32>,
 }
 
+impl Session {
+    /// A session that has just been started, with nothing known of its processes, mail and end.
+    pub fn starting(
+        name: &str,
+        started_at: Timestamp,
+        command: &[String],
+        cwd: &str,
+        harness: &str,
+    ) -> Self {
+        Self {
+            name: name.to_owned(),
+            activity: Activity::Starting,
+            blocked_on: None,
+            since: started_at,
+            evidence: "it was started".to_owned(),
+            pid: None,
+            child_pid: None,
+            socket: None,
+            command: command.to_vec(),
+            cwd: cwd.to_owned(),
+            harness: harness.to_owned(),
+            version: None,
+            tested_versions: Vec::new(),
+            handed_over: None,
+            started_at,
+            unread: 0,
+            queued: 0,
+            paused: None,
+            mail_trouble: None,
+            door: None,
+            build: None,
+            ended_at: None,
+            exit: None,
+            orphans: Vec::new(),
+        }
+    }
+}
+
 /// Why a session gets no mail from the script that keeps it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MailTrouble {
@@ -139,6 +180,42 @@ pub struct LoopStatus {
 }
 
 impl LoopStatus {
+    /// How the loop of `state` stands.
+    pub fn new(state: &LoopState, counts: TaskCounts) -> Self {
+        let open = state.open.as_ref();
+        let last = state.last.as_ref();
+        let number = open.map(|open| open.started.number);
+        let number = number.or_else(|| last.map(|last| last.number));
+        let shown = |text: &String| text::one_line(text, 200);
+        let (run, ended) = match &state.standing {
+            Standing::Running => (Run::Running, None),
+            Standing::Paused { .. } => (Run::Checkpointed, None),
+            Standing::Ended { how, .. } => (run(how), Some(how.to_string())),
+        };
+        let goes_on = state.standing == Standing::Running && !state.is_interactive;
+        Self {
+            iteration: number.map_or(0, u64::from),
+            max_iterations: state.last_allowed().into(),
+            status: run,
+            running: open.is_some(),
+            interactive_mode: state.is_interactive,
+            current_story: open.and_then(|open| open.started.story.as_ref()).map(shown),
+            current_task: open.and_then(|open| open.started.task.as_ref()).map(shown),
+            tasks_done: counts.completed,
+            tasks_open: counts.open(),
+            failures: state.failures.into(),
+            last: ended.or_else(|| last.map(|last| last.outcome.to_string())),
+            began_at: Some(state.began_at),
+            since: Some(since(state)),
+            again_at: state.again_at().filter(|_| goes_on),
+            stop_requested: state.stop_asked,
+            checkpoint_requested: state.checkpoint_asked,
+            injected: state.prompts.len() as u64,
+            spec: state.settings.spec.clone(),
+            prd: state.settings.prd.clone(),
+        }
+    }
+
     /// The same where it is known that its session is gone: one that never said how it ended was
     /// cut off.
     pub fn without_runner(mut self) -> Self {
@@ -194,6 +271,28 @@ impl LoopStatus {
             doing.push_str(&format!(", {} injected", self.injected));
         }
         doing
+    }
+}
+
+/// Since when it does what it does.
+fn since(state: &LoopState) -> Timestamp {
+    let between = || state.last.as_ref().map(|last| last.ended_at);
+    match &state.standing {
+        Standing::Paused { since } => *since,
+        Standing::Ended { at, .. } => *at,
+        Standing::Running => match &state.open {
+            Some(open) => open.started_at,
+            None => between().unwrap_or(state.began_at),
+        },
+    }
+}
+
+/// In the original's words.
+fn run(how: &LoopEnding) -> Run {
+    match how {
+        LoopEnding::Complete(_) => Run::Completed,
+        LoopEnding::UsedUp | LoopEnding::Stopped => Run::Stopped,
+        LoopEnding::GaveUp(_) | LoopEnding::Failed(_) => Run::Failed,
     }
 }
 

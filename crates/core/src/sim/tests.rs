@@ -334,7 +334,10 @@ fn every_fault_breaks_its_law() {
     check(Fault::OfferedTooEarly, &[Law::NoClaimBeyondProof]);
     check(Fault::TypedAgain, &[Law::NothingDoubled]);
     check(Fault::RepeatUnmarked, &[Law::NothingDoubled]);
-    check(Fault::CancelledShown, &[Law::TheRightMoment]);
+    check(
+        Fault::CancelledShown,
+        &[Law::TheRightMoment, Law::RemindersAreFew],
+    );
     check(Fault::EnterIntoQuestion, &[Law::CannotAct]);
     check(Fault::DraftIgnored, &[Law::CannotAct]);
     check(Fault::PauseIgnored, &[Law::TheRightMoment]);

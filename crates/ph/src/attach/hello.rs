@@ -3,9 +3,9 @@
 //! Whatever comes behind that line is frames already and is kept for them.
 
 use super::{Options, Size};
-use crate::report::{Report, Result};
-use crate::session::client::reach;
 use posthaste_core::text;
+use posthaste_store::live::reach;
+use posthaste_store::report::{Report, Result};
 use posthaste_wire::plain::{Attach, Reply, Request};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;

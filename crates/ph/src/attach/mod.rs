@@ -21,7 +21,7 @@ pub(crate) use keys::Key;
 pub(crate) use signals::die_of;
 pub(crate) use terminal::{GoOn, farewell};
 
-use crate::report::{Report, Result};
+use posthaste_store::report::{Report, Result};
 use std::io::IsTerminal;
 use std::path::Path;
 

@@ -8,7 +8,7 @@ use super::guardian::Guardian;
 use super::signals::{self, Heard, Signals};
 use super::terminal::{self, Terminal};
 use super::view::View;
-use crate::report::{Report, Result};
+use posthaste_store::report::{Report, Result};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::stdio::stdin;

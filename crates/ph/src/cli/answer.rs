@@ -4,9 +4,9 @@ use super::send::{self, Answer, new_id};
 use super::status;
 use super::wait::WaitArgs;
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use posthaste_core::{AgentName, Draft, Priority};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, GOOD_FOR};
 
 /// Answer an agent's question or permission request

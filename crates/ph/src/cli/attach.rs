@@ -1,8 +1,8 @@
 use super::names::{NameParser, complete_agents};
 use crate::attach::{self, Key, Left, Options};
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
 use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
 use std::path::{Path, PathBuf};
 
 /// Attach this terminal to a session

@@ -1,6 +1,6 @@
 //! The text of a message, as three ways of saying it; exactly one must be used.
 
-use crate::report::{Report, Result};
+use posthaste_store::report::{Report, Result};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,13 @@
 use super::names::{NameParser, complete_harnesses};
 use super::run::{Around, Paths, begin_here, check_name, size_here, usual_name, words};
-use crate::build::{Plan, plan};
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
-use crate::session::place::Launch;
-use crate::session::start::Resumption;
-use crate::times::parse_duration;
 use jiff::SignedDuration;
 use posthaste_core::AgentName;
+use posthaste_session::host::start::Resumption;
+use posthaste_session::loop_::{Plan, plan};
+use posthaste_store::live::place::Launch;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -92,7 +92,8 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
     }
     let usual = called_after(spec.as_deref(), prd.as_deref());
     let settings = plan(
-        context,
+        &context.home,
+        &context.config.harnesses.status_rows(),
         Plan {
             spec,
             prd,

@@ -1,8 +1,8 @@
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::report::{Code, Result};
 use posthaste_core::Order;
 use posthaste_store::Outcome;
+use posthaste_store::report::{Code, Result};
 
 /// Cancel messages that nobody has seen yet
 ///

@@ -4,11 +4,11 @@ use crate::book::Address;
 use crate::context::{Context, Said};
 use crate::letterbox;
 use crate::output::{self, note};
-use crate::report::{Code, Report, Result};
 use crate::worklist;
 use posthaste_core::inject::{self, Entry, MAX_BYTES};
 use posthaste_core::offer;
 use posthaste_core::{AgentName, Body, Letter, MessageId, text};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Done, InjectLock, Injection, Job, Journal, Patience, files};
 use posthaste_wire::Count;
 

@@ -3,10 +3,10 @@
 use super::names::{NameParser, complete_agents};
 use super::pause::ask;
 use crate::context::Context;
-use crate::report::{Code, Result};
-use crate::session::place::Place;
 use posthaste_core::AgentName;
 use posthaste_core::build::Standing;
+use posthaste_store::live::place::Place;
+use posthaste_store::report::{Code, Result};
 use posthaste_wire::method;
 use serde::Serialize;
 

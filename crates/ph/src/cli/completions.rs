@@ -1,7 +1,7 @@
 use crate::context::Said;
 use crate::output::Output;
-use crate::report::{Code, Report, Result};
 use clap_complete::env::Shells;
+use posthaste_store::report::{Code, Report, Result};
 
 /// Print a shell completion script
 ///

@@ -1,7 +1,7 @@
 use crate::config::{Row, Source};
 use crate::context::Context;
-use crate::report::{Code, Result};
 use posthaste_core::text;
+use posthaste_store::report::{Code, Result};
 
 /// Show the settings and where each value comes from
 #[derive(Debug, clap::Args)]

@@ -2,8 +2,8 @@ use super::elsewhere;
 use super::names::{AddressParser, complete_agents};
 use crate::book::Address;
 use crate::context::Context;
-use crate::report::{Code, Result};
 use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Result};
 use posthaste_wire::Count;
 
 /// Count the messages in an inbox

@@ -1,7 +1,7 @@
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
-use crate::report::{Code, Result};
 use posthaste_core::Order;
+use posthaste_store::report::{Code, Result};
 
 /// Delete messages
 ///

@@ -2,7 +2,7 @@ mod stage;
 
 use crate::attach::die_of;
 use crate::context::Said;
-use crate::report::{Code, Report, Result};
+use posthaste_store::report::{Code, Report, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use stage::Stage;
 use std::sync::Arc;

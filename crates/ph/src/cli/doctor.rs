@@ -1,14 +1,14 @@
 use crate::context::{Context, Said};
-use crate::harness::{Catalogue, installed};
 use crate::output::{Output, counted, progress, progress_done};
-use crate::report::{Code, Report, Result};
 use crate::session::roll;
-use crate::session::start::is_program;
 use anstream::ColorChoice;
 use anstyle::AnsiColor;
 use posthaste_core::harness::version;
 use posthaste_core::text;
+use posthaste_session::harness::{Catalogue, installed};
 use posthaste_store::inspect::Health;
+use posthaste_store::live::process::is_program;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Error, Hint, Home, Journal};
 use serde::Serialize;
 use std::os::unix::fs::PermissionsExt;
@@ -225,7 +225,7 @@ fn outside(context: &Context, program: &'static str) -> Finding {
         return info(program, "not installed".to_owned());
     };
     let shown = found.display().to_string();
-    let harness = Catalogue::of(&context.home, &context.config.harnesses)
+    let harness = Catalogue::of(&context.home, &context.config.harnesses.status_rows())
         .and_then(|catalogue| catalogue.take(program));
     let known = harness.ok().map(|harness| harness.version);
     let version = known.and_then(|known| {

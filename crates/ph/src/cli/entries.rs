@@ -3,11 +3,11 @@
 
 use crate::context::Context;
 use crate::letterbox;
-use crate::report::{Code, Result};
 use crate::worklist;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use posthaste_core::AgentName;
 use posthaste_store::Journal;
+use posthaste_store::report::{Code, Result};
 use serde::Serialize;
 use std::fmt::Display;
 use std::str::FromStr;

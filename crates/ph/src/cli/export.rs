@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::output::{counted, note};
-use crate::report::{Code, Report, Result};
 use posthaste_store::portable::{self, Exported};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Error, Journal};
 use std::fs::OpenOptions;
 use std::io::{BufWriter, ErrorKind, Write};

@@ -3,16 +3,16 @@ mod recognition;
 use super::names::complete_harnesses;
 use super::run::size_here;
 use crate::context::Context;
-use crate::harness::catalogue::Entry;
-use crate::harness::trial::{self, Noted, Outcome};
-use crate::harness::{Catalogue, GENERIC};
-use crate::report::{Code, Report, Result};
-use crate::session::place::Launch;
-use crate::session::start::is_program;
-use crate::times::parse_duration;
 use anstyle::Style;
 use posthaste_core::harness::Manifest;
 use posthaste_core::{AgentName, text};
+use posthaste_session::harness::catalogue::Entry;
+use posthaste_session::harness::trial::{self, Noted, Outcome};
+use posthaste_session::harness::{Catalogue, GENERIC};
+use posthaste_store::live::place::Launch;
+use posthaste_store::live::process::is_program;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::parse_duration;
 use std::ffi::OsString;
 use std::time::Duration;
 use unicode_width::UnicodeWidthStr;
@@ -68,7 +68,7 @@ enum HarnessVerb {
 }
 
 pub(super) fn run(context: &mut Context, args: Args) -> Result<Code> {
-    let catalogue = Catalogue::of(&context.home, &context.config.harnesses)?;
+    let catalogue = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?;
     match args.verb {
         HarnessVerb::Ls => list(context, &catalogue),
         HarnessVerb::Show { name } => {

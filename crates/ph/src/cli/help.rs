@@ -1,9 +1,9 @@
 use crate::context::Said;
 use crate::output::Output;
-use crate::report::{Code, EXIT_CODES, Report, Result};
 use anstream::ColorChoice;
 use clap::CommandFactory;
 use clap::builder::StyledStr;
+use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
 
 /// Explain a verb or a topic
 ///

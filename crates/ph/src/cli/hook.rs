@@ -1,5 +1,5 @@
 use crate::hook;
-use crate::report::Code;
+use posthaste_store::report::Code;
 
 /// Report an agent's hook event to its session
 ///

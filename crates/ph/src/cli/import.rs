@@ -1,7 +1,7 @@
 use crate::context::Context;
 use crate::output::{counted, note, progress, progress_done};
-use crate::report::{Code, Report, Result};
 use posthaste_store::portable;
+use posthaste_store::report::{Code, Report, Result};
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

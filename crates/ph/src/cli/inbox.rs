@@ -3,9 +3,9 @@ use super::names::{AddressParser, complete_agents};
 use crate::book::Address;
 use crate::context::Context;
 use crate::letterbox;
-use crate::report::{Code, Result};
 use posthaste_core::{Letter, prompt};
 use posthaste_store::Listing;
+use posthaste_store::report::{Code, Result};
 
 /// List an agent's unread messages
 ///
@@ -89,6 +89,6 @@ fn print_prompt(context: &mut Context, letters: &[Letter]) -> Result<()> {
             text,
         })
         .collect();
-    let block = prompt::inbox_block(&entries, crate::times::zone());
+    let block = prompt::inbox_block(&entries, posthaste_store::times::zone());
     context.out.bytes(block.as_bytes())
 }

@@ -1,8 +1,8 @@
 use super::names::{NameParser, complete_agents};
 use super::pause::ask;
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
 use posthaste_core::{AgentName, text};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Injected};
 use posthaste_wire::param::Prompt;
 

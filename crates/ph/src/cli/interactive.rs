@@ -2,9 +2,9 @@ use super::names::{NameParser, complete_agents};
 use super::pause::ask;
 use super::status;
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method;
 use posthaste_wire::param::Enabled;
 

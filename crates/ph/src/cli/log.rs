@@ -1,12 +1,12 @@
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
-use crate::times;
 use posthaste_core::work::Deed;
 use posthaste_core::{AgentName, LoopFact, Record, text};
 use posthaste_store::Journal;
 use posthaste_store::follow::{Followed, Follower};
 use posthaste_store::portable::to_line;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times;
 
 /// Print the journal: every fact, in order
 ///

@@ -1,10 +1,10 @@
 use crate::context::Context;
 use crate::output::note;
-use crate::report::{Code, Result};
 use crate::session::roll;
 use anstyle::{AnsiColor, Style};
 use posthaste_core::harness::version;
 use posthaste_core::{Timestamp, text};
+use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Activity, Session};
 use unicode_width::UnicodeWidthStr;
 

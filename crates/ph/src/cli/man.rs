@@ -1,7 +1,7 @@
 use crate::context::Said;
 use crate::output::{Output, note};
-use crate::report::{Code, EXIT_CODES, Report, Result};
 use clap::CommandFactory;
+use posthaste_store::report::{Code, EXIT_CODES, Report, Result};
 use std::path::PathBuf;
 
 /// Print a manual page, or write all of them to a directory

@@ -4,8 +4,8 @@ use super::elsewhere;
 use super::names::{NameParser, SaidId, complete_agents, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
-use crate::report::{Code, Report, Result};
 use posthaste_core::{AgentName, Order};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::{Ordered, Outcome};
 use serde::Serialize;
 

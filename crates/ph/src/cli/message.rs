@@ -5,8 +5,8 @@ use super::recipients::{self, Agents};
 use super::send::{Answer, new_id, post};
 use super::wait::WaitArgs;
 use crate::context::{Context, agent_name};
-use crate::report::{Code, Report, Result};
 use posthaste_core::Draft;
+use posthaste_store::report::{Code, Report, Result};
 
 /// Send a message to a loop or session by name
 ///

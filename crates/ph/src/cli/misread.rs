@@ -1,12 +1,12 @@
 //! A command line that could not be read: what is told of it, and how the process ends.
 
 use crate::output;
-use crate::report::{Code, Report};
 use anstream::ColorChoice;
 use anstream::adapter::strip_str;
 use anstyle::AnsiColor;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use posthaste_core::text;
+use posthaste_store::report::{Code, Report};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -30,7 +30,7 @@ pub(super) fn tell(error: &clap::Error, words: &[OsString]) -> ExitCode {
     }
     let told_better = negative_length(error, &words).or_else(|| text_taken_apart(error, &words));
     let code = match told_better {
-        Some(report) => report.show(),
+        Some(report) => crate::output::show(&report),
         None => {
             output::to_stderr(&told(error, &words));
             Code::Usage.into()

@@ -41,7 +41,7 @@ mod note;
 mod nudge;
 mod pause;
 mod peek;
-mod provider;
+pub(crate) mod provider;
 mod read;
 mod recipients;
 mod replay;
@@ -63,8 +63,8 @@ pub(crate) use check::{Caller, reminder};
 
 use crate::context::{Context, Said};
 use crate::output::{Sink, note};
-use crate::report::{Code, Result};
 use clap::{Args as _, Command, CommandFactory, Parser, Subcommand};
+use posthaste_store::report::{Code, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
 

@@ -1,10 +1,10 @@
 //! Names and ids as arguments: what was said becomes what is meant, and the shell completes them.
 
 use crate::book::Address;
-use crate::report::{Report, Result};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
 use posthaste_core::{AgentName, IdPrefix, Priority, TaskStatus, text};
+use posthaste_store::report::{Report, Result};
 use posthaste_store::{Journal, Listing, Patience};
 use std::ffi::OsStr;
 
@@ -150,11 +150,14 @@ pub(super) fn complete_harnesses() -> ArgValueCompleter {
         let current = current.to_string_lossy().into_owned();
         let context = crate::context::Context::with_any_settings(&crate::context::Said::default());
         let catalogue = context.and_then(|context| {
-            crate::harness::Catalogue::of(&context.home, &context.config.harnesses)
+            posthaste_session::harness::Catalogue::of(
+                &context.home,
+                &context.config.harnesses.status_rows(),
+            )
         });
         let names = catalogue
             .iter()
-            .flat_map(crate::harness::Catalogue::entries);
+            .flat_map(posthaste_session::harness::Catalogue::entries);
         names
             .filter(|entry| entry.name.starts_with(&current))
             .map(|entry| CompletionCandidate::new(&entry.name))
@@ -201,7 +204,11 @@ pub(super) fn complete_ids() -> ArgValueCompleter {
             .and_then(|name| AgentName::parse(&name).ok());
         let me = me.unwrap_or_else(AgentName::human);
         let letters = journal()
-            .and_then(|mut journal| journal.inbox(&me, Listing::All, crate::times::now()).ok())
+            .and_then(|mut journal| {
+                journal
+                    .inbox(&me, Listing::All, posthaste_store::times::now())
+                    .ok()
+            })
             .unwrap_or_default();
         letters
             .iter()

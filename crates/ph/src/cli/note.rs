@@ -1,11 +1,11 @@
 use super::entries::{self, IterationArgs};
 use super::names::{NameParser, complete_agents};
 use crate::context::Context;
-use crate::report::{Code, Result};
 use crate::worklist;
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
 use posthaste_core::{AgentName, Note, NoteType, text};
+use posthaste_store::report::{Code, Result};
 use posthaste_wire as wire;
 
 /// Manage an agent's notes for its later iterations

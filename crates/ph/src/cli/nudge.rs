@@ -3,10 +3,10 @@ use super::status;
 use crate::book::{self, Address};
 use crate::context::Context;
 use crate::output::note;
-use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
 use posthaste_wire::method::{self, Nudged};
 use posthaste_wire::param::Keys;
@@ -110,7 +110,7 @@ pub(super) fn nudge(context: &Context, name: &AgentName, text: &str) -> Result<O
     };
     let nudge = method::Nudge {
         text: Keys(text.to_owned()),
-        asked_at: Some(crate::times::now()),
+        asked_at: Some(posthaste_store::times::now()),
     };
     // Longer than the session would begin with it: what was not answered is not typed later.
     match client.call(&nudge, UNHURRIED) {

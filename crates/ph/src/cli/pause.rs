@@ -3,10 +3,10 @@
 use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, UNHURRIED};
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Method, Paused};
 use serde::Serialize;
 

@@ -1,13 +1,13 @@
 use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, NoAnswer, PATIENT};
-use crate::session::console::{RECORDING_STEM, SCROLLBACK};
-use crate::session::place::Place;
 use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_screen as screen;
+use posthaste_session::host::console::{RECORDING_STEM, SCROLLBACK};
+use posthaste_store::live::place::Place;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method::{self, Screen};
 
 /// Print an agent's screen, or its last one if the session has ended

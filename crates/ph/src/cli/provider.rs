@@ -1,11 +1,14 @@
+pub(crate) mod answer;
+
 use crate::context::Said;
 use crate::output::Output;
-use crate::provider::{answer, suite};
-use crate::report::{Code, Report, Result};
-use crate::times::parse_duration;
 use anstyle::AnsiColor;
 use jiff::SignedDuration;
 use posthaste_core::text;
+use posthaste_provider::suite;
+use posthaste_session::pty::child::end_with_us;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::parse_duration;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -90,14 +93,14 @@ fn test(args: &TestArgs, said: &Said) -> Result<Code> {
     let script = std::path::absolute(&args.script)
         .map_err(|error| Report::usage(format!("cannot tell where the script is: {error}")))?;
     let shown = text::visible(&script.display().to_string());
-    if !crate::session::start::is_program(&script) {
+    if !posthaste_store::live::process::is_program(&script) {
         return Err(Report::usage(format!("{shown} is not an executable file"))
             .hint("a script is one file; 'chmod +x' makes it a command"));
     }
     let timeout = Duration::try_from(args.timeout)
         .map_err(|_| Report::usage("--timeout must be more than nothing"))?;
     let mut out = Output::new(super::help::color(said));
-    let outcomes = suite::run(&script, timeout, |outcome| {
+    let outcomes = suite::run(&script, timeout, end_with_us, |outcome| {
         if said.json {
             return Ok(());
         }

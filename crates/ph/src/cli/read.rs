@@ -3,11 +3,11 @@ use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
-use crate::report::{Code, Result};
 use jiff::Timestamp;
 use posthaste_core::receipt::{Receipt, Step};
 use posthaste_core::{AgentName, Order, text};
 use posthaste_store::files;
+use posthaste_store::report::{Code, Result};
 
 /// Print a message and mark it as read
 ///

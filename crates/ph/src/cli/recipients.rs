@@ -7,11 +7,11 @@ use super::nudge;
 use crate::book::Address;
 use crate::context::Context;
 use crate::output::note;
-use crate::report::{Report, Result};
-use crate::session::place::Place;
 use crate::session::roll;
 use posthaste_core::{AgentName, text};
 use posthaste_store::Journal;
+use posthaste_store::live::place::Place;
+use posthaste_store::report::{Report, Result};
 use posthaste_wire::Activity;
 
 #[derive(Debug, clap::Args)]

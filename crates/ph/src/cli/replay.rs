@@ -2,11 +2,11 @@ use super::names::{NameParser, complete_agents};
 use super::status;
 use crate::attach::{GoOn, farewell};
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
-use crate::session::console::RECORDING_STEM;
-use crate::session::place::Place;
 use posthaste_core::AgentName;
 use posthaste_screen::{self as screen, Drawing, Event, What};
+use posthaste_session::host::console::RECORDING_STEM;
+use posthaste_store::live::place::Place;
+use posthaste_store::report::{Code, Report, Result};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub(super) struct Args {
     #[arg(long, value_name = "X", default_value_t = 1.0, value_parser = speed)]
     speed: f64,
     /// Make longer pauses this long
-    #[arg(long, value_name = "D", default_value = "2s", value_parser = crate::times::parse_duration)]
+    #[arg(long, value_name = "D", default_value = "2s", value_parser = posthaste_store::times::parse_duration)]
     max_pause: jiff::SignedDuration,
     /// Print the recording itself
     #[arg(long)]

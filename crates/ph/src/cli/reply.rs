@@ -4,9 +4,9 @@ use super::names::{NameParser, SaidId, complete_agents, complete_ids, priority};
 use super::send::{Answer, new_id, post};
 use super::wait::WaitArgs;
 use crate::context::Context;
-use crate::report::{Code, Result};
-use crate::times;
 use posthaste_core::{AgentName, Body, Draft, Priority};
+use posthaste_store::report::{Code, Result};
+use posthaste_store::times;
 use posthaste_wire::provider::Text;
 
 /// Reply to a message in its thread

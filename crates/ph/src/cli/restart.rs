@@ -3,12 +3,12 @@ use super::run::{begin, is_on_terminal, size_here};
 use super::stop::{Came, How};
 use super::{status, stop};
 use crate::context::Context;
-use crate::harness::Catalogue;
 use crate::output::note;
-use crate::report::{Code, Result};
-use crate::session::place::{Launch, Place, Record};
-use crate::session::start::{self, Resumption};
 use posthaste_core::AgentName;
+use posthaste_session::harness::Catalogue;
+use posthaste_session::host::start::{self, Resumption};
+use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::report::{Code, Result};
 
 /// Restart a session with the same command
 ///
@@ -57,12 +57,12 @@ pub(super) fn run(context: &mut Context, args: &Args) -> Result<Code> {
     };
     // Better an old one than none.
     let check = || -> Result<()> {
-        let harness = Catalogue::of(&context.home, &context.config.harnesses)?
+        let harness = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?
             .take(&record.launch.harness)?;
         match &record.launch.build {
             Some(settings) => {
                 let Launch { cwd, env, .. } = &record.launch;
-                crate::build::check(settings, &harness, cwd, env)
+                posthaste_session::loop_::check(settings, &harness, cwd, env)
             }
             None => start::check(&record.launch),
         }

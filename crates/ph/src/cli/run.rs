@@ -1,14 +1,15 @@
 use super::names::{NameParser, complete_harnesses};
 use crate::attach::{Key, Options};
 use crate::context::Context;
-use crate::harness::Catalogue;
+use crate::hooks;
 use crate::output::note;
-use crate::report::{Code, Report, Result};
-use crate::session::listen::check_length;
-use crate::session::place::{Launch, Place, Record};
 use crate::session::roll;
-use crate::session::start::{self, Audience, Resumption, Started};
 use posthaste_core::{AgentName, text};
+use posthaste_session::harness::Catalogue;
+use posthaste_session::host::start::{self, Audience, Resumption, Started};
+use posthaste_session::socket::listen::check_length;
+use posthaste_store::live::place::{Launch, Place, Record};
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::Activity;
 use std::ffi::OsString;
 use std::io::IsTerminal;
@@ -166,7 +167,7 @@ fn is_up(context: &Context, record: &Record) -> Result<bool> {
     let patience = context.config.patience;
     let name = &record.launch.name;
     while Instant::now() < deadline {
-        let session = roll::latest(&context.home, patience, name, crate::times::now())?;
+        let session = roll::latest(&context.home, patience, name, posthaste_store::times::now())?;
         match session {
             Some(session) if session.activity == Activity::Starting => {}
             Some(session) if session.activity == Activity::Exited => {
@@ -197,7 +198,16 @@ fn start(
     audience: Audience,
     resumption: Resumption,
 ) -> Result<Started> {
-    let started = start::start(&context.home, &context.config, launch, audience, resumption)?;
+    let config = &context.config;
+    let settings = start::Settings {
+        patience: config.patience,
+        limits: config.limits,
+        without_home: config.without_home,
+        script: config.mail.script()?,
+        status_rows: config.harnesses.status_rows(),
+        has_installed_hooks: hooks::has_any_installed(&launch.harness),
+    };
+    let started = start::start(&context.home, settings, launch, audience, resumption)?;
     if let Some(past) = &started.note {
         note(past);
     }
@@ -219,7 +229,7 @@ fn launch(context: &Context, args: Args) -> Result<Launch> {
         command,
     } = args;
     let command = words(command)?;
-    let catalogue = Catalogue::of(&context.home, &context.config.harnesses)?;
+    let catalogue = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?;
     let program = command.first().map_or("", String::as_str);
     let harness = harness.unwrap_or_else(|| catalogue.chosen_for(program).to_owned());
     catalogue.take(&harness)?;

@@ -3,8 +3,8 @@ use super::names::{NameParser, complete_agents};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::{progress, progress_done};
-use crate::report::{Code, Report, Result};
 use posthaste_core::AgentName;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_store::search::{Order, Query};
 
 /// Search messages for words

@@ -7,16 +7,16 @@ use super::wait::{self, Wait, WaitArgs};
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
-use crate::provider::script::Script;
-use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
-use crate::times::{self, parse_duration, parse_point};
 use jiff::SignedDuration;
 use posthaste_core::message::INLINE_LIMIT;
 use posthaste_core::receipt::End;
 use posthaste_core::{
     AgentName, Body, Draft, IdPrefix, Letter, MessageId, Priority, ReceiptState, Timestamp, why,
 };
+use posthaste_provider::script::Script;
+use posthaste_store::report::{Code, Report, Result};
+use posthaste_store::times::{self, parse_duration, parse_point};
 use posthaste_store::{Job, Journal, Posted, files};
 use posthaste_wire::{self as wire, method};
 
@@ -366,7 +366,7 @@ fn call(draft: &Draft, body: &str) -> method::Send {
         closes: draft.closes.map(IdPrefix::from),
         allow_self: draft.allow_self,
         raw: draft.raw,
-        asked_at: draft.raw.then(crate::times::now),
+        asked_at: draft.raw.then(posthaste_store::times::now),
         ..method::Send::new(body)
     }
 }

@@ -2,8 +2,8 @@ use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox::{self, field};
-use crate::report::{Code, Result};
 use posthaste_store::files;
+use posthaste_store::report::{Code, Result};
 use posthaste_wire::{Detail, Receipt};
 
 /// Show a message and all its receipts

@@ -3,10 +3,10 @@ use super::names::{AddressParser, complete_agents};
 use crate::book::Address;
 use crate::context::Context;
 use crate::letterbox::field;
-use crate::report::{Code, Report, Result};
 use crate::session::roll;
 use posthaste_core::AgentName;
 use posthaste_core::harness::version;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::{LoopStatus, Session};
 
 /// Show a session's status
@@ -105,7 +105,7 @@ fn tell_loop(context: &mut Context, looped: &LoopStatus) -> Result<()> {
         return Ok(());
     };
     field(context, "prd", prd)?;
-    match crate::build::stories(prd) {
+    match posthaste_session::loop_::stories(prd) {
         Ok(lines) => {
             for (name, line) in lines {
                 field(context, name, &line)?;

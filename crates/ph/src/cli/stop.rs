@@ -2,14 +2,15 @@ use super::names::{NameParser, complete_agents};
 use super::{ls, status};
 use crate::context::Context;
 use crate::output::{note, progress, progress_done};
-use crate::report::{Code, Report, Result};
 use crate::session::client::{AWAKE, Client, NoAnswer, PROMPT, UNHURRIED};
-use crate::session::place::{Place, Record};
-use crate::session::process;
-use crate::session::roll::{self, SILENT};
+use crate::session::roll::SILENT;
 use posthaste_core::AgentName;
 use posthaste_core::session::{self, Ended};
 use posthaste_store::Job;
+use posthaste_store::live;
+use posthaste_store::live::place::{Place, Record};
+use posthaste_store::live::process;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::{Session, method};
 use rustix::process::Signal;
 use std::time::{Duration, Instant};
@@ -198,12 +199,12 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     let Some(run) = latest else {
         return Ok(Came::NotRunning);
     };
-    let found = roll::orphans(&context.home, &run);
+    let found = live::orphans(&context.home, &run);
     if found.is_empty() {
         return Ok(Came::NotRunning);
     }
     let send_signals = |signals: &[Signal]| {
-        for pid in roll::orphans(&context.home, &run) {
+        for pid in live::orphans(&context.home, &run) {
             signals
                 .iter()
                 .for_each(|signal| process::signal(pid, *signal));
@@ -211,7 +212,7 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
     };
     let wait = |patience: Duration| {
         let deadline = Instant::now() + patience;
-        while !roll::orphans(&context.home, &run).is_empty() {
+        while !live::orphans(&context.home, &run).is_empty() {
             if Instant::now() > deadline {
                 return false;
             }
@@ -229,7 +230,7 @@ fn end_orphans(context: &Context, name: &AgentName, how: How) -> Result<Came> {
         are_gone = wait(KILLED);
     }
     if !are_gone {
-        let left = ls::describe_pids(&roll::orphans(&context.home, &run));
+        let left = ls::describe_pids(&live::orphans(&context.home, &run));
         return Err(Report::storage(format!(
             "cannot end the program of {name}: SIGKILL has not ended {left}"
         )));

@@ -1,12 +1,12 @@
 use super::entries::{self, IterationArgs};
 use super::names::{NameParser, TaskIdParser, complete_agents, complete_tasks};
 use crate::context::Context;
-use crate::report::{Code, Report, Result};
 use crate::worklist;
 use anstyle::{AnsiColor, Style};
 use clap::builder::TypedValueParser;
 use posthaste_core::{AgentName, IdPrefix, Task, TaskStatus, text};
 use posthaste_store::Error;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire as wire;
 use serde::Serialize;
 

@@ -2,7 +2,7 @@ use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox;
-use crate::report::{Code, Result};
+use posthaste_store::report::{Code, Result};
 
 /// Print all messages of a thread, in order
 ///

@@ -1,9 +1,9 @@
 use crate::context::Said;
-use crate::home;
 use crate::output::Output;
-use crate::report::{Code, Report, Result};
 use anstream::ColorChoice;
 use posthaste_core::text;
+use posthaste_store::home::find as home;
+use posthaste_store::report::{Code, Report, Result};
 
 /// Accept a project's home that was copied, cloned or unpacked
 ///

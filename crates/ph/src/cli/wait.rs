@@ -4,14 +4,14 @@
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
-use crate::report::{Code, Result};
-use crate::times::{self, parse_duration};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use jiff::{SignedDuration, Timestamp};
 use posthaste_core::goal::{Goal, Progress};
 use posthaste_core::{AgentName, Letter, MessageId};
 use posthaste_store::Journal;
 use posthaste_store::bell::{Ear, TICK};
+use posthaste_store::report::{Code, Result};
+use posthaste_store::times::{self, parse_duration};
 use posthaste_wire as wire;
 use serde::Serialize;
 use std::time::{Duration, Instant};

@@ -2,7 +2,7 @@ use super::elsewhere;
 use super::names::{SaidId, complete_ids};
 use crate::context::Context;
 use crate::letterbox::{self, field};
-use crate::report::{Code, Result};
+use posthaste_store::report::{Code, Result};
 
 /// Explain what holds a message and what will release it
 ///

@@ -10,9 +10,9 @@
 //! are files of their own, which few commands read.
 
 use super::{Row, Source};
-use crate::report::{Report, Result};
-use posthaste_core::harness::Manifest;
 use posthaste_core::text;
+use posthaste_session::harness::StatusRows;
+use posthaste_store::report::{Report, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -26,11 +26,11 @@ const MOST_STATUS_ROWS: i64 = 20;
 /// Settings about harnesses, by the harness's name.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Harnesses {
-    status_rows: BTreeMap<String, StatusRows>,
+    status_rows: BTreeMap<String, RowCount>,
 }
 
 #[derive(Debug, Clone)]
-struct StatusRows {
+struct RowCount {
     count: usize,
     source: Source,
 }
@@ -57,19 +57,18 @@ impl Harnesses {
                 let what = format!("must be a whole number from 0 to {MOST_STATUS_ROWS}");
                 let count = count.ok_or_else(|| wrong(path, &key, &what))?;
                 let source = Source::File(path.to_owned());
-                let rows = StatusRows { count, source };
+                let rows = RowCount { count, source };
                 self.status_rows.insert(name.clone(), rows);
             }
         }
         Ok(())
     }
 
-    /// Apply the settings to the manifest that they name.
-    pub(crate) fn apply(&self, manifest: &mut Manifest) {
-        let rows = self.status_rows.get(&manifest.name);
-        if let (Some(rows), Some(input_box)) = (rows, &mut manifest.input_box) {
-            input_box.status_rows = rows.count;
-        }
+    /// How many rows of its screen a person's status line has, by harness.
+    pub(crate) fn status_rows(&self) -> StatusRows {
+        let rows = self.status_rows.iter();
+        rows.map(|(name, rows)| (name.clone(), rows.count))
+            .collect()
     }
 
     /// The harnesses that the settings name.
@@ -122,18 +121,8 @@ mod tests {
             "harness.codex.status_rows = 3\n",
         ];
         let harnesses = harnesses(&files).unwrap();
-        let check = |name: &str, has_box: bool, want: Option<usize>| {
-            let mut manifest = crate::harness::Catalogue::built_in().take("codex").unwrap();
-            name.clone_into(&mut manifest.name);
-            manifest.input_box = manifest.input_box.filter(|_| has_box);
-            harnesses.apply(&mut manifest);
-            let got = manifest.input_box.map(|input_box| input_box.status_rows);
-            assert_eq!(got, want, "{name}");
-        };
-        check("codex", true, Some(3));
-        check("lab", true, Some(2));
-        check("other", true, Some(0));
-        check("codex", false, None);
+        let want = [("codex".to_owned(), 3), ("lab".to_owned(), 2)];
+        assert_eq!(harnesses.status_rows(), want.into());
         let rows = harnesses.rows();
         let rows: Vec<_> = rows.iter().map(|row| (&*row.key, &*row.value)).collect();
         let want = [

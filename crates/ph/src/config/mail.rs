@@ -4,8 +4,8 @@
 //! it. So settings that name one which is not there stop nothing but the mail.
 
 use super::{Layers, Source};
-use crate::report::{Report, Result};
-use serde::{Deserialize, Serialize};
+use posthaste_provider::ScriptSettings;
+use posthaste_store::report::{Report, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -24,14 +24,6 @@ pub(crate) struct Named {
     source: Source,
     timeout: Duration,
     tick: Duration,
-}
-
-/// A script, and how it is called.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ScriptSettings {
-    pub(crate) path: PathBuf,
-    pub(crate) timeout: Duration,
-    pub(crate) tick: Duration,
 }
 
 impl Mail {
@@ -94,7 +86,9 @@ impl Named {
             let path = std::env::var_os("PATH").unwrap_or_default();
             let found = std::env::split_paths(&path)
                 .map(|dir| dir.join(said))
-                .find(|path| path.is_absolute() && crate::session::start::is_program(path));
+                .find(|path| {
+                    path.is_absolute() && posthaste_store::live::process::is_program(path)
+                });
             return found.ok_or_else(|| {
                 Report::usage(format!("{key}: no program '{said}' is on PATH"))
                     .hint("a script beside the settings is written ./NAME")

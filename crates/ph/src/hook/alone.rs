@@ -4,10 +4,10 @@
 use super::Call;
 use crate::cli::{self, Caller};
 use crate::context::{Context, Said};
-use crate::harness::Catalogue;
 use crate::output;
-use crate::report::Report;
 use posthaste_core::AgentName;
+use posthaste_session::harness::Catalogue;
+use posthaste_store::report::Report;
 
 pub(super) fn inject(call: &Call, event: &str, payload: &str) -> Result<(), String> {
     let Some(agent) = whose(call)? else {
@@ -28,7 +28,8 @@ fn whose(call: &Call) -> Result<Option<AgentName>, String> {
 
 fn try_inject(call: &Call, agent: &AgentName, event: &str, payload: &str) -> Result<(), Report> {
     let mut context = Context::new(&Said::default())?;
-    let manifest = Catalogue::of(&context.home, &context.config.harnesses)?.take(&call.harness)?;
+    let manifest = Catalogue::of(&context.home, &context.config.harnesses.status_rows())?
+        .take(&call.harness)?;
     let hooks = &manifest.hook;
     if !hooks.read(event, payload).is_prompt_that_takes() {
         return Ok(());

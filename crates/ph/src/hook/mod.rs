@@ -10,19 +10,13 @@ mod stdin;
 use crate::output;
 use crate::session::client::{Client, NoAnswer};
 use posthaste_core::text;
+use posthaste_session::routes::hook::{INJECTED, MARK, RUN};
 use posthaste_wire::method;
 use posthaste_wire::param::Payload;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-/// What a session sets for its program where it has given it our hooks, so that those that a
-/// person has installed do not say the same again.
-pub(crate) const MARK: &str = "PH_HOOKS";
-pub(crate) const INJECTED: &str = "injected";
-/// What tells a hook which run of its agent's it is of: one may outlive its program, and be heard
-/// by the next.
-pub(crate) const RUN: &str = "PH_RUN";
 /// How long a session may take. An agent waits for this.
 const PATIENCE: Duration = Duration::from_millis(200);
 /// No event has a longer name.

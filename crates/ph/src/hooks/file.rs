@@ -2,7 +2,7 @@
 //! as they were.
 
 use super::Target;
-use crate::report::{Report, Result};
+use posthaste_store::report::{Report, Result};
 use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;

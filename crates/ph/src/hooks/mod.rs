@@ -11,8 +11,8 @@ mod settings;
 
 pub(crate) use file::{apply, backup_of, read};
 
-use crate::report::{Report, Result};
 use posthaste_core::AgentName;
+use posthaste_store::report::{Report, Result};
 use std::path::{Path, PathBuf};
 
 /// What a harness's hooks are kept in.

@@ -1,7 +1,7 @@
 //! What a person writes into an agent's settings so that it starts `ph mcp`.
 
-use crate::report::{Report, Result};
 use posthaste_core::{AgentName, text};
+use posthaste_store::report::{Report, Result};
 use serde_json::{Value, json};
 use std::path::Path;
 

@@ -6,8 +6,8 @@ use super::Reply;
 use super::tool::{Given, USUAL_FINDS, USUAL_READ};
 use crate::cli::{Captured, capture};
 use crate::context::{Context, Said};
-use crate::report::{Code, Report, Result};
 use posthaste_core::{AgentName, Evidence, MessageId, text, turn};
+use posthaste_store::report::{Code, Report, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 

@@ -15,9 +15,9 @@ mod work;
 
 use crate::context::{Context, Said};
 use crate::output::{Sink, note};
-use crate::report::{Code, Report, Result};
 use crate::worklist;
 use posthaste_core::{AgentName, text};
+use posthaste_store::report::{Code, Report, Result};
 use std::io::IsTerminal;
 use tool::{Given, Tool};
 

@@ -7,8 +7,8 @@
 use super::tool::{Given, Tool};
 use super::{Reply, call, expect_own, told, wait};
 use crate::context::Said;
-use crate::report::{Report, Result};
 use posthaste_core::text;
+use posthaste_store::report::{Report, Result};
 use rmcp::model::{
     CallToolRequestMethod, CallToolRequestParams, CallToolResponse, CallToolResult, ConstString,
     ContentBlock, CustomRequest, CustomResult, ErrorCode, Implementation, ListToolsResult,

@@ -2,8 +2,8 @@
 //! schema, and to us, when arguments come in.
 
 use super::table;
-use crate::report::{Report, Result};
 use posthaste_core::text;
+use posthaste_store::report::{Report, Result};
 use serde_json::{Map, Value, json};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

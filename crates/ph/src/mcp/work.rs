@@ -4,10 +4,10 @@ use super::Reply;
 use super::tool::Given;
 use crate::context::{Context, Said};
 use crate::letterbox;
-use crate::report::{Report, Result};
 use crate::worklist;
 use posthaste_core::{IdPrefix, NoteType, TaskStatus, prompt, text};
 use posthaste_store::Error;
+use posthaste_store::report::{Report, Result};
 
 /// How much of a note its confirmation repeats, in characters.
 const PREVIEW: usize = 50;

@@ -1,13 +1,12 @@
 //! A session's socket, from the side of a command: blocking, one question at a time.
 
-use super::place::Place;
 use posthaste_core::AgentName;
 use posthaste_store::Home;
+use posthaste_store::live::place::Place;
+use posthaste_store::live::reach;
 use posthaste_wire::client::{self, Heard};
 use posthaste_wire::method::{self, Method};
 use posthaste_wire::rpc::Failure;
-use rustix::io::FdFlags;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -21,28 +20,6 @@ pub(crate) const UNHURRIED: Duration = Duration::from_secs(5);
 pub(crate) const AWAKE: Duration = Duration::from_secs(2);
 /// How long a question that nothing else can answer may take.
 pub(crate) const PATIENT: Duration = Duration::from_secs(10);
-
-/// Connects to a socket, or says within a moment why not. One that has too many waiting already
-/// gives [`ErrorKind::WouldBlock`]: somebody is there, and does not answer.
-pub(crate) fn reach(socket: &Path) -> std::io::Result<UnixStream> {
-    let address = SocketAddrUnix::new(socket)?;
-    let fd = rustix::net::socket(AddressFamily::UNIX, SocketType::STREAM, None)?;
-    rustix::io::fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
-    let stream = UnixStream::from(fd);
-    stream.set_nonblocking(true)?;
-    let deadline = Instant::now() + PROMPT;
-    loop {
-        match rustix::net::connect(&stream, &address) {
-            Ok(()) => break,
-            Err(rustix::io::Errno::AGAIN) if Instant::now() < deadline => {
-                std::thread::sleep(Duration::from_millis(2));
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    stream.set_nonblocking(false)?;
-    Ok(stream)
-}
 
 #[derive(Debug)]
 pub(crate) struct Client {

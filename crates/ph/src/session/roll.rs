@@ -4,11 +4,11 @@
 //! the journal knows.
 
 use super::client::{AWAKE, Client};
-use super::place::{self, Place, Record};
-use super::process;
-use crate::report::Result;
 use posthaste_core::session::Run;
 use posthaste_core::{AgentName, Timestamp};
+use posthaste_store::live;
+use posthaste_store::live::place::{self, Place, Record};
+use posthaste_store::report::Result;
 use posthaste_store::{Home, Journal, Patience};
 use posthaste_wire::method;
 use posthaste_wire::{Activity, LoopStatus, Session};
@@ -158,62 +158,22 @@ fn silent(
             .to_owned(),
         unread,
         queued,
-        ..record.session()
+        pid: Some(record.pid),
+        child_pid: Some(record.child_pid),
+        socket: Some(record.socket.to_string_lossy().into_owned()),
+        ..Session::starting(
+            name.as_str(),
+            record.started_at,
+            &record.launch.command,
+            &record.launch.cwd.to_string_lossy(),
+            &record.launch.harness,
+        )
     }))
-}
-
-impl Record {
-    /// The session at its very beginning: who knows more says it over this.
-    pub(crate) fn session(&self) -> Session {
-        Session {
-            name: self.launch.name.to_string(),
-            activity: Activity::Starting,
-            blocked_on: None,
-            since: self.started_at,
-            evidence: "it was started".to_owned(),
-            pid: Some(self.pid),
-            child_pid: Some(self.child_pid),
-            socket: Some(self.socket.to_string_lossy().into_owned()),
-            command: self.launch.command.clone(),
-            cwd: self.launch.cwd.to_string_lossy().into_owned(),
-            harness: self.launch.harness.clone(),
-            version: None,
-            tested_versions: Vec::new(),
-            handed_over: None,
-            started_at: self.started_at,
-            unread: 0,
-            queued: 0,
-            paused: None,
-            mail_trouble: None,
-            door: None,
-            build: None,
-            ended_at: None,
-            exit: None,
-            orphans: Vec::new(),
-        }
-    }
-}
-
-/// Return the processes that a crashed session has left.
-pub(crate) fn orphans(home: &Home, run: &Run) -> Vec<u32> {
-    if run.end.is_some() || run.started.boot != process::boot() {
-        return Vec::new();
-    }
-    let child = (run.started.child_pid, run.started.child_started);
-    // The agents of a loop lead process sessions of their own.
-    let noted = place::noted(home, &run.agent).into_iter();
-    let all = [child].into_iter().chain(noted);
-    let mut left: Vec<u32> = all
-        .flat_map(|(pid, began)| process::left_of(pid, began))
-        .collect();
-    left.sort_unstable();
-    left.dedup();
-    left
 }
 
 /// What the journal has of a session that does not live.
 pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<Session> {
-    let orphans = orphans(journal.home(), run);
+    let orphans = live::orphans(journal.home(), run);
     let unread = journal.count(&run.agent, now)?.unread;
     let queued = journal.pending(&run.agent, now)?.queued;
     let (ended_at, exit, evidence) = match &run.end {
@@ -224,33 +184,27 @@ pub(crate) fn ended(journal: &mut Journal, run: &Run, now: Timestamp) -> Result<
             "its lock is free, and the journal has no end of it",
         ),
     };
-    let looped = crate::build::of_run(journal, &run.agent, run.started.run)?
-        .map(|state| crate::build::status(journal, &state))
-        .transpose()?;
+    let state = journal.loop_state(&run.agent)?;
+    let looped = match state.filter(|state| state.run == Some(run.started.run)) {
+        Some(state) => Some(LoopStatus::new(&state, journal.task_counts(&run.agent)?)),
+        None => None,
+    };
     Ok(Session {
-        name: run.agent.to_string(),
         activity: Activity::Exited,
-        blocked_on: None,
         since: ended_at.unwrap_or(run.started_at),
         evidence: evidence.to_owned(),
-        pid: None,
-        child_pid: None,
-        socket: None,
-        command: run.started.command.clone(),
-        cwd: run.started.cwd.clone(),
-        harness: run.started.harness.clone(),
-        version: None,
-        tested_versions: Vec::new(),
-        handed_over: None,
-        started_at: run.started_at,
         unread,
         queued,
-        paused: None,
-        mail_trouble: None,
-        door: None,
         build: looped.map(LoopStatus::without_runner),
         ended_at,
         exit: Some(exit),
         orphans,
+        ..Session::starting(
+            run.agent.as_str(),
+            run.started_at,
+            &run.started.command,
+            &run.started.cwd,
+            &run.started.harness,
+        )
     })
 }

@@ -5,13 +5,13 @@ use crate::cli::help;
 use crate::config::SETTINGS;
 use crate::context::Said;
 use crate::output::Output;
-use crate::report::{Report, Result};
 use crate::session::client::{Client, PATIENT};
-use crate::times;
 use anstyle::AnsiColor;
 use posthaste_core::receipt::End;
 use posthaste_core::{AgentName, IdPrefix, Letter};
 use posthaste_store::bell::Ear;
+use posthaste_store::report::{Report, Result};
+use posthaste_store::times;
 use posthaste_store::{Journal, Listing, Patience};
 use posthaste_wire::Activity;
 use posthaste_wire::method::Session;
@@ -163,7 +163,10 @@ impl<'a> Stage<'a> {
 
     fn until<T>(&self, ask: impl Fn(&mut Journal) -> Result<Option<T>>) -> Result<T> {
         let deadline = Instant::now() + PATIENCE;
-        let mut journal = Journal::open(crate::home::open(self.home)?, Patience::DEFAULT)?;
+        let mut journal = Journal::open(
+            posthaste_store::home::find::open(self.home)?,
+            Patience::DEFAULT,
+        )?;
         let ear = Ear::on(journal.home(), None)?;
         loop {
             if let Some(found) = ask(&mut journal)? {

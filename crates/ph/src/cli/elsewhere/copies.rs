@@ -4,12 +4,13 @@ use crate::cli::names::SaidId;
 use crate::context::Context;
 use crate::letterbox;
 use crate::output::note;
-use crate::provider::asking;
-use crate::provider::intake::{self, Found};
-use crate::provider::script::Script;
-use crate::report::{Report, Result};
 use crate::session::client::Client;
 use posthaste_core::{AgentName, IdPrefix, Letter, Order};
+use posthaste_provider::asking;
+use posthaste_provider::intake::{self, Found};
+use posthaste_provider::script::Script;
+use posthaste_session::pty::child::end_with_us;
+use posthaste_store::report::{Report, Result};
 use posthaste_store::{Job, Journal, Patience};
 use posthaste_wire::provider::{Message, Op};
 use std::time::Duration;
@@ -31,7 +32,7 @@ pub(in crate::cli) fn take_in(context: &Context, name: &AgentName) -> Result<()>
     if Client::of(&context.home, name).is_some() {
         return Ok(());
     }
-    let script = Script::new(settings.path, settings.timeout.min(HOOK))
+    let script = Script::new(settings.path, settings.timeout.min(HOOK), end_with_us)
         .asked_by(&context.home)
         .in_all(HOOK);
     let listed = listed(&script, Op::Check, name)?;

@@ -21,12 +21,13 @@ use super::names::SaidId;
 use crate::context::Context;
 use crate::letterbox::{self, Row, field};
 use crate::output::note;
-use crate::provider::script::Script;
-use crate::provider::{asking, intake};
-use crate::report::{Code, Report, Result};
 use copies::{Copies, copy, follow, keep, listed, meant};
 use posthaste_core::{AgentName, Body, Letter, Order, Timestamp, prompt, text};
+use posthaste_provider::script::Script;
+use posthaste_provider::{asking, intake};
+use posthaste_session::pty::child::end_with_us;
 use posthaste_store::Listing;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
 use posthaste_wire::{Count, Receipt};
 use serde_json::json;
@@ -37,7 +38,7 @@ pub(super) fn script(context: &Context) -> Result<Option<Script>> {
         return Ok(None);
     };
     asking::refuse(&context.home)?;
-    let script = Script::new(settings.path, settings.timeout).asked_by(&context.home);
+    let script = Script::new(settings.path, settings.timeout, end_with_us).asked_by(&context.home);
     Ok(Some(script))
 }
 
@@ -161,7 +162,7 @@ fn print_prompt(
         text,
     });
     let entries: Vec<_> = there.chain(here).collect();
-    let block = prompt::inbox_block(&entries, crate::times::zone());
+    let block = prompt::inbox_block(&entries, posthaste_store::times::zone());
     context.out.bytes(block.as_bytes())
 }
 

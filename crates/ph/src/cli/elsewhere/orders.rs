@@ -4,10 +4,10 @@ use super::cannot;
 use super::copies::{copy, follow, meant};
 use crate::cli::names::SaidId;
 use crate::context::Context;
-use crate::provider::script::Script;
-use crate::report::{Code, Report, Result};
 use posthaste_core::{Order, text};
+use posthaste_provider::script::Script;
 use posthaste_store::Outcome;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::provider::{Message, Op};
 
 /// Carries one order out on each of these messages, and says of each what became of it.

@@ -5,10 +5,10 @@ use super::here::Kept;
 use crate::cli::names::SaidId;
 use crate::cli::send::Answer;
 use crate::context::Context;
-use crate::provider::script::Script;
-use crate::report::{Code, Report, Result};
 use crate::session::client::{Client, PROMPT};
 use posthaste_core::{AgentName, text};
+use posthaste_provider::script::Script;
+use posthaste_store::report::{Code, Report, Result};
 use posthaste_wire::method;
 use posthaste_wire::provider::{Message, Text};
 

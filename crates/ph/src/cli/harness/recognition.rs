@@ -5,10 +5,10 @@
 use super::complete_harnesses;
 use crate::context::Context;
 use crate::letterbox::field;
-use crate::report::{Code, Report, Result};
 use posthaste_core::harness::{BoxState, Glance, Manifest, Says, Sighting, version};
 use posthaste_core::text;
 use posthaste_screen::{Screen, Size};
+use posthaste_store::report::{Code, Report, Result};
 use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};

@@ -64,7 +64,7 @@ impl Provider {
 /// A stage on which an agent that is quiet counts as idle soon: nothing here is about that.
 fn stage() -> Stage {
     let stage = Stage::new();
-    let usual = include_str!("../../../harness/generic.toml");
+    let usual = include_str!("../../../../session/harness/generic.toml");
     let brisk = usual.replace("silence = \"2s\"", "silence = \"200ms\"");
     assert_ne!(brisk, usual);
     stage.file("home/harness/generic.toml", brisk);

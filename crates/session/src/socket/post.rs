@@ -1,0 +1,220 @@
+//! Mail that comes in over the socket: on disk before its sender is answered.
+
+use crate::Shared;
+use crate::host::clock;
+use crate::host::log;
+use crate::socket::dispatch::{denial, failure};
+use crate::socket::peer::{Look, Peer};
+use crate::state::Request;
+use jiff::SignedDuration;
+use posthaste_core::why::{self, Why};
+use posthaste_core::{
+    AgentName, Body, Draft, Evidence, IdPrefix, MessageId, Priority, Timestamp, owed,
+};
+use posthaste_store::{Done, Error, Job, Posted, files};
+use posthaste_wire::method::{Send, Sent};
+use posthaste_wire::rpc::Failure;
+use posthaste_wire::{Message, plain};
+use tokio::sync::oneshot;
+use tracing::info;
+use uuid::Uuid;
+
+/// Who sends. What a sender says of itself is believed as far as nothing speaks against it: none
+/// of it is proof against the same user. But who runs in an agent's session is that agent.
+fn sender(
+    shared: &Shared,
+    peer: &Peer,
+    from: Option<AgentName>,
+    evidence: Option<Evidence>,
+) -> Result<(AgentName, Evidence), Failure> {
+    let look = match evidence {
+        // `ph` itself has looked, and says what it found.
+        Some(Evidence::Env | Evidence::Flag | Evidence::Default) => Look::Quick,
+        Some(Evidence::Ancestry | Evidence::Provider) | None => Look::Thorough,
+    };
+    match (peer.agent(&shared.home, look), from, evidence) {
+        (Some(agent), Some(from), _) if agent != from => Err(Failure::invalid_params(format!(
+            "this is {agent}; it cannot send as {from}"
+        ))),
+        (Some(agent), _, _) => Ok((agent, Evidence::Ancestry)),
+        (None, Some(from), Some(Evidence::Ancestry | Evidence::Provider) | None) => {
+            Ok((from, Evidence::Flag))
+        }
+        (None, Some(from), Some(evidence)) => Ok((from, evidence)),
+        (None, None, _) => Ok((AgentName::human(), Evidence::Default)),
+    }
+}
+
+fn draft(shared: &Shared, from: AgentName, from_evidence: Evidence, body: String) -> Draft {
+    let id = MessageId(Uuid::new_v4());
+    let mut draft = Draft::new(id, from, shared.agent.clone(), body);
+    draft.from_evidence = from_evidence;
+    draft.limits = shared.limits;
+    draft
+}
+
+/// Instructions from the person, as a message.
+pub(crate) async fn from_the_person(shared: &Shared, text: String) -> Result<(), Failure> {
+    let draft = draft(shared, AgentName::human(), Evidence::Flag, text);
+    store(shared, draft, posthaste_store::times::now())
+        .await
+        .map(drop)
+}
+
+pub(crate) async fn send(shared: &Shared, peer: &Peer, send: Send) -> Result<Sent, Failure> {
+    let (from, evidence) = sender(shared, peer, send.from, send.from_evidence)?;
+    let mut draft = draft(shared, from, evidence, send.body);
+    draft.id = send.id.unwrap_or(draft.id);
+    draft.to = send.to.unwrap_or(draft.to);
+    draft.subject = send.subject;
+    draft.priority = send.priority.unwrap_or(Priority::Normal);
+    let mut created_at = posthaste_store::times::now();
+    if send.raw {
+        if clock::is_too_late(send.asked_at) {
+            let why = format!("{}: {}", draft.to, clock::TOO_LATE);
+            return Err(Failure::invalid_params(why));
+        }
+        // It is meant for a question that stood there when it was asked for.
+        created_at = send.asked_at.map_or(created_at, |at| at.min(created_at));
+        answerable(shared, &draft.to, created_at).await?;
+        draft.priority = Priority::Interrupt;
+    }
+    draft.key = send.key;
+    draft.not_before = send.not_before;
+    draft.allow_self = send.allow_self;
+    draft.raw = send.raw;
+    draft.ttl = send.ttl_ms.map(millis);
+    draft.deadline = send.deadline_ms.map(millis);
+    draft.expects_reply = send.expects_reply;
+    if let Some(prefix) = send.reply_to {
+        draft.reply_to = Some(find(shared, prefix).await?);
+    }
+    if let Some(prefix) = send.closes {
+        draft.closes = Some(find(shared, prefix).await?);
+    }
+    let posted = store(shared, draft, created_at).await?;
+    let letter = &posted.letter;
+    let body = match &letter.message.envelope.body {
+        Body::Inline(text) => text.clone(),
+        Body::Filed { .. } => {
+            files::body(&shared.home, &letter.message).map_err(|error| failure(&error))?
+        }
+    };
+    Ok(Sent {
+        message: Message::new(letter, body, posthaste_store::times::now()),
+        is_new: posted.is_new,
+        unfiled: posted.unfiled,
+    })
+}
+
+fn millis(count: u64) -> SignedDuration {
+    SignedDuration::from_millis(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+async fn find(shared: &Shared, prefix: IdPrefix) -> Result<MessageId, Failure> {
+    let found = shared.books.ask(move |journal| journal.find(&prefix)).await;
+    Ok(found.map_err(|error| failure(&error))?.message.id)
+}
+
+/// Check that an answer would reach the question that was open when it was asked for. The driver waits
+/// while that question has only just appeared.
+async fn answerable(shared: &Shared, to: &AgentName, asked_at: Timestamp) -> Result<(), Failure> {
+    let refused = |why: &str| Failure::invalid_params(format!("{to}: {why}"));
+    if *to != shared.agent {
+        let why = "what is typed as it is goes to its own session";
+        info!(target: log::DELIVERY, reason = why, "answer refused");
+        return Err(refused(why));
+    }
+    let (tell, told) = oneshot::channel();
+    let tell = Box::new(move |refusal| {
+        let _ = tell.send(refusal);
+    });
+    shared.request(Request::CheckAnswer { asked_at, tell }).await;
+    match told.await {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(refused(&why)),
+        Err(_) => Err(refused("the session is ending")),
+    }
+}
+
+/// The same in the plain dialect.
+pub(crate) async fn plain(
+    shared: &Shared,
+    peer: &Peer,
+    send: plain::Send,
+) -> Result<MessageId, Failure> {
+    let from = match send.from.as_str() {
+        "" => None,
+        name => Some(
+            AgentName::parse(name)
+                .map_err(|error| Failure::invalid_params(format!("invalid from: {error}")))?,
+        ),
+    };
+    let (from, evidence) = sender(shared, peer, from, None)?;
+    let mut draft = draft(shared, from, evidence, send.body);
+    draft.raw = send.raw;
+    draft.priority = send.priority;
+    if send.raw {
+        answerable(shared, &draft.to, posthaste_store::times::now()).await?;
+        draft.priority = Priority::Interrupt;
+    }
+    draft.expects_reply = send.expects_response;
+    if !send.expects_response {
+        draft.closes = closes(shared, &draft.from, &send.er_trigger_id).await?;
+    }
+    // Whether an agent may write to itself is for its own command to ask; here it has.
+    draft.allow_self = true;
+    let letter = store(shared, draft, posthaste_store::times::now())
+        .await?
+        .letter;
+    match why::why(&letter, posthaste_store::times::now()) {
+        // In this dialect what is stored and will never arrive is refused; 'ph show' has it.
+        Why::Arrived {
+            reason: Some(reason),
+            ..
+        } => Err(Failure::invalid_params(format!(
+            "message {} was stored and is not delivered: {reason}",
+            letter.message.id
+        ))),
+        Why::Arrived { reason: None, .. } | Why::Held(_) => Ok(letter.message.id),
+    }
+}
+
+/// What a message of the plain dialect closes. The name of a reminder of the original's that is not
+/// known here, or not this sender's, closes nothing, as there: the message goes all the same.
+async fn closes(
+    shared: &Shared,
+    from: &AgentName,
+    trigger: &str,
+) -> Result<Option<MessageId>, Failure> {
+    let Ok(prefix) = IdPrefix::parse(trigger) else {
+        return Ok(None);
+    };
+    match shared.books.ask(move |journal| journal.find(&prefix)).await {
+        Ok(letter) => {
+            let message = &letter.message;
+            let is_open = message.envelope.expects_reply && owed::may_close(from, message);
+            Ok(is_open.then_some(message.id))
+        }
+        Err(Error::NotFound(_) | Error::Ambiguous { .. }) => Ok(None),
+        Err(error) => Err(failure(&error)),
+    }
+}
+
+async fn store(shared: &Shared, draft: Draft, now: Timestamp) -> Result<Posted, Failure> {
+    let job = Job::Post {
+        now,
+        drafts: vec![draft],
+    };
+    let answer = shared.books.commit(job).await;
+    match answer.map_err(|error| failure(&error))? {
+        Ok(Done::Posted(mut posted)) => {
+            shared.mail.notify_one();
+            posted
+                .pop()
+                .ok_or_else(|| Failure::internal("the journal stored nothing"))
+        }
+        Ok(_) => Err(Failure::internal("the journal answered another question")),
+        Err(denied) => Err(denial(&denied)),
+    }
+}
