@@ -2,6 +2,7 @@
 
 use super::aims::Part;
 use super::calls::Typed;
+use super::faults::FaultyDriver;
 use super::harness;
 use super::law::{Checked, Law};
 use super::reasons;
@@ -65,18 +66,9 @@ impl Session {
         self.tell_next(Input::Tick, world)?;
         loop {
             let now = world.now;
-            let (action, checked) = {
-                let mut watch = Watch::new(
-                    world,
-                    &mut self.turn,
-                    &mut self.parked,
-                    &mut self.hooks,
-                    &mut self.given_up,
-                );
-                let action = self.driver.poll_action(now, &mut watch);
-                (action, watch.checked)
-            };
-            checked?;
+            let (driver, mut watch) = self.observed(world);
+            let action = driver.poll_action(now, &mut watch);
+            watch.checked?;
             let Some(action) = action else { break };
             self.take(action, world)?;
         }
@@ -103,15 +95,25 @@ impl Session {
 
     fn tell_next(&mut self, input: Input, world: &mut World<'_>) -> Checked {
         let now = world.now;
-        let mut watch = Watch::new(
-            world,
-            &mut self.turn,
-            &mut self.parked,
-            &mut self.hooks,
-            &mut self.given_up,
-        );
-        self.driver.handle(now, input, &mut watch);
+        let (driver, mut watch) = self.observed(world);
+        driver.handle(now, input, &mut watch);
         watch.checked
+    }
+
+    /// Return the driver and its observer.
+    fn observed<'a, 'w>(
+        &'a mut self,
+        world: &'a mut World<'w>,
+    ) -> (&'a mut FaultyDriver, Watch<'a, 'w>) {
+        let watch = Watch {
+            world,
+            turn: &mut self.turn,
+            waiting: &mut self.waiting,
+            hooks: &mut self.hooks,
+            given_up: &mut self.given_up,
+            checked: Ok(()),
+        };
+        (&mut self.driver, watch)
     }
 
     /// Tell the driver the result of an action. If the program has ended, tell that first.

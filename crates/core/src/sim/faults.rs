@@ -53,7 +53,7 @@ pub(super) enum Fault {
     WrittenUnrecognised,
     /// Enter is pressed although the input box does not hold exactly the text.
     EnterUnrecognised,
-    /// An answer is typed into another question.
+    /// Enter for an answer goes into another question.
     AnswersAnother,
     /// A draft holds nothing back.
     DraftIgnored,
@@ -97,7 +97,6 @@ pub(super) struct FaultyDriver {
     /// The last text that was typed.
     text: String,
     last_look: Sighting,
-    question: Option<String>,
     session: Option<String>,
     /// Actions that the fault adds, each with the effect that the observer is told first.
     added: VecDeque<(Option<Effect>, Action)>,
@@ -121,7 +120,6 @@ impl FaultyDriver {
             typing: None,
             text: String::new(),
             last_look: Sighting::default(),
-            question: None,
             session: None,
             added: VecDeque::new(),
         }
@@ -148,7 +146,16 @@ impl FaultyDriver {
         let Some((input, truth)) = self.change_input(fault, now, input, observer) else {
             return;
         };
-        let mut observer = Truthful { observer, truth };
+        let is_begun = fault == Fault::AnswersAnother && self.stage == Stage::Typed;
+        let answer = self
+            .typing
+            .as_ref()
+            .filter(|typing| is_begun && is_raw(typing));
+        let mut observer = Truthful {
+            observer,
+            truth,
+            answer: answer.map(ids).unwrap_or_default(),
+        };
         self.driver.handle(now, input, &mut observer);
     }
 
@@ -208,10 +215,6 @@ impl FaultyDriver {
             (Fault::AcceptedElsewhere | Fault::AcceptedWhenQueued, input) => {
                 Some(self.change_report(fault, input))
             }
-            (Fault::AnswersAnother, Input::DialogChanged(what)) => {
-                let same = self.same_question(what.clone());
-                Some((Input::DialogChanged(same), Some(Event::Dialog(what))))
-            }
             (_, Input::ScreenChanged(seen)) => {
                 let told = self.change_look(fault, false, seen.clone());
                 Some((Input::ScreenChanged(told), Some(Event::Seen(seen))))
@@ -248,17 +251,10 @@ impl FaultyDriver {
         (input, Some(truth))
     }
 
-    /// Show the words of the first question for as long as any question is open.
-    fn same_question(&mut self, what: Option<String>) -> Option<String> {
-        self.question = what.map(|what| self.question.take().unwrap_or(what));
-        self.question.clone()
-    }
-
     fn change_look(&mut self, fault: Fault, is_asked_for: bool, seen: Sighting) -> Sighting {
         let mut told = seen;
         let is_described = told.input_box != BoxState::Undescribed;
         match (fault, self.stage) {
-            (Fault::AnswersAnother, _) => told.dialog = self.same_question(told.dialog),
             (Fault::WrittenUnrecognised, Stage::Recorded) if is_asked_for && is_described => {
                 told = Sighting {
                     input_box: BoxState::Empty,
@@ -483,13 +479,14 @@ fn tell_alone(observer: &mut impl Observer, now: Moment, event: &Event) {
 struct Truthful<'a, O> {
     observer: &'a mut O,
     truth: Option<Event>,
+    /// An answer that delivery ends without Enter; the fault presses Enter first.
+    answer: Vec<MessageId>,
 }
 
 impl<O: Observer> Observer for Truthful<'_, O> {
     fn hears(&mut self, now: Moment, event: &Event) {
-        let is_same = |truth: &Event| {
-            std::mem::discriminant(truth) == std::mem::discriminant(event)
-        };
+        let is_same =
+            |truth: &Event| std::mem::discriminant(truth) == std::mem::discriminant(event);
         let truth = self.truth.take_if(|truth| is_same(truth));
         self.observer.hears(now, truth.as_ref().unwrap_or(event));
     }
@@ -503,6 +500,11 @@ impl<O: Observer> Observer for Truthful<'_, O> {
     }
 
     fn wants(&mut self, now: Moment, delivery: &Desk, effect: &Effect) {
+        if let Effect::Offered { ids, .. } = effect
+            && *ids == self.answer
+        {
+            self.observer.wants(now, delivery, &Effect::Enter);
+        }
         self.observer.wants(now, delivery, effect);
     }
 

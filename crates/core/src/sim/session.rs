@@ -165,7 +165,7 @@ pub(super) struct Session {
     pub(super) is_news: bool,
     pub(super) turn: Turn,
     /// A turn that waits for its Enter, while another turn goes before it.
-    pub(super) parked: Option<Turn>,
+    pub(super) waiting: Option<Turn>,
     /// Hook calls that were given mail.
     pub(super) hooks: Vec<Hooked>,
     /// Number of hook calls.
@@ -232,7 +232,7 @@ impl Session {
             sighted: Glance::default(),
             is_news: false,
             turn: Turn::new(Cargo::Messages, Vec::new()),
-            parked: None,
+            waiting: None,
             hooks: Vec::new(),
             hook_calls: 0,
             given_up: Vec::new(),

@@ -1,5 +1,5 @@
-use super::law::{Broken, Law};
 use super::faults::Fault;
+use super::law::{Broken, Law};
 use super::play::{play, play_with};
 use super::script::{Act, Crash, Line, Nature, Post, Script, Sight, Way, Writer};
 use super::shrink::shrink;

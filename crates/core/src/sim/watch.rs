@@ -12,33 +12,16 @@ use crate::mail::Letter;
 use crate::moment::Moment;
 
 pub(super) struct Watch<'a, 'w> {
-    world: &'a mut World<'w>,
-    turn: &'a mut Turn,
-    parked: &'a mut Option<Turn>,
-    hooks: &'a mut Vec<Hooked>,
-    given_up: &'a mut Vec<MessageId>,
+    pub(super) world: &'a mut World<'w>,
+    pub(super) turn: &'a mut Turn,
+    pub(super) waiting: &'a mut Option<Turn>,
+    pub(super) hooks: &'a mut Vec<Hooked>,
+    pub(super) given_up: &'a mut Vec<MessageId>,
     /// The first law that was broken.
     pub(super) checked: Checked,
 }
 
-impl<'a, 'w> Watch<'a, 'w> {
-    pub(super) fn new(
-        world: &'a mut World<'w>,
-        turn: &'a mut Turn,
-        parked: &'a mut Option<Turn>,
-        hooks: &'a mut Vec<Hooked>,
-        given_up: &'a mut Vec<MessageId>,
-    ) -> Self {
-        Self {
-            world,
-            turn,
-            parked,
-            hooks,
-            given_up,
-            checked: Ok(()),
-        }
-    }
-
+impl Watch<'_, '_> {
     fn check(&mut self, checked: Checked) {
         if self.checked.is_ok() {
             self.checked = checked;
@@ -48,9 +31,9 @@ impl<'a, 'w> Watch<'a, 'w> {
     fn begin_turn(&mut self, cargo: Cargo, ids: &[MessageId]) {
         let last = std::mem::replace(self.turn, Turn::new(cargo, ids.to_vec()));
         // No effect reports that a reminder broke off, so an open reminder may have ended.
-        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_parked;
+        let is_told = last.cargo == Cargo::Messages || self.world.oracle.told.is_waiting_for_enter;
         if last.is_open && is_told {
-            *self.parked = Some(last);
+            *self.waiting = Some(last);
         }
     }
 
@@ -65,8 +48,8 @@ impl<'a, 'w> Watch<'a, 'w> {
         if ids.iter().any(|id| self.turn.ids.contains(id)) {
             self.turn.is_open = false;
         }
-        let is_in = |parked: &mut Turn| ids.iter().any(|id| parked.ids.contains(id));
-        self.parked.take_if(is_in);
+        let is_in = |waiting: &mut Turn| ids.iter().any(|id| waiting.ids.contains(id));
+        self.waiting.take_if(is_in);
     }
 }
 
@@ -101,8 +84,8 @@ impl Observer for Watch<'_, '_> {
             Effect::Offer { ids } => self.begin_turn(Cargo::Messages, ids),
             Effect::Remind { ids } => self.begin_turn(Cargo::Reminder, ids),
             Effect::Resume => {
-                if let Some(parked) = self.parked.take() {
-                    *self.turn = parked;
+                if let Some(waiting) = self.waiting.take() {
+                    *self.turn = waiting;
                 }
             }
             Effect::Write { ids } | Effect::WriteReminder { ids } => self.write(ids),
