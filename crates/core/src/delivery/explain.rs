@@ -2,10 +2,7 @@
 //! rules themselves are in `hold`.
 
 use super::hold::{HANDED_OVER, LEFT, LONG};
-use super::terminal::{
-    Aiming, Checking, Confirming, Delaying, Flight, Interrupting, Lane, Resting,
-};
-use super::terminal::{State, Typed};
+use super::terminal::{Flight, Lane, Preparation, Resting, State, Submission, Typed};
 use super::{Decision, Desk, PausedBy, Rule, http};
 use crate::activity::Activity;
 use crate::harness::BoxState;
@@ -62,18 +59,7 @@ impl Desk {
                 self.queue_before(now, letter, pending)?,
                 "its turn comes",
             ),
-            State::Aiming(_)
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::CheckingBox(_)
-            | State::Writing(_)
-            | State::Delaying(_)
-            | State::Checking(_)
-            | State::Entering(_)
-            | State::Confirming(_)
-            | State::Resuming(_) => {
-                let flight = self.terminal.flight()?;
+            State::Preparing(flight, _) | State::Submitting(Typed { flight, .. }, _) => {
                 let first = flight.ids.first().map(|id| id.id8()).unwrap_or_default();
                 (
                     "in-flight",
@@ -126,33 +112,36 @@ impl Desk {
         if !flight.ids.contains(&id) {
             return None;
         }
+        let taking = "the program has not taken all of it";
         Some(match &self.terminal.state {
-            State::Interrupting(Interrupting { keys, .. }) => {
-                Some(self.interrupting(flight, *keys))
-            }
-            State::Settling(_) => Some(self.describe(now, Rule::Settling, letter)),
-            // Nothing is typed yet.
-            State::Aiming(Aiming { keys, .. }) => {
-                Some(self.interrupting(flight, keys.saturating_sub(1)))
-            }
-            State::Delaying(Delaying { typed, .. }) => {
-                let withheld = self.withheld(typed.flight.lane);
-                withheld.map(|rule| self.describe(now, rule, letter))
-            }
-            State::Recording(_) => slow(
-                now,
-                flight,
-                "what was typed before it has not been written, or its offer not been recorded",
-            ),
-            State::Confirming(Confirming { .. }) => {
-                let still = "Enter was pressed, and the input box still holds it";
-                slow(now, flight, still)
-            }
-            State::CheckingBox(_)
-            | State::Writing(_)
-            | State::Checking(Checking { .. })
-            | State::Entering(_)
-            | State::Resuming(_) => slow(now, flight, "the program has not taken all of it"),
+            State::Preparing(_, progress) => match progress {
+                Preparation::Interrupting { keys, .. } => Some(self.interrupting(flight, *keys)),
+                // Nothing is typed yet.
+                Preparation::Aiming { keys } => {
+                    Some(self.interrupting(flight, keys.saturating_sub(1)))
+                }
+                Preparation::Settling => Some(self.describe(now, Rule::Settling, letter)),
+                Preparation::Recording => slow(
+                    now,
+                    flight,
+                    "what was typed before it has not been written, or its offer not been recorded",
+                ),
+                Preparation::CheckingBox => slow(now, flight, taking),
+            },
+            State::Submitting(_, progress) => match progress {
+                Submission::Delaying { .. } => {
+                    let withheld = self.withheld(flight.lane);
+                    withheld.map(|rule| self.describe(now, rule, letter))
+                }
+                Submission::Confirming { .. } => {
+                    let still = "Enter was pressed, and the input box still holds it";
+                    slow(now, flight, still)
+                }
+                Submission::Writing
+                | Submission::Checking { .. }
+                | Submission::Entering
+                | Submission::Resuming => slow(now, flight, taking),
+            },
             State::Free | State::Resting(_) => None,
         })
     }

@@ -23,7 +23,7 @@ pub(super) struct Pause {
 
 /// A reason to hold messages in the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub(crate) enum Rule {
     Exited,
     /// Another process has the conversation.
     HandedOver,

@@ -137,7 +137,13 @@ impl InputBox {
     /// Record the box state from a screen check and the output count at that time.
     fn see(&mut self, now: Moment, state: BoxState, output: u64) {
         let is_same = state == self.screen.state;
-        if !is_same || self.screen.looks.first.is_none_or(|look| look.output != output) {
+        if !is_same
+            || self
+                .screen
+                .looks
+                .first
+                .is_none_or(|look| look.output != output)
+        {
             self.screen.looks.first = Some(FirstLook { at: now, output });
             self.screen.looks.is_steady = false;
         }

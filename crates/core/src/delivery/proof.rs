@@ -26,7 +26,7 @@ const WITHDRAWN: &str = "a person took it back from the agent's queue";
 
 /// A message and its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(crate) struct Sent {
     pub(super) id: MessageId,
     from: AgentName,
     /// Whether its header marks it as a repeat.
@@ -164,7 +164,7 @@ impl Unproven {
 
 /// Messages found in a text, and the proof that the text gives.
 #[derive(Debug, Clone)]
-pub(super) struct FoundMessages {
+pub(crate) struct FoundMessages {
     pub(super) ids: Vec<MessageId>,
     /// Messages that the model was given, and the evidence.
     accepted: Option<(Vec<MessageId>, String)>,

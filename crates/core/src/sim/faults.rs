@@ -97,6 +97,7 @@ pub(super) struct FaultyDriver {
     /// The last text that was typed.
     text: String,
     last_look: Sighting,
+    /// The program's own session, which its hooks name.
     session: Option<String>,
     /// Actions that the fault adds, each with the effect that the observer is told first.
     added: VecDeque<(Option<Effect>, Action)>,
@@ -238,15 +239,23 @@ impl FaultyDriver {
         let truth = Event::Hook(report.clone());
         let Report {
             session,
+            turn,
             prompt,
             given,
             ..
         } = &mut **report;
-        if fault == Fault::AcceptedElsewhere {
-            self.session = self.session.take().or_else(|| session.clone());
-            session.clone_from(&self.session);
-        } else {
+        if fault == Fault::AcceptedWhenQueued {
             *given = given.take().or_else(|| prompt.clone());
+            return (input, Some(truth));
+        }
+        if let Some(session) = session {
+            // The first hook that names its session is one of the program's own.
+            let own = self.session.get_or_insert_with(|| session.clone());
+            if session != own {
+                session.clone_from(own);
+                // The fault is in what the hook proves, not in what it tells of the activity.
+                *turn = None;
+            }
         }
         (input, Some(truth))
     }

@@ -148,7 +148,13 @@ impl Oracle {
 
     /// Return the turn that should go next. Only delivery knows whether an interrupt still tries its key
     /// on a question, so there `first` counts.
-    fn turn(&self, now: Moment, delivery: &Desk, view: &[Letter], first: MessageId) -> Vec<MessageId> {
+    fn turn(
+        &self,
+        now: Moment,
+        delivery: &Desk,
+        view: &[Letter],
+        first: MessageId,
+    ) -> Vec<MessageId> {
         let is_asked = matches!(delivery.activity().activity, Activity::Blocked(_));
         // What waits for a hook of a working agent lets pass what cannot wait.
         let goes_alone = self.ledger.get(first).is_some_and(Known::goes_alone);

@@ -7,7 +7,7 @@
 use super::super::hold::HANDED_OVER;
 use super::super::question::Dialog;
 use super::super::{Desk, Effect, Reach};
-use super::state::{Before, Confirming, Delaying, Lane, State, Typed};
+use super::state::{Before, Lane, State, Submission, Typed};
 use crate::activity::Activity;
 use crate::harness::Route;
 use crate::mail::Letter;
@@ -122,7 +122,7 @@ impl Desk {
 
     fn look_at_answer_later(&mut self, now: Moment, typed: Typed) -> Vec<Effect> {
         let enter_at = now.mono + self.enter_after().max(DRAWN);
-        self.terminal.state = State::Delaying(Delaying { typed, enter_at });
+        self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
         Vec::new()
     }
 
@@ -132,7 +132,7 @@ impl Desk {
             return self.finish(now, &typed, "");
         }
         let until = now.mono + EFFECT_WITHIN;
-        self.terminal.state = State::Confirming(Confirming { typed, until });
+        self.terminal.state = State::Submitting(typed, Submission::Confirming { until });
         self.confirm(now)
     }
 

@@ -2,7 +2,7 @@
 //! program or approve something.
 
 use super::super::{Desk, Effect, Rule};
-use super::state::{Aiming, Flight, Interrupting, Lane, State};
+use super::state::{Flight, Lane, Preparation, State};
 use crate::activity::Activity;
 use crate::moment::Moment;
 use std::time::Duration;
@@ -19,7 +19,7 @@ impl Desk {
     pub(crate) fn press(&mut self, now: Moment, flight: Flight, keys: u8) -> Vec<Effect> {
         let quits = self.manner.harness.interrupt.quits_when_idle && !self.agent.is_asking();
         if quits || self.input_box.is_described() && !self.goes_by_http(Lane::Interrupt) {
-            self.terminal.state = State::Aiming(Aiming { flight, keys });
+            self.terminal.state = State::Preparing(flight, Preparation::Aiming { keys });
             return vec![Effect::Look];
         }
         self.press_if_it_works(now, flight, keys)
@@ -76,11 +76,7 @@ impl Desk {
             self.agent.judge.typed(now);
             Effect::Key(key)
         };
-        self.terminal.state = State::Interrupting(Interrupting {
-            flight,
-            keys,
-            until,
-        });
+        self.terminal.state = State::Preparing(flight, Preparation::Interrupting { keys, until });
         vec![effect]
     }
 
@@ -97,24 +93,18 @@ impl Desk {
             return Vec::new();
         };
         flight.interruption.has_cleared = true;
-        self.terminal.state = State::Interrupting(Interrupting {
-            flight,
-            keys,
-            until: now.mono + CLEARED_WITHIN,
-        });
+        let until = now.mono + CLEARED_WITHIN;
+        self.terminal.state = State::Preparing(flight, Preparation::Interrupting { keys, until });
         vec![Effect::Key(clear)]
     }
 
     pub(super) fn go_on_interrupting(
         &mut self,
         now: Moment,
-        interrupting: Interrupting,
+        flight: Flight,
+        keys: u8,
+        until: Duration,
     ) -> Vec<Effect> {
-        let Interrupting {
-            flight,
-            keys,
-            until,
-        } = interrupting;
         if self.interrupt_rule().is_some() {
             self.terminal.state = State::Free;
             return Vec::new();
@@ -174,15 +164,17 @@ impl Desk {
     }
 
     /// When an interrupted offer goes on by the clock alone.
-    pub(super) fn interrupt_wakeup(&self, interrupting: &Interrupting) -> Duration {
-        let is_clearing = interrupting.flight.interruption.has_cleared && self.must_clear();
+    pub(super) fn interrupt_wakeup(&self, flight: &Flight, until: Duration) -> Duration {
+        let is_clearing = flight.interruption.has_cleared && self.must_clear();
         let settles_at = self.settles_at().filter(|_| !is_clearing);
-        settles_at.unwrap_or(interrupting.until)
+        settles_at.unwrap_or(until)
     }
 
     /// A key that found no room was not pressed; it is pressed again.
     pub(crate) fn unpressed(&mut self) {
-        if let State::Interrupting(Interrupting { keys, .. }) = &mut self.terminal.state {
+        if let State::Preparing(_, Preparation::Interrupting { keys, .. }) =
+            &mut self.terminal.state
+        {
             *keys = keys.saturating_sub(1);
         }
     }

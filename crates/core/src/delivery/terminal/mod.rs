@@ -9,6 +9,6 @@ mod submit;
 
 pub use answer::{Answerable, OpenQuestion};
 pub(super) use state::{
-    Aiming, Answer, Cargo, Checking, Confirming, Delaying, Flight, Interrupting, Lane, Question,
-    Resting, State, TerminalRoute, Typed,
+    Answer, Cargo, Flight, Lane, Preparation, Question, Resting, State, Submission, TerminalRoute,
+    Typed,
 };

@@ -3,7 +3,7 @@
 
 use super::super::{Desk, Effect, REST, Rule};
 use super::answer;
-use super::state::{Cargo, Delaying, Flight, Lane, Resting, State, Typed};
+use super::state::{Cargo, Flight, Lane, Preparation, Resting, State, Submission, Typed};
 use crate::activity::Activity;
 use crate::harness::BoxState;
 use crate::id::MessageId;
@@ -36,19 +36,19 @@ impl Desk {
             return vec![call];
         }
         if !self.may_type_now(&flight) {
-            self.terminal.state = State::Settling(flight);
+            self.terminal.state = State::Preparing(flight, Preparation::Settling);
             return Vec::new();
         }
         if !flight.is_answer() {
             flight.detour = self.http_failure().map(str::to_owned);
         }
         let effect = flight.offer();
-        self.terminal.state = State::Recording(flight);
+        self.terminal.state = State::Preparing(flight, Preparation::Recording);
         vec![effect]
     }
 
     pub(crate) fn recorded(&mut self, mut ids: Vec<MessageId>) -> Vec<Effect> {
-        let State::Recording(flight) = &self.terminal.state else {
+        let State::Preparing(flight, Preparation::Recording) = &self.terminal.state else {
             return Vec::new();
         };
         let flight = flight.clone();
@@ -87,8 +87,8 @@ impl Desk {
     /// Drop an offer that has not begun, because a person has typed first.
     pub(crate) fn refused(&mut self, now: Moment) {
         match std::mem::take(&mut self.terminal.state) {
-            State::Recording(_) => {}
-            State::Resuming(typed) => {
+            State::Preparing(_, Preparation::Recording) => {}
+            State::Submitting(typed, Submission::Resuming) => {
                 self.terminal.awaiting_enter = Some(typed);
                 self.input_box.refused(now);
             }
@@ -98,7 +98,7 @@ impl Desk {
 
     /// Leave the journal alone for a while, because it has failed.
     pub(crate) fn rest(&mut self, now: Moment, why: String) {
-        if let State::Recording(_) = self.terminal.state {
+        if let State::Preparing(_, Preparation::Recording) = self.terminal.state {
             self.terminal.state = State::Resting(Resting {
                 since: now,
                 until: now.mono + REST,
@@ -110,7 +110,7 @@ impl Desk {
     /// Begin to write a recorded turn: at once, or into a box that a last look shows to be empty.
     fn begin(&mut self, flight: Flight) -> Vec<Effect> {
         if self.input_box.is_described() && !flight.is_answer() {
-            self.terminal.state = State::CheckingBox(flight);
+            self.terminal.state = State::Preparing(flight, Preparation::CheckingBox);
             return vec![Effect::Look];
         }
         vec![self.write(Typed::new(flight))]
@@ -152,19 +152,19 @@ impl Desk {
             }
         }
         let write = flight.write();
-        self.terminal.state = State::Writing(typed);
+        self.terminal.state = State::Submitting(typed, Submission::Writing);
         write
     }
 
     pub(crate) fn wrote(&mut self, now: Moment, text: String) -> Vec<Effect> {
-        if let State::Writing(typed) = &self.terminal.state {
+        if let State::Submitting(typed, Submission::Writing) = &self.terminal.state {
             let typed = Typed {
                 text,
                 seen_by: now.mono + self.manner.harness.submit.seen_within.get(),
                 ..typed.clone()
             };
             let enter_at = now.mono + self.enter_after();
-            self.terminal.state = State::Delaying(Delaying { typed, enter_at });
+            self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
         }
         let submitted = self.submitted(now);
         if submitted.is_empty() {

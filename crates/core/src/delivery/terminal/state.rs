@@ -1,11 +1,12 @@
 //! The states of the route through the terminal.
 //!
 //! ```text
-//! Free ─▶ Aiming ─▶ Interrupting ─┐                          (interrupts only)
-//!   └────────┴────────────────────┴▶ Settling ─▶ Recording ─▶ CheckingBox ─▶ Writing ─▶ Delaying
-//! Delaying ─▶ Checking(Enter) ─▶ Entering ─▶ Confirming ─▶ Checking(Retry) ─▶ Entering …
-//! Confirming ─▶ Checking(Verdict) ─▶ Writing …               (answers only)
-//! any text ─▶ awaiting_enter ─▶ Resuming ─▶ Delaying         (a question, a draft, work)
+//! Preparing:   Aiming ─▶ Interrupting ─┐                     (interrupts only)
+//!   Free ────────┴───────────┴─────────┴▶ Settling ─▶ Recording ─▶ CheckingBox ─▶ Writing
+//! Submitting:  Writing ─▶ Delaying ─▶ Checking(Enter) ─▶ Entering ─▶ Confirming ─▶ Free
+//!              Confirming ─▶ Checking(Retry) ─▶ Entering     (the box still holds the text)
+//!              Confirming ─▶ Checking(Verdict) ─▶ Writing    (answers only)
+//!              any ─▶ awaiting_enter ─▶ Resuming ─▶ Delaying (a question, a draft, work)
 //! Recording ─▶ Resting ─▶ Free                               (the journal failed)
 //! ```
 
@@ -257,26 +258,19 @@ impl Typed {
     }
 }
 
-/// A look at the screen before the interrupt key is pressed for the time of this number.
+/// Progress of a turn of which nothing is written yet.
 #[derive(Debug, Clone)]
-pub(crate) struct Aiming {
-    pub(crate) flight: Flight,
-    pub(crate) keys: u8,
-}
-
-/// The interrupt key was pressed this often, and may have its effect until this time.
-#[derive(Debug, Clone)]
-pub(crate) struct Interrupting {
-    pub(crate) flight: Flight,
-    pub(crate) keys: u8,
-    pub(crate) until: Duration,
-}
-
-/// The text is written; Enter comes at this time.
-#[derive(Debug, Clone)]
-pub(crate) struct Delaying {
-    pub(crate) typed: Typed,
-    pub(crate) enter_at: Duration,
+pub(crate) enum Preparation {
+    /// The screen is looked at before the interrupt key is pressed for the time of this number.
+    Aiming { keys: u8 },
+    /// The interrupt key was pressed this often, and may have its effect until this time.
+    Interrupting { keys: u8, until: Duration },
+    /// The box is empty, and has not been the same for long enough.
+    Settling,
+    /// The keyboard and the journal are asked.
+    Recording,
+    /// The last look at the box before the text.
+    CheckingBox,
 }
 
 /// What follows a look at the screen.
@@ -289,20 +283,26 @@ pub(crate) enum Before {
     Verdict,
 }
 
-/// A look at the screen after the text.
+/// Progress of a turn whose text is written, or is being written.
 #[derive(Debug, Clone)]
-pub(crate) struct Checking {
-    pub(crate) typed: Typed,
-    pub(crate) before: Before,
-    /// The program has read its input since the look was asked for, so the look may be older.
-    pub(super) has_read: bool,
-}
-
-/// The box should let go of the text by this time.
-#[derive(Debug, Clone)]
-pub(crate) struct Confirming {
-    pub(crate) typed: Typed,
-    pub(crate) until: Duration,
+pub(crate) enum Submission {
+    Writing,
+    /// Enter comes at this time.
+    Delaying {
+        enter_at: Duration,
+    },
+    /// The screen is looked at. If the program `has_read` its input since, the look may be older.
+    Checking {
+        before: Before,
+        has_read: bool,
+    },
+    Entering,
+    /// The box should let go of the text by this time.
+    Confirming {
+        until: Duration,
+    },
+    /// The keyboard is asked for again, for a text that has waited for its Enter.
+    Resuming,
 }
 
 /// The journal has failed, and is left alone until this time.
@@ -317,21 +317,8 @@ pub(crate) struct Resting {
 pub(crate) enum State {
     #[default]
     Free,
-    Aiming(Aiming),
-    Interrupting(Interrupting),
-    /// The box is empty, and has not been the same for long enough.
-    Settling(Flight),
-    /// The keyboard and the journal are asked.
-    Recording(Flight),
-    /// The last look at the box before the text.
-    CheckingBox(Flight),
-    Writing(Typed),
-    Delaying(Delaying),
-    Checking(Checking),
-    Entering(Typed),
-    Confirming(Confirming),
-    /// The keyboard is asked for again, for a text that has waited for its Enter.
-    Resuming(Typed),
+    Preparing(Flight, Preparation),
+    Submitting(Typed, Submission),
     Resting(Resting),
 }
 
@@ -354,76 +341,34 @@ impl TerminalRoute {
 
     /// Whether a turn is partly written, so that a person's keys must wait.
     pub(crate) fn is_writing(&self) -> bool {
-        match self.state {
-            State::CheckingBox(_)
-            | State::Writing(_)
-            | State::Delaying(_)
-            | State::Checking(_)
-            | State::Entering(_)
-            | State::Confirming(_) => true,
-            State::Free
-            | State::Aiming(_)
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::Resuming(_)
-            | State::Resting(_) => false,
+        match &self.state {
+            State::Preparing(_, progress) => matches!(progress, Preparation::CheckingBox),
+            State::Submitting(_, progress) => !matches!(progress, Submission::Resuming),
+            State::Free | State::Resting(_) => false,
         }
     }
 
     /// The text that is in the terminal, or is being typed.
     pub(crate) fn typed(&self) -> Option<&Typed> {
         match &self.state {
-            State::Delaying(Delaying { typed, .. })
-            | State::Checking(Checking { typed, .. })
-            | State::Confirming(Confirming { typed, .. })
-            | State::Writing(typed)
-            | State::Entering(typed)
-            | State::Resuming(typed) => Some(typed),
-            State::Free
-            | State::Aiming(_)
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::CheckingBox(_)
-            | State::Resting(_) => None,
+            State::Submitting(typed, _) => Some(typed),
+            State::Free | State::Preparing(..) | State::Resting(_) => None,
         }
     }
 
     pub(crate) fn typed_mut(&mut self) -> Option<&mut Typed> {
         match &mut self.state {
-            State::Delaying(Delaying { typed, .. })
-            | State::Checking(Checking { typed, .. })
-            | State::Confirming(Confirming { typed, .. })
-            | State::Writing(typed)
-            | State::Entering(typed)
-            | State::Resuming(typed) => Some(typed),
-            State::Free
-            | State::Aiming(_)
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::CheckingBox(_)
-            | State::Resting(_) => None,
+            State::Submitting(typed, _) => Some(typed),
+            State::Free | State::Preparing(..) | State::Resting(_) => None,
         }
     }
 
     /// The turn that is on its way.
     pub(crate) fn flight(&self) -> Option<&Flight> {
         match &self.state {
-            State::Aiming(Aiming { flight, .. })
-            | State::Interrupting(Interrupting { flight, .. })
-            | State::Settling(flight)
-            | State::Recording(flight)
-            | State::CheckingBox(flight) => Some(flight),
-            State::Free
-            | State::Resting(_)
-            | State::Writing(_)
-            | State::Delaying(_)
-            | State::Checking(_)
-            | State::Entering(_)
-            | State::Confirming(_)
-            | State::Resuming(_) => self.typed().map(|typed| &typed.flight),
+            State::Preparing(flight, _) => Some(flight),
+            State::Submitting(typed, _) => Some(&typed.flight),
+            State::Free | State::Resting(_) => None,
         }
     }
 
@@ -436,15 +381,14 @@ impl TerminalRoute {
 
     /// The program has read all that was typed.
     pub(crate) fn note_reading(&mut self) {
-        if let State::Checking(checking) = &mut self.state {
-            checking.has_read = true;
+        if let State::Submitting(_, Submission::Checking { has_read, .. }) = &mut self.state {
+            *has_read = true;
         }
     }
 
     /// The answer that is being typed.
     pub(crate) fn answer(&self) -> Option<&str> {
-        let is_resuming = matches!(self.state, State::Resuming(_));
-        let typed = self.typed().filter(|_| !is_resuming)?;
+        let typed = self.typed().filter(|_| self.is_writing())?;
         typed.flight.answer.as_ref()?.keys.as_deref()
     }
 }

@@ -6,7 +6,7 @@
 
 use super::super::proof::FoundMessages;
 use super::super::{Desk, Effect, Rule, http};
-use super::state::{Aiming, Before, Checking, Confirming, Delaying, Lane, Resting, State, Typed};
+use super::state::{Before, Lane, Preparation, Resting, State, Submission, Typed};
 use crate::activity::Activity;
 use crate::harness::{BoxState, Sighting};
 use crate::moment::Moment;
@@ -34,11 +34,11 @@ impl Desk {
         self.agent.ignores_interrupts &= self.agent.activity() == Activity::Working;
         let is_over = self.agent.has_exited();
         match &self.terminal.state {
-            State::Interrupting(interrupting) => {
-                let interrupting = interrupting.clone();
-                self.go_on_interrupting(now, interrupting)
+            State::Preparing(flight, Preparation::Interrupting { keys, until }) => {
+                let (flight, keys, until) = (flight.clone(), *keys, *until);
+                self.go_on_interrupting(now, flight, keys, until)
             }
-            State::Settling(flight) => {
+            State::Preparing(flight, Preparation::Settling) => {
                 let flight = flight.clone();
                 self.go_on_settling(flight)
             }
@@ -48,7 +48,7 @@ impl Desk {
             }
             State::Free if self.can_resume() => self.resume(),
             _ if is_over => self.cut_off(now, EXITED),
-            State::Delaying(Delaying { typed, enter_at }) => {
+            State::Submitting(typed, Submission::Delaying { enter_at }) => {
                 match self.withheld(typed.flight.lane) {
                     // Release the keyboard so that a person can answer the question.
                     Some(Rule::Blocked | Rule::HandedOver | Rule::Working) => {
@@ -62,31 +62,26 @@ impl Desk {
                     Some(_) | None => Vec::new(),
                 }
             }
-            State::Confirming(_) => self.confirm(now),
+            State::Submitting(_, Submission::Confirming { .. }) => self.confirm(now),
             State::Resting(Resting { until, .. }) if *until <= now.mono => {
                 self.terminal.state = State::Free;
                 self.proceed(now)
             }
-            State::Free
-            | State::Aiming(_)
-            | State::Recording(_)
-            | State::CheckingBox(_)
-            | State::Writing(_)
-            | State::Checking(_)
-            | State::Resuming(_)
-            | State::Entering(_)
-            | State::Resting(_) => Vec::new(),
+            State::Free | State::Preparing(..) | State::Submitting(..) | State::Resting(_) => {
+                Vec::new()
+            }
         }
     }
 
     /// When the turn that is on its way goes on by the clock alone.
     pub(crate) fn terminal_wakeup(&self) -> Option<Duration> {
         match &self.terminal.state {
-            State::Interrupting(interrupting) => Some(self.interrupt_wakeup(interrupting)),
-            State::Confirming(Confirming { until, .. }) | State::Resting(Resting { until, .. }) => {
-                Some(*until)
+            State::Preparing(flight, Preparation::Interrupting { until, .. }) => {
+                Some(self.interrupt_wakeup(flight, *until))
             }
-            State::Delaying(Delaying { typed, enter_at }) => {
+            State::Submitting(_, Submission::Confirming { until })
+            | State::Resting(Resting { until, .. }) => Some(*until),
+            State::Submitting(typed, Submission::Delaying { enter_at }) => {
                 let is_withheld = self.withheld(typed.flight.lane).is_some();
                 (!is_withheld).then_some(*enter_at)
             }
@@ -95,24 +90,14 @@ impl Desk {
                 let waiting = self.terminal.awaiting_enter.as_ref();
                 waiting.map(|typed| typed.flight.since.mono)
             }
-            State::Free
-            | State::Aiming(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::CheckingBox(_)
-            | State::Writing(_)
-            | State::Checking(_)
-            | State::Resuming(_)
-            | State::Entering(_) => None,
+            State::Free | State::Preparing(..) | State::Submitting(..) => None,
         }
     }
 
     pub(super) fn check(&mut self, typed: Typed, before: Before) -> Vec<Effect> {
-        self.terminal.state = State::Checking(Checking {
-            typed,
-            before,
-            has_read: false,
-        });
+        let has_read = false;
+        let checking = Submission::Checking { before, has_read };
+        self.terminal.state = State::Submitting(typed, checking);
         vec![Effect::Look]
     }
 
@@ -122,16 +107,15 @@ impl Desk {
         self.seen(now, sighting);
         let is_over = self.agent.has_exited();
         match self.terminal.state.clone() {
-            State::Aiming(_) | State::CheckingBox(_) | State::Checking(_) if is_over => {
+            State::Preparing(_, Preparation::Aiming { .. } | Preparation::CheckingBox)
+            | State::Submitting(_, Submission::Checking { .. })
+                if is_over =>
+            {
                 self.cut_off(now, EXITED)
             }
-            State::Aiming(Aiming { flight, keys }) => self.aimed(now, flight, keys),
-            State::CheckingBox(flight) => self.write_into_box(flight),
-            State::Checking(Checking {
-                typed,
-                before,
-                has_read,
-            }) => match before {
+            State::Preparing(flight, Preparation::Aiming { keys }) => self.aimed(now, flight, keys),
+            State::Preparing(flight, Preparation::CheckingBox) => self.write_into_box(flight),
+            State::Submitting(typed, Submission::Checking { before, has_read }) => match before {
                 Before::Enter if typed.flight.is_answer() => {
                     self.answer_typed(now, typed, has_read, at_cursor.as_deref())
                 }
@@ -139,23 +123,17 @@ impl Desk {
                 Before::Retry => self.retry(now, typed, has_read),
                 Before::Verdict => self.judge_answer(now, typed, has_read),
             },
-            State::Free
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::Writing(_)
-            | State::Delaying(_)
-            | State::Entering(_)
-            | State::Confirming(_)
-            | State::Resuming(_)
-            | State::Resting(_) => self.proceed(now),
+            State::Free | State::Preparing(..) | State::Submitting(..) | State::Resting(_) => {
+                self.proceed(now)
+            }
         }
     }
 
     /// Enter need not wait any longer for a text that the box shows.
     pub(crate) fn see_text(&mut self, now: Moment) {
         let soon = now.mono + self.enter_after();
-        if let State::Delaying(Delaying { typed, enter_at }) = &mut self.terminal.state
+        if let State::Submitting(typed, Submission::Delaying { enter_at }) =
+            &mut self.terminal.state
             && self.input_box.holds_only(&typed.text)
         {
             *enter_at = soon.min(*enter_at);
@@ -180,7 +158,7 @@ impl Desk {
 
     pub(super) fn press_enter(&mut self, now: Moment, mut typed: Typed) -> Vec<Effect> {
         typed.entered = typed.entered.or(Some(now.mono));
-        self.terminal.state = State::Entering(typed);
+        self.terminal.state = State::Submitting(typed, Submission::Entering);
         vec![Effect::Enter]
     }
 
@@ -202,7 +180,7 @@ impl Desk {
             // The program shows the text a moment after it has read it.
             _ if is_early => {
                 let enter_at = typed.seen_by;
-                self.terminal.state = State::Delaying(Delaying { typed, enter_at });
+                self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
                 Vec::new()
             }
             BoxState::Empty if self.input_box.unread.is_none() => {
@@ -252,22 +230,22 @@ impl Desk {
         let Some(typed) = self.terminal.awaiting_enter.take() else {
             return Vec::new();
         };
-        self.terminal.state = State::Resuming(typed);
+        self.terminal.state = State::Submitting(typed, Submission::Resuming);
         self.input_box.is_end_told = false;
         vec![Effect::Resume]
     }
 
     pub(crate) fn resumed(&mut self, now: Moment) -> Vec<Effect> {
-        if let State::Resuming(typed) = &self.terminal.state {
+        if let State::Submitting(typed, Submission::Resuming) = &self.terminal.state {
             let typed = typed.clone();
             let enter_at = now.mono + self.enter_after();
-            self.terminal.state = State::Delaying(Delaying { typed, enter_at });
+            self.terminal.state = State::Submitting(typed, Submission::Delaying { enter_at });
         }
         self.proceed(now)
     }
 
     pub(crate) fn entered(&mut self, now: Moment) -> Vec<Effect> {
-        let State::Entering(typed) = &self.terminal.state else {
+        let State::Submitting(typed, Submission::Entering) = &self.terminal.state else {
             return Vec::new();
         };
         let mut typed = typed.clone();
@@ -279,7 +257,7 @@ impl Desk {
             return self.finish(now, &typed, "");
         }
         let until = now.mono + self.manner.harness.submit.retry_after.get();
-        self.terminal.state = State::Confirming(Confirming { typed, until });
+        self.terminal.state = State::Submitting(typed, Submission::Confirming { until });
         let submitted = self.submitted(now);
         if submitted.is_empty() {
             return self.confirm(now);
@@ -300,7 +278,8 @@ impl Desk {
     /// Check whether the text has left the box. If a dialog opens or the box is hidden, check again
     /// once the box is visible.
     pub(super) fn confirm(&mut self, now: Moment) -> Vec<Effect> {
-        let State::Confirming(Confirming { typed, until }) = &self.terminal.state else {
+        let State::Submitting(typed, Submission::Confirming { until }) = &self.terminal.state
+        else {
             return Vec::new();
         };
         let (typed, until) = (typed.clone(), *until);
@@ -398,62 +377,53 @@ impl Desk {
     /// End a turn that is proven to be submitted: Enter is not pressed, or not pressed again, whatever
     /// the box shows. A write that is under way is completed first.
     pub(super) fn submitted(&mut self, now: Moment) -> Vec<Effect> {
-        match &self.terminal.state {
-            State::Delaying(Delaying { typed, .. })
-            | State::Checking(Checking { typed, .. })
-            | State::Confirming(Confirming { typed, .. })
+        let State::Submitting(typed, progress) = &self.terminal.state else {
+            return Vec::new();
+        };
+        match progress {
+            Submission::Delaying { .. }
+            | Submission::Checking { .. }
+            | Submission::Confirming { .. }
                 if typed.proof.is_some() =>
             {
                 let typed = typed.clone();
                 self.finish(now, &typed, SUBMITTED)
             }
-            State::Free
-            | State::Aiming(_)
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::CheckingBox(_)
-            | State::Writing(_)
-            | State::Delaying(_)
-            | State::Checking(_)
-            | State::Resuming(_)
-            | State::Entering(_)
-            | State::Confirming(_)
-            | State::Resting(_) => Vec::new(),
+            Submission::Writing
+            | Submission::Delaying { .. }
+            | Submission::Checking { .. }
+            | Submission::Entering
+            | Submission::Confirming { .. }
+            | Submission::Resuming => Vec::new(),
         }
     }
 
     /// End a turn that cannot be completed.
     pub(crate) fn cut_off(&mut self, now: Moment, reason: &str) -> Vec<Effect> {
         match self.terminal.state.clone() {
-            State::CheckingBox(flight) => {
+            State::Preparing(flight, Preparation::CheckingBox) => {
                 self.terminal.state = State::Free;
                 flight.withdrawn(reason)
             }
-            State::Aiming(_) => {
+            State::Preparing(_, Preparation::Aiming { .. }) => {
                 self.terminal.state = State::Free;
                 Vec::new()
             }
-            State::Confirming(Confirming { typed, .. })
-            | State::Checking(Checking {
+            State::Submitting(
                 typed,
-                before: Before::Retry,
-                ..
-            }) if !typed.flight.is_answer() => self.finish(now, &typed, ""),
-            State::Writing(typed) => {
-                self.proof.unproven.forget(&typed.flight.ids);
+                Submission::Confirming { .. }
+                | Submission::Checking {
+                    before: Before::Retry,
+                    ..
+                },
+            ) if !typed.flight.is_answer() => self.finish(now, &typed, ""),
+            State::Submitting(typed, progress) => {
+                if let Submission::Writing = progress {
+                    self.proof.unproven.forget(&typed.flight.ids);
+                }
                 self.lose(&typed, reason)
             }
-            State::Delaying(Delaying { typed, .. })
-            | State::Checking(Checking { typed, .. })
-            | State::Confirming(Confirming { typed, .. })
-            | State::Entering(typed)
-            | State::Resuming(typed) => self.lose(&typed, reason),
-            State::Free
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::Resting(_) => Vec::new(),
+            State::Free | State::Preparing(..) | State::Resting(_) => Vec::new(),
         }
     }
 
@@ -471,27 +441,21 @@ impl Desk {
     pub fn awaits_reading(&self) -> bool {
         let is_described = self.input_box.is_described();
         match &self.terminal.state {
-            State::Confirming(_)
-            | State::Checking(Checking {
-                before: Before::Retry | Before::Verdict,
-                ..
-            }) => true,
-            State::Delaying(Delaying { typed, .. })
-            | State::Checking(Checking {
-                typed,
-                before: Before::Enter,
-                ..
-            }) => typed.flight.question.is_some() || is_described,
             State::Free => self.terminal.is_awaiting_enter() && is_described,
-            State::Aiming(_)
-            | State::Interrupting(_)
-            | State::Settling(_)
-            | State::Recording(_)
-            | State::CheckingBox(_)
-            | State::Writing(_)
-            | State::Resuming(_)
-            | State::Entering(_)
-            | State::Resting(_) => false,
+            State::Submitting(typed, progress) => match progress {
+                Submission::Confirming { .. }
+                | Submission::Checking {
+                    before: Before::Retry | Before::Verdict,
+                    ..
+                } => true,
+                Submission::Delaying { .. }
+                | Submission::Checking {
+                    before: Before::Enter,
+                    ..
+                } => typed.flight.question.is_some() || is_described,
+                Submission::Writing | Submission::Entering | Submission::Resuming => false,
+            },
+            State::Preparing(..) | State::Resting(_) => false,
         }
     }
 }

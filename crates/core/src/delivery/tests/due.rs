@@ -148,11 +148,12 @@ fn a_deadline_ends_the_wait_for_an_idle_agent() {
 
 #[test]
 fn a_hold_says_since_when_and_on_what_evidence() {
-    let check = |delivery: &Desk, letter: &Letter, others: &[Letter], want: [&str; 3], since: u64| {
-        let hold = delivery.hold(ms(3_500), letter, others).unwrap();
-        assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
-        assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
-    };
+    let check =
+        |delivery: &Desk, letter: &Letter, others: &[Letter], want: [&str; 3], since: u64| {
+            let hold = delivery.hold(ms(3_500), letter, others).unwrap();
+            assert_eq!([hold.rule, &hold.evidence, &hold.release], want);
+            assert_eq!(hold.since, ms(since).wall, "{}", hold.rule);
+        };
     let mut idle_letter = letter(9, Priority::Idle);
     let want = ["working", "output", "the agent is idle"];
     check(&working(), &idle_letter, &[], want, 3_000);

@@ -98,14 +98,21 @@ fn an_agent_within_the_agent_is_given_nothing() {
     }
     // One that broke off, and a new prompt.
     let mut delivery = working();
-    call_with(&mut delivery, 4_000, "PreToolUse", &tool("Within"), &pending);
+    call_with(
+        &mut delivery,
+        4_000,
+        "PreToolUse",
+        &tool("Within"),
+        &pending,
+    );
     assert!(call(&mut delivery, 5_000, "UserPromptSubmit", &pending).is_some());
 }
 
 #[test]
 fn work_after_a_question_leaves_mail_to_the_hook() {
     let pending = [letter(1, Priority::Normal)];
-    let mut delivery = delivery(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
+    let mut delivery =
+        delivery(|manifest| manifest.activity.order = vec![Source::Title, Source::Hook]);
     for (at, event) in [
         (3_000, "UserPromptSubmit"),
         (3_100, "PreToolUse"),
@@ -185,7 +192,10 @@ fn what_bars_it() {
     let mut delivery = working();
     call_with(&mut delivery, 4_000, TOOL, &json!({"session_id": "a"}), &[]);
     let other = json!({"session_id": "b"});
-    assert_eq!(call_with(&mut delivery, 5_000, TOOL, &other, &pending), None);
+    assert_eq!(
+        call_with(&mut delivery, 5_000, TOOL, &other, &pending),
+        None
+    );
     // Paused, or asked something.
     let mut delivery = working();
     delivery.on(ms(3_500), Event::Paused(PausedBy::Request));

@@ -92,7 +92,10 @@ fn a_draft_does_not_hold_it_and_a_question_does() {
             hear(5_020, handed(1, &[1]), "withdraw 1"),
         ],
     );
-    let paused = play(delivery(), &[hear(4_500, Event::Paused(PausedBy::Request), "")]);
+    let paused = play(
+        delivery(),
+        &[hear(4_500, Event::Paused(PausedBy::Request), "")],
+    );
     assert_eq!(rule(&paused, 5_000, &one), "paused");
     let raw = {
         let mut raw = letter(2, Priority::Normal);
@@ -159,7 +162,10 @@ fn a_working_agent_gets_it_and_goes_on_with_it() {
     let pending = std::slice::from_ref(&one);
     let mut delivery = delivery();
     hook(&mut delivery, 5_000, "UserPromptSubmit", "a person's");
-    assert_eq!(rule(&delivery, 5_100, &letter(2, Priority::Idle)), "working");
+    assert_eq!(
+        rule(&delivery, 5_100, &letter(2, Priority::Idle)),
+        "working"
+    );
     let mut delivery = play(
         delivery,
         &[

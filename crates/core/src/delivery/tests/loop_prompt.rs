@@ -27,7 +27,11 @@ fn nothing_is_ever_typed() {
         assert_eq!(delivery.act(ms(3_000), &pending), [], "{pending:?}");
         assert_eq!(delivery.remind(ms(3_000), &pending), []);
     }
-    assert!(delivery.bars_a_nudge().is_some_and(|why| why.contains("loop")));
+    assert!(
+        delivery
+            .bars_a_nudge()
+            .is_some_and(|why| why.contains("loop"))
+    );
     let answerable = delivery.answerable(ms(3_000));
     assert!(matches!(answerable, Answerable::No(why) if why.contains("loop")));
     assert!(!delivery.is_writing());
@@ -39,7 +43,9 @@ fn what_waits_waits_for_a_prompt() {
     let hold = |delivery: &Desk, priority| {
         let letter = letter(1, priority);
         let pending = [letter.clone()];
-        delivery.hold(ms(3_000), &letter, &pending).expect("it is held")
+        delivery
+            .hold(ms(3_000), &letter, &pending)
+            .expect("it is held")
     };
     let normal = hold(&delivery, Normal);
     assert_eq!(normal.rule, "loop");
@@ -65,7 +71,9 @@ fn what_its_next_prompt_waits_for_is_named() {
         let mut delivery = delivery();
         delivery.on(ms(2_500), Event::Loop(wait.clone()));
         delivery.on(ms(2_600), Event::Loop(wait));
-        let hold = delivery.hold(ms(at), &letter, &pending).expect("it is held");
+        let hold = delivery
+            .hold(ms(at), &letter, &pending)
+            .expect("it is held");
         assert_eq!(hold.rule, "loop");
         assert!(hold.reason.contains(reason), "{hold:?}");
         assert!(hold.release.contains(release), "{hold:?}");

@@ -190,7 +190,10 @@ fn an_offer_that_a_person_was_faster_than_is_none() {
         (3_003, Act(&pending), ""),
     ];
     let delivery = play(idle(), &lines);
-    assert_eq!(rule(delivery.hold(ms(3_003), &pending[0], &pending)), "draft");
+    assert_eq!(
+        rule(delivery.hold(ms(3_003), &pending[0], &pending)),
+        "draft"
+    );
     let again = [
         (3_004, Hear(Event::DraftGone), ""),
         (3_004, Act(&pending[..]), "offer 1"),

@@ -309,7 +309,12 @@ fn hooks_say_what_it_does() {
         ],
     );
     let working = Some(Turn::Working);
-    check(&delivery, 9_600, "working: hook PostToolUse just now", working);
+    check(
+        &delivery,
+        9_600,
+        "working: hook PostToolUse just now",
+        working,
+    );
     let delivery = play(
         delivery,
         &[
@@ -318,7 +323,12 @@ fn hooks_say_what_it_does() {
             hear(10_050, Event::Output, ""),
         ],
     );
-    check(&delivery, 13_000, "idle: hook Stop 3 s ago", Some(Turn::Idle));
+    check(
+        &delivery,
+        13_000,
+        "idle: hook Stop 3 s ago",
+        Some(Turn::Idle),
+    );
     // After the interrupt key no hook comes; the screen and silence tell.
     let urgent = {
         let mut urgent = message(1 << 96, "alice", "bob");
@@ -420,7 +430,10 @@ fn an_answer_waits_until_its_question_is_shown() {
             (3_501, Doing::Act(&pending), ""),
         ],
     );
-    assert!(matches!(delivery.answerable(ms(3_502)), Answerable::NotYet(_)));
+    assert!(matches!(
+        delivery.answerable(ms(3_502)),
+        Answerable::NotYet(_)
+    ));
     let hold = delivery.hold(ms(3_502), &pending[0], &pending).unwrap();
     assert_eq!(
         (hold.rule, hold.reason.as_str()),

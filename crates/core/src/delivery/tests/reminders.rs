@@ -80,7 +80,10 @@ fn reminders_in_a_row_come_further_and_further_apart() {
         delivery.on(ms(from + 50), Event::Tick);
         delivery.on(ms(from + 50), Event::Entered);
         delivery.on(ms(from + 2_050), Event::Tick);
-        assert!(delivery.remind(ms(from + 2_050), &owes).is_empty(), "at {from}");
+        assert!(
+            delivery.remind(ms(from + 2_050), &owes).is_empty(),
+            "at {from}"
+        );
     };
     let mut delivery = idle();
     let mut now = 3_000;

@@ -60,7 +60,10 @@ fn the_box_lets_go_of_a_submitted_text() {
         hear(3_054, Event::Entered, ""),
     ];
     let mut delivery = play(written(with(|_| ()), &pending), &entered);
-    assert!(delivery.is_writing(), "nobody types behind a text in the box");
+    assert!(
+        delivery.is_writing(),
+        "nobody types behind a text in the box"
+    );
     let effects = delivery.on(ms(3_060), Event::Seen(empty()));
     assert!(evidence(&effects).ends_with("; the input box let go of it"));
 }
@@ -98,7 +101,9 @@ fn enter_is_pressed_again_and_the_text_is_never_typed_again() {
     let mut delivery = play(delivery, &[hear(5_056, Event::Tick, "look")]);
     let effects = delivery.on(ms(5_057), Event::Looked(holds("text")));
     assert!(evidence(&effects).ends_with("the input box still holds it"));
-    let hold = delivery.hold(ms(5_058), &pending[1], &pending[1..]).unwrap();
+    let hold = delivery
+        .hold(ms(5_058), &pending[1], &pending[1..])
+        .unwrap();
     assert_eq!(hold.rule, "draft");
     assert!(
         hold.reason.starts_with("what was written before"),

@@ -290,7 +290,10 @@ fn an_interrupt_dismisses_the_question_that_another_waits_for() {
         (18_104, Doing::Act(&urgent), ""),
     ];
     let delivery = play(delivery, &stays);
-    assert_eq!(rule(delivery.hold(ms(18_105), &urgent[0], &urgent)), "blocked");
+    assert_eq!(
+        rule(delivery.hold(ms(18_105), &urgent[0], &urgent)),
+        "blocked"
+    );
 }
 
 #[test]

@@ -125,7 +125,8 @@ fn a_hooks_question_is_over_once_the_box_is_in_sight_again() {
     let mut delivery = play(resting(manifest), &asked);
     assert!(matches!(delivery.activity().activity, Activity::Blocked(_)));
     assert_eq!(
-        delivery.agent
+        delivery
+            .agent
             .question_ends_at(delivery.input_box.recognised_since()),
         Some(ms(7_000).mono)
     );
